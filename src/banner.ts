@@ -1,0 +1,30 @@
+import type { Config } from './config.js'
+
+/** What a person sees after the start, on standard output: where it is, and a first send ready to paste. */
+export function banner({ address, config, token }: { address: string; config: Config; token: string | null }): string {
+  const database = config.databaseUrl === null ? `PostgreSQL embutido em ${config.dataFolder}` : 'PostgreSQL de DATABASE_URL'
+  const lines = ['', 'Carteiro está no ar.', '', `  API    ${address}`, `  Saúde  ${address}/readyz`, `  Dados  ${database}`]
+  if (token !== null) {
+    const body = {
+      nameTo: 'Maria da Silva',
+      to: 'maria@example.com',
+      subject: 'Aviso de vencimento',
+      content: '<p>Seu contrato vence em 30 dias.</p>',
+      sms: { number: '11987654321', typeSend: '2', customMessage: 'Voce tem uma notificacao: {SHORT_LINK}' },
+    }
+    lines.push(
+      '',
+      '  Conta de demonstração: demo',
+      `  Token  ${token}`,
+      '',
+      '  Primeiro envio:',
+      '',
+      `curl ${address}/gw/email \\`,
+      `  -H 'Authorization: ${token}' \\`,
+      "  -H 'Content-Type: application/json' \\",
+      `  -d '${JSON.stringify(body)}'`,
+    )
+  }
+  lines.push('', '  Ctrl-C encerra.', '')
+  return `${lines.join('\n')}\n`
+}

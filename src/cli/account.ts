@@ -1,0 +1,108 @@
+import { Command } from 'commander'
+import { type AccountSettings, accountSettings, type SettingName, settingNames } from '../domain/account.js'
+import { OperatorError } from '../domain/errors.js'
+import { newId } from '../domain/id.js'
+import { type Account, insertAccount, listAccounts, updateSettings } from '../store/accounts.js'
+import { listRanges } from '../store/address-ranges.js'
+import { transaction } from '../store/postgres.js'
+import { audit, requireAccount, withDatabase } from './administration.js'
+import { type OutputOptions, printList, printRecord } from './output.js'
+
+export function accountCommand(): Command {
+  const account = new Command('account').description('contas: criar, listar, ver e configurar')
+
+  account
+    .command('create')
+    .description('cria uma conta')
+    .requiredOption('--name <nome>', 'nome da conta, único')
+    .option('--entity <entidade>', 'entidade a que pertence (o nome da conta, se omitida)')
+    .option('--validation', 'habilita pergunta e resposta (validation)')
+    .option('--json', 'resultado em JSON')
+    .action(async (options: OutputOptions & { name: string; entity?: string; validation?: boolean }) => {
+      const name = options.name.trim()
+      if (name === '') throw new OperatorError('O nome da conta não pode ficar em branco.')
+      await withDatabase(async ({ pool }) => {
+        const now = Date.now()
+        const created = await transaction(pool, async db => {
+          const id = newId(now)
+          const settings = options.validation === true ? { validation: true } : {}
+          if (!(await insertAccount(db, { id, name, entityId: newId(now), entityName: options.entity ?? name, settings }))) {
+            throw new OperatorError(`Já existe uma conta com o nome "${name}".`)
+          }
+          await audit(db, 'account create', id, { name })
+          return requireAccount(db, id)
+        })
+        printRecord(describe(created), options)
+      })
+    })
+
+  account
+    .command('list')
+    .description('lista as contas')
+    .option('--json', 'resultado em JSON')
+    .action((options: OutputOptions) =>
+      withDatabase(async ({ pool }) => printList((await listAccounts(pool)).map(describe), options)),
+    )
+
+  account
+    .command('show')
+    .description('mostra uma conta, com suas configurações e endereços')
+    .requiredOption('--account <conta>', 'nome ou id da conta')
+    .option('--json', 'resultado em JSON')
+    .action((options: OutputOptions & { account: string }) =>
+      withDatabase(async ({ pool }) => {
+        const found = await requireAccount(pool, options.account)
+        const addresses = await listRanges(pool, found.id)
+        printRecord(
+          options.json
+            ? { ...describe(found), settings: found.settings, addresses }
+            : { ...describe(found), ...found.settings, addresses: addresses.join(' ') },
+          options,
+        )
+      }),
+    )
+
+  account
+    .command('set')
+    .description('muda configurações de uma conta')
+    .requiredOption('--account <conta>', 'nome ou id da conta')
+    .option('--json', 'resultado em JSON')
+    .argument('<chave=valor...>', 'configurações a mudar')
+    .addHelpText(
+      'after',
+      `\nConfigurações:\n${settingNames.map(name => `  ${name.padEnd(20)} ${accountSettings[name].meaning}`).join('\n')}`,
+    )
+    .action(async (pairs: string[], options: OutputOptions & { account: string }) => {
+      const changes = readChanges(pairs)
+      await withDatabase(async ({ pool }) => {
+        const changed = await transaction(pool, async db => {
+          const { id } = await requireAccount(db, options.account)
+          await updateSettings(db, id, changes)
+          await audit(db, 'account set', id, changes)
+          return requireAccount(db, id)
+        })
+        printRecord(options.json ? { ...describe(changed), settings: changed.settings } : { ...changed.settings }, options)
+      })
+    })
+
+  return account
+}
+
+const describe = ({ id, name, entity, createdAt }: Account) => ({ id, name, entity: entity.name, createdAt })
+
+function readChanges(pairs: readonly string[]): Partial<AccountSettings> {
+  const changes: Record<string, unknown> = {}
+  const problems: string[] = []
+  for (const pair of pairs) {
+    const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
+    if (!pair.includes('=') || !settingNames.includes(name as SettingName)) {
+      problems.push(`"${pair}" não é uma configuração; existem: ${settingNames.join(', ')}`)
+      continue
+    }
+    const setting = accountSettings[name as SettingName]
+    changes[name] = setting.read(value)
+    if (changes[name] === null) problems.push(`${name}: ${setting.meaning}`)
+  }
+  if (problems.length > 0) throw new OperatorError(problems.join('\n'))
+  return changes
+}

@@ -1,0 +1,65 @@
+import { Command, Option } from 'commander'
+import { buildApi, openDatabase, openRolePool, prepareDatabase, startWorker } from '../compose.js'
+import { readConfig } from '../config.js'
+import { OperatorError } from '../domain/errors.js'
+import { openLog } from '../log.js'
+import { loadKeys } from '../master-key.js'
+import { supervise } from '../supervisor.js'
+
+type Role = 'api' | 'worker' | 'all'
+
+export function startCommand(): Command {
+  return new Command('start')
+    .description('inicia o serviço')
+    .addOption(new Option('--role <papel>', 'papel deste processo').choices(['api', 'worker', 'all']).default('all'))
+    .option('--simulator', 'liga o simulador de operadoras')
+    .option('--no-simulator', 'desliga o simulador de operadoras')
+    .action(async ({ role, simulator }: { role: Role; simulator?: boolean }) => {
+      const env = { ...process.env, ...(simulator === undefined ? {} : { SIMULATOR: simulator ? 'on' : 'off' }) }
+      if (role === 'all') await supervise(env)
+      else await runRole(role, env)
+    })
+}
+
+/** One role in this process: a node of several on one database, or a child of the supervisor. */
+async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv): Promise<void> {
+  const config = readConfig(env)
+  const log = openLog(config.logLevel, role)
+  const keys = loadKeys(config)
+  const database = await openDatabase(config, true)
+  const pool = openRolePool(config, database.url, log)
+  await prepareDatabase(pool, keys)
+  const api = role === 'api' ? await buildApi({ config, keys, pool, log }) : null
+  const service = api ?? startWorker(pool, log)
+
+  let stopping = false
+  const stop = async (): Promise<void> => {
+    if (stopping) return
+    stopping = true
+    log.info('stopping: finishing what is in flight')
+    await service.close()
+    await pool.end()
+    await database.close()
+    log.info('stopped')
+    process.exit(0)
+  }
+  const stopOrReport = (): void => {
+    stop().catch(err => {
+      log.fatal({ err }, 'stopping failed')
+      process.exit(1)
+    })
+  }
+  process.on('SIGTERM', stopOrReport)
+  process.on('SIGINT', stopOrReport)
+  // The supervisor is gone: nobody else will tell us to stop.
+  process.on('disconnect', stopOrReport)
+
+  try {
+    const address = api === null ? null : await api.listen()
+    log.info({ address }, 'ready')
+    process.send?.({ ready: address })
+  } catch (error) {
+    if (process.send !== undefined && error instanceof OperatorError) process.send({ failed: error.message })
+    throw error
+  }
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Config } from './config.js'
+import { OperatorError } from './domain/errors.js'
+import type { Keys } from './domain/keys.js'
+import { type AcceptStore, createAccept } from './engine/accept.js'
+import { Budgets } from './engine/budgets.js'
+import { Directory } from './engine/directory.js'
+import { runChores } from './engine/upkeep.js'
+import { SendReader } from './http/gw/send-reader.js'
+import { buildServer } from './http/server.js'
+import type { Log } from './log.js'
+import { isRegistered } from './store/address-ranges.js'
+import { deleteUnusedBlobs, storeBlobs } from './store/blobs.js'
+import { openEmbedded } from './store/embedded.js'
+import { deleteExpiredKeys, findKeyUse } from './store/idempotency.js'
+import { claimInstallation, readRevision } from './store/installation.js'
+import { ensureMonths, migrate } from './store/migrate.js'
+import { findWritten, insertAcceptances } from './store/notifications.js'
+import { isRowFault, isUniqueViolation, openPool, type Pool } from './store/postgres.js'
+import { deleteStaleWindows, leaseBudget } from './store/rate-windows.js'
+import { resolveTemplates } from './store/templates.js'
+import { findGrant } from './store/tokens.js'
+
+/** Builds and wires everything; the only place that knows all parts. */
+
+export interface Database {
+  url: string
+  close(): Promise<void>
+}
+
+/** The database of this configuration: the one given, or our own on the data folder. */
+export async function openDatabase(config: Config, exclusive: boolean): Promise<Database> {
+  if (config.databaseUrl !== null) return { url: config.databaseUrl, close: async () => {} }
+  return openEmbedded(config.dataFolder, exclusive)
+}
+
+/** Brings the schema up to date and makes sure that this node holds the key that the data was made with. */
+export async function prepareDatabase(pool: Pool, keys: Keys): Promise<{ migrations: string[]; fresh: boolean }> {
+  await checkServerVersion(pool)
+  const migrations = await migrate(pool)
+  const { fingerprint, fresh } = await claimInstallation(pool, keys.fingerprint)
+  if (fingerprint !== keys.fingerprint) {
+    throw new OperatorError(
+      `Este banco foi criado com outra chave mestra (impressão ${fingerprint}; este nó tem ${keys.fingerprint}). Defina CARTEIRO_MASTER_KEY com a chave certa ou restaure master.key na pasta de dados.`,
+    )
+  }
+  return { migrations, fresh }
+}
+
+async function checkServerVersion(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ version: number }>("select current_setting('server_version_num')::int as version")
+  if (rows[0]!.version < 150_000)
+    throw new OperatorError('É preciso o PostgreSQL 15 ou mais novo; o servidor de DATABASE_URL é mais antigo.')
+}
+
+export const acceptStore = (pool: Pool): AcceptStore => ({
+  insertAcceptances: group => insertAcceptances(pool, group),
+  findWritten: ids => findWritten(pool, ids),
+  storeBlobs: attachments => storeBlobs(pool, attachments),
+  resolveTemplates: (account, named) => resolveTemplates(pool, account, named),
+  findKeyUse: (account, key) => findKeyUse(pool, account, key),
+  isRowFault,
+  isUniqueViolation,
+})
+
+/** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
+export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, patienceMs: 5_000 }
+const BODY_BUDGET = { budgetBytes: 160 * 1_048_576, maxWaitMs: 10_000 }
+
+export interface Api {
+  app: FastifyInstance
+  /** The address it listens on, once it does. */
+  listen(): Promise<string>
+  close(): Promise<void>
+}
+
+export interface ApiParts {
+  config: Config
+  keys: Keys
+  pool: Pool
+  log: Log
+  acceptLimits?: typeof ACCEPT_LIMITS
+  store?: AcceptStore
+}
+
+export async function buildApi({
+  config,
+  keys,
+  pool,
+  log,
+  acceptLimits = ACCEPT_LIMITS,
+  store = acceptStore(pool),
+}: ApiParts): Promise<Api> {
+  const directory = new Directory({
+    readRevision: () => readRevision(pool),
+    findGrant: jti => findGrant(pool, jti),
+    isRegistered: address => isRegistered(pool, address),
+  })
+  await directory.open()
+  const { accept, groups } = createAccept({ store, clock: directory.clock, pepper: keys.pepper, ...acceptLimits })
+  const reader = new SendReader(config.attachments)
+  const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
+  const app = buildServer({
+    log,
+    auth: {
+      key: keys.tokenVerifying,
+      directory,
+      budgets: new Budgets((key, limit, chunk) => leaseBudget(pool, key, limit, chunk)),
+      trustedProxies: config.trustedProxies,
+    },
+    send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
+    metrics: { groups, pool },
+    readiness,
+    bodies: BODY_BUDGET,
+  })
+  return {
+    app,
+    listen: () => listen(app, config),
+    async close() {
+      readiness.stopping = true
+      await app.close()
+      directory.close()
+      await reader.close()
+    },
+  }
+}
+
+/** After a kill -9 of our predecessor its port may stay taken for a moment. */
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+  for (let round = 0; ; round++) {
+    try {
+      return await app.listen({ host, port })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+      if (round >= 50) {
+        throw new OperatorError(
+          `A porta ${port} em ${host} está em uso por outro programa. Encerre-o ou defina PORT com uma porta livre.`,
+          { cause: error },
+        )
+      }
+      await sleep(100)
+    }
+  }
+}
+
+/** The worker's part of this version: upkeep. */
+export function startWorker(pool: Pool, log: Log): { close(): Promise<void> } {
+  const stop = new AbortController()
+  const hour = 3_600_000
+  const running = runChores(
+    [
+      { name: 'partitions', everyMs: 6 * hour, run: () => ensureMonths(pool) },
+      { name: 'idempotency keys', everyMs: hour, run: () => deleteExpiredKeys(pool) },
+      { name: 'rate windows', everyMs: hour, run: () => deleteStaleWindows(pool) },
+      { name: 'unused attachments', everyMs: hour, run: () => deleteUnusedBlobs(pool) },
+    ],
+    stop.signal,
+    (chore, err) => log.warn({ chore, err }, 'a chore failed and will be tried again'),
+  )
+  return {
+    async close() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+export const openRolePool = (config: Config, url: string, log: Log): Pool =>
+  openPool({ url, size: config.databasePool, onError: err => log.warn({ err }, 'an idle database connection broke') })

@@ -1,0 +1,100 @@
+import { resolve } from 'node:path'
+import { type AddressRange, parseRange, readRange } from './domain/address-range.js'
+import type { AttachmentLimits } from './domain/attachment.js'
+import { OperatorError } from './domain/errors.js'
+import { readMasterKey } from './domain/keys.js'
+
+/** The only reader of the environment. Every setting is described in .env.example; a test compares the two. */
+export interface Config {
+  host: string
+  port: number
+  /** null: run the embedded PostgreSQL. */
+  databaseUrl: string | null
+  databasePool: number
+  dataFolder: string
+  masterKey: Buffer | null
+  publicUrl: string
+  trustedProxies: AddressRange[]
+  supportEmail: string
+  logLevel: string
+  simulator: boolean
+  maxBodyBytes: number
+  attachments: AttachmentLimits
+}
+
+const MIB = 1_048_576
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+const CARRIERS = ['EMAIL_URL', 'SMS_URL', 'WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
+
+/** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const problems: string[] = []
+  function setting<T>(name: string, fallback: T, expected: string, read: (text: string) => T | null): T {
+    const text = env[name]?.trim()
+    if (text === undefined || text === '') return fallback
+    const value = read(text)
+    if (value === null) problems.push(`${name} deve ser ${expected}`)
+    return value ?? fallback
+  }
+  const whole = (name: string, fallback: number, least: number, most: number): number =>
+    setting(name, fallback, `um número inteiro de ${least} a ${most}`, text => {
+      const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+      return value >= least && value <= most ? value : null
+    })
+  const url = (protocols: string[] | null) => (text: string) =>
+    URL.canParse(text) && (protocols === null || protocols.includes(new URL(text).protocol)) ? text.replace(/\/+$/, '') : null
+
+  const host = setting('HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null))
+  const port = whole('PORT', 8080, 0, 65_535)
+  const carriers = CARRIERS.map(name =>
+    setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
+  )
+  const config: Config = {
+    host,
+    port,
+    databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', url(['postgres:', 'postgresql:'])),
+    databasePool: whole('DATABASE_POOL', 10, 2, 200),
+    dataFolder: resolve(
+      setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
+    ),
+    masterKey: setting<Buffer | null>(
+      'CARTEIRO_MASTER_KEY',
+      null,
+      '32 bytes em 64 dígitos hexadecimais ou em base64',
+      readMasterKey,
+    ),
+    publicUrl: setting(
+      'PUBLIC_URL',
+      `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+      'uma URL http:// ou https://',
+      url(['http:', 'https:']),
+    ),
+    trustedProxies: setting<AddressRange[]>('TRUSTED_PROXIES', [], 'endereços ou faixas CIDR separados por vírgulas', readRanges),
+    supportEmail: setting('SUPPORT_EMAIL', 'suporte@localhost', 'um endereço de e-mail', text =>
+      /^\S+@\S+$/.test(text) ? text : null,
+    ),
+    logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
+      LOG_LEVELS.includes(text) ? text : null,
+    ),
+    simulator: setting(
+      'SIMULATOR',
+      carriers.every(carrier => carrier === null),
+      'on ou off',
+      text => (text === 'on' ? true : text === 'off' ? false : null),
+    ),
+    maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
+    attachments: {
+      maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),
+      maxFileBytes: whole('MAX_ATTACHMENT_MIB', 10, 1, 512) * MIB,
+      maxTotalBytes: whole('MAX_ATTACHMENTS_MIB', 25, 1, 512) * MIB,
+    },
+  }
+  if (problems.length > 0)
+    throw new OperatorError(`A configuração tem erros:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
+  return config
+}
+
+function readRanges(text: string): AddressRange[] | null {
+  const ranges = text.split(',').map(part => readRange(part.trim()))
+  return ranges.some(range => range === null) ? null : ranges.map(range => parseRange(range!))
+}

@@ -1,0 +1,28 @@
+import { domainToASCII } from 'node:url'
+
+/**
+ * The grammar of one recipient address: RFC 5321 dot-string local part (RFC 6531 letters allowed), a domain of at least
+ * two labels. Quoted local parts and address literals are refused. Linear in the length of the text.
+ */
+const MAX_ADDRESS = 254
+const MAX_LOCAL = 64
+
+/** The address with its domain in lower-case ASCII form, or null when the text is not exactly one address. */
+export function readEmailAddress(text: string): string | null {
+  if (text.length > MAX_ADDRESS) return null
+  const at = text.indexOf('@')
+  if (at < 1 || at !== text.lastIndexOf('@')) return null
+  const local = text.slice(0, at)
+  if (Buffer.byteLength(local) > MAX_LOCAL || !/^[^\s"(),:;<>@[\\\]\u0000-\u001f\u007f-\u009f]+$/u.test(local)) return null
+  if (local.startsWith('.') || local.endsWith('.') || local.includes('..')) return null
+  const written = text.slice(at + 1)
+  if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(written)) return null
+  const domain = domainToASCII(written)
+  const labels = domain.split('.')
+  if (domain.length > 253 || labels.length < 2) return null
+  if (!labels.every(label => label.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(label))) return null
+  // A top-level domain is never all digits (RFC 3696): this is an IP address written without brackets.
+  if (/^\d+$/.test(labels.at(-1)!)) return null
+  const address = `${local}@${domain}`
+  return address.length > MAX_ADDRESS ? null : address
+}

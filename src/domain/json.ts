@@ -1,0 +1,74 @@
+import { Refusal, refuse } from './errors.js'
+
+/**
+ * The one door through which untrusted JSON enters. What passes has no NUL, no lone surrogate (PostgreSQL stores
+ * neither), no __proto__ key and at most 32 levels, so nothing behind it has to think of these again.
+ */
+const MAX_DEPTH = 32
+/** Above this, depth is measured before parsing: 36 MiB of "[" would otherwise become gigabytes of arrays. */
+const MEASURE_FIRST = 65_536
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+export function parseUntrustedJson(raw: Uint8Array): unknown {
+  if (raw.length === 0) refuse('emptyBody')
+  if (raw.length > MEASURE_FIRST) checkDepth(raw)
+  let text: string
+  try {
+    text = decoder.decode(raw)
+  } catch (cause) {
+    throw new Refusal('notUtf8', [], { cause })
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new Refusal('notJson', [], { cause })
+  }
+  // Raw control characters are no JSON, and UTF-8 has no surrogates: both can only come from \u escapes.
+  checkTree(value, text.includes('\\u'), 1)
+  return value
+}
+
+function checkDepth(raw: Uint8Array): void {
+  let depth = 0
+  for (let index = 0; index < raw.length; index++) {
+    const byte = raw[index]
+    if (byte === 0x22) {
+      index = endOfString(raw, index)
+    } else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > MAX_DEPTH) refuse('tooDeep')
+    } else if (byte === 0x7d || byte === 0x5d) depth--
+  }
+}
+
+/** Index of the quote that closes the string opened at `start`; native search, since attachments are one long string. */
+function endOfString(raw: Uint8Array, start: number): number {
+  for (let quote = raw.indexOf(0x22, start + 1); quote !== -1; quote = raw.indexOf(0x22, quote + 1)) {
+    let slashes = 0
+    while (raw[quote - 1 - slashes] === 0x5c) slashes++
+    if (slashes % 2 === 0) return quote
+  }
+  return raw.length
+}
+
+function checkTree(value: unknown, escaped: boolean, depth: number): void {
+  if (typeof value === 'string') {
+    if (escaped) checkText(value)
+    return
+  }
+  if (value === null || typeof value !== 'object') return
+  if (depth > MAX_DEPTH) refuse('tooDeep')
+  if (Array.isArray(value)) {
+    for (const item of value) checkTree(item, escaped, depth + 1)
+    return
+  }
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') refuse('protoKey')
+    if (escaped) checkText(key)
+    checkTree((value as Record<string, unknown>)[key], escaped, depth + 1)
+  }
+}
+
+function checkText(text: string): void {
+  if (!text.isWellFormed() || text.includes('\0')) refuse('badCharacters')
+}

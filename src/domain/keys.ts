@@ -1,0 +1,37 @@
+import { createHash, createPrivateKey, createPublicKey, hkdfSync, type KeyObject } from 'node:crypto'
+
+/** One master key per installation; every other secret is derived from it, so that all nodes agree without exchanging any. */
+export interface Keys {
+  /** Shown and stored: tells two master keys apart without revealing either. */
+  fingerprint: string
+  tokenSigning: KeyObject
+  tokenVerifying: KeyObject
+  /** Mixed into the hashes of validation replies. */
+  pepper: Buffer
+}
+
+export const MASTER_KEY_BYTES = 32
+
+// RFC 8410: the fixed head of a PKCS#8 Ed25519 private key, before its 32 bytes of seed.
+const ED25519_PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+export function deriveKeys(master: Buffer): Keys {
+  const derive = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', master, 'carteiro', purpose, 32))
+  const tokenSigning = createPrivateKey({
+    key: Buffer.concat([ED25519_PKCS8_HEAD, derive('token')]),
+    format: 'der',
+    type: 'pkcs8',
+  })
+  return {
+    fingerprint: createHash('sha256').update(derive('fingerprint')).digest('hex').slice(0, 16),
+    tokenSigning,
+    tokenVerifying: createPublicKey(tokenSigning),
+    pepper: derive('pepper'),
+  }
+}
+
+/** Reads a master key written as 64 hexadecimal digits or as base64; null when it is neither. */
+export function readMasterKey(text: string): Buffer | null {
+  const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
+  return key.length === MASTER_KEY_BYTES ? key : null
+}

@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Chores that keep the store in shape. Each is safe to run twice and on several nodes at once. */
+export interface Chore {
+  name: string
+  everyMs: number
+  run(): Promise<unknown>
+}
+
+/** Runs each chore at once and then in its rhythm, until the signal fires. A chore that fails is reported and tried again. */
+export async function runChores(
+  chores: readonly Chore[],
+  signal: AbortSignal,
+  onError: (name: string, error: unknown) => void,
+): Promise<void> {
+  await Promise.all(
+    chores.map(async chore => {
+      while (!signal.aborted) {
+        await chore.run().catch(error => onError(chore.name, error))
+        await sleep(chore.everyMs, undefined, { signal }).catch(() => {})
+      }
+    }),
+  )
+}

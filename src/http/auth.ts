@@ -1,0 +1,99 @@
+import { hash, type KeyObject } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type AddressRange, addressGroup, clientAddress, inRanges } from '../domain/address-range.js'
+import { Refusal } from '../domain/errors.js'
+import { MAX_TOKEN_BYTES, type TokenClaims, verifyToken } from '../domain/token.js'
+import type { Budgets, Verdict } from '../engine/budgets.js'
+import type { Caller, Directory } from '../engine/directory.js'
+
+/** Who calls, and how often they may: the first two refusals, 401 and 429, in that order. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller
+    token: TokenClaims
+    address: string
+  }
+}
+
+export interface AuthOptions {
+  key: KeyObject
+  directory: Directory
+  budgets: Budgets
+  trustedProxies: readonly AddressRange[]
+}
+
+/** Failed authentications a minute from an address that no account registered. */
+const FAILURES_PER_MINUTE = 600
+const MAX_REMEMBERED_TOKENS = 20_000
+
+export function createAuthentication({ key, directory, budgets, trustedProxies }: AuthOptions) {
+  /** Signatures already checked, by the token's hash: an Ed25519 check costs 30 times as much. */
+  const verified = new Map<string, TokenClaims>()
+
+  async function identify(request: FastifyRequest): Promise<{ token: TokenClaims; caller: Caller } | null> {
+    const text = request.headers.authorization
+    if (text === undefined || text.length > MAX_TOKEN_BYTES || countAuthorization(request.raw.rawHeaders) !== 1) return null
+    const name = hash('sha256', text, 'base64')
+    let token = verified.get(name)
+    if (token === undefined) {
+      const claims = await verifyToken(key, text, directory.clock())
+      if (claims === null) return null
+      if (verified.size >= MAX_REMEMBERED_TOKENS) verified.delete(verified.keys().next().value!)
+      verified.set(name, claims)
+      token = claims
+    }
+    if (token.expiresAt !== null && token.expiresAt.getTime() <= directory.clock()) return null
+    const caller = await directory.findCaller(token.jti)
+    return caller === null || caller.account !== token.account ? null : { token, caller }
+  }
+
+  async function refuseUnknown(address: string, reply: FastifyReply): Promise<never> {
+    // Without the database a failure cannot be counted; it is a failure all the same.
+    const verdict = await countFailure(address).catch(() => null)
+    if (verdict !== null) {
+      announce(reply, 'autenticacao', verdict)
+      if (!verdict.allowed) throw new Refusal('tooManyRequests', [], { retryAfter: verdict.resetSeconds })
+    }
+    throw new Refusal('unauthorized')
+  }
+
+  async function countFailure(address: string): Promise<Verdict | null> {
+    if (await directory.isRegistered(address)) return null
+    return budgets.spend(`auth ${addressGroup(address)}`, FAILURES_PER_MINUTE)
+  }
+
+  return async function authenticate(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const address = clientAddress(request.raw.socket.remoteAddress ?? '', header(request, 'x-forwarded-for'), trustedProxies)
+    const known = await identify(request)
+    if (known === null) return refuseUnknown(address, reply)
+    const { token, caller } = known
+    const tier = inRanges(address, caller.ranges) ? 'registered' : 'unregistered'
+    const verdict = await budgets.spend(`${caller.account} ${tier}`, caller.settings[`limit.${tier}`])
+    announce(reply, tier === 'registered' ? 'registrado' : 'nao-registrado', verdict)
+    if (!verdict.allowed) throw new Refusal('tooManyRequests', [], { retryAfter: verdict.resetSeconds })
+    request.caller = caller
+    request.token = token
+    request.address = address
+  }
+}
+
+/** Node keeps the first of several Authorization headers and drops the rest: ambiguous, so refused. */
+function countAuthorization(rawHeaders: readonly string[]): number {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!
+    if (name.length === 13 && name.toLowerCase() === 'authorization') count++
+  }
+  return count
+}
+
+function header(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return Array.isArray(value) ? value.join(',') : value
+}
+
+/** draft-ietf-httpapi-ratelimit-headers: the policy, then what is left of it. */
+function announce(reply: FastifyReply, policy: string, verdict: Verdict): void {
+  reply.header('ratelimit-policy', `"${policy}";q=${verdict.limit};w=60`)
+  reply.header('ratelimit', `"${policy}";r=${verdict.remaining};t=${verdict.resetSeconds}`)
+}

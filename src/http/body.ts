@@ -1,0 +1,107 @@
+import type { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Refusal } from '../domain/errors.js'
+import { parseUntrustedJson } from '../domain/json.js'
+import { mebibytes } from '../domain/text.js'
+
+/**
+ * Request bodies: JSON only, bounded each, and bounded together. A body waits for its share of the memory before it is
+ * read (the sender's socket is simply not drained meanwhile); who waits too long is told to come back.
+ */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Hands the unparsed bytes to the handler. */
+    rawBody?: boolean
+  }
+}
+
+export const LARGE_BODY = 262_144
+const RETRY_AFTER_SECONDS = 5
+
+export interface BodyLimits {
+  /** Bytes of bodies held at once. */
+  budgetBytes: number
+  maxWaitMs: number
+}
+
+export class BodyBudget {
+  readonly #limits: BodyLimits
+  #free: number
+  readonly #waiting: { bytes: number; grant(): void }[] = []
+
+  constructor(limits: BodyLimits) {
+    this.#limits = limits
+    this.#free = limits.budgetBytes
+  }
+
+  /** Small bodies may use all of it, large ones leave a quarter: big attachments never shut out small sends. */
+  #fits(bytes: number): boolean {
+    const reserve = bytes > LARGE_BODY ? this.#limits.budgetBytes / 4 : 0
+    return this.#free - bytes >= reserve || this.#free === this.#limits.budgetBytes
+  }
+
+  take(bytes: number): Promise<void> | null {
+    if (this.#fits(bytes)) {
+      this.#free -= bytes
+      return null
+    }
+    return new Promise((resolve, reject) => {
+      const entry = {
+        bytes,
+        grant: () => {
+          clearTimeout(timer)
+          resolve()
+        },
+      }
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(entry), 1)
+        reject(new Refusal('overloaded', [], { retryAfter: RETRY_AFTER_SECONDS }))
+      }, this.#limits.maxWaitMs)
+      this.#waiting.push(entry)
+    })
+  }
+
+  give(bytes: number): void {
+    this.#free += bytes
+    for (let index = 0; index < this.#waiting.length; ) {
+      const entry = this.#waiting[index]!
+      if (!this.#fits(entry.bytes)) {
+        index++
+        continue
+      }
+      this.#waiting.splice(index, 1)
+      this.#free -= entry.bytes
+      entry.grant()
+    }
+  }
+}
+
+export function addBodyParser(app: FastifyInstance, budget: BodyBudget): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: Readable) => {
+    const raw = await collect(request, payload, budget)
+    if (request.routeOptions.config.rawBody === true) return raw
+    // A DELETE that carries the header but no body is fine.
+    if (raw.length === 0 && request.method === 'DELETE') return undefined
+    return parseUntrustedJson(raw)
+  })
+}
+
+async function collect(request: FastifyRequest, payload: Readable, budget: BodyBudget): Promise<Buffer> {
+  const limit = request.routeOptions.bodyLimit
+  const tooLarge = (): Refusal => new Refusal('bodyTooLarge', [mebibytes(limit)])
+  const declared = request.headers['content-length'] === undefined ? limit : Number(request.headers['content-length'])
+  if (declared > limit) throw tooLarge()
+  const waiting = budget.take(declared)
+  // Held until the answer is out: what was read lives on in the request until then.
+  request.raw.once('close', () => budget.give(declared))
+  if (waiting !== null) await waiting
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of payload as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > limit) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+}

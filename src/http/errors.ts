@@ -1,0 +1,74 @@
+import { STATUS_CODES } from 'node:http'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal, type RefusalKind, StoreUnavailable } from '../domain/errors.js'
+
+/** The one place where refusals become HTTP. */
+const statusOf: Record<RefusalKind, number> = {
+  invalid: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  missing: 404,
+  'in-progress': 409,
+  'too-large': 413,
+  'key-reused': 422,
+  limited: 429,
+  unavailable: 503,
+}
+
+export interface ErrorBody {
+  statusCode: number
+  message: string
+  error: string
+}
+
+export const errorBody = (statusCode: number, message: string): ErrorBody => ({
+  statusCode,
+  message,
+  error: STATUS_CODES[statusCode] ?? 'Error',
+})
+
+export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const status = statusOf[refusal.kind]
+  if (refusal.retryAfter !== undefined) reply.header('retry-after', String(refusal.retryAfter))
+  return reply.code(status).send(errorBody(status, refusal.message))
+}
+
+export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = toRefusal(error)
+  if (refusal !== null) {
+    if (refusal.kind === 'unavailable') request.log.warn({ err: refusal.cause ?? refusal }, 'request refused')
+    return sendRefusal(reply, refusal)
+  }
+  request.log.error({ err: error }, 'request failed')
+  return reply.code(500).send(errorBody(500, 'Internal Server Error'))
+}
+
+function toRefusal(error: unknown): Refusal | null {
+  if (error instanceof Refusal) return error
+  if (error instanceof StoreUnavailable) return new Refusal('databaseAway', [], { retryAfter: 5, cause: error.cause })
+  const { code, statusCode } = error as FastifyError
+  if (code?.startsWith('FST_ERR_CTP_')) return new Refusal('contentType', [], { cause: error })
+  // What Fastify itself refuses about a request (such as a malformed path) is the caller's to mend.
+  if (statusCode === 400) return new Refusal('wrongValue', ['URL'], { cause: error })
+  return null
+}
+
+/** Answers for requests that never became one: too large headers, malformed HTTP. */
+export function rawErrorResponse(code: string | undefined, requestId: string): string {
+  const [status, message] =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? [431, 'Os cabeçalhos da requisição são grandes demais. Reduza-os.']
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'A requisição demorou demais para chegar. Tente novamente.']
+        : [400, 'A requisição HTTP está malformada.']
+  const body = JSON.stringify(errorBody(status as number, message as string))
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status as number]}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    'connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}

@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { Refusal } from '../../domain/errors.js'
+import type { Accept } from '../../engine/accept.js'
+import type { SendReader } from './send-reader.js'
+
+/** POST /gw/email: one notification, one or more channels. */
+export interface SendOptions {
+  accept: Accept['accept']
+  reader: SendReader
+  maxBodyBytes: number
+  simulator: boolean
+  supportEmail: string
+}
+
+const sendResponseSchema = Type.Object({ idEmail: Type.String({ format: 'uuid' }) })
+
+export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, simulator, supportEmail }: SendOptions): void {
+  app.post(
+    '/gw/email',
+    { bodyLimit: maxBodyBytes, config: { rawBody: true }, schema: { response: { 200: sendResponseSchema } } },
+    async (request, reply) => {
+      const { caller, token, address } = request
+      const key = readIdempotencyKey(request.headers['idempotency-key'])
+      const { request: send, bodySha256 } = await reader.read(
+        (request.body as Buffer | undefined) ?? Buffer.alloc(0),
+        key !== null,
+      )
+      if (send.validation !== null && !caller.settings.validation) throw new Refusal('validationNotEnabled', [supportEmail])
+      if (token.mode === 'test' && !simulator) throw new Refusal('simulatorOff')
+      const sender = {
+        account: caller.account,
+        mode: token.mode,
+        token: token.jti,
+        address,
+        fallbackMinutes: caller.settings['fallback.minutes'],
+      }
+      const accepted = await accept(send, sender, key === null ? null : { key, bodySha256: bodySha256! })
+      if (accepted.replayed) reply.header('idempotency-replayed', 'true')
+      return { idEmail: accepted.id }
+    },
+  )
+}
+
+function readIdempotencyKey(header: string | string[] | undefined): string | null {
+  if (header === undefined) return null
+  if (typeof header !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(header)) throw new Refusal('badIdempotencyKey')
+  return header
+}

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { Refusal } from '../domain/errors.js'
+import { type AuthOptions, createAuthentication } from './auth.js'
+import { addBodyParser, BodyBudget, type BodyLimits } from './body.js'
+import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
+import { addSend, type SendOptions } from './gw/send.js'
+import { addHealth, type Readiness } from './health.js'
+import { addMetrics, type MetricSources } from './metrics.js'
+
+export interface ServerOptions {
+  log: FastifyBaseLogger
+  auth: AuthOptions
+  send: SendOptions
+  metrics: MetricSources
+  readiness: Readiness
+  bodies: BodyLimits
+}
+
+/** Of routes other than the send. */
+const BODY_LIMIT = 1_048_576
+
+/** The HTTP server with all its routes. Nothing listens yet. */
+export function buildServer({ log, auth, send, metrics, readiness, bodies }: ServerOptions): FastifyInstance {
+  const nextRequestId = requestIds()
+  const app = fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: nextRequestId,
+    bodyLimit: BODY_LIMIT,
+    routerOptions: { ignoreTrailingSlash: true },
+    // Requests that arrive on open connections while we stop are still served; the load balancer has been told.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: 120_000,
+    clientErrorHandler: (error, socket) => answerRaw(error as NodeJS.ErrnoException, socket, nextRequestId()),
+    frameworkErrors: (error, request, reply) => handleError(error, request, reply),
+  })
+  app.setErrorHandler(handleError)
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    request.log.info(
+      {
+        method: request.method,
+        route: request.routeOptions.url,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        account: request.caller?.account,
+      },
+      'request',
+    )
+    done()
+  })
+  addBodyParser(app, new BodyBudget(bodies))
+  addHealth(app, readiness)
+  addMetrics(app, metrics)
+  app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
+
+  const authenticate = createAuthentication(auth)
+  // Unknown routes below these prefixes ask for the token first, like known ones.
+  for (const prefix of ['/gw', '/regua-notificacao']) {
+    app.register(
+      async scope => {
+        scope.addHook('onRequest', authenticate)
+        scope.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
+      },
+      { prefix },
+    )
+  }
+  app.register(async scope => {
+    scope.addHook('onRequest', authenticate)
+    addSend(scope, send)
+  })
+  return app
+}
+
+const routeMissing = (request: { method: string; url: string }): Refusal =>
+  new Refusal('routeMissing', [request.method, request.url.split('?')[0]!.slice(0, 200)])
+
+/** Unique across processes, short, and free to make: eight random bytes once, then a counter. */
+function requestIds(): () => string {
+  const prefix = randomBytes(8).toString('base64url')
+  let count = 0
+  return () => `${prefix}-${(++count).toString(36)}`
+}
+
+function answerRaw(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  socket.end(rawErrorResponse(error.code, requestId))
+}

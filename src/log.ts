@@ -1,0 +1,37 @@
+import { pino } from 'pino'
+
+/**
+ * Structured log on standard error; standard output belongs to the banner and to command results. Lines are gathered and
+ * written together: a write per line would cost more than the request it tells of.
+ */
+export type Log = pino.Logger
+
+export function openLog(level: string, role: string): Log {
+  const destination = pino.destination({ dest: 2, sync: false, minLength: 4096 })
+  const timer = setInterval(() => destination.flush(), 500)
+  timer.unref()
+  process.on('exit', () => destination.flushSync())
+  return pino(
+    {
+      level,
+      base: { role },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: describeError, req: () => undefined, res: () => undefined },
+    },
+    destination,
+  )
+}
+
+/** Driver errors quote the values that they choked on (detail, where, parameters): recipients' data stays out of the log. */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { code } = error as { code?: unknown }
+  const { cause } = error
+  return {
+    type: error.name,
+    message: code === undefined || error.name !== 'error' ? error.message : 'database error',
+    code,
+    stack: error.stack?.split('\n').slice(1, 8).join('\n'),
+    ...(cause === undefined ? {} : { cause: describeError(cause) }),
+  }
+}

@@ -1,0 +1,20 @@
+import { type Queryable, run } from './postgres.js'
+
+/** Remembers the master key's fingerprint on the first call; returns the remembered one and whether this call set it. */
+export async function claimInstallation(db: Queryable, fingerprint: string): Promise<{ fingerprint: string; fresh: boolean }> {
+  const { rowCount } = await run(db, 'insert into installation (key_fingerprint) values ($1) on conflict do nothing', [
+    fingerprint,
+  ])
+  const { rows } = await run<{ key_fingerprint: string }>(db, 'select key_fingerprint from installation')
+  return { fingerprint: rows[0]!.key_fingerprint, fresh: rowCount === 1 }
+}
+
+/** The counter of administrative changes, and the database's clock. */
+export async function readRevision(db: Queryable): Promise<{ revision: number; nowMs: number }> {
+  const { rows } = await run<{ revision: number; now_ms: number }>(db, {
+    name: 'read-revision',
+    text: 'select revision, (extract(epoch from clock_timestamp()) * 1000)::double precision as now_ms from installation',
+  })
+  const row = rows[0]!
+  return { revision: row.revision, nowMs: row.now_ms }
+}

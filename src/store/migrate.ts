@@ -1,0 +1,101 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type pg from 'pg'
+import { OperatorError } from '../domain/errors.js'
+import { sha256 } from '../domain/evidence.js'
+import { type Pool, type Queryable, run } from './postgres.js'
+
+/**
+ * Brings the schema up to date: migrations/0001_….sql onwards, forward only. Each file and its record commit together;
+ * a file named ….concurrent.sql runs outside a transaction (create index concurrently) and must be repeatable.
+ */
+const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
+const LOCK = 7_261_001
+const MONTHS_AHEAD = 3
+
+interface Migration {
+  number: number
+  name: string
+  sql: string
+  sha256: string
+}
+
+export async function migrate(pool: Pool): Promise<string[]> {
+  const client = await pool.connect()
+  try {
+    // Several nodes may start at once: the first one works, the others wait here and then find nothing to do.
+    await client.query('set statement_timeout = 0')
+    await client.query('select pg_advisory_lock($1)', [LOCK])
+    await client.query(
+      'create table if not exists migration (number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())',
+    )
+    const applied = await run<{ number: number; name: string; sha256: string }>(
+      client,
+      'select number, name, sha256 from migration',
+    )
+    const known = new Map(applied.rows.map(row => [row.number, row]))
+    const fresh: string[] = []
+    for (const migration of await readMigrations()) {
+      const before = known.get(migration.number)
+      if (before === undefined) {
+        await apply(client, migration)
+        fresh.push(migration.name)
+      } else if (before.sha256 !== migration.sha256) {
+        throw new OperatorError(
+          `A migração ${migration.name} difere da que criou este banco (${before.name}). Migrações publicadas nunca mudam: instale a versão que criou este banco e atualize a partir dela.`,
+        )
+      }
+      known.delete(migration.number)
+    }
+    const [newer] = known.values()
+    if (newer !== undefined) {
+      throw new OperatorError(
+        `Este banco tem a migração ${newer.name}, que esta versão do Carteiro não conhece. Inicie a versão mais nova.`,
+      )
+    }
+    await ensureMonths(client)
+    return fresh
+  } finally {
+    // Closing the connection also gives the lock back.
+    client.release(true)
+  }
+}
+
+async function apply(client: pg.PoolClient, migration: Migration): Promise<void> {
+  const record = (): Promise<unknown> =>
+    client.query('insert into migration (number, name, sha256) values ($1, $2, $3)', [
+      migration.number,
+      migration.name,
+      migration.sha256,
+    ])
+  if (migration.name.endsWith('.concurrent.sql')) {
+    await client.query(migration.sql)
+    await record()
+    return
+  }
+  await client.query('begin')
+  await client.query(migration.sql)
+  await record()
+  await client.query('commit')
+}
+
+async function readMigrations(): Promise<Migration[]> {
+  const names = (await readdir(MIGRATIONS)).filter(name => name.endsWith('.sql')).sort()
+  return Promise.all(
+    names.map(async name => {
+      const sql = await readFile(new URL(name, MIGRATIONS), 'utf8')
+      return { number: Number(name.slice(0, 4)), name, sql, sha256: sha256(sql) }
+    }),
+  )
+}
+
+/** Makes this month's partitions and the coming ones, and last month's for requests accepted at its very end. */
+export async function ensureMonths(db: Queryable): Promise<void> {
+  // One statement, one transaction, one caller at a time: two that attach the same month would collide.
+  await run(
+    db,
+    `with alone as materialized (select pg_advisory_xact_lock($1))
+     select ensure_month(date_trunc('month', now() at time zone 'UTC') at time zone 'UTC' + make_interval(months => n))
+     from alone, generate_series(-1, $2::int) as n`,
+    [LOCK + 1, MONTHS_AHEAD],
+  )
+}

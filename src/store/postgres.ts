@@ -1,0 +1,91 @@
+import pg from 'pg'
+import { Refusal, StoreUnavailable } from '../domain/errors.js'
+
+/** Anything that runs a query: the pool, or one connection inside a transaction. */
+export interface Queryable {
+  query<Row extends pg.QueryResultRow>(query: pg.QueryConfig | string, values?: unknown[]): Promise<pg.QueryResult<Row>>
+}
+
+export interface PoolOptions {
+  url: string
+  size: number
+  onError(error: Error): void
+}
+
+export type Pool = pg.Pool
+
+// bigint arrives as text by default; our counters stay far below 2^53.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+
+export function openPool({ url, size, onError }: PoolOptions): Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: size,
+    application_name: 'carteiro',
+    connectionTimeoutMillis: 3_000,
+    idleTimeoutMillis: 60_000,
+    // The server gives up first; the client's limit only covers a server that no longer answers at all.
+    statement_timeout: 10_000,
+    query_timeout: 12_000,
+    keepAlive: true,
+    options: '-c timezone=UTC',
+  })
+  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  pool.on('error', onError)
+  return pool
+}
+
+/** Runs a query; out of reach becomes StoreUnavailable, data that PostgreSQL cannot hold a Refusal, the rest stays what it is. */
+export async function run<Row extends pg.QueryResultRow>(
+  db: Queryable,
+  query: pg.QueryConfig | string,
+  values?: unknown[],
+): Promise<pg.QueryResult<Row>> {
+  try {
+    return await db.query<Row>(query, values)
+  } catch (error) {
+    if (isUnavailable(error)) throw new StoreUnavailable(error)
+    throw sqlState(error).startsWith('22') ? new Refusal('storeRefused', [], { cause: error }) : error
+  }
+}
+
+export async function transaction<T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
+  let client: pg.PoolClient
+  try {
+    client = await pool.connect()
+  } catch (error) {
+    throw new StoreUnavailable(error)
+  }
+  try {
+    await run(client, 'begin')
+    const result = await work(client)
+    await run(client, 'commit')
+    client.release()
+    return result
+  } catch (error) {
+    // A connection in an unknown state is closed, never handed to the next user.
+    client.release(true)
+    throw error
+  }
+}
+
+const sqlState = (error: unknown): string => {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : ''
+}
+
+/** Class 08 connection, 53 resources, 57 operator intervention, 40 a conflict that a second try settles; no SQLSTATE: the socket. */
+function isUnavailable(error: unknown): boolean {
+  const state = sqlState(error)
+  if (state !== '') return /^(08|53|57|40)/.test(state)
+  return !(error instanceof TypeError || error instanceof RangeError)
+}
+
+/** Bad data, class 23 constraint, 21 cardinality, 54 program limit: the row's own fault, its neighbours may pass. */
+export const isRowFault = (error: unknown): boolean => error instanceof Refusal || /^(21|23|54)/.test(sqlState(error))
+
+/** 23514 without a constraint's name: no partition takes the row. */
+export const isMissingPartition = (error: unknown): boolean =>
+  sqlState(error) === '23514' && (error as { constraint?: string }).constraint === undefined
+
+export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505'

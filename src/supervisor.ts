@@ -1,0 +1,115 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { banner } from './banner.js'
+import { openDatabase, openRolePool, prepareDatabase } from './compose.js'
+import { readConfig } from './config.js'
+import { createDemo, demoToken } from './demo.js'
+import { OperatorError } from './domain/errors.js'
+import { type Log, openLog } from './log.js'
+import { loadKeys } from './master-key.js'
+
+/** `start` in role all: the database, then one process per role, restarted when they fall and stopped in order. */
+const PROGRAM = fileURLToPath(new URL('./main.js', import.meta.url))
+const RESTART_MS = 1_000
+
+export async function supervise(env: NodeJS.ProcessEnv): Promise<void> {
+  const config = readConfig(env)
+  const log = openLog(config.logLevel, 'supervisor')
+  const stop = stopSignal()
+  if (config.databaseUrl === null) process.stdout.write('Preparando o banco de dados…\n')
+  const database = await openDatabase(config, true)
+  try {
+    const keys = loadKeys(config)
+    const pool = openRolePool(config, database.url, log)
+    const { fresh } = await prepareDatabase(pool, keys)
+    if (fresh && config.simulator) await createDemo(pool)
+    const token = config.simulator ? await demoToken(pool, keys) : null
+    await pool.end()
+
+    const childEnv = { ...env, DATABASE_URL: database.url }
+    const worker = new Child('worker', childEnv, log)
+    const api = new Child('api', childEnv, log)
+    try {
+      const [address] = await Promise.race([
+        Promise.all([api.start(), worker.start()]),
+        stop.then((): [string | null, string | null] => [null, null]),
+      ])
+      if (address !== null) process.stdout.write(banner({ address, config, token }))
+      await stop
+    } finally {
+      await Promise.all([api.stop(), worker.stop()])
+    }
+  } finally {
+    await database.close()
+  }
+}
+
+/** Resolves at the first SIGTERM or SIGINT; the second one ends the process at once. */
+function stopSignal(): Promise<void> {
+  return new Promise(resolve => {
+    let asked = false
+    const onSignal = (): void => {
+      if (asked) process.exit(1)
+      asked = true
+      resolve()
+    }
+    process.on('SIGTERM', onSignal)
+    process.on('SIGINT', onSignal)
+  })
+}
+
+class Child {
+  readonly #role: string
+  readonly #env: NodeJS.ProcessEnv
+  readonly #log: Log
+  #process: ChildProcess | undefined
+  #restart: NodeJS.Timeout | undefined
+  #stopping = false
+
+  constructor(role: string, env: NodeJS.ProcessEnv, log: Log) {
+    this.#role = role
+    this.#env = env
+    this.#log = log
+  }
+
+  /** Resolves with the address once the child is ready. The first start must succeed; later ones are tried again. */
+  start(): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      let ready = false
+      const child = fork(PROGRAM, ['start', '--role', this.#role], {
+        env: this.#env,
+        // A Ctrl-C reaches the whole group of the terminal; the children wait for our word instead.
+        detached: true,
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      })
+      this.#process = child
+      child.on('message', (message: { ready?: string | null; failed?: string }) => {
+        if (message.failed !== undefined) reject(new OperatorError(message.failed))
+        if (message.ready === undefined) return
+        ready = true
+        resolve(message.ready)
+      })
+      child.on('exit', (code, signal) => {
+        if (this.#stopping) return
+        if (!ready) return reject(new OperatorError(`O processo ${this.#role} não iniciou (código ${code ?? signal}).`))
+        this.#log.error({ child: this.#role, code, signal }, 'a process ended and is started again')
+        this.#again()
+      })
+    })
+  }
+
+  #again(): void {
+    this.#restart = setTimeout(() => this.start().catch(() => this.#again()), RESTART_MS)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    clearTimeout(this.#restart)
+    const child = this.#process
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    await ended
+  }
+}

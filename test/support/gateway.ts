@@ -1,0 +1,74 @@
+import { pino } from 'pino'
+import { type Api, type ApiParts, buildApi, prepareDatabase } from '../../src/compose.js'
+import { type Config, readConfig } from '../../src/config.js'
+import type { AccountSettings } from '../../src/domain/account.js'
+import { newId } from '../../src/domain/id.js'
+import { deriveKeys, type Keys } from '../../src/domain/keys.js'
+import { type Mode, signToken, type TokenClaims } from '../../src/domain/token.js'
+import { insertAccount } from '../../src/store/accounts.js'
+import { addRange } from '../../src/store/address-ranges.js'
+import type { Pool } from '../../src/store/postgres.js'
+import { insertToken } from '../../src/store/tokens.js'
+
+/** A whole gateway in this process, on a test's own database, with accounts made as a test needs them. */
+export const testKeys: Keys = deriveKeys(Buffer.alloc(32, 7))
+
+export const testConfig = (env: NodeJS.ProcessEnv = {}): Config => readConfig({ PORT: '0', ...env })
+
+export interface Gateway extends Api {
+  url: string
+}
+
+export async function startGateway(pool: Pool, env: NodeJS.ProcessEnv = {}, parts: Partial<ApiParts> = {}): Promise<Gateway> {
+  await prepareDatabase(pool, testKeys)
+  const api = await buildApi({ config: testConfig(env), keys: testKeys, pool, log: pino({ level: 'silent' }), ...parts })
+  const url = await api.listen()
+  return { ...api, url }
+}
+
+export interface TestAccount {
+  id: string
+  token: string
+  jti: string
+}
+
+export interface AccountOptions {
+  name?: string
+  entity?: string
+  mode?: Mode
+  ranges?: string[]
+  settings?: Partial<AccountSettings>
+  expiresAt?: Date
+}
+
+/** By default loopback is registered, so that ordinary tests do not meet the stricter limit. */
+export async function createAccount(pool: Pool, options: AccountOptions = {}): Promise<TestAccount> {
+  const id = newId(Date.now())
+  const name = options.name ?? id
+  const made = await insertAccount(pool, {
+    id,
+    name,
+    entityId: newId(Date.now()),
+    entityName: options.entity ?? name,
+    settings: { 'limit.registered': 1_000_000, ...options.settings },
+  })
+  if (!made) throw new Error(`account ${name} exists`)
+  for (const range of options.ranges ?? ['127.0.0.0/8', '::1/128']) await addRange(pool, id, range)
+  return { id, ...(await issueToken(pool, id, options)) }
+}
+
+export async function issueToken(
+  pool: Pool,
+  account: string,
+  options: AccountOptions = {},
+): Promise<{ token: string; jti: string }> {
+  const claims: TokenClaims = {
+    jti: newId(Date.now()),
+    account,
+    mode: options.mode ?? 'live',
+    issuedAt: new Date(),
+    expiresAt: options.expiresAt ?? null,
+  }
+  await insertToken(pool, claims)
+  return { token: await signToken(testKeys.tokenSigning, claims), jti: claims.jti }
+}
