@@ -35,17 +35,17 @@ export async function openDatabase(config: Config, exclusive: boolean): Promise<
   return openEmbedded(config.dataFolder, exclusive)
 }
 
-/** Brings the schema up to date and makes sure that this node holds the key that the data was made with. */
-export async function prepareDatabase(pool: Pool, keys: Keys): Promise<{ migrations: string[]; fresh: boolean }> {
+/** Brings the schema up to date and makes sure that this node holds the key that the data was made with. Returns the new migrations. */
+export async function prepareDatabase(pool: Pool, keys: Keys): Promise<string[]> {
   await checkServerVersion(pool)
   const migrations = await migrate(pool)
-  const { fingerprint, fresh } = await claimInstallation(pool, keys.fingerprint)
+  const fingerprint = await claimInstallation(pool, keys.fingerprint)
   if (fingerprint !== keys.fingerprint) {
     throw new OperatorError(
       `Este banco foi criado com outra chave mestra (impressão ${fingerprint}; este nó tem ${keys.fingerprint}). Defina CARTEIRO_MASTER_KEY com a chave certa ou restaure master.key na pasta de dados.`,
     )
   }
-  return { migrations, fresh }
+  return migrations
 }
 
 async function checkServerVersion(pool: Pool): Promise<void> {
@@ -119,7 +119,10 @@ export async function buildApi({
     listen: () => listen(app, config),
     async close() {
       readiness.stopping = true
+      // A connection that was busy when the closing began turns idle later; clients keep such ones open for minutes.
+      const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()
+      clearInterval(sweep)
       directory.close()
       await reader.close()
     },

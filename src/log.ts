@@ -6,11 +6,7 @@ import { pino } from 'pino'
  */
 export type Log = pino.Logger
 
-export function openLog(level: string, role: string): Log {
-  const destination = pino.destination({ dest: 2, sync: false, minLength: 4096 })
-  const timer = setInterval(() => destination.flush(), 500)
-  timer.unref()
-  process.on('exit', () => destination.flushSync())
+export function openLog(level: string, role: string, destination: pino.DestinationStream = standardError()): Log {
   return pino(
     {
       level,
@@ -22,6 +18,14 @@ export function openLog(level: string, role: string): Log {
   )
 }
 
+function standardError(): pino.DestinationStream {
+  const destination = pino.destination({ dest: 2, sync: false, minLength: 4096 })
+  const timer = setInterval(() => destination.flush(), 500)
+  timer.unref()
+  process.on('exit', () => destination.flushSync())
+  return destination
+}
+
 /** Driver errors quote the values that they choked on (detail, where, parameters): recipients' data stays out of the log. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
@@ -31,7 +35,12 @@ function describeError(error: unknown): object {
     type: error.name,
     message: code === undefined || error.name !== 'error' ? error.message : 'database error',
     code,
-    stack: error.stack?.split('\n').slice(1, 8).join('\n'),
+    // A stack begins with the message, which may have several lines.
+    stack: error.stack
+      ?.split('\n')
+      .filter(line => line.startsWith('    at '))
+      .slice(0, 7)
+      .join('\n'),
     ...(cause === undefined ? {} : { cause: describeError(cause) }),
   }
 }

@@ -8,6 +8,7 @@ import { createDemo, demoToken } from './demo.js'
 import { OperatorError } from './domain/errors.js'
 import { type Log, openLog } from './log.js'
 import { loadKeys } from './master-key.js'
+import { hasAccounts } from './store/accounts.js'
 
 /** `start` in role all: the database, then one process per role, restarted when they fall and stopped in order. */
 const PROGRAM = fileURLToPath(new URL('./main.js', import.meta.url))
@@ -22,8 +23,8 @@ export async function supervise(env: NodeJS.ProcessEnv): Promise<void> {
   try {
     const keys = loadKeys(config)
     const pool = openRolePool(config, database.url, log)
-    const { fresh } = await prepareDatabase(pool, keys)
-    if (fresh && config.simulator) await createDemo(pool)
+    await prepareDatabase(pool, keys)
+    if (config.simulator && !(await hasAccounts(pool))) await createDemo(pool)
     const token = config.simulator ? await demoToken(pool, keys) : null
     await pool.end()
 

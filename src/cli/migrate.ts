@@ -14,7 +14,7 @@ export function migrateCommand(): Command {
       const database = await openDatabase(config, false)
       const pool = openRolePool(config, database.url, openLog('silent', 'command'))
       try {
-        const { migrations } = await prepareDatabase(pool, loadKeys(config))
+        const migrations = await prepareDatabase(pool, loadKeys(config))
         if (options.json) print(JSON.stringify({ applied: migrations }))
         else print(migrations.length === 0 ? 'O esquema já está em dia.' : migrations.join('\n'))
       } finally {

@@ -25,6 +25,7 @@ const messages = {
   tooComplex: ['invalid', () => 'O JSON tem elementos demais para ser lido. Reduza o número de objetos e listas.'],
   protoKey: ['invalid', () => 'O JSON contém a chave __proto__, que não é aceita. Remova-a.'],
   badCharacters: ['invalid', () => 'O JSON contém caracteres inválidos (NUL ou Unicode incompleto). Remova-os do texto enviado.'],
+  numberTooLarge: ['invalid', () => 'O JSON contém um número grande demais. Envie-o como texto, entre aspas.'],
   storeRefused: ['invalid', () => 'Um valor enviado não pode ser armazenado. Verifique caracteres e tamanhos dos campos.'],
   bodyTooLarge: ['too-large', limit => `O corpo da requisição passa do limite de ${limit}. Reduza os anexos ou o conteúdo.`],
   // Fields

@@ -2,7 +2,7 @@ import { Refusal, refuse } from './errors.js'
 
 /**
  * The one door through which untrusted JSON enters. What passes has no NUL, no lone surrogate (PostgreSQL stores
- * neither), no __proto__ key and at most 32 levels, so nothing behind it has to think of these again.
+ * neither), no infinite number, no __proto__ key and at most 32 levels, so nothing behind it has to think of these again.
  */
 const MAX_DEPTH = 32
 /** Above this, depth is measured before parsing: 36 MiB of "[" would otherwise become gigabytes of arrays. */
@@ -56,6 +56,8 @@ function checkTree(value: unknown, escaped: boolean, depth: number): void {
     if (escaped) checkText(value)
     return
   }
+  // JSON.parse makes Infinity of 1e400, and Infinity has no JSON form to be stored in.
+  if (typeof value === 'number' && !Number.isFinite(value)) refuse('numberTooLarge')
   if (value === null || typeof value !== 'object') return
   if (depth > MAX_DEPTH) refuse('tooDeep')
   if (Array.isArray(value)) {

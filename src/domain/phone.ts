@@ -17,21 +17,25 @@ export function readNumber(text: string, use: NumberUse): string | null {
   const match = /^(\+?)(\d{8,15})$/.exec(text)
   if (match === null) return null
   const [, plus, digits] = match as unknown as [string, string, string]
-  return readBrazilian(digits, plus === '+', use) ?? readInternational(digits, use)
+  const brazilian = readBrazilian(digits, plus === '+')
+  if (brazilian === null) return readInternational(digits, use)
+  // A fixed line that cannot be used stays refused: 47 4040-1234 in Joinville has the digits of a mobile in Norway.
+  return brazilian.mobile || use === 'any' ? brazilian.number : null
 }
 
-function readBrazilian(digits: string, international: boolean, use: NumberUse): string | null {
+function readBrazilian(digits: string, international: boolean): { number: string; mobile: boolean } | null {
   let national = digits
   if (digits.length >= 12 || international) {
     if (!digits.startsWith('55')) return null
     national = digits.slice(2)
   }
-  if (!areaCodes.has(national.slice(0, 2))) return null
+  const area = national.slice(0, 2)
   const subscriber = national.slice(2)
-  if (/^9\d{8}$/.test(subscriber)) return `+55${national}`
+  if (!areaCodes.has(area)) return null
+  if (/^9\d{8}$/.test(subscriber)) return { number: `+55${national}`, mobile: true }
   // Mobile numbers of before 2016 lack the ninth digit.
-  if (/^[6-9]\d{7}$/.test(subscriber)) return `+55${national.slice(0, 2)}9${subscriber}`
-  if (/^[2-5]\d{7}$/.test(subscriber)) return use === 'any' ? `+55${national}` : null
+  if (/^[6-9]\d{7}$/.test(subscriber)) return { number: `+55${area}9${subscriber}`, mobile: true }
+  if (/^[2-5]\d{7}$/.test(subscriber)) return { number: `+55${national}`, mobile: false }
   return null
 }
 

@@ -20,10 +20,13 @@ export interface ServerOptions {
 
 /** Of routes other than the send. */
 const BODY_LIMIT = 1_048_576
+/** Below these, everything asks for a token. */
+const GUARDED = ['/gw', '/regua-notificacao']
 
 /** The HTTP server with all its routes. Nothing listens yet. */
 export function buildServer({ log, auth, send, metrics, readiness, bodies }: ServerOptions): FastifyInstance {
   const nextRequestId = requestIds()
+  const authenticate = createAuthentication(auth)
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -35,7 +38,16 @@ export function buildServer({ log, auth, send, metrics, readiness, bodies }: Ser
     forceCloseConnections: 'idle',
     requestTimeout: 120_000,
     clientErrorHandler: (error, socket) => answerRaw(error as NodeJS.ErrnoException, socket, nextRequestId()),
-    frameworkErrors: (error, request, reply) => handleError(error, request, reply),
+    // A path that cannot be decoded meets no hook: what they would have done is done here.
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id)
+      const guarded = GUARDED.some(prefix => request.url.startsWith(`${prefix}/`))
+      const allowed = guarded ? authenticate(request, reply) : Promise.resolve()
+      allowed.then(
+        () => handleError(error, request, reply),
+        refusal => handleError(refusal, request, reply),
+      )
+    },
   })
   app.setErrorHandler(handleError)
   app.addHook('onRequest', (request, reply, done) => {
@@ -60,9 +72,8 @@ export function buildServer({ log, auth, send, metrics, readiness, bodies }: Ser
   addMetrics(app, metrics)
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
 
-  const authenticate = createAuthentication(auth)
   // Unknown routes below these prefixes ask for the token first, like known ones.
-  for (const prefix of ['/gw', '/regua-notificacao']) {
+  for (const prefix of GUARDED) {
     app.register(
       async scope => {
         scope.addHook('onRequest', authenticate)

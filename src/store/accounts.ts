@@ -35,6 +35,11 @@ export async function listAccounts(db: Queryable): Promise<Account[]> {
   return rows.map(toAccount)
 }
 
+export async function hasAccounts(db: Queryable): Promise<boolean> {
+  const { rows } = await run<{ found: boolean }>(db, 'select exists (select from account) as found')
+  return rows[0]!.found
+}
+
 /** By name or by id. */
 export async function findAccount(db: Queryable, nameOrId: string): Promise<Account | null> {
   const { rows } = await run<AccountRow>(db, `${SELECT} where a.name = $1 or a.id::text = lower($1)`, [nameOrId])

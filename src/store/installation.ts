@@ -1,12 +1,10 @@
 import { type Queryable, run } from './postgres.js'
 
-/** Remembers the master key's fingerprint on the first call; returns the remembered one and whether this call set it. */
-export async function claimInstallation(db: Queryable, fingerprint: string): Promise<{ fingerprint: string; fresh: boolean }> {
-  const { rowCount } = await run(db, 'insert into installation (key_fingerprint) values ($1) on conflict do nothing', [
-    fingerprint,
-  ])
+/** Remembers the master key's fingerprint on the first call; returns the remembered one. */
+export async function claimInstallation(db: Queryable, fingerprint: string): Promise<string> {
+  await run(db, 'insert into installation (key_fingerprint) values ($1) on conflict do nothing', [fingerprint])
   const { rows } = await run<{ key_fingerprint: string }>(db, 'select key_fingerprint from installation')
-  return { fingerprint: rows[0]!.key_fingerprint, fresh: rowCount === 1 }
+  return rows[0]!.key_fingerprint
 }
 
 /** The counter of administrative changes, and the database's clock. */

@@ -11,10 +11,12 @@ export interface TestDatabase {
 }
 
 /** A fresh database, cloned from the migrated template. Call once per test file (beforeAll) and drop it (afterAll). */
-export async function createDatabase(): Promise<TestDatabase> {
+export const createDatabase = (): Promise<TestDatabase> => cloneDatabase('template_carteiro')
+
+async function cloneDatabase(template: string): Promise<TestDatabase> {
   const server = inject('serverUrl')
   const name = `test_${randomBytes(6).toString('hex')}`
-  await command(server, `create database ${name} template template_carteiro strategy file_copy`)
+  await command(server, `create database ${name} template ${template} strategy file_copy`)
   const url = withDatabase(server, name)
   const pool = openPool({ url, size: 10, onError: () => {} })
   return {
@@ -30,6 +32,13 @@ export async function createDatabase(): Promise<TestDatabase> {
 /** A database for a single test. */
 export async function databaseForTest(): Promise<TestDatabase> {
   const database = await createDatabase()
+  onTestFinished(() => database.drop())
+  return database
+}
+
+/** A database for a single test, without a schema. */
+export async function emptyDatabaseForTest(): Promise<TestDatabase> {
+  const database = await cloneDatabase('template0')
   onTestFinished(() => database.drop())
   return database
 }

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { onTestFinished } from 'vitest'
 import { type Api, type ApiParts, buildApi, prepareDatabase } from '../../src/compose.js'
 import { type Config, readConfig } from '../../src/config.js'
 import type { AccountSettings } from '../../src/domain/account.js'
@@ -24,6 +25,13 @@ export async function startGateway(pool: Pool, env: NodeJS.ProcessEnv = {}, part
   const api = await buildApi({ config: testConfig(env), keys: testKeys, pool, log: pino({ level: 'silent' }), ...parts })
   const url = await api.listen()
   return { ...api, url }
+}
+
+/** A gateway for a single test. */
+export async function gatewayForTest(pool: Pool, env: NodeJS.ProcessEnv = {}, parts: Partial<ApiParts> = {}): Promise<Gateway> {
+  const gateway = await startGateway(pool, env, parts)
+  onTestFinished(() => gateway.close())
+  return gateway
 }
 
 export interface TestAccount {

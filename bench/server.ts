@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util'
+import { ACCEPT_LIMITS, acceptStore, buildApi } from '../src/compose.js'
+import { readConfig } from '../src/config.js'
+import { openLog } from '../src/log.js'
+import { loadKeys } from '../src/master-key.js'
+import { openPool } from '../src/store/postgres.js'
+
+/**
+ * The server under test, a process of its own: the whole gateway as it ships, with two things to turn. `--no-write` leaves
+ * the database write out and nothing else; `--group` and `--parallel` change how acceptances share a transaction.
+ */
+const { values } = parseArgs({
+  options: {
+    'no-write': { type: 'boolean', default: false },
+    group: { type: 'string', default: String(ACCEPT_LIMITS.maxGroup) },
+    parallel: { type: 'string', default: String(ACCEPT_LIMITS.parallelGroups) },
+  },
+})
+const config = readConfig(process.env)
+const log = openLog(config.logLevel, 'api')
+const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })
+const store = acceptStore(pool)
+const api = await buildApi({
+  config,
+  keys: loadKeys(config),
+  pool,
+  log,
+  acceptLimits: { ...ACCEPT_LIMITS, maxGroup: Number(values.group), parallelGroups: Number(values.parallel) },
+  store: values['no-write'] ? { ...store, insertAcceptances: async group => new Set(group.map(item => item.id)) } : store,
+})
+
+async function stop(): Promise<void> {
+  await api.close()
+  await pool.end()
+  process.exit(0)
+}
+// A Ctrl-C reaches the whole group of the terminal; the benchmark tells us when to stop, also by ending.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', stop)
+process.on('disconnect', stop)
+
+process.send?.({ ready: await api.listen() })

@@ -1,0 +1,138 @@
+import { type ChildProcess, fork, type SpawnOptions, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { prepareDatabase } from '../src/compose.js'
+import { newId } from '../src/domain/id.js'
+import { deriveKeys } from '../src/domain/keys.js'
+import { signToken } from '../src/domain/token.js'
+import { insertAccount } from '../src/store/accounts.js'
+import { addRange } from '../src/store/address-ranges.js'
+import { openEmbedded } from '../src/store/embedded.js'
+import { openPool, type Pool } from '../src/store/postgres.js'
+import { insertToken } from '../src/store/tokens.js'
+
+/** All that a benchmark leaves behind while it runs, a temporary folder, a PostgreSQL and child processes, and its removal. */
+export interface Subject {
+  pool: Pool
+  url: string
+  token: string
+}
+
+export interface Server {
+  pid: number
+  address: string
+  stop(): Promise<void>
+}
+
+const SERVER = fileURLToPath(new URL('./server.js', import.meta.url))
+/** Out of the way of what is measured, but still checked on every request. */
+const REQUESTS_PER_MINUTE = 10_000_000
+
+export class Workspace {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'carteiro-bench-'))
+  readonly #masterKey = randomBytes(32)
+  readonly #children = new Set<ChildProcess>()
+  readonly #pools: Pool[] = []
+  #database: Awaited<ReturnType<typeof openEmbedded>> | undefined
+  #closing: Promise<void> | undefined
+
+  async open(): Promise<void> {
+    // As root, PostgreSQL runs under a user of its own, who has to get in.
+    chmodSync(this.#folder, 0o755)
+    this.#database = await openEmbedded(this.folder('data'), true)
+  }
+
+  folder(name: string): string {
+    const path = join(this.#folder, name)
+    mkdirSync(path, { recursive: true })
+    return path
+  }
+
+  /** A migrated database of its own, with one account and its token. */
+  async createSubject(name: string): Promise<Subject> {
+    const server = this.#connect(this.#database!.url)
+    await server.query(`create database "${name}"`)
+    const url = this.#database!.url.replace(/[^/]+$/, name)
+    const pool = this.#connect(url)
+    const keys = deriveKeys(this.#masterKey)
+    await prepareDatabase(pool, keys)
+    const now = Date.now()
+    const account = newId(now)
+    await insertAccount(pool, {
+      id: account,
+      name: 'bench',
+      entityId: newId(now),
+      entityName: 'bench',
+      settings: { 'limit.registered': REQUESTS_PER_MINUTE },
+    })
+    await addRange(pool, account, '127.0.0.0/8')
+    const claims = { jti: newId(now), account, mode: 'live' as const, issuedAt: new Date(now), expiresAt: null }
+    await insertToken(pool, claims)
+    return { pool, url, token: await signToken(keys.tokenSigning, claims) }
+  }
+
+  #connect(url: string): Pool {
+    const pool = openPool({ url, size: 1, onError: () => {} })
+    this.#pools.push(pool)
+    return pool
+  }
+
+  async startServer(subject: Subject, args: readonly string[], poolSize: number): Promise<Server> {
+    const child = fork(SERVER, args, {
+      env: {
+        ...process.env,
+        PORT: '0',
+        DATABASE_URL: subject.url,
+        DATABASE_POOL: String(poolSize),
+        CARTEIRO_MASTER_KEY: this.#masterKey.toString('hex'),
+        LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+      },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    this.#keep(child)
+    const message = await Promise.race([
+      once(child, 'message').then(([received]) => received as { ready: string }),
+      once(child, 'exit').then(() => null),
+    ])
+    if (message === null) throw new Error('the server under test did not start')
+    return { pid: child.pid!, address: message.ready, stop: () => stop(child) }
+  }
+
+  /** Any other program of the benchmark; ended with it at the latest. */
+  spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
+    const child = spawn(command, args, options)
+    this.#keep(child)
+    return child
+  }
+
+  #keep(child: ChildProcess): void {
+    this.#children.add(child)
+    child.once('exit', () => this.#children.delete(child))
+    child.once('error', () => this.#children.delete(child))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.#children].map(stop))
+    await Promise.all(this.#pools.map(pool => pool.end()))
+    await this.#database?.close()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const impatience = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  await ended
+  clearTimeout(impatience)
+}

@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { readNumber } from '../../src/domain/phone.js'
+
+test.each([
+  ['11 digits', '11987654321', '+5511987654321'],
+  ['13 digits with 55', '5511987654321', '+5511987654321'],
+  ['a leading + and 55', '+5511987654321', '+5511987654321'],
+  ['an eight-digit mobile, which gets its ninth digit', '1187654321', '+5511987654321'],
+  ['an eight-digit mobile with 55', '551187654321', '+5511987654321'],
+  ['an eight-digit mobile with + and 55', '+551187654321', '+5511987654321'],
+  ['an eight-digit mobile that begins with 6', '7161234567', '+5571961234567'],
+  ['area code 55, not taken for the country', '55987654321', '+5555987654321'],
+  ['area code 55 after the country', '5555987654321', '+5555987654321'],
+])('a Brazilian mobile is read from %s', (_, text, e164) => {
+  expect(readNumber(text, 'mobile')).toBe(e164)
+  expect(readNumber(text, 'any')).toBe(e164)
+})
+
+test.each([
+  ['1133334444', '+551133334444'],
+  ['551133334444', '+551133334444'],
+  ['+551133334444', '+551133334444'],
+  ['4121234567', '+554121234567'],
+  ['5533334444', '+555533334444'],
+])('a Brazilian fixed line %s can be called and gets no message', (text, e164) => {
+  expect(readNumber(text, 'any')).toBe(e164)
+  expect(readNumber(text, 'mobile')).toBe(null)
+})
+
+test.each(['4740401234', '4745678901', '4633334444'])(
+  'a Brazilian fixed line %s is not read as a foreign mobile that happens to have the same digits',
+  text => {
+    expect(readNumber(text, 'any')).toBe(`+55${text}`)
+    expect(readNumber(text, 'mobile')).toBe(null)
+  },
+)
+
+test.each([
+  ['14155552671', '+14155552671'],
+  ['+14155552671', '+14155552671'],
+  ['+4740401234', '+4740401234'],
+  ['351912345678', '+351912345678'],
+  ['+351912345678', '+351912345678'],
+  ['5491123456789', '+5491123456789'],
+])('an international mobile %s is read with its country code', (text, e164) => {
+  expect(readNumber(text, 'mobile')).toBe(e164)
+  expect(readNumber(text, 'any')).toBe(e164)
+})
+
+test('an international fixed line can be called and gets no message', () => {
+  expect(readNumber('+442079460958', 'any')).toBe('+442079460958')
+  expect(readNumber('+442079460958', 'mobile')).toBe(null)
+  expect(readNumber('+351212345678', 'any')).toBe('+351212345678')
+  expect(readNumber('+351212345678', 'mobile')).toBe(null)
+})
+
+test.each([
+  ['nothing', ''],
+  ['a mask', '(11) 98765-4321'],
+  ['a mask with country', '+55 11 98765-4321'],
+  ['spaces', '11 987654321'],
+  ['a hyphen', '1198765-4321'],
+  ['a space before', ' 11987654321'],
+  ['a line break after', '11987654321\n'],
+  ['letters', '1198765432a'],
+  ['two plus signs', '++5511987654321'],
+  ['a plus sign at the end', '5511987654321+'],
+  ['Arabic digits', '١١٩٨٧٦٥٤٣٢١'],
+  ['full-width digits', '１１９８７６５４３２１'],
+  ['an area code that does not exist', '20987654321'],
+  ['an area code that does not exist, with 55', '5520987654321'],
+  ['an area code with a zero', '10987654321'],
+  ['the prefix 0 of a trunk call', '011987654321'],
+  ['00 before the country', '005511987654321'],
+  ['nine digits that do not begin with 9', '11887654321'],
+  ['eight digits that begin with 1', '1112345678'],
+  ['eight digits that begin with 0', '1101234567'],
+  ['no area code', '987654321'],
+  ['too many digits', '119876543210'],
+  ['55 and too many digits', '55119876543210'],
+  ['+ and a Brazilian number without 55', '+11987654321'],
+  ['a country that does not exist', '+999123456789'],
+  ['a number too short for its country', '+1415555'],
+  ['sixteen digits', '1234567890123456'],
+])('%s is no number', (_, text) => {
+  expect(readNumber(text, 'mobile')).toBe(null)
+  expect(readNumber(text, 'any')).toBe(null)
+})
+
+test('what is read once reads to itself again', () => {
+  const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 8, maxLength: 15 })
+  fc.assert(
+    fc.property(fc.constantFrom('', '+', '55', '+55', '5511', '11'), digits, fc.constantFrom('mobile', 'any'), (head, tail, use) => {
+      const number = readNumber(head + tail, use)
+      if (number === null) return
+      expect(number).toMatch(/^\+[1-9]\d{7,14}$/)
+      expect(readNumber(number, use)).toBe(number)
+      expect(readNumber(number, 'any')).toBe(number)
+    }),
+    { numRuns: 5_000 },
+  )
+})
