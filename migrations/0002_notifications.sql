@@ -53,11 +53,12 @@ create table delivery (
   -- done: nothing left to send; dead: gave up, a person may retry; cancelled: ended before it was sent.
   state text not null check (state in ('waiting', 'queued', 'sending', 'uncertain', 'done', 'dead', 'cancelled')),
   due_at timestamptz not null,
-  condition text,
+  -- Place in the order of this notification's channels, and the condition under which a later place is still needed.
+  step smallint not null,
+  condition text not null check (condition in ('always', 'failed', 'not delivered', 'not read', 'not confirmed')),
   lease_until timestamptz,
   lease_owner uuid,
   attempt integer not null default 0,
-  step smallint not null default 1,
   provider text,
   reference text,
   recipient text,
@@ -73,6 +74,8 @@ create table delivery (
   link_opened_at timestamptz,
   answered_at timestamptz,
   failed_at timestamptz,
+  cancelled_at timestamptz,
+  cancel_reason text check (cancel_reason in ('not needed', 'finalized')),
   failure text,
   failure_detail text,
   answers jsonb,

@@ -1,17 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.js'
-import { OperatorError } from './domain/errors.js'
+import { OperatorError, Refusal } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
 import { type AcceptStore, createAccept } from './engine/accept.js'
 import { Budgets } from './engine/budgets.js'
 import { Directory } from './engine/directory.js'
+import { finalize } from './engine/finalize.js'
+import { GroupCommit } from './engine/group-commit.js'
+import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
 import { runChores } from './engine/upkeep.js'
 import { SendReader } from './http/gw/send-reader.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
+import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { deleteUnusedBlobs, storeBlobs } from './store/blobs.js'
+import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
 import { openEmbedded } from './store/embedded.js'
 import { deleteExpiredKeys, findKeyUse } from './store/idempotency.js'
 import { claimInstallation, readRevision } from './store/installation.js'
@@ -19,7 +24,7 @@ import { ensureMonths, migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
 import { isRowFault, isUniqueViolation, openPool, type Pool } from './store/postgres.js'
 import { deleteStaleWindows, leaseBudget } from './store/rate-windows.js'
-import { resolveTemplates } from './store/templates.js'
+import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
@@ -66,6 +71,7 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
 
 /** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
 export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, patienceMs: 5_000 }
+const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 4_096 }
 const BODY_BUDGET = { budgetBytes: 160 * 1_048_576, maxWaitMs: 10_000 }
 
 export interface Api {
@@ -99,6 +105,13 @@ export async function buildApi({
   })
   await directory.open()
   const { accept, groups } = createAccept({ store, clock: directory.clock, pepper: keys.pepper, ...acceptLimits })
+  const lookups = new GroupCommit<StatusQuestion, FoundStatus | null>({
+    write: questions => findStatuses(pool, questions),
+    isItemFault: () => false,
+    weigh: () => 1,
+    overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
+    ...LOOKUP_LIMITS,
+  })
   const reader = new SendReader(config.attachments)
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
@@ -110,6 +123,22 @@ export async function buildApi({
       trustedProxies: config.trustedProxies,
     },
     send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
+    status: {
+      findStatus: question => lookups.submit(question),
+      findNotification: (account, id) => findNotification(pool, account, id),
+    },
+    templates: {
+      list: (account, channel) => listTemplates(pool, account, channel),
+      find: (account, id, version) => requireTemplate(pool, account, id, version),
+      create: (account, draft) => createTemplate(pool, account, draft, directory.clock()),
+      edit: (account, id, edit) => editTemplate(pool, account, id, edit),
+    },
+    sequence: {
+      findSequence: account => findSequence(pool, account),
+      saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
+      finalize: (account, id) => finalize(pool, directory.clock, account, id),
+    },
+    openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
     metrics: { groups, pool },
     readiness,
     bodies: BODY_BUDGET,

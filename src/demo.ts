@@ -71,6 +71,8 @@ export async function createDemo(pool: Pool): Promise<void> {
         channel,
         content,
         variables: variables.map(variable => ({ name: variable, required: true })),
+        shared: false,
+        metadata: {},
       })
     }
   })

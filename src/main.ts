@@ -4,8 +4,9 @@ import { accountCommand } from './cli/account.js'
 import { addressCommand } from './cli/address.js'
 import { migrateCommand } from './cli/migrate.js'
 import { startCommand } from './cli/start.js'
+import { templateCommand } from './cli/template.js'
 import { tokenCommand } from './cli/token.js'
-import { OperatorError, StoreUnavailable } from './domain/errors.js'
+import { OperatorError, Refusal, StoreUnavailable } from './domain/errors.js'
 
 if (existsSync('.env')) process.loadEnvFile('.env')
 
@@ -16,6 +17,7 @@ const program = new Command('carteiro')
   .addCommand(accountCommand())
   .addCommand(tokenCommand())
   .addCommand(addressCommand())
+  .addCommand(templateCommand())
 
 try {
   await program.parseAsync()
@@ -27,7 +29,7 @@ try {
 }
 
 function explain(error: unknown): string {
-  if (error instanceof OperatorError) return error.message
+  if (error instanceof OperatorError || error instanceof Refusal) return error.message
   const { code, message } = (error instanceof StoreUnavailable ? error.cause : error) as { code?: string; message?: string }
   if (error instanceof StoreUnavailable || ['ECONNREFUSED', 'ENOTFOUND', 'ETIMEDOUT', '28P01', '3D000'].includes(code ?? '')) {
     return `O banco de dados não respondeu (${code ?? message}). Verifique DATABASE_URL e se o servidor está no ar.`

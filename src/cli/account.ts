@@ -2,7 +2,9 @@ import { Command } from 'commander'
 import { type AccountSettings, accountSettings, type SettingName, settingNames } from '../domain/account.js'
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { type Account, insertAccount, listAccounts, updateSettings } from '../store/accounts.js'
+import { channels } from '../domain/notification.js'
+import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions } from '../domain/sequence.js'
+import { type Account, findSequence, insertAccount, listAccounts, updateSequence, updateSettings } from '../store/accounts.js'
 import { listRanges } from '../store/address-ranges.js'
 import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
@@ -85,7 +87,43 @@ export function accountCommand(): Command {
       })
     })
 
+  account
+    .command('sequence')
+    .description('mostra ou muda a régua: a ordem dos canais e as condições')
+    .requiredOption('--account <conta>', 'nome ou id da conta')
+    .option('--clear', 'retira a régua: todos os canais saem na hora')
+    .option('--json', 'resultado em JSON')
+    .argument('[etapa...]', 'etapas, como email:0:always sms:60:"not delivered" letter:1440:"not read"')
+    .addHelpText(
+      'after',
+      `\nUma etapa é canal:minutos:condição. Canais: ${channels.join(', ')}. Condições: ${stepConditions.join(', ')}.`,
+    )
+    .action(async (steps: string[], options: OutputOptions & { account: string; clear?: boolean }) => {
+      const sequence = steps.map(readStep)
+      await withDatabase(async ({ pool }) => {
+        const { id } = await requireAccount(pool, options.account)
+        if (steps.length > 0 || options.clear === true) {
+          await updateSequence(pool, id, steps.length === 0 ? null : sequence)
+          await audit(pool, 'account sequence', id, { sequence })
+        }
+        printList(
+          ((await findSequence(pool, id)) ?? []).map(step => ({ ...step })),
+          options,
+        )
+      })
+    })
+
   return account
+}
+
+function readStep(text: string): SequenceStep {
+  const [channel, minutes, condition] = text.split(':')
+  const step = { channel, waitMinutes: Number(minutes), condition } as SequenceStep
+  const valid = channels.includes(step.channel) && stepConditions.includes(step.condition) && /^\d{1,6}$/.test(minutes ?? '')
+  if (!valid || step.waitMinutes > MAX_WAIT_MINUTES) {
+    throw new OperatorError(`"${text}" não é uma etapa. Use canal:minutos:condição, como sms:60:"not delivered".`)
+  }
+  return step
 }
 
 const describe = ({ id, name, entity, createdAt }: Account) => ({ id, name, entity: entity.name, createdAt })

@@ -24,7 +24,9 @@ export function readRange(text: string): string | null {
 /** Parses a range that is known to be well formed. */
 export function parseRange(text: string): AddressRange {
   const [host, ...rest] = text.split('/') as [string, ...string[]]
-  const [address, bits] = ipaddr.parseCIDR(`${strict(host)}/${rest.length === 0 ? (host.includes(':') ? 128 : 32) : rest.join('/')}`)
+  const [address, bits] = ipaddr.parseCIDR(
+    `${strict(host)}/${rest.length === 0 ? (host.includes(':') ? 128 : 32) : rest.join('/')}`,
+  )
   // ::ffff:10.0.0.0/104 means 10.0.0.0/8: clients are compared in their IPv4 form.
   if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96) return [address.toIPv4Address(), bits - 96]
   return [address, bits]

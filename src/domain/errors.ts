@@ -35,6 +35,7 @@ const messages = {
   notObjectField: ['invalid', field => `O campo ${field} deve ser um objeto.`],
   notList: ['invalid', field => `O campo ${field} deve ser uma lista.`],
   wrongValue: ['invalid', field => `O campo ${field} tem um valor inválido.`],
+  notOneOf: ['invalid', (field, values) => `O campo ${field} deve ser um destes valores: ${values}.`],
   tooLong: ['invalid', (field, limit) => `O campo ${field} passa do limite de ${limit} caracteres.`],
   lineBreak: ['invalid', field => `O campo ${field} não pode ter quebras de linha nem caracteres de controle.`],
   toRequired: [
@@ -57,12 +58,33 @@ const messages = {
   tooManyFiles: ['invalid', limit => `O campo attachments passa do limite de ${limit} arquivos.`],
   fileTooLarge: ['invalid', (field, limit) => `O arquivo em ${field} passa do limite de ${limit} por arquivo.`],
   filesTooLarge: ['invalid', limit => `Os arquivos em attachments passam, somados, do limite de ${limit}.`],
+  // Templates and sequence
+  templateSyntax: ['invalid', where => `O campo conteudo não é um Liquid válido${where}. Verifique chaves, etiquetas e filtros.`],
+  templateUndeclared: [
+    'invalid',
+    variable => `O campo conteudo usa a variável ${variable}, que não está em variaveis. Declare-a.`,
+  ],
+  templateVariable: ['invalid', variable => `Falta o valor da variável obrigatória ${variable}. Informe-a em variaveis.`],
+  templateLimits: ['invalid', () => 'O template demora ou cresce demais ao ser preenchido. Reduza repetições e tamanhos.'],
+  repeatedVariable: ['invalid', variable => `A variável ${variable} aparece mais de uma vez em variaveis.`],
+  nothingToChange: [
+    'invalid',
+    () => 'Nada a mudar: informe nome, conteudo, variaveis, templateId, metadata ou compartilhadoComEntidade.',
+  ],
+  repeatedStep: ['invalid', channel => `O canal ${channel} aparece mais de uma vez em etapas.`],
   // Permission and existence
   unauthorized: ['unauthorized', () => 'Unauthorized'],
   validationNotEnabled: [
     'forbidden',
     support => `Sua conta não tem permissão para usar validation (pergunta e resposta). Peça a habilitação em ${support}.`,
   ],
+  templateForbidden: [
+    'forbidden',
+    () => 'Você não tem permissão para editar este template. Só a conta que o criou pode editá-lo.',
+  ],
+  noStatus: ['missing', () => 'Email sem status!'],
+  reportMissing: ['missing', () => 'Registro não encontrado'],
+  templateMissing: ['missing', () => 'Template não encontrado. Verifique o identificador.'],
   routeMissing: ['missing', (method, path) => `Rota não encontrada: ${method} ${path}. Verifique o método e o caminho.`],
   // Idempotency
   badIdempotencyKey: ['invalid', () => 'O cabeçalho Idempotency-Key deve ter de 1 a 255 caracteres visíveis, sem acentos.'],

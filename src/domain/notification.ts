@@ -1,9 +1,11 @@
 import type { Attachment } from './attachment.js'
 import { canonicalJson, type Json } from './canonical-json.js'
 import { type ChainedEvent, chainEvent, GENESIS, sha256 } from './evidence.js'
+import { type SequenceStep, type StepCondition, type Turn, turnsOf } from './sequence.js'
 import type { Mode } from './token.js'
 
-export type Channel = 'email' | 'sms' | 'whatsapp' | 'voice' | 'letter'
+export const channels = ['email', 'sms', 'whatsapp', 'voice', 'letter'] as const
+export type Channel = (typeof channels)[number]
 
 /** A send request that passed every rule, in the project's own words. */
 export interface SendRequest {
@@ -33,7 +35,8 @@ export interface PlannedDelivery {
   /** queued: goes at once. waiting: goes after `waitMs`, or earlier or never as its condition turns out. */
   state: 'queued' | 'waiting'
   waitMs: number
-  condition: 'email not delivered' | null
+  step: number
+  condition: StepCondition
   recipient: string | null
   request: JsonObject
   template: TemplateVersion | null
@@ -60,7 +63,7 @@ export interface Sender {
   mode: Mode
   token: string
   address: string
-  fallbackMinutes: number
+  rules: DeliveryRules
 }
 
 /** The template that each channel of a request names, if it names one. */
@@ -73,18 +76,29 @@ export function namedTemplates(request: SendRequest): { channel: Channel; name: 
   return named
 }
 
+const IMMEDIATE: Turn = { step: 1, waitMinutes: 0, condition: 'always' }
+
+export interface DeliveryRules {
+  sequence: readonly SequenceStep[] | null
+  fallbackMinutes: number
+}
+
+/** The deliveries of a request in their first state: the account's sequence orders them, or all go at once but a fallback SMS. */
 export function planDeliveries(
   request: SendRequest,
-  fallbackMinutes: number,
+  rules: DeliveryRules,
   templates: ReadonlyMap<Channel, TemplateVersion>,
 ): PlannedDelivery[] {
   const deliveries: PlannedDelivery[] = []
-  const plan = (channel: Channel, recipient: string | null, details: JsonObject, waitMs = 0): void => {
+  const turns = turnsFor(request, rules)
+  const plan = (channel: Channel, recipient: string | null, details: JsonObject): void => {
+    const { step, waitMinutes, condition } = turns.get(channel) ?? IMMEDIATE
     deliveries.push({
       channel,
-      state: waitMs > 0 ? 'waiting' : 'queued',
-      waitMs,
-      condition: waitMs > 0 ? 'email not delivered' : null,
+      state: step === 1 ? 'queued' : 'waiting',
+      waitMs: waitMinutes * 60_000,
+      step,
+      condition,
       recipient,
       request: details,
       template: templates.get(channel) ?? null,
@@ -92,17 +106,27 @@ export function planDeliveries(
   }
   const { email, sms, whatsapp, voice, letter } = request
   if (email !== null) plan('email', email, {})
-  if (sms !== null) {
-    // Without an e-mail there is nothing to wait for.
-    const waits = !sms.always && email !== null
-    plan('sms', sms.number, { always: sms.always, customMessage: sms.customMessage }, waits ? fallbackMinutes * 60_000 : 0)
-  }
+  if (sms !== null) plan('sms', sms.number, { always: sms.always, customMessage: sms.customMessage })
   if (whatsapp !== null) plan('whatsapp', whatsapp.number, { template: whatsapp.template, variables: whatsapp.variables })
   if (voice !== null) plan('voice', voice.number, { template: voice.template, payload: voice.payload })
   if (letter !== null) {
     plan('letter', letter.name, { model: letter.model, template: letter.template, variables: letter.variables })
   }
   return deliveries
+}
+
+function turnsFor(request: SendRequest, { sequence, fallbackMinutes }: DeliveryRules): Map<Channel, Turn> {
+  const asked = new Set(channels.filter(channel => request[channel] !== null))
+  // typeSend '2': always sent, whatever a sequence says.
+  if (request.sms?.always) asked.delete('sms')
+  if (sequence !== null) return turnsOf(sequence, asked)
+  return turnsOf(
+    [
+      { channel: 'email', waitMinutes: 0, condition: 'always' },
+      { channel: 'sms', waitMinutes: fallbackMinutes, condition: 'not delivered' },
+    ],
+    asked,
+  )
 }
 
 /** The first event of every notification: what was asked, by whom, from where. */
@@ -137,6 +161,7 @@ export function acceptedEvent(
         recipient: delivery.recipient,
         state: delivery.state,
         waitMs: delivery.waitMs,
+        step: delivery.step,
         condition: delivery.condition,
         requestSha256: sha256(canonicalJson(delivery.request)),
         template: delivery.template && { id: delivery.template.id, version: delivery.template.version },

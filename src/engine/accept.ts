@@ -79,7 +79,7 @@ export function createAccept({ store, clock, pepper, maxGroup, parallelGroups, m
     ])
     const acceptedAt = new Date(clock())
     const id = newId(acceptedAt.getTime())
-    const deliveries = planDeliveries(request, sender.fallbackMinutes, templates)
+    const deliveries = planDeliveries(request, sender.rules, templates)
     const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, randomBytes(SALT_BYTES))
     const { account, mode } = sender
     const written = await groups.submit({ id, account, mode, acceptedAt, request, validation, deliveries, event, idempotency })

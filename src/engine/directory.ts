@@ -1,6 +1,7 @@
 import type { AccountSettings } from '../domain/account.js'
 import { type AddressRange, parseRange } from '../domain/address-range.js'
 import type { Clock } from '../domain/clock.js'
+import type { SequenceStep } from '../domain/sequence.js'
 import type { Grant } from '../store/tokens.js'
 
 /**
@@ -17,6 +18,7 @@ export interface DirectoryStore {
 export interface Caller {
   account: string
   settings: AccountSettings
+  sequence: readonly SequenceStep[] | null
   ranges: readonly AddressRange[]
 }
 
@@ -57,7 +59,7 @@ export class Directory {
     await this.#beCurrent()
     return remember(this.#callers, jti, async () => {
       const grant = await this.#store.findGrant(jti)
-      return grant && { account: grant.account, settings: grant.settings, ranges: grant.ranges.map(parseRange) }
+      return grant && { ...grant, ranges: grant.ranges.map(parseRange) }
     })
   }
 

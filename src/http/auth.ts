@@ -24,6 +24,8 @@ export interface AuthOptions {
 
 /** Failed authentications a minute from an address that no account registered. */
 const FAILURES_PER_MINUTE = 600
+/** Of a failure that takes nothing away: every answer tells its limit. */
+const UNCOUNTED: Verdict = { allowed: true, limit: FAILURES_PER_MINUTE, remaining: FAILURES_PER_MINUTE, resetSeconds: 60 }
 const MAX_REMEMBERED_TOKENS = 20_000
 
 export function createAuthentication({ key, directory, budgets, trustedProxies }: AuthOptions) {
@@ -49,11 +51,9 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
 
   async function refuseUnknown(address: string, reply: FastifyReply): Promise<never> {
     // Without the database a failure cannot be counted; it is a failure all the same.
-    const verdict = await countFailure(address).catch(() => null)
-    if (verdict !== null) {
-      announce(reply, 'autenticacao', verdict)
-      if (!verdict.allowed) throw new Refusal('tooManyRequests', [], { retryAfter: verdict.resetSeconds })
-    }
+    const verdict = (await countFailure(address).catch(() => null)) ?? UNCOUNTED
+    announce(reply, 'autenticacao', verdict)
+    if (!verdict.allowed) throw new Refusal('tooManyRequests', [], { retryAfter: verdict.resetSeconds })
     throw new Refusal('unauthorized')
   }
 

@@ -42,6 +42,8 @@ function explain(value: unknown, validator: Validator, ownRefusals: Record<strin
       return refuse('required', field)
     case 'type':
       return refuse(wrongType(error.params.type), field)
+    case 'enum':
+      return refuse('notOneOf', field, error.params.allowedValues.filter(value => value !== null).join(', '))
     default:
       return refuse('wrongValue', field)
   }

@@ -5,14 +5,25 @@ import { Refusal } from '../domain/errors.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, BodyBudget, type BodyLimits } from './body.js'
 import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
+import { addFinalize, type FinalizeOptions } from './gw/finalize.js'
+import { addFull, type FullOptions } from './gw/full.js'
+import { addProofs } from './gw/proofs.js'
 import { addSend, type SendOptions } from './gw/send.js'
+import { addSequence, type SequenceOptions } from './gw/sequence.js'
+import { addStatus, type StatusOptions } from './gw/status.js'
+import { addTemplates, type TemplateOptions } from './gw/templates.js'
 import { addHealth, type Readiness } from './health.js'
 import { addMetrics, type MetricSources } from './metrics.js'
+import { addOpenApi, type OpenApiOptions } from './openapi.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
   auth: AuthOptions
   send: SendOptions
+  status: StatusOptions & FullOptions
+  templates: TemplateOptions
+  sequence: SequenceOptions & FinalizeOptions
+  openApi: OpenApiOptions
   metrics: MetricSources
   readiness: Readiness
   bodies: BodyLimits
@@ -24,7 +35,8 @@ const BODY_LIMIT = 1_048_576
 const GUARDED = ['/gw', '/regua-notificacao']
 
 /** The HTTP server with all its routes. Nothing listens yet. */
-export function buildServer({ log, auth, send, metrics, readiness, bodies }: ServerOptions): FastifyInstance {
+export function buildServer(options: ServerOptions): FastifyInstance {
+  const { log, auth, metrics, readiness, bodies } = options
   const nextRequestId = requestIds()
   const authenticate = createAuthentication(auth)
   const app = fastify({
@@ -68,6 +80,7 @@ export function buildServer({ log, auth, send, metrics, readiness, bodies }: Ser
     done()
   })
   addBodyParser(app, new BodyBudget(bodies))
+  addOpenApi(app, options.openApi)
   addHealth(app, readiness)
   addMetrics(app, metrics)
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
@@ -84,7 +97,13 @@ export function buildServer({ log, auth, send, metrics, readiness, bodies }: Ser
   }
   app.register(async scope => {
     scope.addHook('onRequest', authenticate)
-    addSend(scope, send)
+    addSend(scope, options.send)
+    addStatus(scope, options.status)
+    addFull(scope, options.status)
+    addProofs(scope, options.status)
+    addTemplates(scope, options.templates)
+    addSequence(scope, options.sequence)
+    addFinalize(scope, options.sequence)
   })
   return app
 }

@@ -1,4 +1,5 @@
 import { type AccountSettings, completeSettings } from '../domain/account.js'
+import type { SequenceStep } from '../domain/sequence.js'
 import { type Queryable, run } from './postgres.js'
 
 export interface Account {
@@ -65,4 +66,14 @@ export async function insertAccount(
 
 export async function updateSettings(db: Queryable, id: string, changes: Partial<AccountSettings>): Promise<void> {
   await run(db, 'update account set settings = settings || $2 where id = $1', [id, JSON.stringify(changes)])
+}
+
+export async function findSequence(db: Queryable, id: string): Promise<SequenceStep[] | null> {
+  const { rows } = await run<{ sequence: SequenceStep[] | null }>(db, 'select sequence from account where id = $1', [id])
+  return rows[0]?.sequence ?? null
+}
+
+/** null: no sequence, all channels go at once. */
+export async function updateSequence(db: Queryable, id: string, sequence: readonly SequenceStep[] | null): Promise<void> {
+  await run(db, 'update account set sequence = $2 where id = $1', [id, sequence === null ? null : JSON.stringify(sequence)])
 }

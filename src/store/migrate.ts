@@ -24,7 +24,7 @@ export async function migrate(pool: Pool): Promise<string[]> {
   try {
     // Several nodes may start at once: the first one works, the others wait here and then find nothing to do.
     await client.query('set statement_timeout = 0')
-    await client.query('select pg_advisory_lock($1)', [LOCK])
+    await client.query(patient('select pg_advisory_lock($1)', [LOCK]))
     await client.query(
       'create table if not exists migration (number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())',
     )
@@ -60,6 +60,9 @@ export async function migrate(pool: Pool): Promise<string[]> {
   }
 }
 
+/** The pool's own time limit is for requests: changing a large table takes what it takes, and other nodes wait for it. */
+const patient = (text: string, values: unknown[] = []) => ({ text, values, query_timeout: 2_147_483_647 })
+
 async function apply(client: pg.PoolClient, migration: Migration): Promise<void> {
   const record = (): Promise<unknown> =>
     client.query('insert into migration (number, name, sha256) values ($1, $2, $3)', [
@@ -68,12 +71,12 @@ async function apply(client: pg.PoolClient, migration: Migration): Promise<void>
       migration.sha256,
     ])
   if (migration.name.endsWith('.concurrent.sql')) {
-    await client.query(migration.sql)
+    await client.query(patient(migration.sql))
     await record()
     return
   }
   await client.query('begin')
-  await client.query(migration.sql)
+  await client.query(patient(migration.sql))
   await record()
   await client.query('commit')
 }

@@ -42,13 +42,13 @@ const acceptStatement = (keyed: boolean): string => `
     keyed
       ? `keys as (
     insert into idempotency as i (account_id, key, body_sha256, notification_id, created_at)
-    select account_id, key, decode(body, 'hex'), id, now() from unnest($29::uuid[], $30::text[], $31::text[], $32::uuid[]) as k(account_id, key, body, id)
+    select account_id, key, decode(body, 'hex'), id, now() from unnest($30::uuid[], $31::text[], $32::text[], $33::uuid[]) as k(account_id, key, body, id)
     on conflict (account_id, key) do update
       set body_sha256 = excluded.body_sha256, notification_id = excluded.notification_id, created_at = excluded.created_at
       where i.created_at < now() - interval '24 hours'
     returning notification_id
   ), input as (
-    select * from asked where id <> all($32::uuid[]) or id in (select notification_id from keys)
+    select * from asked where id <> all($33::uuid[]) or id in (select notification_id from keys)
   )`
       : 'input as (select * from asked)'
   }, notifications as (
@@ -60,16 +60,16 @@ const acceptStatement = (keyed: boolean): string => `
       decode(substr(event_hashes, 1, 64), 'hex'), decode(substr(event_hashes, 65, 64), 'hex'), decode(substr(event_hashes, 129, 64), 'hex')
     from input
   ), deliveries as (
-    insert into delivery (notification_id, channel, account_id, mode, state, due_at, condition, recipient, request, template_id, template_version)
-    select d.notification_id, d.channel, d.account_id, d.mode, d.state, now() + d.wait_ms * interval '1 millisecond', d.condition, d.recipient,
+    insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, template_id, template_version)
+    select d.notification_id, d.channel, d.account_id, d.mode, d.state, now() + d.wait_ms * interval '1 millisecond', d.step, d.condition, d.recipient,
       d.request::jsonb, d.template_id, d.template_version
-    from unnest($14::uuid[], $15::text[], $16::uuid[], $17::text[], $18::text[], $19::int[], $20::text[], $21::text[], $22::text[], $23::uuid[], $24::int[])
-      as d(notification_id, channel, account_id, mode, state, wait_ms, condition, recipient, request, template_id, template_version)
+    from unnest($14::uuid[], $15::text[], $16::uuid[], $17::text[], $18::text[], $19::bigint[], $20::int[], $21::text[], $22::text[], $23::text[], $24::uuid[], $25::int[])
+      as d(notification_id, channel, account_id, mode, state, wait_ms, step, condition, recipient, request, template_id, template_version)
     ${keyed ? 'where d.notification_id in (select id from input)' : ''}
   ), attachments as (
     insert into attachment (notification_id, ordinal, name, sha256, size)
     select f.notification_id, row_number() over (partition by f.notification_id order by f.place), f.name, decode(f.sha256, 'hex'), f.size
-    from unnest($25::uuid[], $26::text[], $27::text[], $28::int[]) with ordinality as f(notification_id, name, sha256, size, place)
+    from unnest($26::uuid[], $27::text[], $28::text[], $29::int[]) with ordinality as f(notification_id, name, sha256, size, place)
     ${keyed ? 'where f.notification_id in (select id from input)' : ''}
   )
   select id from input`
@@ -102,6 +102,7 @@ function columns(group: readonly Acceptance[]): unknown[] {
     ofDelivery(row => row.item.mode),
     ofDelivery(row => row.delivery.state),
     ofDelivery(row => row.delivery.waitMs),
+    ofDelivery(row => row.delivery.step),
     ofDelivery(row => row.delivery.condition),
     ofDelivery(row => row.delivery.recipient),
     ofDelivery(row => JSON.stringify(row.delivery.request)),

@@ -1,5 +1,6 @@
 import type { AccountSettings } from '../domain/account.js'
 import { completeSettings } from '../domain/account.js'
+import type { SequenceStep } from '../domain/sequence.js'
 import type { Mode, TokenClaims } from '../domain/token.js'
 import { type Queryable, run } from './postgres.js'
 
@@ -62,18 +63,20 @@ export async function listTokens(db: Queryable, account: string): Promise<Listed
 export interface Grant {
   account: string
   settings: AccountSettings
+  sequence: SequenceStep[] | null
   ranges: string[]
 }
 
 /** The grant of a token that is known and not revoked. */
 export async function findGrant(db: Queryable, jti: string): Promise<Grant | null> {
-  const { rows } = await run<{ account_id: string; settings: Partial<AccountSettings>; ranges: string[] }>(db, {
+  const { rows } = await run<Omit<Grant, 'settings'> & { settings: Partial<AccountSettings> }>(db, {
     name: 'find-grant',
-    text: `select t.account_id, a.settings, array(select r.range::text from address_range r where r.account_id = a.id) as ranges
+    text: `select t.account_id as account, a.settings, a.sequence,
+             array(select r.range::text from address_range r where r.account_id = a.id) as ranges
            from token t join account a on a.id = t.account_id
            where t.jti = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())`,
     values: [jti],
   })
   const row = rows[0]
-  return row === undefined ? null : { account: row.account_id, settings: completeSettings(row.settings), ranges: row.ranges }
+  return row === undefined ? null : { ...row, settings: completeSettings(row.settings) }
 }

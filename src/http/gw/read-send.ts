@@ -16,38 +16,35 @@ const MAX_CUSTOM_ID_CHARACTERS = 255
 
 const recipientNumber = (description: string) => Type.Optional(Type.String({ description, examples: ['11987654321'] }))
 
-export const sendRequestSchema = Type.Object(
-  {
-    nameTo: requiredText({ description: 'Nome do destinatário.' }),
-    to: optionalText({ description: 'E-mail do destinatário. Obrigatório quando o envio é somente por e-mail.' }),
-    subject: requiredText({ description: 'Assunto da mensagem.' }),
-    content: requiredText({ description: 'Conteúdo da mensagem em HTML.' }),
-    customID: optionalText({ description: 'Referência externa, devolvida nas consultas. Até 255 caracteres.' }),
-    attachments: Type.Optional(
-      Type.Unsafe<{ name: string; base64: string }[] | null>({
-        type: ['array', 'null'],
-        items: Type.Object({ name: requiredText(), base64: requiredText() }),
-      }),
-    ),
-    validation: optionalObject(
-      { question: requiredText(), reply: requiredText() },
-      { required: ['question', 'reply'], description: 'Proteção por pergunta e resposta. Exige habilitação da conta.' },
-    ),
-    sms: optionalObject({
-      number: recipientNumber('Celular, só dígitos.'),
-      typeSend: Type.Optional(Type.Unsafe<string | null>({ enum: ['1', '2', null] })),
-      customMessage: optionalText({ description: 'Texto próprio, até 140 caracteres; aceita {SHORT_LINK}.' }),
+export const sendRequestSchema = Type.Object({
+  nameTo: requiredText({ description: 'Nome do destinatário.' }),
+  to: optionalText({ description: 'E-mail do destinatário. Obrigatório quando o envio é somente por e-mail.' }),
+  subject: requiredText({ description: 'Assunto da mensagem.' }),
+  content: requiredText({ description: 'Conteúdo da mensagem em HTML.' }),
+  customID: optionalText({ description: 'Referência externa, devolvida nas consultas. Até 255 caracteres.' }),
+  attachments: Type.Optional(
+    Type.Unsafe<{ name: string; base64: string }[] | null>({
+      type: ['array', 'null'],
+      items: Type.Object({ name: requiredText(), base64: requiredText() }),
     }),
-    whatsapp: optionalObject({ number: recipientNumber('Celular, só dígitos.'), variables: freeObject() }),
-    voz: optionalObject({
-      number: recipientNumber('Celular ou fixo, só dígitos.'),
-      template: optionalText(),
-      payload: freeObject(),
-    }),
-    carta: optionalObject({ name: optionalText(), modelo: optionalText(), template: optionalText(), variables: freeObject() }),
-  },
-  { $id: 'SendRequest' },
-)
+  ),
+  validation: optionalObject(
+    { question: requiredText(), reply: requiredText() },
+    { required: ['question', 'reply'], description: 'Proteção por pergunta e resposta. Exige habilitação da conta.' },
+  ),
+  sms: optionalObject({
+    number: recipientNumber('Celular, só dígitos.'),
+    typeSend: Type.Optional(Type.Unsafe<string | null>({ enum: ['1', '2', null] })),
+    customMessage: optionalText({ description: 'Texto próprio, até 140 caracteres; aceita {SHORT_LINK}.' }),
+  }),
+  whatsapp: optionalObject({ number: recipientNumber('Celular, só dígitos.'), variables: freeObject() }),
+  voz: optionalObject({
+    number: recipientNumber('Celular ou fixo, só dígitos.'),
+    template: optionalText(),
+    payload: freeObject(),
+  }),
+  carta: optionalObject({ name: optionalText(), modelo: optionalText(), template: optionalText(), variables: freeObject() }),
+})
 
 const check = compileCheck(sendRequestSchema, {
   'sms.number': 'badNumber',

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { Refusal } from '../../domain/errors.js'
 import type { Accept } from '../../engine/accept.js'
+import { sendRequestSchema } from './read-send.js'
 import type { SendReader } from './send-reader.js'
 
 /** POST /gw/email: one notification, one or more channels. */
@@ -18,7 +19,20 @@ const sendResponseSchema = Type.Object({ idEmail: Type.String({ format: 'uuid' }
 export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, simulator, supportEmail }: SendOptions): void {
   app.post(
     '/gw/email',
-    { bodyLimit: maxBodyBytes, config: { rawBody: true }, schema: { response: { 200: sendResponseSchema } } },
+    {
+      bodyLimit: maxBodyBytes,
+      config: { rawBody: true },
+      schema: {
+        summary: 'Envia uma notificação',
+        description: 'A resposta 200 diz que o envio foi aceito e gravado; o que acontece em cada canal se consulta depois.',
+        tags: ['Envio'],
+        headers: Type.Object({
+          'idempotency-key': Type.Optional(Type.String({ description: 'Repetição segura por 24 horas.' })),
+        }),
+        body: sendRequestSchema,
+        response: { 200: sendResponseSchema },
+      },
+    },
     async (request, reply) => {
       const { caller, token, address } = request
       const key = readIdempotencyKey(request.headers['idempotency-key'])
@@ -33,7 +47,7 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
         mode: token.mode,
         token: token.jti,
         address,
-        fallbackMinutes: caller.settings['fallback.minutes'],
+        rules: { sequence: caller.sequence, fallbackMinutes: caller.settings['fallback.minutes'] },
       }
       const accepted = await accept(send, sender, key === null ? null : { key, bodySha256: bodySha256! })
       if (accepted.replayed) reply.header('idempotency-replayed', 'true')

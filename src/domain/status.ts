@@ -1,0 +1,103 @@
+import type { Channel } from './notification.js'
+
+/** What became of a notification on one channel, and the Portuguese words for it. */
+export type DeliveryState = 'waiting' | 'queued' | 'sending' | 'uncertain' | 'done' | 'dead' | 'cancelled'
+
+export type Failure =
+  | 'validation' // the e-mail address failed the check made before sending
+  | 'rejected' // the carrier refused the message, or it could not be made
+  | 'bounced' // an e-mail came back
+  | 'undelivered' // the carrier took it and could not deliver
+  | 'no-answer'
+  | 'busy'
+  | 'machine'
+  | 'returned' // a letter came back; the detail says why
+
+export interface DeliveryStatus {
+  channel: Channel
+  state: DeliveryState
+  acceptedAt: Date
+  processedAt: Date | null
+  preparedAt: Date | null
+  sentAt: Date | null
+  deliveredAt: Date | null
+  readAt: Date | null
+  confirmedAt: Date | null
+  linkOpenedAt: Date | null
+  answeredAt: Date | null
+  failedAt: Date | null
+  cancelledAt: Date | null
+  /** not needed: an earlier step did it; finalized: the sender ended the sequence. */
+  cancelReason: 'not needed' | 'finalized' | null
+  failure: Failure | null
+  /** A reason's code for failed validations, otherwise a Portuguese reason. */
+  failureDetail: string | null
+  answers: string[]
+  trackingCode: string | null
+}
+
+export interface Step {
+  label: string
+  at: Date
+}
+
+/** Why an e-mail address fails before anything is sent: a short label and the whole sentence. */
+export const validationFailures: Record<string, { label: string; description: string }> = {
+  syntax: { label: 'Endereço inválido', description: 'O endereço de e-mail não segue as regras do domínio e não pode existir.' },
+  'domain-missing': { label: 'Domínio inexistente', description: 'O domínio do endereço de e-mail não existe.' },
+  'no-exchanger': {
+    label: 'Domínio não recebe e-mail',
+    description: 'O domínio do endereço não tem servidor que receba e-mails.',
+  },
+  disposable: { label: 'E-mail descartável', description: 'O endereço é de um serviço de e-mails descartáveis.' },
+  suppressed: {
+    label: 'Endereço suprimido',
+    description: 'O endereço devolveu um envio anterior em definitivo ou reclamou de um envio desta conta.',
+  },
+}
+
+const failureLabels: Record<Channel, Partial<Record<Failure, string>>> = {
+  email: { validation: 'Falha na validação', bounced: 'Devolvido' },
+  sms: { undelivered: 'Não entregue' },
+  whatsapp: { undelivered: 'Não entregue' },
+  voice: { 'no-answer': 'Não atendida', busy: 'Ocupado', machine: 'Caixa postal', rejected: 'Falha na chamada' },
+  letter: { rejected: 'Falha no processamento', returned: 'Devolvida' },
+}
+
+function failureLabel(status: DeliveryStatus): string {
+  const label = failureLabels[status.channel][status.failure!] ?? 'Falha no envio'
+  return status.failure === 'returned' && status.failureDetail !== null ? `${label}: ${status.failureDetail}` : label
+}
+
+/** The one line that says where a delivery stands. */
+export function describe(status: DeliveryStatus): string {
+  if (status.failure !== null) return failureLabel(status)
+  if (status.state === 'uncertain') return 'Em verificação'
+  if (status.cancelReason !== null) return cancelLabel(status)
+  if (status.state === 'waiting' && status.channel === 'sms') return 'Aguardando o e-mail'
+  return timeline(status).at(-1)!.label
+}
+
+/** Every step that happened, oldest first. */
+export function timeline(status: DeliveryStatus): Step[] {
+  const openedLink = status.channel === 'sms' ? 'Lido (acessou o link)' : 'Lido'
+  const steps: [string, Date | null][] = [
+    ['Processado', status.acceptedAt],
+    ['Enviado', status.sentAt],
+    ['Entregue', status.deliveredAt],
+    [openedLink, status.readAt],
+    ['Confirmou o recebimento', status.confirmedAt],
+    ['Respondido', status.answeredAt],
+    [cancelLabel(status), status.cancelledAt],
+    [status.failure === null ? '' : failureLabel(status), status.failedAt],
+  ]
+  const happened = steps.flatMap(([label, at]) => (at === null ? [] : [{ label, at }]))
+  // Same moment: the later kind of step wins; sorting is stable.
+  return happened.sort((a, b) => a.at.getTime() - b.at.getTime())
+}
+
+function cancelLabel(status: DeliveryStatus): string {
+  if (status.cancelReason === 'finalized') return 'Finalizado'
+  // Only an SMS can wait for the e-mail by itself; every other wait is a step of the account's sequence.
+  return status.channel === 'sms' ? 'Não enviado: e-mail entregue' : 'Não enviado: não foi necessário'
+}

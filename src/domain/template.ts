@@ -1,0 +1,86 @@
+import { Liquid, type Template as ParsedTemplate } from 'liquidjs'
+import type { Channel, JsonObject } from './notification.js'
+
+/**
+ * Message templates: Liquid, rendered strictly. A missing obligatory variable is an error, never a hole; nothing but the
+ * variables' own members can be reached; parsing and rendering are bounded in time, memory and size.
+ */
+export interface TemplateVariable {
+  name: string
+  required: boolean
+}
+
+export const MAX_TEMPLATE_CHARACTERS = 200_000
+const LIMITS = { parseLimit: MAX_TEMPLATE_CHARACTERS, renderLimit: 200, memoryLimit: 2_000_000 }
+
+const engine = (html: boolean): Liquid =>
+  new Liquid({
+    ...LIMITS,
+    ownPropertyOnly: true,
+    strictVariables: true,
+    strictFilters: true,
+    // No files: a template that includes another one finds nothing.
+    templates: {},
+    ...(html ? { outputEscape: 'escape' as const } : {}),
+  })
+
+const plainEngine = engine(false)
+const htmlEngine = engine(true)
+/** What people write into variables must not become markup where the result is a page. */
+const engineOf = (channel: Channel): Liquid => (channel === 'email' || channel === 'letter' ? htmlEngine : plainEngine)
+
+export type TemplateFault =
+  | { fault: 'syntax'; line: number | null }
+  | { fault: 'undeclared'; variable: string }
+  | { fault: 'missing'; variable: string }
+  | { fault: 'limits' }
+
+/** The variables that a content uses, in order of appearance, or why it cannot be read. */
+export function variablesOf(content: string): { names: string[] } | TemplateFault {
+  try {
+    const parsed = plainEngine.parse(content)
+    return { names: [...new Set(plainEngine.globalVariablesSync(parsed))] }
+  } catch (error) {
+    return toFault(error)
+  }
+}
+
+/** Checks a content against its declared variables; without a declaration every used variable is obligatory. */
+export function checkTemplate(content: string, declared: readonly TemplateVariable[] | null): TemplateVariable[] | TemplateFault {
+  const used = variablesOf(content)
+  if ('fault' in used) return used
+  if (declared === null) return used.names.map(name => ({ name, required: true }))
+  const undeclared = used.names.find(name => !declared.some(variable => variable.name === name))
+  return undeclared === undefined ? [...declared] : { fault: 'undeclared', variable: undeclared }
+}
+
+export function renderTemplate(
+  channel: Channel,
+  content: string,
+  variables: readonly TemplateVariable[],
+  values: JsonObject,
+): { text: string } | TemplateFault {
+  const scope: Record<string, unknown> = {}
+  for (const { name, required } of variables) {
+    const value = Object.hasOwn(values, name) ? values[name] : null
+    const empty = value === null || value === undefined || (typeof value === 'string' && value.trim() === '')
+    if (empty && required) return { fault: 'missing', variable: name }
+    scope[name] = empty ? '' : value
+  }
+  try {
+    const liquid = engineOf(channel)
+    const parsed: ParsedTemplate[] = liquid.parse(content)
+    return { text: liquid.renderSync(parsed, scope) as string }
+  } catch (error) {
+    return toFault(error)
+  }
+}
+
+function toFault(error: unknown): TemplateFault {
+  const { name, message, token } = error as Error & { token?: { getPosition?(): [number, number] } }
+  if (/limit/i.test(message)) return { fault: 'limits' }
+  if (name === 'UndefinedVariableError') {
+    return { fault: 'missing', variable: /undefined variable: ([^,\s]+)/.exec(message)?.[1] ?? '' }
+  }
+  return { fault: 'syntax', line: token?.getPosition?.()[0] ?? null }
+}

@@ -1,0 +1,86 @@
+import { Refusal } from '../domain/errors.js'
+import { newId } from '../domain/id.js'
+import type { Channel } from '../domain/notification.js'
+import { checkTemplate, type TemplateFault, type TemplateVariable } from '../domain/template.js'
+import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+import {
+  addTemplateVersion,
+  findTemplate,
+  insertTemplate,
+  lockTemplateOwner,
+  type Template,
+  type TemplateChanges,
+  updateTemplate,
+} from '../store/templates.js'
+
+/** The life of a template: anyone of the entity reads a shared one, only its owner edits it. */
+export interface TemplateDraft {
+  name: string
+  channel: Channel
+  content: string
+  variables: TemplateVariable[] | null
+  externalId: string | null
+  shared: boolean
+  metadata: Record<string, unknown>
+}
+
+export interface TemplateEdit extends TemplateChanges {
+  content?: string
+  variables?: TemplateVariable[]
+}
+
+export async function createTemplate(pool: Pool, account: string, draft: TemplateDraft, nowMs: number): Promise<Template> {
+  const variables = requireVariables(draft.content, draft.variables)
+  const id = newId(nowMs)
+  await insertTemplate(pool, { ...draft, id, account, variables })
+  return requireTemplate(pool, account, id)
+}
+
+export function editTemplate(pool: Pool, account: string, id: string, edit: TemplateEdit): Promise<Template> {
+  return transaction(pool, async db => {
+    const owner = await lockTemplateOwner(db, id)
+    if (owner === null) throw new Refusal('templateMissing')
+    if (owner !== account) throw new Refusal('templateForbidden')
+    const { content, variables, ...changes } = edit
+    await updateTemplate(db, id, changes)
+    if (content !== undefined || variables !== undefined) {
+      const current = await requireTemplate(db, account, id)
+      const next = content ?? current.content
+      const declared = requireVariables(next, variables ?? null)
+      const same = next === current.content && JSON.stringify(declared) === JSON.stringify(current.variables)
+      if (!same) await addTemplateVersion(db, id, next, declared)
+    }
+    return requireTemplate(db, account, id)
+  })
+}
+
+export async function requireTemplate(
+  db: Queryable,
+  account: string,
+  id: string,
+  version: number | null = null,
+): Promise<Template> {
+  const template = await findTemplate(db, account, id, version)
+  if (template === null) throw new Refusal('templateMissing')
+  return template
+}
+
+function requireVariables(content: string, declared: TemplateVariable[] | null): TemplateVariable[] {
+  const variables = checkTemplate(content, declared)
+  if ('fault' in variables) throw templateRefusal(variables)
+  return variables
+}
+
+/** A template's fault in words that name the cure. */
+export function templateRefusal(fault: TemplateFault): Refusal {
+  switch (fault.fault) {
+    case 'syntax':
+      return new Refusal('templateSyntax', [fault.line === null ? '' : ` na linha ${fault.line}`])
+    case 'undeclared':
+      return new Refusal('templateUndeclared', [fault.variable])
+    case 'missing':
+      return new Refusal('templateVariable', [fault.variable])
+    case 'limits':
+      return new Refusal('templateLimits')
+  }
+}

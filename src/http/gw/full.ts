@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { brazilianDate } from '../../domain/dates.js'
+import { Refusal } from '../../domain/errors.js'
+import { channels } from '../../domain/notification.js'
+import { describe, type Step, timeline } from '../../domain/status.js'
+import type { NotificationStatuses } from '../../store/deliveries.js'
+import { statusRecords } from './status.js'
+import { pathId, wireChannels } from './wire.js'
+
+/** GET /gw/full/{idEmail}: every channel of a notification at once, with its steps. */
+export interface FullOptions {
+  findNotification(account: string, id: string): Promise<NotificationStatuses | null>
+}
+
+const step = Type.Object({ label: Type.String(), dateTime: Type.String() })
+const perChannel = <T>(value: (channel: (typeof channels)[number]) => T): Record<string, T> =>
+  Object.fromEntries(channels.map(channel => [wireChannels[channel], value(channel)]))
+
+const fullSchema = Type.Object({
+  codEmail: Type.Integer(),
+  statusFull: Type.Object(perChannel(() => Type.Optional(Type.Array(step)))),
+  lastStatus: Type.Object(perChannel(() => Type.Optional(step))),
+  ...perChannel(channel => Type.Array(statusRecords[channel].schema)),
+})
+
+const toWire = ({ label, at }: Step) => ({ label, dateTime: brazilianDate(at) })
+
+export function addFull(app: FastifyInstance, { findNotification }: FullOptions): void {
+  app.get<{ Params: { idEmail: string } }>(
+    '/gw/full/:idEmail',
+    { schema: { summary: 'Situação de todos os canais', tags: ['Situação'], response: { 200: fullSchema } } },
+    async request => {
+      const found = await findNotification(request.caller.account, pathId(request.params.idEmail, 'noStatus'))
+      if (found === null) throw new Refusal('noStatus')
+      const used = found.statuses.map(status => ({ name: wireChannels[status.channel], status, steps: timeline(status) }))
+      return {
+        codEmail: found.code,
+        statusFull: Object.fromEntries(used.map(({ name, steps }) => [name, steps.map(toWire)])),
+        lastStatus: Object.fromEntries(
+          used.map(({ name, status, steps }) => [name, toWire({ label: describe(status), at: steps.at(-1)!.at })]),
+        ),
+        ...perChannel(channel => found.statuses.filter(status => status.channel === channel).map(statusRecords[channel].from)),
+      }
+    },
+  )
+}

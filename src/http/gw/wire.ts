@@ -1,0 +1,34 @@
+import { brazilianDate } from '../../domain/dates.js'
+import { Refusal } from '../../domain/errors.js'
+import { readId } from '../../domain/id.js'
+import type { Channel } from '../../domain/notification.js'
+
+/** The wire's own words for what the code names in English. */
+export type WireChannel = 'email' | 'sms' | 'whatsapp' | 'voz' | 'carta'
+
+export const wireChannels = {
+  email: 'email',
+  sms: 'sms',
+  whatsapp: 'whatsapp',
+  voice: 'voz',
+  letter: 'carta',
+} as const satisfies Record<Channel, WireChannel>
+
+export const channelOf: Record<WireChannel, Channel> = {
+  email: 'email',
+  sms: 'sms',
+  whatsapp: 'whatsapp',
+  voz: 'voice',
+  carta: 'letter',
+}
+
+/** A date that has not happened is null on some records and an empty text on others. */
+export const dateOrNull = (date: Date | null): string | null => (date === null ? null : brazilianDate(date))
+export const dateOrEmpty = (date: Date | null): string => (date === null ? '' : brazilianDate(date))
+
+/** The id of a path, or 404: what is no UUID exists as little as what is unknown. */
+export function pathId(text: string, missing: 'noStatus' | 'templateMissing' | 'reportMissing'): string {
+  const id = readId(text)
+  if (id === null) throw new Refusal(missing)
+  return id
+}

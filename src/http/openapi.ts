@@ -1,0 +1,91 @@
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import { Type } from 'typebox'
+import { compileCheck } from './schema.js'
+
+/** The interface's own description, made from the schemas that validate and serialise: /openapi.json and /docs. */
+const errorSchema = Type.Object(
+  { statusCode: Type.Integer(), message: Type.String(), error: Type.String() },
+  { description: 'Corpo de toda recusa.' },
+)
+
+const errorMeanings: Record<number, string> = {
+  400: 'Requisição inválida; a mensagem diz o campo e a cura.',
+  401: 'Token ausente, malformado ou inválido.',
+  403: 'Sem permissão.',
+  404: 'Não existe para esta conta.',
+  409: 'A primeira requisição com este Idempotency-Key ainda está em andamento.',
+  413: 'Corpo grande demais.',
+  422: 'Idempotency-Key já usado com outro corpo.',
+  429: 'Limite de requisições excedido; veja Retry-After.',
+  500: 'Erro interno.',
+  503: 'Indisponível por um instante; veja Retry-After.',
+}
+
+export interface OpenApiOptions {
+  publicUrl: string
+  supportEmail: string
+}
+
+export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: OpenApiOptions): void {
+  app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Carteiro',
+        version: '1.0',
+        description:
+          'Uma requisição, cinco canais: e-mail, SMS, WhatsApp, voz e carta. As datas são de Brasília (dd/MM/aaaa HH:mm:ss). ' +
+          `Tokens e registro de endereços: ${supportEmail}.`,
+      },
+      servers: [{ url: publicUrl }],
+      // A bearer scheme would make every generated client send the prefix that the service refuses.
+      components: {
+        securitySchemes: {
+          token: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'O token, puro, sem prefixo.' },
+        },
+      },
+    },
+    transform: ({ schema, url, route }) => {
+      if (!isContract(url)) return { schema: { ...schema, hide: true }, url }
+      return { schema: documented(schema ?? {}, url, String(route.method)), url }
+    },
+  })
+  app.register(swaggerUi, {
+    routePrefix: '/docs',
+    // All of it comes from this server; the page may reach nothing else.
+    staticCSP:
+      "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; frame-ancestors 'none'",
+    uiConfig: { validatorUrl: null, deepLinking: true, tryItOutEnabled: true },
+    theme: { title: 'Carteiro: API' },
+  })
+  app.after(() => {
+    app.get('/openapi.json', async () => app.swagger())
+  })
+  // One validator for every part of a request, with refusals in words that name the field.
+  app.setValidatorCompiler(({ schema, httpPart, url }) => {
+    // The send is read from its bytes by a reader of its own.
+    if (httpPart === 'body' && url === '/gw/email') return () => true
+    const check = compileCheck(schema as Parameters<typeof compileCheck>[0])
+    return value => {
+      try {
+        return { value: check(value) }
+      } catch (error) {
+        return { error: error as Error }
+      }
+    }
+  })
+}
+
+const isContract = (url: string): boolean => url.startsWith('/gw/') || url.startsWith('/regua-notificacao/')
+
+function documented(schema: FastifySchema, url: string, method: string): FastifySchema {
+  const errors = [401, 429, 500, 503]
+  if (schema.body !== undefined) errors.push(400, 413)
+  if (url.includes(':')) errors.push(404)
+  if (url === '/gw/email') errors.push(403, 409, 422)
+  if (url.startsWith('/gw/templates/:') && method !== 'GET') errors.push(403)
+  const responses = Object.fromEntries(errors.map(status => [status, { ...errorSchema, description: errorMeanings[status] }]))
+  return { ...schema, security: [{ token: [] }], response: { ...(schema.response as object), ...responses } }
+}
