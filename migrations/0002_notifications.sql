@@ -82,7 +82,8 @@ create table delivery (
   tracking_code text,
   primary key (notification_id, channel)
 ) partition by range (notification_id);
-create index delivery_due on delivery (due_at) where state in ('waiting', 'queued');
+create index delivery_queued on delivery (channel, mode, account_id, due_at) where state = 'queued';
+create index delivery_waiting on delivery (due_at) where state = 'waiting';
 create index delivery_leased on delivery (lease_until) where state = 'sending';
 
 -- Append only. hash = SHA-256 of the canonical JSON of {v, notification, seq, at, type, source, commit, prev};

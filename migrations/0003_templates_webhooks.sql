@@ -48,8 +48,8 @@ create table webhook_message (
   endpoint_id uuid not null references webhook_endpoint,
   notification_id uuid not null,
   channel text not null,
+  -- The event tells all that the message says: it never changes, so neither does the message.
   event_seq integer not null,
-  body text not null,
   state text not null default 'queued' check (state in ('queued', 'done', 'dead')),
   attempt integer not null default 0,
   due_at timestamptz not null default now(),

@@ -10,19 +10,21 @@ import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
 import { runChores } from './engine/upkeep.js'
+import { throttle } from './engine/wake.js'
 import { SendReader } from './http/gw/send-reader.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { deleteUnusedBlobs, storeBlobs } from './store/blobs.js'
-import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
+import { type FoundStatus, findComing, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
+import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
 import { deleteExpiredKeys, findKeyUse } from './store/idempotency.js'
 import { claimInstallation, readRevision } from './store/installation.js'
 import { ensureMonths, migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
-import { isRowFault, isUniqueViolation, openPool, type Pool } from './store/postgres.js'
+import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
 import { deleteStaleWindows, leaseBudget } from './store/rate-windows.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
@@ -54,8 +56,7 @@ export async function prepareDatabase(pool: Pool, keys: Keys): Promise<string[]>
 }
 
 async function checkServerVersion(pool: Pool): Promise<void> {
-  const { rows } = await pool.query<{ version: number }>("select current_setting('server_version_num')::int as version")
-  if (rows[0]!.version < 150_000)
+  if ((await readServerVersion(pool)) < 150_000)
     throw new OperatorError('É preciso o PostgreSQL 15 ou mais novo; o servidor de DATABASE_URL é mais antigo.')
 }
 
@@ -71,6 +72,8 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
 
 /** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
 export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, patienceMs: 5_000 }
+/** Workers are told of new work at most this often, not once per send. */
+const SIGNAL_EVERY_MS = 50
 const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 4_096 }
 const BODY_BUDGET = { budgetBytes: 160 * 1_048_576, maxWaitMs: 10_000 }
 
@@ -104,7 +107,13 @@ export async function buildApi({
     isRegistered: address => isRegistered(pool, address),
   })
   await directory.open()
-  const { accept, groups } = createAccept({ store, clock: directory.clock, pepper: keys.pepper, ...acceptLimits })
+  const { accept, groups } = createAccept({
+    store,
+    clock: directory.clock,
+    pepper: keys.pepper,
+    onAccepted: throttle(SIGNAL_EVERY_MS, () => signalDue(pool)),
+    ...acceptLimits,
+  })
   const lookups = new GroupCommit<StatusQuestion, FoundStatus | null>({
     write: questions => findStatuses(pool, questions),
     isItemFault: () => false,
@@ -135,6 +144,7 @@ export async function buildApi({
     },
     sequence: {
       findSequence: account => findSequence(pool, account),
+      findComing: (account, id) => findComing(pool, account, id),
       saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },

@@ -1,9 +1,14 @@
+import { readEmailAddress } from './email-address.js'
+import { hasControlCharacters } from './text.js'
+
 /** The settings of an account: one table of names, defaults, meaning and accepted values. */
 export interface AccountSettings {
   validation: boolean
   'limit.registered': number
   'limit.unregistered': number
   'fallback.minutes': number
+  'email.from': string
+  'email.name': string
 }
 
 export type SettingName = keyof AccountSettings
@@ -20,6 +25,8 @@ const whole =
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
     return value >= least && value <= most ? value : null
   }
+
+const oneLine = (text: string): string | null => (hasControlCharacters(text) || text.length > 200 ? null : text.trim())
 
 const yesOrNo = (text: string): boolean | null => (text === 'true' ? true : text === 'false' ? false : null)
 
@@ -40,6 +47,12 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     meaning: "minutos sem entrega confirmada do e-mail até sair o SMS de typeSend '1': 1 a 10080",
     read: whole(1, 10_080),
   },
+  'email.from': {
+    default: '',
+    meaning: 'endereço de remetente dos e-mails da conta (vazio: o do servidor)',
+    read: text => (text === '' ? '' : readEmailAddress(text)),
+  },
+  'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
 }
 
 export const settingNames = Object.keys(accountSettings) as SettingName[]

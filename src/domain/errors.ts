@@ -15,6 +15,7 @@ export type RefusalKind =
   | 'unavailable'
 
 const messages = {
+  malformed: ['invalid', () => 'A requisição HTTP está malformada.'],
   // Body as a whole
   emptyBody: ['invalid', () => 'O corpo da requisição está vazio. Envie um objeto JSON.'],
   notJson: ['invalid', () => 'O corpo da requisição não é um JSON válido. Verifique aspas, vírgulas e chaves.'],

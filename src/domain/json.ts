@@ -5,13 +5,15 @@ import { Refusal, refuse } from './errors.js'
  * neither), no infinite number, no __proto__ key and at most 32 levels, so nothing behind it has to think of these again.
  */
 const MAX_DEPTH = 32
-/** Above this, depth is measured before parsing: 36 MiB of "[" would otherwise become gigabytes of arrays. */
+/** Above this a body is measured before parsing: 36 MiB of "[" or "{}," would become gigabytes of objects, and the process would die of them. */
 const MEASURE_FIRST = 65_536
+/** Values of a large body; a send has a few dozen. */
+const MAX_VALUES = 250_000
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 export function parseUntrustedJson(raw: Uint8Array): unknown {
   if (raw.length === 0) refuse('emptyBody')
-  if (raw.length > MEASURE_FIRST) checkDepth(raw)
+  if (raw.length > MEASURE_FIRST) measure(raw)
   let text: string
   try {
     text = decoder.decode(raw)
@@ -29,15 +31,19 @@ export function parseUntrustedJson(raw: Uint8Array): unknown {
   return value
 }
 
-function checkDepth(raw: Uint8Array): void {
+function measure(raw: Uint8Array): void {
   let depth = 0
+  let values = 0
   for (let index = 0; index < raw.length; index++) {
     const byte = raw[index]
     if (byte === 0x22) {
       index = endOfString(raw, index)
     } else if (byte === 0x7b || byte === 0x5b) {
       if (++depth > MAX_DEPTH) refuse('tooDeep')
+      values++
     } else if (byte === 0x7d || byte === 0x5d) depth--
+    else if (byte === 0x2c) values++
+    if (values > MAX_VALUES) refuse('tooComplex')
   }
 }
 

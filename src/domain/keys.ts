@@ -6,6 +6,10 @@ export interface Keys {
   fingerprint: string
   tokenSigning: KeyObject
   tokenVerifying: KeyObject
+  /** Signs the addresses that bounces come back to. */
+  bounce: Buffer
+  /** Signs recipients' links. */
+  link: Buffer
   /** Mixed into the hashes of validation replies. */
   pepper: Buffer
 }
@@ -26,6 +30,8 @@ export function deriveKeys(master: Buffer): Keys {
     fingerprint: createHash('sha256').update(derive('fingerprint')).digest('hex').slice(0, 16),
     tokenSigning,
     tokenVerifying: createPublicKey(tokenSigning),
+    bounce: derive('bounce'),
+    link: derive('link'),
     pepper: derive('pepper'),
   }
 }

@@ -7,6 +7,15 @@ import type { Mode } from './token.js'
 export const channels = ['email', 'sms', 'whatsapp', 'voice', 'letter'] as const
 export type Channel = (typeof channels)[number]
 
+/** For people. */
+export const channelNames: Record<Channel, string> = {
+  email: 'e-mail',
+  sms: 'SMS',
+  whatsapp: 'WhatsApp',
+  voice: 'ligação',
+  letter: 'carta',
+}
+
 /** A send request that passed every rule, in the project's own words. */
 export interface SendRequest {
   recipientName: string
@@ -119,14 +128,13 @@ function turnsFor(request: SendRequest, { sequence, fallbackMinutes }: DeliveryR
   const asked = new Set(channels.filter(channel => request[channel] !== null))
   // typeSend '2': always sent, whatever a sequence says.
   if (request.sms?.always) asked.delete('sms')
-  if (sequence !== null) return turnsOf(sequence, asked)
-  return turnsOf(
-    [
-      { channel: 'email', waitMinutes: 0, condition: 'always' },
-      { channel: 'sms', waitMinutes: fallbackMinutes, condition: 'not delivered' },
-    ],
-    asked,
-  )
+  const turns = turnsOf(sequence ?? [], asked)
+  // typeSend '1' where no sequence says otherwise: the SMS waits for the e-mail.
+  if (asked.has('email') && asked.has('sms') && !turns.has('sms')) {
+    const { step, waitMinutes } = turns.get('email') ?? IMMEDIATE
+    turns.set('sms', { step: step + 1, waitMinutes: waitMinutes + fallbackMinutes, condition: 'not delivered' })
+  }
+  return turns
 }
 
 /** The first event of every notification: what was asked, by whom, from where. */

@@ -75,11 +75,17 @@ export function describe(status: DeliveryStatus): string {
   if (status.state === 'uncertain') return 'Em verificação'
   if (status.cancelReason !== null) return cancelLabel(status)
   if (status.state === 'waiting' && status.channel === 'sms') return 'Aguardando o e-mail'
-  return timeline(status).at(-1)!.label
+  return ladder(status).at(-1)!.label
 }
 
-/** Every step that happened, oldest first. */
-export function timeline(status: DeliveryStatus): Step[] {
+/** The same line, with the moment since when it holds. */
+export const lastStep = (status: DeliveryStatus): Step => ({ label: describe(status), at: ladder(status).at(-1)!.at })
+
+/** Every step that happened, oldest first. Same moment: the higher one is the later one; sorting is stable. */
+export const timeline = (status: DeliveryStatus): Step[] => ladder(status).sort((a, b) => a.at.getTime() - b.at.getTime())
+
+/** Every step that happened, lowest first: a delivery receipt may come in after the reading, and the reading stands. */
+function ladder(status: DeliveryStatus): Step[] {
   const openedLink = status.channel === 'sms' ? 'Lido (acessou o link)' : 'Lido'
   const steps: [string, Date | null][] = [
     ['Processado', status.acceptedAt],
@@ -91,9 +97,7 @@ export function timeline(status: DeliveryStatus): Step[] {
     [cancelLabel(status), status.cancelledAt],
     [status.failure === null ? '' : failureLabel(status), status.failedAt],
   ]
-  const happened = steps.flatMap(([label, at]) => (at === null ? [] : [{ label, at }]))
-  // Same moment: the later kind of step wins; sorting is stable.
-  return happened.sort((a, b) => a.at.getTime() - b.at.getTime())
+  return steps.flatMap(([label, at]) => (at === null ? [] : [{ label, at }]))
 }
 
 function cancelLabel(status: DeliveryStatus): string {

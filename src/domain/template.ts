@@ -11,7 +11,10 @@ export interface TemplateVariable {
 }
 
 export const MAX_TEMPLATE_CHARACTERS = 200_000
-const LIMITS = { parseLimit: MAX_TEMPLATE_CHARACTERS, renderLimit: 200, memoryLimit: 2_000_000 }
+/** The longest message that a template may become: repeating text costs no time, only what is done with it afterwards. */
+const MAX_RENDERED_CHARACTERS = 2_000_000
+// The engine counts UTF-16 units, of which a character may be two.
+const LIMITS = { parseLimit: 2 * MAX_TEMPLATE_CHARACTERS, renderLimit: 200, memoryLimit: 2_000_000 }
 
 const engine = (html: boolean): Liquid =>
   new Liquid({
@@ -70,7 +73,8 @@ export function renderTemplate(
   try {
     const liquid = engineOf(channel)
     const parsed: ParsedTemplate[] = liquid.parse(content)
-    return { text: liquid.renderSync(parsed, scope) as string }
+    const text = liquid.renderSync(parsed, scope) as string
+    return text.length > MAX_RENDERED_CHARACTERS ? { fault: 'limits' } : { text }
   } catch (error) {
     return toFault(error)
   }
@@ -78,9 +82,10 @@ export function renderTemplate(
 
 function toFault(error: unknown): TemplateFault {
   const { name, message, token } = error as Error & { token?: { getPosition?(): [number, number] } }
-  if (/limit/i.test(message)) return { fault: 'limits' }
   if (name === 'UndefinedVariableError') {
     return { fault: 'missing', variable: /undefined variable: ([^,\s]+)/.exec(message)?.[1] ?? '' }
   }
+  // The engine's own limits, and V8's for a text and for the stack.
+  if (/^(\w+ \w+ limit exceeded|Invalid string length|Maximum call stack)/.test(message)) return { fault: 'limits' }
   return { fault: 'syntax', line: token?.getPosition?.()[0] ?? null }
 }

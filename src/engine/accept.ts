@@ -39,6 +39,8 @@ export interface AcceptOptions {
   maxWaiting: number
   /** How long a group is tried again while the database is away, before its senders are told. */
   patienceMs: number
+  /** Told after every group, so that what was accepted starts at once. */
+  onAccepted(): void
 }
 
 export interface Accepted {
@@ -53,9 +55,22 @@ const NO_TEMPLATES: Map<Channel, TemplateVersion> = new Map()
 
 export type Accept = ReturnType<typeof createAccept>
 
-export function createAccept({ store, clock, pepper, maxGroup, parallelGroups, maxWaiting, patienceMs }: AcceptOptions) {
+export function createAccept({
+  store,
+  clock,
+  pepper,
+  maxGroup,
+  parallelGroups,
+  maxWaiting,
+  patienceMs,
+  onAccepted,
+}: AcceptOptions) {
   const groups = new GroupCommit<Acceptance, boolean>({
-    write: group => writeGroup(store, group, patienceMs),
+    write: async group => {
+      const written = await writeGroup(store, group, patienceMs)
+      onAccepted()
+      return written
+    },
     isItemFault: store.isRowFault,
     weigh: item => item.request.content.length + 1_000,
     maxItems: maxGroup,

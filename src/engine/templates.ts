@@ -36,7 +36,9 @@ export async function createTemplate(pool: Pool, account: string, draft: Templat
   return requireTemplate(pool, account, id)
 }
 
-export function editTemplate(pool: Pool, account: string, id: string, edit: TemplateEdit): Promise<Template> {
+export async function editTemplate(pool: Pool, account: string, id: string, edit: TemplateEdit): Promise<Template> {
+  // What can be said of the content alone is said before anything about the template.
+  if (edit.content !== undefined) requireVariables(edit.content, edit.variables ?? null)
   return transaction(pool, async db => {
     const owner = await lockTemplateOwner(db, id)
     if (owner === null) throw new Refusal('templateMissing')
@@ -46,7 +48,7 @@ export function editTemplate(pool: Pool, account: string, id: string, edit: Temp
     if (content !== undefined || variables !== undefined) {
       const current = await requireTemplate(db, account, id)
       const next = content ?? current.content
-      const declared = requireVariables(next, variables ?? null)
+      const declared = requireVariables(next, variables ?? keptVariables(next, current.variables))
       const same = next === current.content && JSON.stringify(declared) === JSON.stringify(current.variables)
       if (!same) await addTemplateVersion(db, id, next, declared)
     }
@@ -63,6 +65,11 @@ export async function requireTemplate(
   const template = await findTemplate(db, account, id, version)
   if (template === null) throw new Refusal('templateMissing')
   return template
+}
+
+/** A new content without a new declaration: what was said of its variables stays, new ones are obligatory. */
+function keptVariables(content: string, known: readonly TemplateVariable[]): TemplateVariable[] {
+  return requireVariables(content, null).map(variable => known.find(({ name }) => name === variable.name) ?? variable)
 }
 
 function requireVariables(content: string, declared: TemplateVariable[] | null): TemplateVariable[] {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal } from '../domain/errors.js'
@@ -12,6 +13,9 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Hands the unparsed bytes to the handler. */
     rawBody?: boolean
+  }
+  interface FastifyRequest {
+    answer: ServerResponse
   }
 }
 
@@ -77,6 +81,10 @@ export class BodyBudget {
 }
 
 export function addBodyParser(app: FastifyInstance, budget: BodyBudget): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    request.answer = reply.raw
+    done()
+  })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: Readable) => {
     const raw = await collect(request, payload, budget)
@@ -93,12 +101,16 @@ async function collect(request: FastifyRequest, payload: Readable, budget: BodyB
   const declared = request.headers['content-length'] === undefined ? limit : Number(request.headers['content-length'])
   if (declared > limit) throw tooLarge()
   const waiting = budget.take(declared)
-  // Held until the answer is out: what was read lives on in the request until then.
-  request.raw.once('close', () => budget.give(declared))
+  // Who waits in vain has taken nothing.
   if (waiting !== null) await waiting
+  // Held until the answer is out, or the sender gone: what was read lives on in the request until then.
+  const { answer } = request
+  if (answer.closed) budget.give(declared)
+  else answer.once('close', () => budget.give(declared))
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of payload as AsyncIterable<Buffer>) {
+  // Leaving the loop must not destroy the request: the rest of it is taken in while the refusal goes out.
+  for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size > limit) throw tooLarge()
     chunks.push(chunk)

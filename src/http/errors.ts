@@ -60,7 +60,7 @@ export function rawErrorResponse(code: string | undefined, requestId: string): s
       ? [431, 'Os cabeçalhos da requisição são grandes demais. Reduza-os.']
       : code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? [408, 'A requisição demorou demais para chegar. Tente novamente.']
-        : [400, 'A requisição HTTP está malformada.']
+        : [400, new Refusal('malformed').message]
   const body = JSON.stringify(errorBody(status as number, message as string))
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status as number]}`,

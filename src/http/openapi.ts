@@ -81,8 +81,9 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
 const isContract = (url: string): boolean => url.startsWith('/gw/') || url.startsWith('/regua-notificacao/')
 
 function documented(schema: FastifySchema, url: string, method: string): FastifySchema {
-  const errors = [401, 429, 500, 503]
-  if (schema.body !== undefined) errors.push(400, 413)
+  // 400 everywhere: a path or a query can be malformed too.
+  const errors = [400, 401, 429, 500, 503]
+  if (schema.body !== undefined) errors.push(413)
   if (url.includes(':')) errors.push(404)
   if (url === '/gw/email') errors.push(403, 409, 422)
   if (url.startsWith('/gw/templates/:') && method !== 'GET') errors.push(403)

@@ -31,6 +31,7 @@ export interface ServerOptions {
 
 /** Of routes other than the send. */
 const BODY_LIMIT = 1_048_576
+const LINGER_MS = 10_000
 /** Below these, everything asks for a token. */
 const GUARDED = ['/gw', '/regua-notificacao']
 
@@ -44,11 +45,14 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: nextRequestId,
     bodyLimit: BODY_LIMIT,
-    routerOptions: { ignoreTrailingSlash: true },
+    // No path that Node lets through is too long for the router: a long id is an unknown one, not an error of its own.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
     // Requests that arrive on open connections while we stop are still served; the load balancer has been told.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 120_000,
+    // Without Host is refused below: Node's own refusal would have no body.
+    http: { requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerRaw(error as NodeJS.ErrnoException, socket, nextRequestId()),
     // A path that cannot be decoded meets no hook: what they would have done is done here.
     frameworkErrors: (error, request, reply) => {
@@ -64,8 +68,20 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   app.setErrorHandler(handleError)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(new Refusal('malformed'))
+    else done()
+  })
+  app.addHook('onSend', (request, _reply, _payload, done) => {
+    const { raw } = request
+    if (!raw.complete) {
+      // Refused before its body was read: closing now would reset the connection, and the sender would never see why.
+      raw.resume()
+      raw.socket.destroySoon = () => linger(raw.socket)
+    }
     done()
   })
+  // RFC 9110, 10.1.1: an expectation that is not understood may be ignored.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
       {
@@ -119,9 +135,20 @@ function requestIds(): () => string {
 }
 
 function answerRaw(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || socket.destroyed) {
     socket.destroy()
     return
   }
-  socket.end(rawErrorResponse(error.code, requestId))
+  // What arrives after the answer is an error again, and no second answer.
+  if (!socket.writable) return
+  socket.write(rawErrorResponse(error.code, requestId))
+  linger(socket)
+}
+
+/** Ends our side, and takes in what the sender still writes, for a while: it reads the answer only after that. */
+function linger(socket: Socket): void {
+  socket.end()
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  socket.once('close', () => clearTimeout(timer))
 }

@@ -36,3 +36,10 @@ export async function deleteUnusedBlobs(db: Queryable): Promise<number> {
   )
   return rowCount ?? 0
 }
+
+export async function readBlobs(db: Queryable, hashes: readonly string[]): Promise<Map<string, Uint8Array>> {
+  const { rows } = await run<{ sha256: Buffer; bytes: Buffer }>(db, 'select sha256, bytes from blob where sha256 = any($1)', [
+    hashes.map(hash => Buffer.from(hash, 'hex')),
+  ])
+  return new Map(rows.map(row => [row.sha256.toString('hex'), row.bytes]))
+}

@@ -1,4 +1,5 @@
 import type { Channel } from '../domain/notification.js'
+import type { StepCondition } from '../domain/sequence.js'
 import type { DeliveryState, DeliveryStatus, Failure } from '../domain/status.js'
 import { type Queryable, run } from './postgres.js'
 
@@ -13,8 +14,7 @@ export interface FoundStatus extends DeliveryStatus {
   customId: string | null
 }
 
-interface StatusRow {
-  place: number
+export interface StatusRow {
   notification_id: string
   channel: Channel
   state: DeliveryState
@@ -37,11 +37,11 @@ interface StatusRow {
   custom_id: string | null
 }
 
-const COLUMNS = `d.notification_id, d.channel, d.state, d.processed_at, d.prepared_at, d.sent_at, d.delivered_at, d.read_at, d.confirmed_at,
+export const STATUS_COLUMNS = `d.notification_id, d.channel, d.state, d.processed_at, d.prepared_at, d.sent_at, d.delivered_at, d.read_at, d.confirmed_at,
   d.link_opened_at, d.answered_at, d.failed_at, d.cancelled_at, d.cancel_reason, d.failure, d.failure_detail, d.answers, d.tracking_code,
   n.accepted_at, n.custom_id`
 
-const toStatus = (row: StatusRow): FoundStatus => ({
+export const toStatus = (row: StatusRow): FoundStatus => ({
   notification: row.notification_id,
   customId: row.custom_id,
   channel: row.channel,
@@ -66,9 +66,9 @@ const toStatus = (row: StatusRow): FoundStatus => ({
 
 /** Answers many lookups with one query, each for its own account; null where there is no such delivery. */
 export async function findStatuses(db: Queryable, questions: readonly StatusQuestion[]): Promise<(FoundStatus | null)[]> {
-  const { rows } = await run<StatusRow>(db, {
+  const { rows } = await run<StatusRow & { place: number }>(db, {
     name: 'find-statuses',
-    text: `select q.place, ${COLUMNS}
+    text: `select q.place, ${STATUS_COLUMNS}
            from unnest($1::uuid[], $2::text[], $3::uuid[]) with ordinality as q(notification_id, channel, account_id, place)
            join delivery d on d.notification_id = q.notification_id and d.channel = q.channel and d.account_id = q.account_id
            join notification n on n.id = q.notification_id`,
@@ -92,7 +92,7 @@ export interface NotificationStatuses {
 export async function findNotification(db: Queryable, account: string, id: string): Promise<NotificationStatuses | null> {
   const { rows } = await run<StatusRow & { code: number }>(
     db,
-    `select n.code, ${COLUMNS}
+    `select n.code, ${STATUS_COLUMNS}
      from notification n join delivery d on d.notification_id = n.id
      where n.id = $1 and n.account_id = $2
      order by d.step, d.channel`,
@@ -101,22 +101,26 @@ export async function findNotification(db: Queryable, account: string, id: strin
   return rows[0] === undefined ? null : { code: rows[0].code, statuses: rows.map(toStatus) }
 }
 
-/** Locks the notification, so that its events and statuses change one at a time. False when the account has no such one. */
-export async function lockNotification(db: Queryable, account: string, id: string): Promise<boolean> {
-  const { rowCount } = await run(db, 'select from notification where id = $1 and account_id = $2 for no key update', [
-    id,
-    account,
-  ])
+export async function belongsTo(db: Queryable, account: string, id: string): Promise<boolean> {
+  const { rowCount } = await run(db, 'select from notification where id = $1 and account_id = $2', [id, account])
   return rowCount === 1
 }
 
-/** Ends the deliveries that still wait for their condition or their turn; returns their channels. */
-export async function cancelWaiting(db: Queryable, id: string, at: Date, reason: 'not needed' | 'finalized'): Promise<Channel[]> {
-  const { rows } = await run<{ channel: Channel }>(
+export interface ComingStep {
+  channel: Channel
+  state: 'waiting' | 'queued'
+  dueAt: Date
+  condition: StepCondition
+}
+
+/** What a notification still has before it, in its order; null when the account has no such one. */
+export async function findComing(db: Queryable, account: string, id: string): Promise<ComingStep[] | null> {
+  if (!(await belongsTo(db, account, id))) return null
+  const { rows } = await run<ComingStep>(
     db,
-    `update delivery set state = 'cancelled', cancelled_at = $2, cancel_reason = $3
-     where notification_id = $1 and state = 'waiting' returning channel`,
-    [id, at, reason],
+    `select channel, state, due_at as "dueAt", condition from delivery
+     where notification_id = $1 and state in ('waiting', 'queued') order by due_at, step`,
+    [id],
   )
-  return rows.map(row => row.channel).sort()
+  return rows
 }

@@ -49,6 +49,12 @@ export async function run<Row extends pg.QueryResultRow>(
   }
 }
 
+/** As a number: 150004 is 15.4. */
+export async function readServerVersion(db: Queryable): Promise<number> {
+  const { rows } = await run<{ version: number }>(db, "select current_setting('server_version_num')::int as version")
+  return rows[0]!.version
+}
+
 export async function transaction<T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
   let client: pg.PoolClient
   try {
@@ -74,10 +80,13 @@ const sqlState = (error: unknown): string => {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : ''
 }
 
-/** Class 08 connection, 53 resources, 57 operator intervention, 40 a conflict that a second try settles; no SQLSTATE: the socket. */
+/**
+ * Class 08 connection, 53 resources, 57 operator intervention, 40 a conflict that a second try settles, 25006 a standby that
+ * only reads; FATAL: the session ended or was not let in; no SQLSTATE: the socket.
+ */
 function isUnavailable(error: unknown): boolean {
   const state = sqlState(error)
-  if (state !== '') return /^(08|53|57|40)/.test(state)
+  if (state !== '') return /^(08|53|57|40|25006)/.test(state) || (error as { severity?: string }).severity === 'FATAL'
   return !(error instanceof TypeError || error instanceof RangeError)
 }
 

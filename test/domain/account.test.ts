@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { accountSettings, completeSettings, settingNames } from '../../src/domain/account.js'
 
 test('an account without settings of its own follows the defaults', () => {
-  expect(completeSettings({})).toEqual({
+  expect(completeSettings({})).toMatchObject({
     validation: false,
     'limit.registered': 6000,
     'limit.unregistered': 120,

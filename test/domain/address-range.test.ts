@@ -1,12 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  addressGroup,
-  clientAddress,
-  inRanges,
-  normaliseAddress,
-  parseRange,
-  readRange,
-} from '../../src/domain/address-range.js'
+import { addressGroup, clientAddress, inRanges, normaliseAddress, parseRange, readRange } from '../../src/domain/address-range.js'
 
 test.each([
   ['203.0.113.7', '203.0.113.7/32'],

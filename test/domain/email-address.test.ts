@@ -72,7 +72,11 @@ test('an address of 254 characters is the longest', () => {
 })
 
 test('what is read holds no separator and no control character, and reads to itself again', () => {
-  const part = fc.oneof(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary' }), fc.constantFrom('a', 'b.c', 'example', 'com'))
+  const part = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('a', 'b.c', 'example', 'com'),
+  )
   fc.assert(
     fc.property(part, part, fc.constantFrom('.com', '.com.br', '', '.', '\n.com'), (local, domain, tail) => {
       const address = readEmailAddress(`${local}@${domain}${tail}`)

@@ -1,5 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { type ChainedEvent, chainEvent, commitment, eventHash, findChainFault, GENESIS, sha256 } from '../../src/domain/evidence.js'
+import {
+  type ChainedEvent,
+  chainEvent,
+  commitment,
+  eventHash,
+  findChainFault,
+  GENESIS,
+  sha256,
+} from '../../src/domain/evidence.js'
 
 /** Version 1 of the chain in fixed figures: computed once outside this project. They never change. */
 const notification = '019813c4-5a00-7000-8000-000000000001'
@@ -60,6 +69,25 @@ test('chaining an event adds its commitment and its hash and changes nothing els
     expect(chainEvent(given)).toEqual(event)
   }
   expect(GENESIS).toBe(first.prev)
+})
+
+test('the vector shown in docs/evidence.md holds', () => {
+  const page = readFileSync(new URL('../../../docs/evidence.md', import.meta.url), 'utf8')
+  const line = (name: string): string => new RegExp(`^${name} +(.+)$`, 'm').exec(page)![1]!
+  const [seq, at] = line('seq, at').split(', ') as [string, string]
+  const [type, source] = line('type, source').split(', ') as [string, string]
+  const event = chainEvent({
+    notification: line('notification'),
+    seq: Number(seq),
+    at,
+    type,
+    source,
+    data: JSON.parse(line('data')),
+    salt: Buffer.from(line('salt'), 'hex'),
+    prev: line('prev'),
+  })
+  expect(event.commit).toBe(line('commit'))
+  expect(event.hash).toBe(line('hash'))
 })
 
 test('a whole chain has no fault', () => {

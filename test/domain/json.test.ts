@@ -114,3 +114,10 @@ test('a string that never ends, and brackets that close too often, are no JSON',
   expect(refusal(`[${padding}${']'.repeat(50)}`)).toBe('notJson')
   expect(refusal(`[${padding.slice(0, -1)}\\`)).toBe('notJson')
 })
+
+test('a large body of a great many values is refused without being built; commas and brackets in strings are no values', () => {
+  expect(refusal(`[${'1,'.repeat(249_999)}1]`)).toBe('accepted')
+  expect(refusal(`[${'1,'.repeat(250_000)}1]`)).toBe('tooComplex')
+  expect(refusal(`[${'{},'.repeat(150_000)}{}]`)).toBe('tooComplex')
+  expect(refusal(JSON.stringify({ a: '{},[]'.repeat(200_000) }))).toBe('accepted')
+})

@@ -91,13 +91,18 @@ test.each([
 test('what is read once reads to itself again', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 8, maxLength: 15 })
   fc.assert(
-    fc.property(fc.constantFrom('', '+', '55', '+55', '5511', '11'), digits, fc.constantFrom('mobile', 'any'), (head, tail, use) => {
-      const number = readNumber(head + tail, use)
-      if (number === null) return
-      expect(number).toMatch(/^\+[1-9]\d{7,14}$/)
-      expect(readNumber(number, use)).toBe(number)
-      expect(readNumber(number, 'any')).toBe(number)
-    }),
+    fc.property(
+      fc.constantFrom('', '+', '55', '+55', '5511', '11'),
+      digits,
+      fc.constantFrom('mobile', 'any'),
+      (head, tail, use) => {
+        const number = readNumber(head + tail, use)
+        if (number === null) return
+        expect(number).toMatch(/^\+[1-9]\d{7,14}$/)
+        expect(readNumber(number, use)).toBe(number)
+        expect(readNumber(number, 'any')).toBe(number)
+      },
+    ),
     { numRuns: 5_000 },
   )
 })

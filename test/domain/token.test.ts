@@ -54,7 +54,10 @@ test.each<[string, () => string | Promise<string>]>([
   ['a space after it', async () => `${await signToken(keys.tokenSigning, claims)} `],
   ['a cut signature', () => forge(payload).slice(0, -4)],
   ['no signature', () => `${forge(payload).split('.').slice(0, 2).join('.')}.`],
-  ['another payload under the signature', () => forge(payload).replace(/\.[^.]+\./, `.${encode({ ...payload, sub: newId(now) })}.`)],
+  [
+    'another payload under the signature',
+    () => forge(payload).replace(/\.[^.]+\./, `.${encode({ ...payload, sub: newId(now) })}.`),
+  ],
   ["another installation's key", () => forge(payload, undefined, deriveKeys(Buffer.alloc(32, 2)).tokenSigning)],
   ['alg none', () => `${encode({ alg: 'none' })}.${encode(payload)}.`],
   ['alg nOnE', () => `${encode({ alg: 'nOnE' })}.${encode(payload)}.`],

@@ -361,6 +361,15 @@ test('5.6 a path below /gw that cannot be decoded asks for the token first', asy
   }
 })
 
+test('5.6 an id of any length asks for the token first; with it, it is simply unknown', async () => {
+  for (const length of [100, 101, 1_000, 15_000]) {
+    const lines = [`GET /gw/email/${'a'.repeat(length)} HTTP/1.1`]
+    expect((await rawRequest(gateway.url, lines)).body).toEqual(UNAUTHORIZED)
+    const known = await rawRequest(gateway.url, [...lines, `Authorization: ${account.token}`])
+    expect(known.status, `${length} characters`).toBe(404)
+  }
+})
+
 test('5.6 a refused send leaves nothing behind', async () => {
   const count = async (): Promise<number> =>
     (await database.pool.query<{ count: number }>('select count(*) from notification')).rows[0]!.count

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { brazilianDate } from '../../domain/dates.js'
 import { Refusal } from '../../domain/errors.js'
 import { channels } from '../../domain/notification.js'
-import { describe, type Step, timeline } from '../../domain/status.js'
+import { lastStep, type Step, timeline } from '../../domain/status.js'
 import type { NotificationStatuses } from '../../store/deliveries.js'
 import { statusRecords } from './status.js'
 import { pathId, wireChannels } from './wire.js'
@@ -33,13 +33,11 @@ export function addFull(app: FastifyInstance, { findNotification }: FullOptions)
     async request => {
       const found = await findNotification(request.caller.account, pathId(request.params.idEmail, 'noStatus'))
       if (found === null) throw new Refusal('noStatus')
-      const used = found.statuses.map(status => ({ name: wireChannels[status.channel], status, steps: timeline(status) }))
+      const used = found.statuses.map(status => ({ name: wireChannels[status.channel], status }))
       return {
         codEmail: found.code,
-        statusFull: Object.fromEntries(used.map(({ name, steps }) => [name, steps.map(toWire)])),
-        lastStatus: Object.fromEntries(
-          used.map(({ name, status, steps }) => [name, toWire({ label: describe(status), at: steps.at(-1)!.at })]),
-        ),
+        statusFull: Object.fromEntries(used.map(({ name, status }) => [name, timeline(status).map(toWire)])),
+        lastStatus: Object.fromEntries(used.map(({ name, status }) => [name, toWire(lastStep(status))])),
         ...perChannel(channel => found.statuses.filter(status => status.channel === channel).map(statusRecords[channel].from)),
       }
     },

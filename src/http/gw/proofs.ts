@@ -34,7 +34,15 @@ export function addProofs(app: FastifyInstance, { findNotification }: ProofOptio
   )
   app.get<{ Params: { idEmail: string } }>(
     '/gw/email/laudo/:idEmail',
-    { schema: { summary: 'Laudo do e-mail, em PDF', tags: ['Comprovantes'], produces: ['application/pdf'] } },
+    {
+      schema: {
+        summary: 'Laudo do e-mail, em PDF',
+        tags: ['Comprovantes'],
+        response: {
+          200: { description: 'O laudo.', content: { 'application/pdf': { schema: Type.String({ format: 'binary' }) } } },
+        },
+      },
+    },
     async () => {
       throw new Refusal('reportMissing')
     },

@@ -62,7 +62,8 @@ export class SendReader {
     })
     thread.unref()
     thread.on('message', (message: Answer) => this.#settle(message))
-    thread.on('error', cause => this.#abandon(new Refusal('tooComplex', [], { cause })))
+    // Nobody knows whose body it was: all that were being read may come again.
+    thread.on('error', cause => this.#abandon(new Refusal('overloaded', [], { retryAfter: 1, cause })))
     thread.on('exit', () => {
       this.#thread = undefined
     })

@@ -49,7 +49,9 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
         address,
         rules: { sequence: caller.sequence, fallbackMinutes: caller.settings['fallback.minutes'] },
       }
-      const accepted = await accept(send, sender, key === null ? null : { key, bodySha256: bodySha256! })
+      // A key belongs to its mode: a rehearsal must never answer for the real send.
+      const scopedKey = token.mode === 'test' ? `test ${key}` : key
+      const accepted = await accept(send, sender, key === null ? null : { key: scopedKey!, bodySha256: bodySha256! })
       if (accepted.replayed) reply.header('idempotency-replayed', 'true')
       return { idEmail: accepted.id }
     },

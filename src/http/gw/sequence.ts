@@ -1,12 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { refuse } from '../../domain/errors.js'
+import { brazilianDate } from '../../domain/dates.js'
+import { Refusal, refuse } from '../../domain/errors.js'
+import { channelNames } from '../../domain/notification.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, type StepCondition } from '../../domain/sequence.js'
-import { channelOf, type WireChannel, wireChannels } from './wire.js'
+import type { ComingStep } from '../../store/deliveries.js'
+import { channelOf, pathId, type WireChannel, wireChannels } from './wire.js'
 
-/** GET and PUT /gw/sequence: the account's sequence (régua). An empty list means none: all channels at once. */
+/** /gw/sequence: the account's sequence (régua), and what comes next for one notification. An empty list means none: all channels at once. */
 export interface SequenceOptions {
   findSequence(account: string): Promise<SequenceStep[] | null>
+  findComing(account: string, notification: string): Promise<ComingStep[] | null>
   saveSequence(account: string, sequence: SequenceStep[] | null): Promise<void>
 }
 
@@ -17,7 +21,9 @@ const conditions: Record<string, StepCondition> = {
   nao_lido: 'not read',
   nao_confirmado: 'not confirmed',
 }
-const wireConditions = Object.fromEntries(Object.entries(conditions).map(([wire, condition]) => [condition, wire]))
+const wireConditions: Record<string, string> = Object.fromEntries(
+  Object.entries(conditions).map(([wire, condition]) => [condition, wire]),
+)
 
 const stepSchema = Type.Object({
   canal: Type.Unsafe<WireChannel>({ type: 'string', enum: Object.keys(channelOf) }),
@@ -29,9 +35,22 @@ const stepSchema = Type.Object({
   }),
 })
 const sequenceSchema = Type.Object({ etapas: Type.Array(stepSchema, { maxItems: 5 }) })
+const comingSchema = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      canal: Type.String(),
+      dataPrevista: Type.String({ examples: ['18/07/2026 01:01:32'] }),
+      condicao: Type.String(),
+      descricao: Type.String({
+        examples: ['SMS em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.'],
+      }),
+    }),
+  ),
+  statusCode: Type.Integer(),
+})
 const answerSchema = Type.Object({ data: sequenceSchema, statusCode: Type.Integer() })
 
-export function addSequence(app: FastifyInstance, { findSequence, saveSequence }: SequenceOptions): void {
+export function addSequence(app: FastifyInstance, { findSequence, findComing, saveSequence }: SequenceOptions): void {
   app.get(
     '/gw/sequence',
     { schema: { summary: 'Régua da conta', tags: ['Régua'], response: { 200: answerSchema } } },
@@ -46,6 +65,36 @@ export function addSequence(app: FastifyInstance, { findSequence, saveSequence }
       return answer(sequence)
     },
   )
+  app.get<{ Params: { idEmail: string } }>(
+    '/gw/sequence/:idEmail',
+    { schema: { summary: 'O que vem a seguir numa notificação', tags: ['Régua'], response: { 200: comingSchema } } },
+    async request => {
+      const steps = await findComing(request.caller.account, pathId(request.params.idEmail, 'noStatus'))
+      if (steps === null) throw new Refusal('noStatus')
+      const data = steps.map(step => ({
+        canal: wireChannels[step.channel],
+        dataPrevista: brazilianDate(step.dueAt),
+        condicao: wireConditions[step.condition]!,
+        descricao: describeComing(step),
+      }))
+      return { data, statusCode: 200 }
+    },
+  )
+}
+
+function describeComing({ channel, dueAt, condition, state }: ComingStep): string {
+  const name = channelNames[channel]
+  if (state === 'queued') return `${name} assim que possível.`
+  const when = condition === 'failed' ? 'quando isso se souber' : `em ${brazilianDate(dueAt)}`
+  return `${name} ${when}${coming[condition]}.`
+}
+
+const coming: Record<StepCondition, string> = {
+  always: '',
+  failed: ', se os canais anteriores falharem',
+  'not delivered': ', se a entrega pelos canais anteriores não for confirmada',
+  'not read': ', se a leitura pelos canais anteriores não for confirmada',
+  'not confirmed': ', se o recebimento pelos canais anteriores não for confirmado',
 }
 
 const answer = (sequence: readonly SequenceStep[] | null) => ({

@@ -20,7 +20,13 @@ export interface TemplateOptions {
 
 const MAX_NAME_CHARACTERS = 255
 /** Codes of the list's `type`. */
-const typeCodes: Record<string, Channel> = { 1: 'whatsapp', 2: 'email', 3: 'sms', 4: 'letter', 5: 'voice' }
+const typeCodes = new Map<string, Channel>([
+  ['1', 'whatsapp'],
+  ['2', 'email'],
+  ['3', 'sms'],
+  ['4', 'letter'],
+  ['5', 'voice'],
+])
 
 const variableSchema = Type.Object({ nome: requiredText(), obrigatoria: Type.Boolean() })
 const templateSchema = Type.Object({
@@ -61,7 +67,8 @@ const createBody = Type.Object({
   conteudo: requiredText(),
   ...shared,
 })
-const editBody = Type.Object({ nome: Type.Optional(requiredText()), conteudo: Type.Optional(requiredText()), ...shared })
+const optionalVisible = optionalText({ pattern: '\\S' })
+const editBody = Type.Object({ nome: optionalVisible, conteudo: optionalVisible, ...shared })
 const statusBody = Type.Object({ ativo: Type.Boolean() })
 const previewBody = Type.Object({ variaveis: freeObject({ description: 'Valores das variáveis.' }) })
 
@@ -84,7 +91,7 @@ export function addTemplates(app: FastifyInstance, { list, find, create, edit }:
     },
     async request => {
       const { type } = request.query
-      const channel = type === undefined ? null : (typeCodes[type] ?? undefined)
+      const channel = type === undefined ? null : typeCodes.get(type)
       const found = channel === undefined ? [] : await list(request.caller.account, channel)
       return { data: found.map(toWire), statusCode: 200 }
     },
@@ -112,7 +119,10 @@ export function addTemplates(app: FastifyInstance, { list, find, create, edit }:
   app.put<ById & { Body: Static<typeof editBody> }>(
     '/gw/templates/:id',
     { schema: { summary: 'Edita um template', tags, body: editBody, response: answers } },
-    async request => answer(await edit(request.caller.account, templateId(request.params.id), readEdit(request.body))),
+    async request => {
+      const changes = readEdit(request.body)
+      return answer(await edit(request.caller.account, templateId(request.params.id), changes))
+    },
   )
   app.patch<ById & { Body: Static<typeof statusBody> }>(
     '/gw/templates/:id/status',
@@ -158,8 +168,8 @@ function readDraft(body: Static<typeof createBody>): TemplateDraft {
 /** A key left out, or null, is a field left alone. */
 function readEdit(body: Static<typeof editBody>): TemplateEdit {
   const edit: TemplateEdit = {}
-  if (body.nome !== undefined) edit.name = name(body.nome)
-  if (body.conteudo !== undefined) edit.content = content(body.conteudo)
+  if (body.nome != null) edit.name = name(body.nome)
+  if (body.conteudo != null) edit.content = content(body.conteudo)
   if (body.variaveis != null) edit.variables = readVariables(body.variaveis)
   if (body.templateId != null) edit.externalId = externalId(body.templateId)
   if (body.compartilhadoComEntidade != null) edit.shared = body.compartilhadoComEntidade

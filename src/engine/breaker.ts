@@ -1,0 +1,36 @@
+/**
+ * A carrier that fails again and again is left alone for a while, then tried with a single delivery. Ours and not a library's:
+ * we must know the answer before we claim, not around the call.
+ */
+const FAILURES_TO_OPEN = 10
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 30_000
+
+export class Breaker {
+  #failures = 0
+  #pauseMs = FIRST_PAUSE_MS
+  #restingUntil = 0
+
+  /** Whether a delivery may be tried now. */
+  allows(): boolean {
+    return performance.now() >= this.#restingUntil
+  }
+
+  /** Whether the next delivery is the one that finds out. */
+  get probing(): boolean {
+    return this.#failures >= FAILURES_TO_OPEN
+  }
+
+  succeeded(): void {
+    this.#failures = 0
+    this.#pauseMs = FIRST_PAUSE_MS
+    this.#restingUntil = 0
+  }
+
+  failed(): void {
+    this.#failures++
+    if (this.#failures < FAILURES_TO_OPEN) return
+    this.#restingUntil = performance.now() + this.#pauseMs
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2)
+  }
+}

@@ -1,0 +1,56 @@
+import type { EmailMessage } from '../channels/provider.js'
+import type { Clock } from '../domain/clock.js'
+import { makeLinkCode } from '../domain/link.js'
+import type { Claim } from '../store/claims.js'
+import type { Refused } from './lane.js'
+
+/** From a claimed e-mail to the message that leaves: validated, addressed so that reports find back, with link and image. */
+export interface EmailParts {
+  publicUrl: string
+  /** Used where the account names no address of its own. */
+  defaultFrom: string
+  linkKey: Buffer
+  clock: Clock
+  envelopeSender(notification: string): string
+  /** null, or the code of why the address cannot work. */
+  validate(address: string, mode: Claim['mode']): Promise<string | null>
+  readBlobs(hashes: readonly string[]): Promise<Map<string, Uint8Array>>
+  toText(html: string): string
+}
+
+export function createEmailPreparation(parts: EmailParts) {
+  return async (claim: Claim): Promise<EmailMessage | Refused> => {
+    const address = claim.recipient!
+    const problem = claim.suppressed ? 'suppressed' : await parts.validate(address, claim.mode)
+    if (problem !== null) return { refused: { failure: 'validation', failureDetail: problem } }
+    const code = makeLinkCode(parts.linkKey, claim)
+    const html = decorate(claim, `${parts.publicUrl}/n/${code}`, `${parts.publicUrl}/o/${code}.gif`)
+    const bytes =
+      claim.attachments.length === 0 || claim.protected ? null : await parts.readBlobs(claim.attachments.map(file => file.sha256))
+    return {
+      reference: claim.reference,
+      envelopeFrom: parts.envelopeSender(claim.notification),
+      to: address,
+      toName: claim.recipientName,
+      from: claim.settings['email.from'] || parts.defaultFrom,
+      fromName: claim.settings['email.name'] || claim.accountName,
+      subject: claim.subject,
+      html,
+      text: parts.toText(html),
+      attachments: bytes === null ? [] : claim.attachments.map(({ name, sha256 }) => ({ name, bytes: bytes.get(sha256)! })),
+      // The moment of acceptance: a message that is sent again is the same message.
+      date: claim.acceptedAt,
+    }
+  }
+}
+
+const PROTECTED_NOTICE =
+  '<p>Há uma notificação para você, protegida por uma pergunta. Abra o link abaixo e responda para ler o conteúdo.</p>'
+
+/** The sender's content, then where to open it online, then the image that tells of a reading. Protected content stays behind its question. */
+function decorate(claim: Claim, link: string, image: string): string {
+  const body = claim.protected ? PROTECTED_NOTICE : claim.content
+  const tail = `<p style="margin-top:24px;font-size:13px;color:#555">Não consegue ler esta mensagem? <a href="${link}">Abra a notificação no navegador</a>.</p><img src="${image}" width="1" height="1" alt="" style="display:block">`
+  const end = body.search(/<\/body\s*>/i)
+  return end === -1 ? `${body}\n${tail}` : `${body.slice(0, end)}${tail}${body.slice(end)}`
+}

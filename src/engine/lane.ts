@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto'
+import { type Carrier, type Provider, type Receipt, SendError } from '../channels/provider.js'
+import type { Clock } from '../domain/clock.js'
+import type { Channel } from '../domain/notification.js'
+import type { Mode } from '../domain/token.js'
+import type { Fact } from '../domain/transition.js'
+import type { Claim, ClaimQuestion } from '../store/claims.js'
+import { Breaker } from './breaker.js'
+import type { Change, ChangeOutcome } from './record.js'
+
+/**
+ * A lane carries the deliveries of one channel and mode to one carrier: claims what is due, sends it, reports what became of
+ * it. It holds no SQL and no connection while a carrier is called.
+ */
+export interface LaneOptions<Message> {
+  provider: Provider<Message>
+  carrier: Carrier<Message>
+  mode: Mode
+  concurrency: number
+  /** Waits between tries; when they are used up the delivery is dead. */
+  retryDelaysMs: readonly number[]
+  leaseMs: number
+  clock: Clock
+  claim(question: ClaimQuestion): Promise<Claim[]>
+  record(change: Change): Promise<ChangeOutcome>
+  /** From a claim to a message for the carrier, or the fact that there can be none. */
+  prepare(claim: Claim): Promise<Message | Refused>
+  onError(error: unknown, what: string): void
+}
+
+/** Why a delivery cannot be sent at all. */
+export interface Refused {
+  refused: Fact['data']
+}
+
+const MAX_CLAIM = 128
+const JITTER = 0.2
+
+export class Lane<Message> {
+  readonly owner: string
+  readonly #options: LaneOptions<Message>
+  readonly #breaker = new Breaker()
+  readonly #flying = new Set<Promise<void>>()
+  #pausedUntil = 0
+  #stopping = false
+  /** For metrics. */
+  readonly counts = { sent: 0, failed: 0, retried: 0, uncertain: 0, fenced: 0 }
+
+  constructor(options: LaneOptions<Message>, owner: string = randomUUID()) {
+    this.#options = options
+    this.owner = owner
+  }
+
+  get name(): string {
+    return this.#options.provider.name
+  }
+
+  get channel(): Channel {
+    return this.#options.provider.channel
+  }
+
+  get whenUncertain(): Provider<Message>['whenUncertain'] {
+    return this.#options.provider.whenUncertain
+  }
+
+  /** Whether this lane can take work now; the next one of the same channel stands in while it cannot. */
+  get open(): boolean {
+    return !this.#stopping && performance.now() >= this.#pausedUntil && this.#breaker.allows()
+  }
+
+  get inFlight(): number {
+    return this.#flying.size
+  }
+
+  get #room(): number {
+    return Math.min(MAX_CLAIM, this.#breaker.probing ? 1 - this.#flying.size : this.#options.concurrency - this.#flying.size)
+  }
+
+  /** Few large claims cost less than many small ones. */
+  get hasRoom(): boolean {
+    return this.#flying.size === 0 || this.#room >= Math.min(this.#options.concurrency / 4, MAX_CLAIM)
+  }
+
+  /** Claims once and starts what it got. Returns how many. */
+  async work(): Promise<number> {
+    const { claim, mode, leaseMs, provider } = this.#options
+    const room = Math.max(1, this.#room)
+    // The lease counts from before the question: the answer may be slow.
+    const heldUntil = performance.now() + leaseMs
+    const claims = await claim({
+      channel: provider.channel,
+      mode,
+      provider: provider.name,
+      owner: this.owner,
+      limit: room,
+      leaseMs,
+    })
+    for (const claimed of claims) this.#start(claimed, heldUntil)
+    return claims.length
+  }
+
+  /** Resolves when some delivery has ended, so that there is room again. */
+  async roomAgain(): Promise<void> {
+    if (this.#flying.size > 0) await Promise.race(this.#flying)
+  }
+
+  /** Finishes what is in flight; claims nothing more. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await Promise.all(this.#flying)
+    await this.#options.carrier.close()
+  }
+
+  #start(claim: Claim, heldUntil: number): void {
+    const flight = this.#carry(claim, heldUntil)
+      // Left to the lease: another worker takes it up when it runs out.
+      .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
+      .finally(() => this.#flying.delete(flight))
+    this.#flying.add(flight)
+  }
+
+  async #carry(claim: Claim, heldUntil: number): Promise<void> {
+    const { prepare, carrier, provider, clock } = this.#options
+    const message = await prepare(claim)
+    if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
+    // A process that was stopped for longer than its lease must not send what another one sends already.
+    if (performance.now() >= heldUntil) return
+    let receipt: Receipt
+    try {
+      receipt = await carrier.send(message, AbortSignal.timeout(provider.timeoutMs))
+    } catch (error) {
+      return this.#failed(claim, error instanceof SendError ? error : unexpected(error))
+    }
+    this.#breaker.succeeded()
+    const data = { provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer: receipt.answer }
+    await this.#report(claim, this.#fact(claim, 'sent', data))
+    if (receipt.delivered) {
+      // The lease ended with the report: whoever knows of a delivery may say so.
+      await this.#options.record({
+        notification: claim.notification,
+        fact: { ...this.#fact(claim, 'delivered', data), at: new Date(clock()) },
+      })
+    }
+  }
+
+  async #failed(claim: Claim, error: SendError): Promise<void> {
+    const { provider, retryDelaysMs } = this.#options
+    const data = {
+      provider: provider.name,
+      reference: claim.reference,
+      attempt: claim.attempt,
+      reason: error.reason,
+      answer: error.answer ?? error.message,
+    }
+    if (error.kind !== 'permanent') this.#breaker.failed()
+    if (error.kind === 'throttled') this.#pausedUntil = performance.now() + (error.retryAfterMs ?? 1_000)
+    const planned = retryDelaysMs[claim.attempt - 1]
+    const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
+    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data))
+    if (error.kind === 'permanent' || planned === undefined) {
+      const dead = error.kind !== 'permanent'
+      return this.#report(
+        claim,
+        this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason, ...(dead ? { dead } : {}) }),
+      )
+    }
+    const delayMs = Math.max(error.retryAfterMs ?? 0, jittered(planned))
+    await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), delayMs)
+  }
+
+  async #report(claim: Claim, fact: Fact, delayMs?: number): Promise<void> {
+    const outcome = await this.#options.record({
+      notification: claim.notification,
+      fact,
+      fence: { owner: this.owner, attempt: claim.attempt },
+      ...(delayMs === undefined ? {} : { delayMs }),
+    })
+    if (outcome === 'fenced') this.counts.fenced++
+    else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++
+  }
+
+  #fact(claim: Claim, type: Fact['type'], data: Fact['data']): Fact {
+    return { channel: claim.channel, type, at: new Date(this.#options.clock()), source: this.#options.provider.name, data }
+  }
+}
+
+const isRefused = (message: unknown): message is Refused =>
+  typeof message === 'object' && message !== null && 'refused' in message
+
+const unexpected = (cause: unknown): SendError =>
+  new SendError('temporary', 'Erro interno ao falar com a operadora.', { answer: String((cause as Error).message), cause })
+
+/** Retries of many deliveries that failed together must not come back together. */
+const jittered = (delayMs: number): number => Math.round(delayMs * (1 - JITTER + Math.random() * 2 * JITTER))

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../domain/clock.js'
+import { decide } from '../domain/decision.js'
+import { chainEvent, SALT_BYTES } from '../domain/evidence.js'
+import { applyFact, type Fact } from '../domain/transition.js'
+import { type Pool, transaction } from '../store/postgres.js'
+import {
+  type ChainHead,
+  type DeliveryWrite,
+  type EventWrite,
+  lockNotifications,
+  readLocked,
+  type StoredDelivery,
+  writeRecords,
+} from '../store/records.js'
+
+/**
+ * The one way in which facts become true: event, status, what follows for the other channels, and the webhooks' outbox, all
+ * in one transaction, many notifications at a time.
+ */
+export interface Change {
+  notification: string
+  fact: Fact
+  /** Only while this attempt holds its lease: a worker that was thought dead must not overwrite its successor. */
+  fence?: { owner: string; attempt: number }
+  /** For facts that send a delivery back to the queue. */
+  delayMs?: number
+}
+
+export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
+
+export interface RecordResult {
+  outcomes: ChangeOutcome[]
+  /** Whether some delivery became due. */
+  released: boolean
+}
+
+/** Facts that change nothing a sender would see. */
+const UNANNOUNCED = new Set(['note', 'retried', 'released'])
+
+/** `due`: notifications whose waiting steps are to be decided on although nothing new happened to them. */
+export function recordChanges(
+  pool: Pool,
+  clock: Clock,
+  changes: readonly Change[],
+  due: readonly string[] = [],
+): Promise<RecordResult> {
+  return transaction(pool, async db => {
+    const ids = [...new Set([...changes.map(change => change.notification), ...due])].sort()
+    const existing = await lockNotifications(db, ids)
+    // Read only after the lock is held: what was true before may have changed while we waited for it.
+    const { deliveries, heads } = await readLocked(db, [...existing])
+    const batch = new Batch(deliveries, heads, new Date(clock()))
+    const outcomes = changes.map(change => batch.apply(change))
+    for (const id of existing) batch.follow(id)
+    if (batch.events.length > 0) await writeRecords(db, batch.events, batch.writes())
+    return { outcomes, released: batch.released }
+  })
+}
+
+class Batch {
+  readonly events: EventWrite[] = []
+  released = false
+  readonly #byNotification = new Map<string, StoredDelivery[]>()
+  readonly #heads: Map<string, ChainHead>
+  readonly #changed = new Map<StoredDelivery, number | null>()
+  readonly #now: Date
+
+  constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, now: Date) {
+    this.#heads = heads
+    this.#now = now
+    for (const delivery of deliveries) {
+      const siblings = this.#byNotification.get(delivery.notification)
+      if (siblings === undefined) this.#byNotification.set(delivery.notification, [delivery])
+      else siblings.push(delivery)
+    }
+  }
+
+  apply({ notification, fact: given, fence, delayMs }: Change): ChangeOutcome {
+    const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === given.channel)
+    if (delivery === undefined) return 'unknown'
+    if (fence !== undefined && (delivery.leaseOwner !== fence.owner || delivery.attempt !== fence.attempt)) return 'fenced'
+    // A chain's times never run backwards, whatever a carrier or a clock says.
+    const fact = { ...given, at: later(given.at, this.#heads.get(notification)!.at) }
+    const status = applyFact(delivery.status, fact)
+    if (status === null) return 'nothing new'
+    // A note about a delivery under way must not end its lease.
+    if (status !== delivery.status) this.#changed.set(delivery, delayMs ?? (fact.type === 'released' ? 0 : null))
+    delivery.status = status
+    if (fact.type === 'released') this.released = true
+    this.#chain(delivery, fact)
+    return 'recorded'
+  }
+
+  /** What the facts so far mean for the channels that wait. */
+  follow(notification: string): void {
+    for (const fact of decide(this.#byNotification.get(notification) ?? [], this.#now)) this.apply({ notification, fact })
+  }
+
+  writes(): DeliveryWrite[] {
+    return [...this.#changed].map(([{ notification, status }, delayMs]) => ({ notification, status, delayMs }))
+  }
+
+  #chain({ notification, account, status }: StoredDelivery, fact: Fact): void {
+    const head = this.#heads.get(notification)!
+    const event = chainEvent({
+      notification,
+      seq: head.seq + 1,
+      at: fact.at.toISOString(),
+      type: fact.type,
+      source: fact.source,
+      data: { channel: fact.channel, ...withoutUndefined(fact.data) },
+      salt: randomBytes(SALT_BYTES),
+      prev: head.hash,
+    })
+    this.#heads.set(notification, { seq: event.seq, at: fact.at, hash: event.hash })
+    this.events.push({ ...event, account, channel: status.channel, announced: !UNANNOUNCED.has(fact.type) })
+  }
+}
+
+const later = (a: Date, b: Date): Date => (a.getTime() >= b.getTime() ? a : b)
+
+const withoutUndefined = (data: Fact['data']): Record<string, NonNullable<Fact['data'][string]> | null> =>
+  Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined)) as never

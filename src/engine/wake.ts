@@ -1,0 +1,42 @@
+/** Lets loops sleep until there may be work: woken by a word from elsewhere, or by the clock in any case. */
+export class Wake {
+  #waiters = new Set<() => void>()
+
+  notify(): void {
+    const waiters = this.#waiters
+    this.#waiters = new Set()
+    for (const wake of waiters) wake()
+  }
+
+  wait(timeoutMs: number): Promise<void> {
+    return new Promise(resolve => {
+      const wake = (): void => {
+        clearTimeout(timer)
+        this.#waiters.delete(wake)
+        resolve()
+      }
+      const timer = setTimeout(wake, timeoutMs)
+      this.#waiters.add(wake)
+    })
+  }
+}
+
+/** Calls at once, then at most every `everyMs`, and always once more after the last request. */
+export function throttle(everyMs: number, call: () => Promise<unknown>): () => void {
+  let timer: NodeJS.Timeout | undefined
+  let again = false
+  const run = (): void => {
+    again = false
+    // Whoever is told by this call also looks by the clock: a lost word costs a second, not a notification.
+    call().catch(() => {})
+    timer = setTimeout(() => {
+      timer = undefined
+      if (again) run()
+    }, everyMs)
+    timer.unref()
+  }
+  return () => {
+    if (timer === undefined) run()
+    else again = true
+  }
+}

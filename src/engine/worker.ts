@@ -1,0 +1,146 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../domain/clock.js'
+import { Refusal, StoreUnavailable } from '../domain/errors.js'
+import { findDueSteps, findExpiredLeases, parkUndecided, renewLeases } from '../store/claims.js'
+import { isRowFault, type Pool } from '../store/postgres.js'
+import { GroupCommit } from './group-commit.js'
+import type { Lane } from './lane.js'
+import { type Change, type ChangeOutcome, recordChanges } from './record.js'
+import type { Wake } from './wake.js'
+
+/** What keeps notifications moving in one process: lanes that send, leases that are renewed, and what other workers left behind. */
+export const LEASE_MS = 30_000
+const RENEW_MS = 8_000
+const POLL_MS = 1_000
+const REAP_MS = 5_000
+const BATCH = 500
+/** How long facts are held while the database is away; then the lease decides. */
+const RECORD_PATIENCE_MS = 60_000
+
+export interface Recorder {
+  record(change: Change): Promise<ChangeOutcome>
+}
+
+/** Facts of many deliveries share a transaction. */
+export function createRecorder(pool: Pool, clock: Clock, wake: Wake): Recorder {
+  const groups = new GroupCommit<Change, ChangeOutcome>({
+    write: async changes => {
+      const { outcomes, released } = await patiently(() => recordChanges(pool, clock, changes))
+      if (released) wake.notify()
+      return outcomes
+    },
+    isItemFault: isRowFault,
+    weigh: () => 1,
+    maxItems: 256,
+    maxWeight: 256,
+    parallel: 2,
+    maxWaiting: 100_000,
+    overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
+  })
+  return { record: change => groups.submit(change) }
+}
+
+/** Writing a fact again is harmless: what is known already is nothing new. */
+async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  const giveUpAt = performance.now() + RECORD_PATIENCE_MS
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || performance.now() > giveUpAt) throw error
+      await sleep(200)
+    }
+  }
+}
+
+export interface WorkerParts {
+  pool: Pool
+  clock: Clock
+  wake: Wake
+  recorder: Recorder
+  /** One list per channel and mode, the preferred carrier first. */
+  lanes: Lane<unknown>[][]
+  onError(error: unknown, what: string): void
+}
+
+export function startLanes({ pool, clock, wake, recorder, lanes, onError }: WorkerParts): { stop(): Promise<void> } {
+  const stop = new AbortController()
+  const all = lanes.flat()
+  const every = async (ms: number, what: string, work: () => Promise<unknown>): Promise<void> => {
+    while (!stop.signal.aborted) {
+      await work().catch(error => onError(error, what))
+      await sleep(ms, undefined, { signal: stop.signal }).catch(() => {})
+    }
+  }
+  const loops = [
+    ...lanes.map(group => runGroup(group, wake, stop.signal, onError)),
+    every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
+    every(POLL_MS, 'waiting steps', () => promote(pool, clock, wake)),
+  ]
+  // Renewed until the last delivery is done, also while stopping.
+  const renewal = setInterval(() => {
+    for (const lane of all) {
+      if (lane.inFlight > 0) renewLeases(pool, lane.owner, LEASE_MS).catch(error => onError(error, 'lease renewal'))
+    }
+  }, RENEW_MS)
+  return {
+    async stop() {
+      stop.abort()
+      wake.notify()
+      await Promise.all(all.map(lane => lane.stop()))
+      await Promise.all(loops)
+      clearInterval(renewal)
+    },
+  }
+}
+
+/** Serves one channel and mode with the first carrier that can take work. */
+async function runGroup(
+  group: Lane<unknown>[],
+  wake: Wake,
+  signal: AbortSignal,
+  onError: (error: unknown, what: string) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    const lane = group.find(candidate => candidate.open)
+    if (lane === undefined) {
+      await sleep(100)
+      continue
+    }
+    if (!lane.hasRoom) {
+      await lane.roomAgain()
+      continue
+    }
+    const claimed = await lane.work().catch(error => {
+      onError(error, 'claim')
+      return 0
+    })
+    if (claimed === 0) await wake.wait(POLL_MS)
+  }
+}
+
+/** Takes up what dead workers held. Whether it was sent nobody knows: the provider's class says what that means. */
+async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonly Lane<unknown>[]): Promise<void> {
+  const expired = await findExpiredLeases(pool, BATCH)
+  await Promise.all(
+    expired.map(({ notification, channel, provider, attempt, owner }) => {
+      const safe = lanes.find(lane => lane.name === provider)?.whenUncertain === 'safe'
+      const data = { provider, attempt, reason: 'O processo que fazia este envio foi interrompido.' }
+      return recorder.record({
+        notification,
+        fact: { channel, type: safe ? 'retried' : 'uncertain', at: new Date(clock()), source: 'engine', data },
+        fence: { owner, attempt },
+        ...(safe ? { delayMs: 0 } : {}),
+      })
+    }),
+  )
+}
+
+/** Decides on the steps whose wait is over. */
+async function promote(pool: Pool, clock: Clock, wake: Wake): Promise<void> {
+  const due = await findDueSteps(pool, BATCH)
+  if (due.length === 0) return
+  const { released } = await recordChanges(pool, clock, [], due)
+  await parkUndecided(pool, due)
+  if (released) wake.notify()
+}

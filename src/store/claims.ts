@@ -1,0 +1,186 @@
+import type { AccountSettings } from '../domain/account.js'
+import { completeSettings } from '../domain/account.js'
+import type { Channel, JsonObject } from '../domain/notification.js'
+import type { Mode } from '../domain/token.js'
+import { type Queryable, run } from './postgres.js'
+
+/** One delivery that a worker holds: all that is needed to send it. */
+export interface Claim {
+  notification: string
+  channel: Channel
+  mode: Mode
+  account: string
+  accountName: string
+  settings: AccountSettings
+  attempt: number
+  /** The same at every try, so that a carrier or a recipient can tell a repetition. */
+  reference: string
+  recipient: string | null
+  recipientName: string
+  subject: string
+  content: string
+  protected: boolean
+  /** The account must not send to this recipient on this channel. */
+  suppressed: boolean
+  request: JsonObject
+  template: { id: string; version: number } | null
+  attachments: { name: string; sha256: string; size: number }[]
+  acceptedAt: Date
+}
+
+interface ClaimRow {
+  notification_id: string
+  channel: Channel
+  mode: Mode
+  account_id: string
+  account_name: string
+  settings: Partial<AccountSettings>
+  attempt: number
+  reference: string
+  recipient: string | null
+  recipient_name: string
+  subject: string
+  content: string
+  protected: boolean
+  suppressed: boolean
+  request: JsonObject
+  template_id: string | null
+  template_version: number | null
+  attachments: { name: string; sha256: string; size: number }[] | null
+  accepted_at: Date
+}
+
+export interface ClaimQuestion {
+  channel: Channel
+  mode: Mode
+  provider: string
+  owner: string
+  limit: number
+  leaseMs: number
+}
+
+/**
+ * Takes due deliveries for a worker: the attempt, its provider and its reference are committed before anything is sent.
+ * Accounts take turns, so that one that floods delays only itself; what another worker is taking is skipped.
+ */
+export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+  const due = "state = 'queued' and channel = $1 and mode = $2 and due_at <= now()"
+  const { rows } = await run<ClaimRow>(db, {
+    name: 'claim-deliveries',
+    text: `
+      with recursive senders as (
+        (select account_id from delivery where ${due} order by account_id limit 1)
+        union all
+        select (select account_id from delivery where ${due} and account_id > senders.account_id order by account_id limit 1)
+        from senders where senders.account_id is not null
+      ), picked as (
+        select p.notification_id, row_number() over (partition by s.account_id order by p.due_at) as turn
+        from (select account_id from senders where account_id is not null order by random() limit 100) s
+        cross join lateral (
+          select notification_id, due_at from delivery where ${due} and account_id = s.account_id order by due_at limit $3
+        ) p
+        order by turn limit $3
+      ), taken as (
+        select d.notification_id from delivery d
+        where d.notification_id = any(array(select notification_id from picked)) and d.channel = $1 and d.state = 'queued' and d.due_at <= now()
+        for update skip locked
+      ), claimed as (
+        update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
+          provider = $6, reference = coalesce(reference, d.notification_id || '.' || d.channel || '.1')
+        where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
+        returning d.*
+      )
+      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.reference, c.recipient, c.request, c.template_id, c.template_version,
+        a.name as account_name, a.settings, n.recipient_name, n.subject, n.content, n.validation is not null as protected, n.accepted_at,
+        exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = c.recipient) as suppressed,
+        (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
+         from attachment f where f.notification_id = c.notification_id) as attachments
+      from claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id`,
+    values: [question.channel, question.mode, question.limit, question.owner, question.leaseMs, question.provider],
+  })
+  return rows.map(row => ({
+    notification: row.notification_id,
+    channel: row.channel,
+    mode: row.mode,
+    account: row.account_id,
+    accountName: row.account_name,
+    settings: completeSettings(row.settings),
+    attempt: row.attempt,
+    reference: row.reference,
+    recipient: row.recipient,
+    recipientName: row.recipient_name,
+    subject: row.subject,
+    content: row.content,
+    protected: row.protected,
+    suppressed: row.suppressed,
+    request: row.request,
+    template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
+    attachments: row.attachments ?? [],
+    acceptedAt: row.accepted_at,
+  }))
+}
+
+/** Keeps a living worker's leases from running out. */
+export async function renewLeases(db: Queryable, owner: string, leaseMs: number): Promise<void> {
+  await run(
+    db,
+    "update delivery set lease_until = now() + $2 * interval '1 millisecond' where lease_owner = $1 and state = 'sending'",
+    [owner, leaseMs],
+  )
+}
+
+export interface ExpiredLease {
+  notification: string
+  channel: Channel
+  provider: string
+  attempt: number
+  owner: string
+}
+
+/** Deliveries whose worker is gone. */
+export async function findExpiredLeases(db: Queryable, limit: number): Promise<ExpiredLease[]> {
+  const { rows } = await run<ExpiredLease>(
+    db,
+    `select notification_id as notification, channel, provider, attempt, lease_owner as owner
+     from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** Notifications that have a waiting step whose wait is over. */
+export async function findDueSteps(db: Queryable, limit: number): Promise<string[]> {
+  const { rows } = await run<{ id: string }>(
+    db,
+    `select notification_id as id from delivery where state = 'waiting' and due_at <= now() order by due_at limit $1`,
+    [limit],
+  )
+  return rows.map(row => row.id)
+}
+
+/** Steps that only a failure can release: their wait is over, and time alone will not decide. */
+export async function parkUndecided(db: Queryable, ids: readonly string[]): Promise<void> {
+  await run(
+    db,
+    `update delivery set due_at = now() + interval '100 years'
+     where notification_id = any($1::uuid[]) and state = 'waiting' and condition = 'failed' and due_at <= now()`,
+    [ids],
+  )
+}
+
+export interface QueueDepth {
+  channel: Channel
+  state: string
+  count: number
+  oldestSeconds: number
+}
+
+/** What is on its way, and since when: for metrics and for the alarm. */
+export async function readQueue(db: Queryable): Promise<QueueDepth[]> {
+  const { rows } = await run<QueueDepth>(
+    db,
+    `select channel, state, count(*)::int as count, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as "oldestSeconds"
+     from delivery where state in ('waiting', 'queued', 'sending', 'uncertain') group by channel, state`,
+  )
+  return rows
+}

@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Channel, channels, type DeliveryRules, planDeliveries, type SendRequest } from '../../src/domain/notification.js'
+import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions, turnsOf } from '../../src/domain/sequence.js'
+
+const step = (channel: Channel, waitMinutes: number, condition: SequenceStep['condition']): SequenceStep => ({
+  channel,
+  waitMinutes,
+  condition,
+})
+const all = new Set(channels)
+
+const stepsOf = fc.shuffledSubarray([...channels]).chain(order =>
+  fc.tuple(
+    ...order.map(channel =>
+      fc.record({
+        channel: fc.constant(channel),
+        waitMinutes: fc.integer({ min: 0, max: MAX_WAIT_MINUTES }),
+        condition: fc.constantFrom(...stepConditions),
+      }),
+    ),
+  ),
+)
+const askedOf = fc.shuffledSubarray([...channels]).map(list => new Set(list))
+
+describe('turns of a sequence', () => {
+  test('each step waits for those before it, under its own condition', () => {
+    const sequence = [step('email', 0, 'always'), step('sms', 60, 'not delivered'), step('letter', 1440, 'not read')]
+    expect([...turnsOf(sequence, all)]).toEqual([
+      ['email', { step: 1, waitMinutes: 0, condition: 'always' }],
+      ['sms', { step: 2, waitMinutes: 60, condition: 'not delivered' }],
+      ['letter', { step: 3, waitMinutes: 1500, condition: 'not read' }],
+    ])
+  })
+
+  test('the first asked step goes at once and unconditionally, whatever the sequence says of it', () => {
+    const sequence = [step('email', 0, 'always'), step('whatsapp', 30, 'failed'), step('voice', 10, 'not confirmed')]
+    expect([...turnsOf(sequence, new Set(['whatsapp', 'voice']))]).toEqual([
+      ['whatsapp', { step: 1, waitMinutes: 0, condition: 'always' }],
+      ['voice', { step: 2, waitMinutes: 10, condition: 'not confirmed' }],
+    ])
+    expect([...turnsOf([step('sms', 15, 'failed')], all)]).toEqual([['sms', { step: 1, waitMinutes: 0, condition: 'always' }]])
+  })
+
+  test('a channel that was not asked for has no turn and takes no place', () => {
+    const sequence = [step('email', 0, 'always'), step('sms', 60, 'failed'), step('letter', 5, 'failed')]
+    expect([...turnsOf(sequence, new Set(['email', 'letter']))]).toEqual([
+      ['email', { step: 1, waitMinutes: 0, condition: 'always' }],
+      ['letter', { step: 2, waitMinutes: 5, condition: 'failed' }],
+    ])
+    expect(turnsOf(sequence, new Set()).size).toBe(0)
+    expect(turnsOf([], all).size).toBe(0)
+  })
+
+  test('places are 1, 2, 3 … in the order of the sequence, and no later step is due before an earlier one', () => {
+    fc.assert(
+      fc.property(stepsOf, askedOf, (sequence, asked) => {
+        const turns = [...turnsOf(sequence, asked)]
+        expect(turns.map(([channel]) => channel)).toEqual(sequence.map(({ channel }) => channel).filter(c => asked.has(c)))
+        expect(turns.map(([, turn]) => turn.step)).toEqual(turns.map((_, index) => index + 1))
+        const waits = turns.map(([, turn]) => turn.waitMinutes)
+        expect(waits).toEqual([...waits].sort((a, b) => a - b))
+        if (turns.length > 0) expect(turns[0]![1]).toEqual({ step: 1, waitMinutes: 0, condition: 'always' })
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
+
+describe('planned deliveries', () => {
+  const number = '+5511987654321'
+  const complete: SendRequest = {
+    recipientName: 'Maria',
+    email: 'maria@example.com',
+    subject: 'Aviso',
+    content: '<p>Aviso</p>',
+    customId: null,
+    attachments: [],
+    validation: null,
+    sms: { number, always: false, customMessage: 'Oi' },
+    whatsapp: { number, template: 'aviso', variables: { nome: 'Maria' } },
+    voice: { number, template: 'ligacao', payload: { nome: 'Maria' } },
+    letter: { name: 'Maria', model: 'simples', template: 'carta', variables: { nome: 'Maria' } },
+  }
+  const plan = (request: Partial<SendRequest>, rules: Partial<DeliveryRules> = {}) =>
+    planDeliveries({ ...complete, ...request }, { sequence: null, fallbackMinutes: 30, ...rules }, new Map()).map(
+      ({ channel, state, waitMs, step, condition }) => [channel, state, waitMs / 60_000, step, condition],
+    )
+  const only = { email: null, sms: null, whatsapp: null, voice: null, letter: null }
+
+  test('2.3 without a sequence all go at once, but an SMS of type 1 waits for the e-mail', () => {
+    expect(plan({})).toEqual([
+      ['email', 'queued', 0, 1, 'always'],
+      ['sms', 'waiting', 30, 2, 'not delivered'],
+      ['whatsapp', 'queued', 0, 1, 'always'],
+      ['voice', 'queued', 0, 1, 'always'],
+      ['letter', 'queued', 0, 1, 'always'],
+    ])
+    expect(plan({ ...only, email: complete.email, sms: complete.sms }, { fallbackMinutes: 7 })[1]).toEqual([
+      'sms',
+      'waiting',
+      7,
+      2,
+      'not delivered',
+    ])
+  })
+
+  test('2.3 an SMS of type 1 without an e-mail goes at once', () => {
+    expect(plan({ ...only, sms: complete.sms })).toEqual([['sms', 'queued', 0, 1, 'always']])
+  })
+
+  test('2.3 an SMS of type 2 goes at once, with and without a sequence that names it', () => {
+    const always = { ...complete.sms!, always: true }
+    const sequence = [step('email', 0, 'always'), step('sms', 60, 'not read'), step('voice', 5, 'failed')]
+    for (const rules of [{}, { sequence }]) expect(plan({ sms: always }, rules)[1]).toEqual(['sms', 'queued', 0, 1, 'always'])
+    // Its place is not taken: the step after it follows the one before.
+    expect(plan({ sms: always }, { sequence })[3]).toEqual(['voice', 'waiting', 5, 2, 'failed'])
+  })
+
+  test('a sequence orders the asked channels that it names; the others go at once', () => {
+    const sequence = [step('whatsapp', 0, 'always'), step('email', 30, 'not read'), step('sms', 60, 'always')]
+    expect(plan({}, { sequence })).toEqual([
+      ['email', 'waiting', 30, 2, 'not read'],
+      ['sms', 'waiting', 90, 3, 'always'],
+      ['whatsapp', 'queued', 0, 1, 'always'],
+      ['voice', 'queued', 0, 1, 'always'],
+      ['letter', 'queued', 0, 1, 'always'],
+    ])
+  })
+
+  test('2.3 an SMS of type 1 still waits for the e-mail under a sequence that does not name SMS', () => {
+    const sequence = [step('email', 0, 'always'), step('letter', 60, 'not read')]
+    expect(plan({}, { sequence })[1]).toEqual(['sms', 'waiting', 30, 2, 'not delivered'])
+    const later = [step('whatsapp', 0, 'always'), step('email', 45, 'not read')]
+    expect(plan({}, { sequence: later })[1]).toEqual(['sms', 'waiting', 75, 3, 'not delivered'])
+    expect(plan({}, { sequence: [step('letter', 0, 'always')] })[1]).toEqual(['sms', 'waiting', 30, 2, 'not delivered'])
+    expect(plan({ email: null }, { sequence })[0]).toEqual(['sms', 'queued', 0, 1, 'always'])
+  })
+
+  test('channels that were not asked for are not planned, and each delivery keeps what was asked of it', () => {
+    expect(plan({ ...only, letter: complete.letter })).toEqual([['letter', 'queued', 0, 1, 'always']])
+    const template = { id: '0198a0b2-0000-7000-8000-000000000001', version: 3 }
+    const planned = planDeliveries(complete, { sequence: null, fallbackMinutes: 30 }, new Map([['letter', template]]))
+    expect(planned.map(({ channel, recipient, request, template }) => [channel, recipient, request, template])).toEqual([
+      ['email', 'maria@example.com', {}, null],
+      ['sms', number, { always: false, customMessage: 'Oi' }, null],
+      ['whatsapp', number, { template: 'aviso', variables: { nome: 'Maria' } }, null],
+      ['voice', number, { template: 'ligacao', payload: { nome: 'Maria' } }, null],
+      ['letter', 'Maria', { model: 'simples', template: 'carta', variables: { nome: 'Maria' } }, template],
+    ])
+  })
+})
