@@ -1,9 +1,17 @@
 import type { Config } from './config.js'
 
+export interface Started {
+  address: string
+  config: Config
+  token: string | null
+  simulator: string | null
+}
+
 /** What a person sees after the start, on standard output: where it is, and a first send ready to paste. */
-export function banner({ address, config, token }: { address: string; config: Config; token: string | null }): string {
+export function banner({ address, config, token, simulator }: Started): string {
   const database = config.databaseUrl === null ? `PostgreSQL embutido em ${config.dataFolder}` : 'PostgreSQL de DATABASE_URL'
   const lines = ['', 'Carteiro está no ar.', '', `  API    ${address}`, `  Saúde  ${address}/readyz`, `  Dados  ${database}`]
+  if (simulator !== null) lines.push(`  Caixa de entrada simulada  ${simulator}`)
   if (token !== null) {
     const body = {
       nameTo: 'Maria da Silva',

@@ -14,6 +14,7 @@ import { throttle } from './engine/wake.js'
 import { SendReader } from './http/gw/send-reader.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
+import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { deleteUnusedBlobs, storeBlobs } from './store/blobs.js'
@@ -210,3 +211,13 @@ export function startWorker(pool: Pool, log: Log): { close(): Promise<void> } {
 
 export const openRolePool = (config: Config, url: string, log: Log): Pool =>
   openPool({ url, size: config.databasePool, onError: err => log.warn({ err }, 'an idle database connection broke') })
+
+/** The carriers' side, on sockets of its own. */
+export async function openSimulator(options: SimulatorOptions): Promise<Simulator> {
+  try {
+    return await createSimulator(options)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    throw new OperatorError('A porta pedida para o simulador está em uso por outro programa. Escolha outra.', { cause: error })
+  }
+}

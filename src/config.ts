@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type AddressRange, parseRange, readRange } from './domain/address-range.js'
 import type { AttachmentLimits } from './domain/attachment.js'
+import { readEmailAddress } from './domain/email-address.js'
 import { OperatorError } from './domain/errors.js'
 import { readMasterKey } from './domain/keys.js'
 
@@ -18,13 +19,28 @@ export interface Config {
   supportEmail: string
   logLevel: string
   simulator: boolean
+  /** Where a simulator runs already; null: this start runs its own. */
+  simulatorUrl: string | null
+  simulatorPorts: { http: number; smtp: number }
+  email: EmailConfig
   maxBodyBytes: number
   attachments: AttachmentLimits
 }
 
+export interface EmailConfig {
+  /** Carriers in order of preference; empty: the simulator. */
+  carriers: URL[]
+  /** Sender where an account names none. */
+  from: string
+  /** Reports come back to addresses of this domain. */
+  bounceDomain: string
+  inbound: { host: string; port: number }
+  dkim: { domain: string; selector: string; keyFile: string } | null
+}
+
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const CARRIERS = ['EMAIL_URL', 'SMS_URL', 'WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
+const OTHER_CARRIERS = ['SMS_URL', 'WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -46,7 +62,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 
   const host = setting('HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null))
   const port = whole('PORT', 8080, 0, 65_535)
-  const carriers = CARRIERS.map(name =>
+  const domain = (text: string): string | null => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) ? text.toLowerCase() : null)
+  const emailCarriers = setting<URL[]>('EMAIL_URL', [], 'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas', readEmailCarriers)
+  const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
   )
   const config: Config = {
@@ -78,10 +96,27 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ),
     simulator: setting(
       'SIMULATOR',
-      carriers.every(carrier => carrier === null),
+      emailCarriers.length === 0 && others.every(carrier => carrier === null),
       'on ou off',
       text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
+    simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
+    simulatorPorts: { http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535), smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535) },
+    email: {
+      carriers: emailCarriers,
+      from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
+      bounceDomain: setting('BOUNCE_DOMAIN', 'retorno.carteiro.localhost', 'um domínio', domain),
+      inbound: {
+        host: setting('INBOUND_SMTP_HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null)),
+        port: whole('INBOUND_SMTP_PORT', 0, 0, 65_535),
+      },
+      dkim: readDkim(
+        setting<string | null>('DKIM_DOMAIN', null, 'um domínio', domain),
+        setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain),
+        setting<string | null>('DKIM_KEY_FILE', null, 'um arquivo', text => text),
+        problems,
+      ),
+    },
     maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
     attachments: {
       maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),
@@ -92,6 +127,18 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (problems.length > 0)
     throw new OperatorError(`A configuração tem erros:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
   return config
+}
+
+function readEmailCarriers(text: string): URL[] | null {
+  const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
+  return urls.every(carrier => carrier !== null && ['smtp:', 'smtps:', 'mx:'].includes(carrier.protocol)) ? (urls as URL[]) : null
+}
+
+function readDkim(domain: string | null, selector: string, keyFile: string | null, problems: string[]): EmailConfig['dkim'] {
+  if (domain === null && keyFile === null) return null
+  if (domain !== null && keyFile !== null) return { domain, selector, keyFile: resolve(keyFile) }
+  problems.push('DKIM_DOMAIN e DKIM_KEY_FILE devem ser definidos juntos')
+  return null
 }
 
 function readRanges(text: string): AddressRange[] | null {

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { banner } from './banner.js'
 import { openDatabase, openRolePool, prepareDatabase } from './compose.js'
-import { readConfig } from './config.js'
+import { type Config, readConfig } from './config.js'
 import { createDemo, demoToken } from './demo.js'
 import { OperatorError } from './domain/errors.js'
 import { type Log, openLog } from './log.js'
@@ -28,22 +29,44 @@ export async function supervise(env: NodeJS.ProcessEnv): Promise<void> {
     const token = config.simulator ? await demoToken(pool, keys) : null
     await pool.end()
 
-    const childEnv = { ...env, DATABASE_URL: database.url }
-    const worker = new Child('worker', childEnv, log)
-    const api = new Child('api', childEnv, log)
+    const children: Child[] = []
+    const start = (args: string[], childEnv: NodeJS.ProcessEnv): Promise<string | null> => {
+      const child = new Child(args, childEnv, log)
+      children.unshift(child)
+      return child.start()
+    }
+    const startAll = async (): Promise<void> => {
+      const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), env))) : null
+      const childEnv = { ...env, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
+      const [address] = await Promise.all([start(['start', '--role', 'api'], childEnv), start(['start', '--role', 'worker'], childEnv)])
+      process.stdout.write(banner({ address: address!, config, token, simulator }))
+    }
     try {
-      const [address] = await Promise.race([
-        Promise.all([api.start(), worker.start()]),
-        stop.then((): [string | null, string | null] => [null, null]),
-      ])
-      if (address !== null) process.stdout.write(banner({ address, config, token }))
+      await Promise.race([startAll(), stop])
       await stop
     } finally {
-      await Promise.all([api.stop(), worker.stop()])
+      // The youngest first: workers must not meet a carrier that is gone already.
+      for (const child of children) await child.stop()
     }
   } finally {
     await database.close()
   }
+}
+
+/** The simulator keeps its ports when it is started again: those who talk to it know only these. */
+async function simulatorArguments({ simulatorPorts }: Config): Promise<string[]> {
+  const http = simulatorPorts.http || (await freePort())
+  const smtp = simulatorPorts.smtp || (await freePort())
+  return ['simulate', '--http-port', String(http), '--smtp-port', String(smtp)]
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
 /** Resolves at the first SIGTERM or SIGINT; the second one ends the process at once. */
@@ -61,15 +84,15 @@ function stopSignal(): Promise<void> {
 }
 
 class Child {
-  readonly #role: string
+  readonly #args: string[]
   readonly #env: NodeJS.ProcessEnv
   readonly #log: Log
   #process: ChildProcess | undefined
   #restart: NodeJS.Timeout | undefined
   #stopping = false
 
-  constructor(role: string, env: NodeJS.ProcessEnv, log: Log) {
-    this.#role = role
+  constructor(args: string[], env: NodeJS.ProcessEnv, log: Log) {
+    this.#args = args
     this.#env = env
     this.#log = log
   }
@@ -78,7 +101,7 @@ class Child {
   start(): Promise<string | null> {
     return new Promise((resolve, reject) => {
       let ready = false
-      const child = fork(PROGRAM, ['start', '--role', this.#role], {
+      const child = fork(PROGRAM, this.#args, {
         env: this.#env,
         // A Ctrl-C reaches the whole group of the terminal; the children wait for our word instead.
         detached: true,
@@ -93,8 +116,8 @@ class Child {
       })
       child.on('exit', (code, signal) => {
         if (this.#stopping) return
-        if (!ready) return reject(new OperatorError(`O processo ${this.#role} não iniciou (código ${code ?? signal}).`))
-        this.#log.error({ child: this.#role, code, signal }, 'a process ended and is started again')
+        if (!ready) return reject(new OperatorError(`O processo "${this.#args.join(' ')}" não iniciou (código ${code ?? signal}).`))
+        this.#log.error({ child: this.#args.join(' '), code, signal }, 'a process ended and is started again')
         this.#again()
       })
     })

@@ -100,6 +100,8 @@ export function accountCommand(): Command {
     )
     .action(async (steps: string[], options: OutputOptions & { account: string; clear?: boolean }) => {
       const sequence = steps.map(readStep)
+      const repeated = sequence.find(({ channel }, index) => sequence.findIndex(step => step.channel === channel) !== index)
+      if (repeated !== undefined) throw new OperatorError(`O canal ${repeated.channel} aparece mais de uma vez nas etapas.`)
       await withDatabase(async ({ pool }) => {
         const { id } = await requireAccount(pool, options.account)
         if (steps.length > 0 || options.clear === true) {

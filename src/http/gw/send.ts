@@ -50,8 +50,8 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
         rules: { sequence: caller.sequence, fallbackMinutes: caller.settings['fallback.minutes'] },
       }
       // A key belongs to its mode: a rehearsal must never answer for the real send.
-      const scopedKey = token.mode === 'test' ? `test ${key}` : key
-      const accepted = await accept(send, sender, key === null ? null : { key: scopedKey!, bodySha256: bodySha256! })
+      const idempotency = key === null ? null : { key: token.mode === 'test' ? `test ${key}` : key, bodySha256: bodySha256! }
+      const accepted = await accept(send, sender, idempotency)
       if (accepted.replayed) reply.header('idempotency-replayed', 'true')
       return { idEmail: accepted.id }
     },

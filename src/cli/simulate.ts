@@ -1,0 +1,38 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { openSimulator } from '../compose.js'
+import { print } from './output.js'
+
+interface SimulateOptions {
+  host: string
+  httpPort: number
+  smtpPort: number
+}
+
+export function simulateCommand(): Command {
+  return new Command('simulate')
+    .description('inicia só o simulador de operadoras')
+    .option('--host <endereço>', 'endereço em que escutar', '127.0.0.1')
+    .option('--http-port <porta>', 'porta da página e da API do simulador (0: qualquer livre)', readPort, 0)
+    .option('--smtp-port <porta>', 'porta do servidor de e-mail simulado (0: qualquer livre)', readPort, 0)
+    .action(async (options: SimulateOptions) => {
+      const simulator = await openSimulator(options)
+      const stop = (): void => {
+        simulator.close().then(
+          () => process.exit(0),
+          () => process.exit(1),
+        )
+      }
+      process.once('SIGTERM', stop)
+      process.once('SIGINT', stop)
+      // The supervisor is gone: nobody else will tell us to stop.
+      process.once('disconnect', stop)
+      print(`Simulador  ${simulator.url}`)
+      print(`SMTP  ${simulator.smtpUrl}`)
+      process.send?.({ ready: simulator.url })
+    })
+}
+
+function readPort(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('Informe uma porta de 0 a 65535.')
+  return Number(text)
+}

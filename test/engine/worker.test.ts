@@ -1,0 +1,203 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { LEASE_MS } from '../../src/engine/worker.js'
+import { claimDeliveries, findExpiredLeases } from '../../src/store/claims.js'
+import { brokenChains } from '../support/chain.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
+import { request, send, validSend } from '../support/requests.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let workers: TestWorker[] = []
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await Promise.all(workers.map(worker => worker.stop()))
+  workers = []
+  expect(await brokenChains(database.pool)).toEqual([])
+  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const work = (...lanes: TestLane[]): TestWorker => {
+  const worker = startTestWorker(database.pool, lanes)
+  workers.push(worker)
+  return worker
+}
+
+const accept = async (body: object = {}, token = account.token): Promise<string> =>
+  ((await send(gateway.url, token, { ...validSend, ...body })).body as { idEmail: string }).idEmail
+
+const status = async (channel: string, id: string): Promise<Record<string, unknown>> =>
+  (await request(`${gateway.url}/gw/${channel}/${id}`, { token: account.token })).body as Record<string, unknown>
+
+const described = (channel: string, id: string) => expect.poll(async () => (await status(channel, id)).description, { timeout: 20_000 })
+
+const eventsOf = async (id: string): Promise<{ type: string; data: Record<string, unknown> }[]> =>
+  (await database.pool.query('select type, data from event where notification_id = $1 order by seq', [id])).rows
+
+test('what was accepted is sent once, and the status and the chain say so', async () => {
+  const carrier = new ScriptedCarrier()
+  work({ carrier })
+  const ids = await Promise.all(Array.from({ length: 100 }, () => accept()))
+  for (const id of ids) await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(parcel => parcel.notification).sort()).toEqual([...ids].sort())
+  expect(await eventsOf(ids[0]!)).toMatchObject([
+    { type: 'accepted' },
+    { type: 'sent', data: { channel: 'email', provider: 'scripted', reference: `${ids[0]}.email.1`, attempt: 1, answer: '250 OK' } },
+  ])
+})
+
+test("the recipient's own exchanger confirms delivery, and the SMS of typeSend '1' is not needed", async () => {
+  work({ carrier: new ScriptedCarrier(() => ({ delivered: true })) })
+  const id = await accept({ sms: { number: '11987654321' } })
+  await described('email', id).toBe('Entregue')
+  expect((await status('sms', id)).description).toBe('Não enviado: e-mail entregue')
+})
+
+test('a temporary refusal is tried again under the same reference', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => {
+    if (attempt < 3) throw refused('temporary')
+    return {}
+  })
+  work({ carrier })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(parcel => parcel.reference)).toEqual(Array(3).fill(`${id}.email.1`))
+  expect((await eventsOf(id)).map(event => event.type)).toEqual(['accepted', 'retried', 'retried', 'sent'])
+})
+
+test("a permanent refusal fails the e-mail and releases the SMS of typeSend '1'", async () => {
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('permanent'))) })
+  const id = await accept({ sms: { number: '11987654321' } })
+  await described('email', id).toBe('Falha no envio')
+  expect(await status('email', id)).toMatchObject({ error: true, dateSend: '', failureReason: null })
+  expect((await status('sms', id)).description).toBe('Processado')
+  const { rows } = await database.pool.query("select state, due_at <= now() as due from delivery where notification_id = $1 and channel = 'sms'", [id])
+  expect(rows).toEqual([{ state: 'queued', due: true }])
+  expect((await eventsOf(id)).at(-1)).toMatchObject({ type: 'released', data: { reason: 'SMS liberado: e-mail falhou' } })
+})
+
+test('a delivery that never succeeds ends as a dead letter with its last error', async () => {
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('temporary')))
+  work({ carrier })
+  const id = await accept()
+  await described('email', id).toBe('Falha no envio')
+  expect(carrier.got).toHaveLength(4)
+  const { rows } = await database.pool.query("select state, failure_detail from delivery where notification_id = $1 and channel = 'email'", [id])
+  expect(rows).toEqual([{ state: 'dead', failure_detail: 'Motivo: temporary' }])
+})
+
+test('an uncertain outcome of a safe provider is sent again under the same reference, of any other it is left to be checked', async () => {
+  const safe = new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('uncertain')) : {}))
+  const first = work({ carrier: safe })
+  const sentAgain = await accept()
+  await described('email', sentAgain).toBe('Enviado')
+  expect(new Set(safe.got.map(parcel => parcel.reference)).size).toBe(1)
+  await first.stop()
+  workers = []
+  const never = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+  work({ carrier: never, whenUncertain: 'never' })
+  const checked = await accept()
+  await described('email', checked).toBe('Em verificação')
+  expect(never.got).toHaveLength(1)
+})
+
+test('work of a worker that died is taken up by another, and its late report is refused', async () => {
+  const id = await accept()
+  const dead = '00000000-0000-4000-8000-000000000001'
+  const [claim] = await claimDeliveries(database.pool, { channel: 'email', mode: 'live', provider: 'scripted', owner: dead, limit: 1, leaseMs: LEASE_MS })
+  expect(claim?.notification).toBe(id)
+  await database.pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
+  expect(await findExpiredLeases(database.pool, 10)).toMatchObject([{ notification: id, owner: dead, attempt: 1 }])
+  const carrier = new ScriptedCarrier()
+  const worker = work({ carrier })
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got).toMatchObject([{ attempt: 2, reference: claim!.reference }])
+  const late = await worker.recorder.record({
+    notification: id,
+    fact: { channel: 'email', type: 'failed', at: new Date(), source: 'late', data: { failure: 'rejected' } },
+    fence: { owner: dead, attempt: 1 },
+  })
+  expect(late).toBe('fenced')
+  expect((await status('email', id)).description).toBe('Enviado')
+})
+
+test('a lease that is over before the carrier is called is not used', async () => {
+  const carrier = new ScriptedCarrier()
+  work({ carrier, options: { leaseMs: 0 } })
+  const id = await accept()
+  await expect.poll(async () => (await database.pool.query('select attempt from delivery where notification_id = $1', [id])).rows[0].attempt, { timeout: 20_000 }).toBeGreaterThan(0)
+  expect(carrier.got).toEqual([])
+})
+
+test('while the preferred carrier fails, the next one stands in', async () => {
+  const broken = new ScriptedCarrier(() => Promise.reject(refused('temporary')))
+  const standby = new ScriptedCarrier()
+  work({ name: 'first', carrier: broken, options: { retryDelaysMs: Array(50).fill(20) } }, { name: 'second', carrier: standby })
+  const ids = await Promise.all(Array.from({ length: 30 }, () => accept()))
+  for (const id of ids) await described('email', id).toBe('Enviado')
+  expect(standby.got).toHaveLength(30)
+})
+
+test('a carrier that asks to slow down is left alone for that long', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('throttled', 300)) : {}))
+  const worker = work({ carrier })
+  const id = await accept()
+  await expect.poll(() => worker.lanes[0]!.counts.retried, { timeout: 10_000 }).toBe(1)
+  expect(worker.lanes[0]!.open).toBe(false)
+  await described('email', id).toBe('Enviado')
+})
+
+test('an account that floods does not keep another one waiting', async () => {
+  const other = await createAccount(database.pool)
+  await Promise.all(Array.from({ length: 300 }, () => accept()))
+  const mine = await accept({}, other.token)
+  const claims = await claimDeliveries(database.pool, {
+    channel: 'email',
+    mode: 'live',
+    provider: 'scripted',
+    owner: '00000000-0000-4000-8000-000000000002',
+    limit: 10,
+    leaseMs: LEASE_MS,
+  })
+  expect(claims).toHaveLength(10)
+  expect(claims.map(claim => claim.notification)).toContain(mine)
+})
+
+test('two workers share the work: nothing is sent twice', async () => {
+  const [one, two] = [new ScriptedCarrier(), new ScriptedCarrier()]
+  work({ carrier: one })
+  work({ carrier: two })
+  const ids = await Promise.all(Array.from({ length: 200 }, () => accept()))
+  for (const id of ids) await described('email', id).toBe('Enviado')
+  expect([...one.got, ...two.got].map(parcel => parcel.notification).sort()).toEqual([...ids].sort())
+})
+
+test('a report that overtakes our own outcome, and one repeated 100 times in parallel, give one status', async () => {
+  let worker: TestWorker | undefined
+  const delivered = (notification: string) =>
+    worker!.recorder.record({ notification, fact: { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: {} } })
+  worker = work({
+    carrier: new ScriptedCarrier(async ({ notification }) => {
+      await delivered(notification)
+      return {}
+    }),
+  })
+  const id = await accept()
+  await described('email', id).toBe('Entregue')
+  const outcomes = await Promise.all(Array.from({ length: 100 }, () => delivered(id)))
+  expect(new Set(outcomes)).toEqual(new Set(['nothing new']))
+  expect((await eventsOf(id)).map(event => event.type)).toEqual(['accepted', 'delivered'])
+})

@@ -1,0 +1,87 @@
+import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
+import { Lane, type LaneOptions } from '../../src/engine/lane.js'
+import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
+import { Wake } from '../../src/engine/wake.js'
+import { type Claim, claimDeliveries } from '../../src/store/claims.js'
+import type { Pool } from '../../src/store/postgres.js'
+
+/** A carrier's side that a test scripts; the engine before it is the real one. */
+export interface Parcel {
+  notification: string
+  reference: string
+  attempt: number
+}
+
+export type Script = (parcel: Parcel, signal: AbortSignal) => Promise<Partial<Receipt>> | Partial<Receipt>
+
+export class ScriptedCarrier implements Carrier<Parcel> {
+  readonly got: Parcel[] = []
+  readonly #script: Script
+
+  constructor(script: Script = () => ({})) {
+    this.#script = script
+  }
+
+  async send(parcel: Parcel, signal: AbortSignal): Promise<Receipt> {
+    this.got.push(parcel)
+    return { reference: null, answer: '250 OK', delivered: false, ...(await this.#script(parcel, signal)) }
+  }
+
+  async close(): Promise<void> {}
+}
+
+export const refused = (kind: SendError['kind'], retryAfterMs?: number): SendError =>
+  new SendError(kind, `Motivo: ${kind}`, { answer: `answer ${kind}`, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
+
+const provider = (name: string, whenUncertain: Provider<Parcel>['whenUncertain']): Provider<Parcel> => ({
+  name,
+  channel: 'email',
+  whenUncertain,
+  timeoutMs: 2_000,
+  open: () => Promise.reject(new Error('not used')),
+})
+
+export interface TestLane {
+  name?: string
+  whenUncertain?: Provider<Parcel>['whenUncertain']
+  carrier: Carrier<Parcel>
+  options?: Partial<LaneOptions<Parcel>>
+}
+
+export interface TestWorker {
+  lanes: Lane<unknown>[]
+  recorder: Recorder
+  wake: Wake
+  stop(): Promise<void>
+}
+
+export const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
+  notification: claim.notification,
+  reference: claim.reference,
+  attempt: claim.attempt,
+})
+
+/** A worker in this process, with lanes in order of preference. */
+export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWorker {
+  const wake = new Wake()
+  const recorder = createRecorder(pool, Date.now, wake)
+  const group = lanes.map(
+    ({ name = 'scripted', whenUncertain = 'safe', carrier, options = {} }) =>
+      new Lane<Parcel>({
+        provider: provider(name, whenUncertain),
+        carrier,
+        mode: 'live',
+        concurrency: 20,
+        retryDelaysMs: [50, 50, 50],
+        leaseMs: 30_000,
+        clock: Date.now,
+        claim: question => claimDeliveries(pool, question),
+        record: change => recorder.record(change),
+        prepare: prepareParcel,
+        onError: () => {},
+        ...options,
+      }),
+  ) as unknown as Lane<unknown>[]
+  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], onError: () => {} })
+  return { lanes: group, recorder, wake, stop: () => running.stop() }
+}
