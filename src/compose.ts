@@ -9,24 +9,24 @@ import { Directory } from './engine/directory.js'
 import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
-import { runChores } from './engine/upkeep.js'
 import { throttle } from './engine/wake.js'
+import { createRecorder } from './engine/worker.js'
 import { SendReader } from './http/gw/send-reader.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
-import { deleteUnusedBlobs, storeBlobs } from './store/blobs.js'
-import { type FoundStatus, findComing, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
+import { storeBlobs } from './store/blobs.js'
+import { type FoundStatus, findComing, findNotification, findSentAt, findStatuses, type StatusQuestion } from './store/deliveries.js'
 import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
-import { deleteExpiredKeys, findKeyUse } from './store/idempotency.js'
+import { findKeyUse } from './store/idempotency.js'
 import { claimInstallation, readRevision } from './store/installation.js'
-import { ensureMonths, migrate } from './store/migrate.js'
+import { migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
 import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
-import { deleteStaleWindows, leaseBudget } from './store/rate-windows.js'
+import { leaseBudget } from './store/rate-windows.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
 
@@ -108,11 +108,13 @@ export async function buildApi({
     isRegistered: address => isRegistered(pool, address),
   })
   await directory.open()
+  const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
+  const recorder = createRecorder(pool, directory.clock, { notify: signal })
   const { accept, groups } = createAccept({
     store,
     clock: directory.clock,
     pepper: keys.pepper,
-    onAccepted: throttle(SIGNAL_EVERY_MS, () => signalDue(pool)),
+    onAccepted: signal,
     ...acceptLimits,
   })
   const lookups = new GroupCommit<StatusQuestion, FoundStatus | null>({
@@ -149,6 +151,12 @@ export async function buildApi({
       saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },
+    recipient: {
+      linkKey: keys.link,
+      now: directory.clock,
+      findSentAt: target => findSentAt(pool, target.notification, target.channel),
+      record: (notification, fact) => recorder.record({ notification, fact }),
+    },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
     metrics: { groups, pool },
     readiness,
@@ -184,28 +192,6 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
       }
       await sleep(100)
     }
-  }
-}
-
-/** The worker's part of this version: upkeep. */
-export function startWorker(pool: Pool, log: Log): { close(): Promise<void> } {
-  const stop = new AbortController()
-  const hour = 3_600_000
-  const running = runChores(
-    [
-      { name: 'partitions', everyMs: 6 * hour, run: () => ensureMonths(pool) },
-      { name: 'idempotency keys', everyMs: hour, run: () => deleteExpiredKeys(pool) },
-      { name: 'rate windows', everyMs: hour, run: () => deleteStaleWindows(pool) },
-      { name: 'unused attachments', everyMs: hour, run: () => deleteUnusedBlobs(pool) },
-    ],
-    stop.signal,
-    (chore, err) => log.warn({ chore, err }, 'a chore failed and will be tried again'),
-  )
-  return {
-    async close() {
-      stop.abort()
-      await running
-    },
   }
 }
 

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { accountCommand } from './cli/account.js'
 import { addressCommand } from './cli/address.js'
 import { migrateCommand } from './cli/migrate.js'
+import { simulateCommand } from './cli/simulate.js'
 import { startCommand } from './cli/start.js'
 import { templateCommand } from './cli/template.js'
 import { tokenCommand } from './cli/token.js'
@@ -18,6 +19,7 @@ const program = new Command('carteiro')
   .addCommand(tokenCommand())
   .addCommand(addressCommand())
   .addCommand(templateCommand())
+  .addCommand(simulateCommand())
 
 try {
   await program.parseAsync()

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
-import { buildApi, openDatabase, openRolePool, prepareDatabase, startWorker } from '../compose.js'
+import { buildApi, openDatabase, openRolePool, prepareDatabase } from '../compose.js'
+import { startWorker } from '../compose-worker.js'
 import { readConfig } from '../config.js'
 import { OperatorError } from '../domain/errors.js'
 import { openLog } from '../log.js'
@@ -30,7 +31,7 @@ async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv): Promise<
   const pool = openRolePool(config, database.url, log)
   await prepareDatabase(pool, keys)
   const api = role === 'api' ? await buildApi({ config, keys, pool, log }) : null
-  const service = api ?? startWorker(pool, log)
+  const service = api ?? (await startWorker({ config, keys, pool, databaseUrl: database.url, log }))
 
   let stopping = false
   const stop = async (): Promise<void> => {

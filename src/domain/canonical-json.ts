@@ -5,15 +5,23 @@
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
 export function canonicalJson(value: Json): string {
+  if (typeof value === 'string') return quote(value)
   if (value === null || typeof value !== 'object') {
     if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError('canonical JSON has no infinite numbers')
     return JSON.stringify(value)
   }
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  let text = ''
+  if (Array.isArray(value)) {
+    for (const item of value) text += `${text === '' ? '' : ','}${canonicalJson(item)}`
+    return `[${text}]`
+  }
   const object = value as { readonly [key: string]: Json }
   // The default sort compares UTF-16 code units, as RFC 8785 section 3.2.3 demands.
-  const members = Object.keys(object)
-    .sort()
-    .map(key => `${JSON.stringify(key)}:${canonicalJson(object[key]!)}`)
-  return `{${members.join(',')}}`
+  for (const key of Object.keys(object).sort()) {
+    text += `${text === '' ? '' : ','}${quote(key)}:${canonicalJson(object[key]!)}`
+  }
+  return `{${text}}`
 }
+
+/** Most texts need no escape; finding that out takes a quarter of the time of JSON.stringify. */
+const quote = (text: string): string => (/["\\\u0000-\u001f\ud800-\udfff]/.test(text) ? JSON.stringify(text) : `"${text}"`)

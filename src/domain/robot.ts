@@ -15,8 +15,8 @@ const SCANNERS =
   /bot\b|crawl|spider|scanner|barracuda|proofpoint|mimecast|symantec|safelinks|trendmicro|forcepoint|sophos|fortinet|cisco|ironport|bitdefender|avast|kaspersky|virustotal|urlscan|preview|facebookexternalhit|whatsapp|telegrambot|slackbot|skypeuripreview|twitterbot|linkedinbot|curl|wget|python|java\/|okhttp|go-http|node-fetch|undici|axios|headless|phantom|libwww|apache-httpclient/i
 /** Apple's mail privacy proxy loads every image ahead of the reader, under this bare name. */
 const PREFETCHER = /^Mozilla\/5\.0$/
-/** Nobody opens a message within a second of its leaving; filters on the way do. */
-const TOO_SOON_MS = 1_000
+/** Nobody opens a message in the moment in which it leaves; filters on the way do. */
+const TOO_SOON_MS = 300
 
 /** Why an access is not a person's; empty when nothing speaks against it. */
 export function robotSignals({ method, userAgent, purpose, sinceSentMs }: Access): string[] {

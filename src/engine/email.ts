@@ -1,5 +1,4 @@
 import type { EmailMessage } from '../channels/provider.js'
-import type { Clock } from '../domain/clock.js'
 import { makeLinkCode } from '../domain/link.js'
 import type { Claim } from '../store/claims.js'
 import type { Refused } from './lane.js'
@@ -10,10 +9,9 @@ export interface EmailParts {
   /** Used where the account names no address of its own. */
   defaultFrom: string
   linkKey: Buffer
-  clock: Clock
   envelopeSender(notification: string): string
   /** null, or the code of why the address cannot work. */
-  validate(address: string, mode: Claim['mode']): Promise<string | null>
+  validate(address: string): Promise<string | null>
   readBlobs(hashes: readonly string[]): Promise<Map<string, Uint8Array>>
   toText(html: string): string
 }
@@ -21,7 +19,7 @@ export interface EmailParts {
 export function createEmailPreparation(parts: EmailParts) {
   return async (claim: Claim): Promise<EmailMessage | Refused> => {
     const address = claim.recipient!
-    const problem = claim.suppressed ? 'suppressed' : await parts.validate(address, claim.mode)
+    const problem = claim.suppressed ? 'suppressed' : await parts.validate(address)
     if (problem !== null) return { refused: { failure: 'validation', failureDetail: problem } }
     const code = makeLinkCode(parts.linkKey, claim)
     const html = decorate(claim, `${parts.publicUrl}/n/${code}`, `${parts.publicUrl}/o/${code}.gif`)

@@ -9,7 +9,8 @@ import { type Change, type ChangeOutcome, recordChanges } from './record.js'
 import type { Wake } from './wake.js'
 
 /** What keeps notifications moving in one process: lanes that send, leases that are renewed, and what other workers left behind. */
-export const LEASE_MS = 30_000
+/** Three times the longest that a carrier may take, and short enough that a dead worker's work is taken up within a minute. */
+export const LEASE_MS = 54_000
 const RENEW_MS = 8_000
 const POLL_MS = 1_000
 const REAP_MS = 5_000
@@ -22,7 +23,7 @@ export interface Recorder {
 }
 
 /** Facts of many deliveries share a transaction. */
-export function createRecorder(pool: Pool, clock: Clock, wake: Wake): Recorder {
+export function createRecorder(pool: Pool, clock: Clock, wake: Pick<Wake, 'notify'>): Recorder {
   const groups = new GroupCommit<Change, ChangeOutcome>({
     write: async changes => {
       const { outcomes, released } = await patiently(() => recordChanges(pool, clock, changes))

@@ -15,6 +15,7 @@ import { addTemplates, type TemplateOptions } from './gw/templates.js'
 import { addHealth, type Readiness } from './health.js'
 import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
+import { addImage, type ImageOptions } from './recipient/image.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
@@ -24,6 +25,7 @@ export interface ServerOptions {
   templates: TemplateOptions
   sequence: SequenceOptions & FinalizeOptions
   openApi: OpenApiOptions
+  recipient: ImageOptions
   metrics: MetricSources
   readiness: Readiness
   bodies: BodyLimits
@@ -98,6 +100,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addBodyParser(app, new BodyBudget(bodies))
   addOpenApi(app, options.openApi)
   addHealth(app, readiness)
+  addImage(app, options.recipient)
   addMetrics(app, metrics)
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
 

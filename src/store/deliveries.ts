@@ -101,6 +101,15 @@ export async function findNotification(db: Queryable, account: string, id: strin
   return rows[0] === undefined ? null : { code: rows[0].code, statuses: rows.map(toStatus) }
 }
 
+/** When a delivery left; null while it has not, or does not exist. */
+export async function findSentAt(db: Queryable, id: string, channel: Channel): Promise<Date | null> {
+  const { rows } = await run<{ sent_at: Date | null }>(db, 'select sent_at from delivery where notification_id = $1 and channel = $2', [
+    id,
+    channel,
+  ])
+  return rows[0]?.sent_at ?? null
+}
+
 export async function belongsTo(db: Queryable, account: string, id: string): Promise<boolean> {
   const { rowCount } = await run(db, 'select from notification where id = $1 and account_id = $2', [id, account])
   return rowCount === 1

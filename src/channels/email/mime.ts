@@ -1,0 +1,174 @@
+/**
+ * The words and bytes of MIME. Whatever text comes in, what goes out is one header or one body: control characters never
+ * pass, so no value can begin a header of its own.
+ */
+
+/** RFC 5322 2.1.1: lines of 78 at most, where there is a blank to fold at. */
+const LINE = 76
+/** RFC 2047 2: an encoded word has 75 characters at most. This many beside =?UTF-8?Q? and ?= leave room for "Subject: ". */
+const WORD = 52
+
+/** One header, folded at its blanks. The value is one of the functions below, or plain visible ASCII. */
+export function header(name: string, value: string): string {
+  if (name.length + value.length + 2 <= LINE) return `${name}: ${value}\r\n`
+  let line = `${name}:`
+  let folded = ''
+  let words = 0
+  for (const word of value.split(' ')) {
+    if (words > 0 && line.length + 1 + word.length > LINE) {
+      folded += `${line}\r\n`
+      line = ''
+      words = 0
+    }
+    line += ` ${word}`
+    words++
+  }
+  return `${folded}${line}\r\n`
+}
+
+/** Free text of a header (subject): as it is when it is plain, otherwise as encoded words. */
+export function headerText(text: string): string {
+  const line = oneLine(text)
+  return isPlain(line) ? line : encodedWords(line)
+}
+
+/** An address with its display name. The address goes as it is: it has been checked before. */
+export function mailbox(name: string, address: string): string {
+  const line = oneLine(name)
+  if (line === '') return `<${address}>`
+  if (!isPlain(line)) return `${encodedWords(line)} <${address}>`
+  const phrase = /^[\w !#$%&'*+/=?^`{|}~-]+$/.test(line) ? line : `"${line.replace(/["\\]/g, '\\$&')}"`
+  return `${phrase} <${address}>`
+}
+
+/**
+ * A parameter of a MIME header (a file name), RFC 2231 when it is not plain: in percent form, and in pieces when it is
+ * long, so that it can be folded.
+ */
+export function parameter(name: string, value: string): string {
+  const line = oneLine(value)
+  if (/^[\x20-\x7e]{0,60}$/.test(line)) return `${name}="${line.replace(/["\\]/g, '\\$&')}"`
+  const pieces: string[] = ["utf-8''"]
+  for (const character of line.toWellFormed()) {
+    const encoded = encodeURIComponent(character).replace(/[!'()*~]/g, percent)
+    if (pieces.at(-1)!.length + encoded.length > 60) pieces.push('')
+    pieces[pieces.length - 1] += encoded
+  }
+  if (pieces.length === 1) return `${name}*=${pieces[0]}`
+  return pieces.map((piece, index) => `${name}*${index}*=${piece}`).join('; ')
+}
+
+const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+
+/** Text without line breaks and other controls, trimmed. */
+const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim()
+
+/** Text that reads the same without encoding: visible ASCII, nothing that looks encoded, nothing that folding would change. */
+const isPlain = (line: string): boolean => /^[\x20-\x7e]*$/.test(line) && !/=\?| {2}|[^ ]{60}/.test(line)
+
+function encodedWords(line: string): string {
+  const words: string[] = []
+  let word = ''
+  for (const character of line) {
+    const encoded = qEncoded(character)
+    // RFC 2047 5: a word holds whole characters.
+    if (word.length + encoded.length > WORD) {
+      words.push(word)
+      word = ''
+    }
+    word += encoded
+  }
+  words.push(word)
+  return words.map(payload => `=?UTF-8?Q?${payload}?=`).join(' ')
+}
+
+function qEncoded(character: string): string {
+  // The set that is allowed in names too, RFC 2047 5 (3).
+  if (/^[A-Za-z0-9!*+/-]$/.test(character)) return character
+  if (character === ' ') return '_'
+  let encoded = ''
+  for (const byte of Buffer.from(character)) encoded += QUOTED[byte]
+  return encoded
+}
+
+const QUOTED = Array.from({ length: 256 }, (_, byte) => `=${byte.toString(16).toUpperCase().padStart(2, '0')}`)
+const HEX = Buffer.from('0123456789ABCDEF')
+const [TAB, LF, CR, SPACE, DOT, EQUALS, UPPER_F] = [9, 10, 13, 32, 46, 61, 70] as const
+
+const [LITERAL, BLANK, BREAK, QUOTE] = [0, 1, 2, 3] as const
+const KIND = new Uint8Array(256).fill(QUOTE)
+KIND.fill(LITERAL, SPACE + 1, 127)
+KIND[EQUALS] = QUOTE
+KIND[SPACE] = KIND[TAB] = BLANK
+KIND[LF] = KIND[CR] = BREAK
+
+/** Written into first and copied out, so that a body of usual size takes no memory three times its length. */
+const scratch = Buffer.allocUnsafeSlow(65_536)
+
+/**
+ * Quoted-printable (RFC 2045 6.7), written byte by byte: half of the time that the string version takes. Every kind of
+ * line break becomes CRLF; a dot or "From" at the start of a line is quoted, so that no server on the way touches it.
+ */
+export function quotedPrintable(text: string): Buffer {
+  const source = Buffer.from(text)
+  const most = source.length * 3 + Math.ceil(source.length / 24) * 3 + 2
+  const target = most <= scratch.length ? scratch : Buffer.allocUnsafe(most)
+  let length = 0
+  let column = 0
+  let at = 0
+  while (at < source.length) {
+    const byte = source[at]!
+    const kind = KIND[byte]
+    if (kind === LITERAL && column > 0 && column < LINE - 1) {
+      target[length++] = byte
+      column++
+      at++
+      continue
+    }
+    if (kind === BREAK) {
+      at += byte === CR && at + 1 < source.length && source[at + 1] === LF ? 2 : 1
+      target[length++] = CR
+      target[length++] = LF
+      column = 0
+      continue
+    }
+    const endsLine = at + 1 === source.length || KIND[source[at + 1]!] === BREAK
+    const literal = kind === LITERAL ? column > 0 || !isMangled(source, at) : kind === BLANK && !endsLine
+    // The last column is kept for the mark of a soft line break, unless the line ends here.
+    if (column + (literal ? 1 : 3) > (endsLine ? LINE : LINE - 1)) {
+      target[length++] = EQUALS
+      target[length++] = CR
+      target[length++] = LF
+      column = 0
+      continue
+    }
+    if (literal) {
+      target[length++] = byte
+      column++
+    } else {
+      target[length++] = EQUALS
+      target[length++] = HEX[byte >> 4]!
+      target[length++] = HEX[byte & 15]!
+      column += 3
+    }
+    at++
+  }
+  return target === scratch ? Buffer.from(target.subarray(0, length)) : target.subarray(0, length)
+}
+
+/** What mail servers change at the start of a line. */
+const isMangled = (bytes: Buffer, at: number): boolean =>
+  bytes[at] === DOT || (bytes[at] === UPPER_F && bytes.toString('latin1', at, at + 4) === 'From')
+
+/** Base64 in lines of 76. */
+export function base64Lines(bytes: Uint8Array): Buffer {
+  const encoded = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+  const target = Buffer.allocUnsafe(encoded.length + Math.ceil(encoded.length / LINE) * 2)
+  let length = 0
+  for (let at = 0; at < encoded.length; at += LINE) {
+    length += target.write(encoded.slice(at, at + LINE), length, 'latin1')
+    target[length++] = CR
+    target[length++] = LF
+  }
+  return target.subarray(0, length)
+}

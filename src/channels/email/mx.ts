@@ -1,0 +1,156 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { OperatorError } from '../../domain/errors.js'
+import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
+import type { Signer } from './dkim.js'
+import { type Exchanger, isNullExchanger, type MailResolver } from './resolver.js'
+import { SessionPool } from './session-pool.js'
+import { envelopeOf, limitsOf, prepare, queueId, readHelo, readPool, readTls } from './smtp.js'
+import type { Limits, Patience, SmtpSession } from './smtp-session.js'
+
+/**
+ * E-mail straight to the recipient's own exchanger: mx://our-name.
+ * Options: port=25, tls=opportunistic|required|off, pool=connections an exchanger, private=yes (exchangers in private
+ * networks too; otherwise anybody's domain could point us at a machine beside us).
+ */
+export interface MxOptions {
+  resolver: MailResolver
+  signer: Signer | null
+  /** Breaks ties between exchangers of the same priority. */
+  random?: () => number
+  patience?: Patience
+}
+
+const TIMEOUT_MS = 30_000
+/** Exchangers tried for one message; the next try starts over. */
+const MAX_TARGETS = 4
+
+interface Target {
+  name: string
+  address: string
+}
+
+export function mxProvider(options: MxOptions): Provider<EmailMessage> {
+  return {
+    name: 'mx',
+    channel: 'email',
+    whenUncertain: 'safe',
+    timeoutMs: TIMEOUT_MS,
+    open: async url => new DirectCarrier(url, options),
+  }
+}
+
+class DirectCarrier implements Carrier<EmailMessage> {
+  readonly #options: MxOptions
+  readonly #helo: string
+  readonly #port: number
+  readonly #tls: 'required' | 'opportunistic' | 'off'
+  readonly #size: number
+  readonly #anyNetwork: boolean
+  /** By address, gone when their last connection is. */
+  readonly #pools = new Map<string, SessionPool>()
+
+  constructor(url: URL, options: MxOptions) {
+    if (url.protocol !== 'mx:') throw new OperatorError('EMAIL_URL: deve começar com mx://. Exemplo: mx://envio.example.com')
+    const port = url.searchParams.get('port') ?? '25'
+    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new OperatorError('EMAIL_URL: port deve ser uma porta')
+    this.#options = options
+    this.#helo = readHelo(url.hostname)
+    this.#port = Number(port)
+    this.#tls = readTls(url) ?? 'opportunistic'
+    this.#size = readPool(url)
+    this.#anyNetwork = url.searchParams.get('private') === 'yes'
+  }
+
+  async send(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
+    const limits = limitsOf(TIMEOUT_MS, signal)
+    const targets = await this.#targets(message.to.slice(message.to.lastIndexOf('@') + 1))
+    const raw = await prepare(message, this.#options.signer)
+    const reply = await this.#toFirst(targets, limits, session => session.send(envelopeOf(message), raw, limits))
+    return { reference: queueId(reply.text), answer: reply.text, delivered: true }
+  }
+
+  async close(): Promise<void> {
+    for (const pool of this.#pools.values()) pool.close()
+  }
+
+  /** One after the other until one is reached; from then on its answer counts. */
+  async #toFirst<T>(targets: Target[], limits: Limits, work: (session: SmtpSession) => Promise<T>): Promise<T> {
+    let unreached: unknown
+    for (const target of targets) {
+      let reached = false
+      try {
+        return await this.#pool(target).run(limits, session => {
+          reached = true
+          return work(session)
+        })
+      } catch (error) {
+        unreached = error
+        if (reached || limits.signal.aborted || limits.deadline <= performance.now()) break
+      }
+    }
+    throw unreached
+  }
+
+  #pool({ name, address }: Target): SessionPool {
+    const known = this.#pools.get(address)
+    if (known !== undefined) return known
+    const { patience } = this.#options
+    const pool = new SessionPool({
+      server: {
+        host: name,
+        address,
+        port: this.#port,
+        helo: this.#helo,
+        tls: this.#tls,
+        credentials: null,
+        ...(patience === undefined ? {} : { patience }),
+      },
+      size: this.#size,
+      onEmpty: () => this.#pools.delete(address),
+    })
+    this.#pools.set(address, pool)
+    return pool
+  }
+
+  async #targets(domain: string): Promise<Target[]> {
+    const found = await this.#options.resolver.exchangers(domain)
+    if (found.status === 'unknown') throw new SendError('temporary', 'O domínio do destinatário não pôde ser consultado.')
+    if (found.status === 'missing') throw new SendError('permanent', 'O domínio do destinatário não existe.')
+    if (isNullExchanger(found.records))
+      throw new SendError('permanent', 'O domínio do destinatário declara que não recebe e-mails.')
+    const names = found.records.length === 0 ? [domain] : this.#order(found.records)
+    let undecided = false
+    const targets: Target[] = []
+    for (const name of names) {
+      if (targets.length >= MAX_TARGETS) break
+      const answer = isIP(name) === 0 ? await this.#options.resolver.addresses(name) : { status: 'ok' as const, records: [name] }
+      if (answer.status === 'unknown') undecided = true
+      if (answer.status === 'ok')
+        targets.push(...answer.records.filter(address => this.#allows(address)).map(address => ({ name, address })))
+    }
+    if (targets.length > 0) return targets.slice(0, MAX_TARGETS)
+    if (undecided) throw new SendError('temporary', 'O servidor do domínio do destinatário não pôde ser consultado.')
+    throw new SendError('permanent', 'O domínio do destinatário não tem servidor que receba e-mails.')
+  }
+
+  /** RFC 5321 5.1: lowest number first, equals in any order. */
+  #order(records: readonly Exchanger[]): string[] {
+    const { random = Math.random } = this.#options
+    return records
+      .map(({ priority, exchange }) => ({ priority, exchange, lot: random() }))
+      .sort((a, b) => a.priority - b.priority || a.lot - b.lot)
+      .map(({ exchange }) => exchange)
+  }
+
+  #allows(address: string): boolean {
+    return this.#anyNetwork || isPublic(address)
+  }
+}
+
+function isPublic(text: string): boolean {
+  const address = ipaddr.process(text)
+  if (address.range() !== 'unicast') return false
+  // 2000::/3 is all that is given out; the rest holds forms with an IPv4 address inside.
+  return address instanceof ipaddr.IPv4 || address.parts[0]! >> 13 === 1
+}

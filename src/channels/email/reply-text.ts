@@ -1,0 +1,41 @@
+/** What a person wrote in an answer, without the message that mail programs copy below it. */
+
+/** Where the copy begins, in the programs that people here use: Gmail, Outlook, Apple, Thunderbird, Yahoo. */
+const BEGINNINGS = [
+  /^(em|on|el|le|am)\b.{4,200}\b(escreveu|wrote|escribi[óo]|a écrit|schrieb)\s*:?$/i,
+  /^-{2,}\s*(mensagem original|mensagem encaminhada|original message|forwarded message)\s*-{2,}$/i,
+  /^_{20,}$/,
+  /^\*?(de|from):\*?\s.{3,}$/i,
+  /^-- $/,
+]
+/** A lone "De:" may be somebody's own words; the block of a copied header goes on with one of these. */
+const HEADER_LINE = /^\*?(enviad[ao]( em)?|sent|data|date|para|to|assunto|subject|cc)\*?\s*:/i
+
+const MAX_LINES = 2_000
+const MAX_CHARACTERS = 10_000
+
+export function ownWords(text: string): string {
+  const lines = text.split(/\r\n|\r|\n/).slice(0, MAX_LINES)
+  let end = lines.findIndex((_, index) => beginsCopy(lines, index))
+  if (end === -1) end = lines.length
+  while (end > 0 && /^\s*(>.*)?$/.test(lines[end - 1]!)) end--
+  const own = lines
+    .slice(0, end)
+    .filter(line => !line.startsWith('>'))
+    .join('\n')
+    .trim()
+  return own.slice(0, MAX_CHARACTERS).toWellFormed()
+}
+
+function beginsCopy(lines: readonly string[], index: number): boolean {
+  const line = lines[index]!
+  if (line.length > 300) return false
+  const at = BEGINNINGS.findIndex(pattern => pattern.test(pattern.source === '^-- $' ? line : line.trim()))
+  if (at === 3) return lines.slice(index + 1, index + 5).some(next => HEADER_LINE.test(next.trim()))
+  if (at !== -1) return true
+  // Gmail breaks "Em seg., 1 de jan. de 2026 às 10:00, Fulano <f@x> escreveu:" in two.
+  const next = lines[index + 1]
+  return (
+    /^(em|on)\b/i.test(line) && next !== undefined && next.length < 200 && BEGINNINGS[0]!.test(`${line.trim()} ${next.trim()}`)
+  )
+}

@@ -1,0 +1,110 @@
+import { NODATA, NOTFOUND } from 'node:dns'
+import { Resolver } from 'node:dns/promises'
+
+/** What DNS says about a mail domain. unknown: nobody could tell, which proves nothing. */
+export interface MailResolver {
+  /** Empty: the domain exists and names none. A null MX (RFC 7505) is the exchange ".". */
+  exchangers(domain: string): Promise<Lookup<Exchanger>>
+  /** IPv4 and IPv6 addresses of a name. */
+  addresses(name: string): Promise<Lookup<string>>
+}
+
+export interface Exchanger {
+  priority: number
+  exchange: string
+}
+
+export type Lookup<T> = { status: 'ok'; records: T[] } | { status: 'missing' } | { status: 'unknown' }
+
+export const isNullExchanger = (records: readonly Exchanger[]): boolean => records.length === 1 && records[0]!.exchange === '.'
+
+const TIMEOUT_MS = 2_000
+
+/** The system's name servers, or the ones given. */
+export function systemResolver(options: { servers?: string[]; timeoutMs?: number; cache?: CacheSettings } = {}): MailResolver {
+  const resolver = new Resolver({ timeout: options.timeoutMs ?? TIMEOUT_MS, tries: 2 })
+  if (options.servers !== undefined) resolver.setServers(options.servers)
+  return cached(
+    {
+      exchangers: domain =>
+        lookup(async () => {
+          const records = await resolver.resolveMx(domain)
+          return records.map(({ priority, exchange }) => ({ priority, exchange: exchange === '' ? '.' : exchange }))
+        }),
+      async addresses(name) {
+        const found = await Promise.all([lookup(() => resolver.resolve4(name)), lookup(() => resolver.resolve6(name))])
+        const records = found.flatMap(answer => (answer.status === 'ok' ? answer.records : []))
+        if (records.length > 0) return { status: 'ok', records }
+        return found.find(answer => answer.status !== 'ok') ?? { status: 'ok', records }
+      },
+    },
+    options.cache,
+  )
+}
+
+async function lookup<T>(ask: () => Promise<T[]>): Promise<Lookup<T>> {
+  try {
+    return { status: 'ok', records: await ask() }
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code === NODATA) return { status: 'ok', records: [] }
+    return { status: code === NOTFOUND ? 'missing' : 'unknown' }
+  }
+}
+
+/** The simulator's name server: no network is needed to try out domains that do not exist. */
+export function simulatedResolver(simulatorUrl: string, cache?: CacheSettings): MailResolver {
+  async function ask<T>(name: string, type: string, read: (answer: Record<string, unknown>) => T[]): Promise<Lookup<T>> {
+    try {
+      const url = new URL(`${simulatorUrl.replace(/\/+$/, '')}/simulator/dns`)
+      url.search = new URLSearchParams({ name, type }).toString()
+      const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+      const answer = (await response.json()) as Record<string, unknown>
+      if (answer.status === 'nxdomain') return { status: 'missing' }
+      return answer.status === 'ok' ? { status: 'ok', records: read(answer) } : { status: 'unknown' }
+    } catch {
+      return { status: 'unknown' }
+    }
+  }
+  return cached(
+    {
+      exchangers: domain => ask(domain, 'MX', answer => answer.exchangers as Exchanger[]),
+      addresses: name => ask(name, 'A', answer => answer.addresses as string[]),
+    },
+    cache,
+  )
+}
+
+export interface CacheSettings {
+  size?: number
+  ttlMs?: number
+  /** For "unknown": short, so that a name server that comes back is believed soon. */
+  unknownTtlMs?: number
+  now?: () => number
+}
+
+/** Remembers answers, and joins questions that are asked while the answer is under way. The oldest go first. */
+export function cached(resolver: MailResolver, settings: CacheSettings = {}): MailResolver {
+  const { size = 10_000, ttlMs = 300_000, unknownTtlMs = 5_000, now = () => performance.now() } = settings
+  function remember<T>(ask: (name: string) => Promise<Lookup<T>>): (name: string) => Promise<Lookup<T>> {
+    const known = new Map<string, { answer: Promise<Lookup<T>>; until: number }>()
+    return name => {
+      const key = name.toLowerCase()
+      const found = known.get(key)
+      if (found !== undefined && found.until > now()) return found.answer
+      const answer = ask(key)
+      const entry = { answer, until: now() + ttlMs }
+      known.delete(key)
+      known.set(key, entry)
+      if (known.size > size) known.delete(known.keys().next().value!)
+      void answer.then(({ status }) => {
+        if (status === 'unknown') entry.until = now() + unknownTtlMs
+      })
+      return answer
+    }
+  }
+  return {
+    exchangers: remember(domain => resolver.exchangers(domain)),
+    addresses: remember(name => resolver.addresses(name)),
+  }
+}

@@ -1,0 +1,354 @@
+import { isAscii } from 'node:buffer'
+import { isIP } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import { SendError } from '../provider.js'
+import { isSafeAddress } from './compose.js'
+import { type Reply, refusal, type Stage } from './smtp-reply.js'
+import { ConnectionLost, type LossKind, SmtpWire } from './smtp-wire.js'
+
+/**
+ * One SMTP conversation (RFC 5321), used for one message after another. Written here for its pipelining (RFC 2920): a
+ * message costs two round trips, where nodemailer's client takes four and ten times the processor time.
+ */
+export interface ServerSettings {
+  host: string
+  port: number
+  /** The address to connect to, when the name has been resolved already. */
+  address?: string
+  /** How we introduce ourselves. */
+  helo: string
+  /**
+   * implicit: TLS from the first byte; required: STARTTLS or nothing; both with a certificate that checks.
+   * opportunistic: STARTTLS with any certificate where it is offered (RFC 7435); off: never.
+   */
+  tls: 'implicit' | 'required' | 'opportunistic' | 'off'
+  credentials: { user: string; password: string } | null
+  /** Trusted instead of the usual authorities. */
+  ca?: string
+  patience?: Patience
+}
+
+/** How long each step may take, in milliseconds. */
+export interface Patience {
+  connect: number
+  reply: number
+  /** From the end of the data to its answer: servers filter and store in between. */
+  data: number
+}
+
+const PATIENCE: Patience = { connect: 5_000, reply: 10_000, data: 20_000 }
+
+export interface Envelope {
+  from: string
+  to: string
+  /** Comes back in delivery reports (ENVID). */
+  id: string
+}
+
+/** Until when, on the clock of performance.now(), unless somebody calls it off before. */
+export interface Limits {
+  deadline: number
+  signal: AbortSignal
+}
+
+/** The connection had gone away while nobody used it: nothing was lost, a new one may be tried at once. */
+export class StaleSession extends SendError {}
+
+/** A message over this is handed to the operating system whole before its final dot: a break until then leaves no doubt. */
+const ONE_WRITE = 65_536
+const END = Buffer.from('.\r\n')
+
+interface Command {
+  stage: Stage
+  line: string
+}
+
+export class SmtpSession {
+  /** Transactions so far, those that failed too. */
+  transactions = 0
+  readonly #wire: SmtpWire
+  readonly #patience: Patience
+  #extensions = new Map<string, string>()
+  /** A transaction was begun and not ended: the next one begins with RSET. */
+  #unfinished = false
+
+  private constructor(wire: SmtpWire, patience: Patience) {
+    this.#wire = wire
+    this.#patience = patience
+  }
+
+  /** Connects, secures and signs in. Whatever fails here leaves no message in doubt. */
+  static async open(server: ServerSettings, limits: Limits): Promise<SmtpSession> {
+    const patience = server.patience ?? PATIENCE
+    const secure = server.tls === 'implicit' ? secureOptions(server) : null
+    let session: SmtpSession | undefined
+    let unwatch = (): void => {}
+    try {
+      const target = { host: server.address ?? server.host, port: server.port, secure }
+      const wire = await SmtpWire.connect(target, within(limits, patience.connect), limits.signal)
+      session = new SmtpSession(wire, patience)
+      unwatch = wire.watch(limits.signal)
+      await session.#introduce(server, limits)
+      return session
+    } catch (error) {
+      session?.close()
+      if (error instanceof ConnectionLost) throw lossError(error, session === undefined)
+      throw error
+    } finally {
+      unwatch()
+    }
+  }
+
+  /** Ready for another message. */
+  get isUsable(): boolean {
+    return this.#wire.isQuiet
+  }
+
+  set onGone(listener: () => void) {
+    this.#wire.onLost = listener
+  }
+
+  /** Hands over one message; gives the reply that took it. */
+  async send(envelope: Envelope, message: Buffer, limits: Limits): Promise<Reply> {
+    const commands = this.#commands(envelope, message)
+    const body = stuffDots(message)
+    const reused = this.transactions++ > 0
+    const { received } = this.#wire
+    let inDoubt = false
+    const unwatch = this.#wire.watch(limits.signal)
+    try {
+      await this.#begin(commands, limits)
+      if (body.length > ONE_WRITE) await this.#upload(body, limits)
+      inDoubt = true
+      this.#wire.write(body.length > ONE_WRITE ? END : Buffer.concat([body, END]))
+      const reply = await this.#reply(limits, this.#patience.data)
+      this.#unfinished = false
+      if (reply.code >= 300) throw refusal(reply, 'data')
+      return reply
+    } catch (error) {
+      if (!(error instanceof ConnectionLost)) throw error
+      if (inDoubt) throw new SendError('uncertain', UNCONFIRMED, { cause: error })
+      const stale = reused && this.#wire.received === received && error.kind === 'closed'
+      throw stale ? new StaleSession('temporary', losses.closed, { cause: error }) : lossError(error, false)
+    } finally {
+      unwatch()
+    }
+  }
+
+  /** Says goodbye and leaves. */
+  close(): void {
+    this.#wire.leave('QUIT\r\n')
+  }
+
+  async #introduce(server: ServerSettings, limits: Limits): Promise<void> {
+    expect(await this.#reply(limits), 220, 'greeting')
+    await this.#hello(server.helo, limits)
+    if (server.tls === 'required' || server.tls === 'opportunistic') {
+      if (this.#extensions.has('STARTTLS')) {
+        this.#wire.write('STARTTLS\r\n')
+        expect(await this.#reply(limits), 220, 'tls')
+        await this.#wire.startTls(secureOptions(server), within(limits, this.#patience.connect))
+        // What was offered in clear may have been written by anybody on the way (RFC 3207 4.2).
+        await this.#hello(server.helo, limits)
+      } else if (server.tls === 'required' || server.credentials !== null) {
+        throw new SendError('temporary', 'O servidor de e-mail não oferece conexão segura (STARTTLS).')
+      }
+    }
+    if (server.credentials !== null) await this.#signIn(server.credentials, limits)
+  }
+
+  async #hello(name: string, limits: Limits): Promise<void> {
+    this.#wire.write(`EHLO ${name}\r\n`)
+    const reply = await this.#reply(limits)
+    this.#extensions = new Map()
+    if (reply.code >= 500 && reply.code < 505) {
+      this.#wire.write(`HELO ${name}\r\n`)
+      expect(await this.#reply(limits), 250, 'hello')
+      return
+    }
+    expect(reply, 250, 'hello')
+    for (const line of reply.lines.slice(1)) {
+      const [keyword = '', ...parameters] = line.trim().split(/[ =]+/)
+      this.#extensions.set(keyword.toUpperCase(), parameters.join(' ').toUpperCase())
+    }
+  }
+
+  async #signIn({ user, password }: { user: string; password: string }, limits: Limits): Promise<void> {
+    const mechanisms = (this.#extensions.get('AUTH') ?? '').split(' ')
+    const encoded = (text: string): string => Buffer.from(text).toString('base64')
+    if (mechanisms.includes('PLAIN')) {
+      this.#wire.write(`AUTH PLAIN ${encoded(`\0${user}\0${password}`)}\r\n`)
+    } else if (mechanisms.includes('LOGIN')) {
+      for (const line of ['AUTH LOGIN', encoded(user)]) {
+        this.#wire.write(`${line}\r\n`)
+        expect(await this.#reply(limits), 334, 'auth')
+      }
+      this.#wire.write(`${encoded(password)}\r\n`)
+    } else {
+      throw new SendError('temporary', 'O servidor de e-mail não oferece entrada por usuário e senha (AUTH PLAIN ou LOGIN).')
+    }
+    expect(await this.#reply(limits), 235, 'auth')
+  }
+
+  /** The commands of one transaction, with what the server's extensions allow and the message needs. */
+  #commands({ from, to, id }: Envelope, message: Buffer): Command[] {
+    for (const address of [from, to]) {
+      if (!isSafeAddress(address)) throw new SendError('permanent', 'O endereço não é um endereço de e-mail válido.')
+    }
+    const has = (extension: string): boolean => this.#extensions.has(extension)
+    const limit = Number(this.#extensions.get('SIZE'))
+    if (limit > 0 && message.length > limit) {
+      throw new SendError('permanent', 'A mensagem é grande demais para o servidor de e-mail.', {
+        answer: `SIZE ${limit}: ${message.length}`,
+      })
+    }
+    const eightBit = !isAscii(message)
+    const international = !isAscii(Buffer.from(from + to)) || (eightBit && !isAscii(headersOf(message)))
+    if ((international && !has('SMTPUTF8')) || (eightBit && !has('8BITMIME'))) {
+      throw new SendError('permanent', 'O servidor de e-mail não aceita endereços com letras fora do ASCII.')
+    }
+    const mail = [
+      `MAIL FROM:<${from}>`,
+      has('SIZE') ? `SIZE=${message.length}` : '',
+      eightBit ? 'BODY=8BITMIME' : '',
+      international ? 'SMTPUTF8' : '',
+      has('DSN') ? `RET=HDRS ENVID=${xtext(id)}` : '',
+    ]
+    const original = isAscii(Buffer.from(to)) ? `rfc822;${xtext(to)}` : `utf-8;${utf8Xtext(to)}`
+    const rcpt = [`RCPT TO:<${to}>`, has('DSN') ? `NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=${original}` : '']
+    const line = (words: string[]): string => `${words.filter(word => word !== '').join(' ')}\r\n`
+    return [
+      ...(this.#unfinished ? [{ stage: 'sender' as const, line: 'RSET\r\n' }] : []),
+      { stage: 'sender', line: line(mail) },
+      { stage: 'recipient', line: line(rcpt) },
+      { stage: 'data', line: 'DATA\r\n' },
+    ]
+  }
+
+  /** Until the server waits for the message. */
+  async #begin(commands: Command[], limits: Limits): Promise<void> {
+    const pipelined = this.#extensions.has('PIPELINING')
+    this.#unfinished = true
+    if (pipelined) this.#wire.write(commands.map(({ line }) => line).join(''))
+    for (const [index, { stage, line }] of commands.entries()) {
+      if (!pipelined) this.#wire.write(line)
+      const reply = await this.#reply(limits)
+      if (line === 'DATA\r\n' ? reply.code === 354 : reply.code < 300) continue
+      const refused = refusal(reply, stage)
+      if (reply.code === 421) {
+        this.#wire.lose(new ConnectionLost('closed'))
+        if (index === 0 && this.transactions > 1) throw new StaleSession('temporary', refused.reason, { answer: reply.text })
+      } else if (pipelined) await this.#drain(commands.length - 1 - index, limits)
+      throw refused
+    }
+  }
+
+  /** Reads the answers to what was written after a refused command. */
+  async #drain(count: number, limits: Limits): Promise<void> {
+    try {
+      for (let left = count; left > 0; left--) {
+        const reply = await this.#reply(limits)
+        if (reply.code !== 354) continue
+        // RFC 2920 3.1: the server takes data although nobody is to get it; an empty message ends that.
+        this.#wire.write(END)
+        await this.#reply(limits)
+      }
+    } catch (error) {
+      // The refusal is known; the connection is not needed for it.
+      if (!(error instanceof ConnectionLost)) throw error
+    }
+  }
+
+  async #upload(body: Buffer, limits: Limits): Promise<void> {
+    const failed = await this.#wire.flush(body, within(limits, this.#patience.data)).then(
+      () => null,
+      error => error,
+    )
+    // A server that speaks before the end has made up its mind.
+    const early = this.#wire.unasked()
+    if (early !== null) {
+      this.#wire.lose(new ConnectionLost('closed'))
+      throw refusal(early, 'data')
+    }
+    if (failed !== null) throw failed
+  }
+
+  #reply(limits: Limits, patience = this.#patience.reply): Promise<Reply> {
+    return this.#wire.reply(within(limits, patience))
+  }
+}
+
+const within = (limits: Limits, patience: number): number => Math.min(patience, limits.deadline - performance.now())
+
+function expect(reply: Reply, code: number, stage: Stage): void {
+  if (reply.code !== code) throw refusal(reply, stage)
+}
+
+function secureOptions({ host, tls, ca }: ServerSettings): ConnectionOptions {
+  return {
+    // Any encryption is better than none; a certificate that must check is asked for by 'required' (RFC 7435 3).
+    rejectUnauthorized: tls !== 'opportunistic',
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(ca === undefined ? {} : { ca }),
+  }
+}
+
+const UNCONFIRMED = 'O servidor de e-mail não confirmou se recebeu a mensagem.'
+
+const losses: Record<LossKind, string> = {
+  closed: 'A conexão com o servidor de e-mail caiu antes do envio.',
+  timeout: 'O servidor de e-mail não respondeu a tempo.',
+  aborted: 'O envio foi interrompido antes de a mensagem sair.',
+  handshake: 'A conexão segura (TLS) com o servidor de e-mail falhou. Verifique o certificado dele.',
+  garbled: 'O servidor de e-mail deu uma resposta que não é SMTP.',
+}
+
+function lossError(error: ConnectionLost, whileConnecting: boolean): SendError {
+  const reason =
+    whileConnecting && (error.kind === 'closed' || error.kind === 'timeout')
+      ? 'Não foi possível conectar ao servidor de e-mail.'
+      : losses[error.kind]
+  return new SendError('temporary', reason, { cause: error })
+}
+
+/** RFC 3461 4: what is not visible ASCII, and + and =, as +XX. */
+const xtext = (text: string): string =>
+  Buffer.from(text)
+    .toString('latin1')
+    .replace(/[^!-*,-<>-~]/g, character => `+${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
+
+/** RFC 6533 3: the letters as \x{…}, the rest as above. */
+const utf8Xtext = (text: string): string =>
+  text.replace(/[^!-*,-<>-[\]-~]/gu, character => `\\x{${character.codePointAt(0)!.toString(16).toUpperCase()}}`)
+
+const headersOf = (message: Buffer): Buffer => message.subarray(0, message.indexOf('\r\n\r\n') + 2)
+
+/**
+ * RFC 5321 4.5.2: a line that begins with a dot gets another. Line breaks are CRLF and nothing else: a lone CR or LF is
+ * where servers disagree about where a message ends, so none leaves.
+ */
+export function stuffDots(message: Buffer): Buffer {
+  if (isClean(message)) return message
+  const lines = message.toString('latin1').split(/\r\n|\r|\n/)
+  if (lines.at(-1) === '') lines.pop()
+  return Buffer.from(
+    lines
+      .map(line => (line.startsWith('.') ? `.${line}` : line))
+      .join('\r\n')
+      .concat('\r\n'),
+    'latin1',
+  )
+}
+
+/** Whether it can go as it is; looked at line by line, since almost every message can. */
+function isClean(message: Buffer): boolean {
+  if (message[0] === 0x2e || message.at(-1) !== 0x0a) return false
+  let start = 0
+  while (start < message.length) {
+    const cr = message.indexOf(0x0d, start)
+    const lf = message.indexOf(0x0a, start)
+    if (cr + 1 !== lf || message[lf + 1] === 0x2e) return false
+    start = lf + 1
+  }
+  return true
+}

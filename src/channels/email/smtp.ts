@@ -1,0 +1,117 @@
+import { setMaxListeners } from 'node:events'
+import { hostname } from 'node:os'
+import { OperatorError } from '../../domain/errors.js'
+import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
+import { composeEmail } from './compose.js'
+import type { Signer } from './dkim.js'
+import { SessionPool } from './session-pool.js'
+import type { Limits, Patience, ServerSettings } from './smtp-session.js'
+
+/**
+ * E-mail through a relay: smtp://user:password@host:587, smtps://host:465.
+ * Options: tls=required|opportunistic|off, pool=connections, name=what EHLO says.
+ */
+export interface SmtpOptions {
+  /** Signs what leaves; null: the relay does, or nobody. */
+  signer: Signer | null
+  /** Trusted instead of the usual authorities. */
+  ca?: string
+  patience?: Patience
+}
+
+const TIMEOUT_MS = 30_000
+const POOL = 10
+const MAX_POOL = 200
+
+export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
+  return {
+    name: 'smtp',
+    channel: 'email',
+    // Sent again under the same Message-ID: mail programs show a double once, or twice; a loss nobody sees.
+    whenUncertain: 'safe',
+    timeoutMs: TIMEOUT_MS,
+    open: async url => openRelay(url, options),
+  }
+}
+
+function openRelay(url: URL, { signer, ca, patience }: SmtpOptions): Carrier<EmailMessage> {
+  const { server, size } = readSmtpUrl(url)
+  const pool = new SessionPool({
+    server: { ...server, ...(ca === undefined ? {} : { ca }), ...(patience === undefined ? {} : { patience }) },
+    size,
+  })
+  return {
+    async send(message, signal): Promise<Receipt> {
+      const limits = limitsOf(TIMEOUT_MS, signal)
+      const raw = await prepare(message, signer)
+      const reply = await pool.run(limits, session => session.send(envelopeOf(message), raw, limits))
+      return { reference: queueId(reply.text), answer: reply.text, delivered: false }
+    },
+    async close() {
+      pool.close()
+    },
+  }
+}
+
+export function readSmtpUrl(url: URL): { server: ServerSettings; size: number } {
+  const wrong = (what: string): never => {
+    throw new OperatorError(`EMAIL_URL: ${what}. Exemplo: smtp://usuario:senha@smtp.example.com:587?tls=required`)
+  }
+  if (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') wrong('deve começar com smtp:// ou smtps://')
+  if (url.hostname === '') wrong('falta o nome do servidor')
+  const implicit = url.protocol === 'smtps:'
+  const credentials =
+    url.username === '' ? null : { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
+  // A password is for the right server only, so its certificate must check unless the operator says otherwise.
+  const tls = implicit ? 'implicit' : (readTls(url) ?? (credentials === null ? 'opportunistic' : 'required'))
+  return {
+    server: {
+      host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port === '' ? (implicit ? 465 : credentials === null ? 25 : 587) : Number(url.port),
+      helo: readHelo(url.searchParams.get('name') ?? hostname()),
+      tls,
+      credentials,
+    },
+    size: readPool(url),
+  }
+}
+
+export function readTls(url: URL): 'required' | 'opportunistic' | 'off' | null {
+  const tls = url.searchParams.get('tls')
+  if (tls === null || tls === 'required' || tls === 'opportunistic' || tls === 'off') return tls
+  throw new OperatorError('EMAIL_URL: tls deve ser required, opportunistic ou off')
+}
+
+export function readPool(url: URL): number {
+  const size = url.searchParams.get('pool') ?? String(POOL)
+  if (/^[1-9]\d{0,2}$/.test(size) && Number(size) <= MAX_POOL) return Number(size)
+  throw new OperatorError(`EMAIL_URL: pool deve ser um número de 1 a ${MAX_POOL}`)
+}
+
+export function readHelo(name: string): string {
+  if (/^[A-Za-z0-9]([A-Za-z0-9.-]{0,252})$/.test(name)) return name
+  throw new OperatorError('EMAIL_URL: o nome deste servidor (name) deve ser um nome de domínio')
+}
+
+export function limitsOf(timeoutMs: number, signal: AbortSignal): Limits {
+  // One signal may end any number of sends: no leak, no warning.
+  setMaxListeners(0, signal)
+  return { deadline: performance.now() + timeoutMs, signal }
+}
+
+export const envelopeOf = ({ envelopeFrom, to, reference }: EmailMessage) => ({ from: envelopeFrom, to, id: reference })
+
+/** The message as it travels, signed where a signer is at hand. */
+export async function prepare(message: EmailMessage, signer: Signer | null): Promise<Buffer> {
+  const raw = composeEmail(message)
+  if (signer === null) return raw
+  try {
+    return await signer.sign(raw)
+  } catch (cause) {
+    throw new SendError('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
+  }
+}
+
+/** "250 2.0.0 Ok: queued as 4YbX2k0QzBz1" and its likes. */
+export const queueId = (answer: string): string | null =>
+  /\bqueued (?:as|for delivery)[ :]+<?([\w.@-]{4,80})/i.exec(answer)?.[1] ?? /\bid=([\w-]{6,80})/i.exec(answer)?.[1] ?? null

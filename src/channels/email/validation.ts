@@ -1,0 +1,60 @@
+import { readEmailAddress } from '../../domain/email-address.js'
+import { isNullExchanger, type MailResolver } from './resolver.js'
+
+/** The check made before an e-mail leaves: is there anybody who could receive it? */
+export type ValidationFailure = 'syntax' | 'domain-missing' | 'no-exchanger' | 'disposable' | 'suppressed'
+
+export interface ValidationSources {
+  resolver: MailResolver
+  /** Whether an earlier message bounced for good or was complained about. */
+  isSuppressed?: (address: string) => boolean | Promise<boolean>
+}
+
+/** Why the address cannot receive, or null. What cannot be found out proves nothing: the e-mail goes on. */
+export async function validateRecipient(address: string, sources: ValidationSources): Promise<ValidationFailure | null> {
+  const read = readEmailAddress(address)
+  if (read === null) return 'syntax'
+  const at = read.lastIndexOf('@')
+  const [local, domain] = [read.slice(0, at), read.slice(at + 1)]
+  if (!isPossibleAt(domain, local)) return 'syntax'
+  if (isDisposable(domain)) return 'disposable'
+  if (await sources.isSuppressed?.(read)) return 'suppressed'
+  return await checkDomain(domain, sources.resolver)
+}
+
+async function checkDomain(domain: string, resolver: MailResolver): Promise<ValidationFailure | null> {
+  const mx = await resolver.exchangers(domain)
+  if (mx.status === 'missing') return 'domain-missing'
+  if (mx.status === 'unknown') return null
+  if (isNullExchanger(mx.records)) return 'no-exchanger'
+  if (mx.records.length > 0) return null
+  // RFC 5321 5.1: without MX records the domain's own address is its exchanger.
+  const own = await resolver.addresses(domain)
+  if (own.status === 'ok' && own.records.length === 0) return 'no-exchanger'
+  return own.status === 'missing' ? 'no-exchanger' : null
+}
+
+/** What the providers themselves publish about their addresses; only rules without exceptions. */
+function isPossibleAt(domain: string, local: string): boolean {
+  if (domain !== 'gmail.com' && domain !== 'googlemail.com') return true
+  const [name = ''] = local.split('+')
+  return /^[a-z0-9.]+$/i.test(name) && name.replaceAll('.', '').length <= 30
+}
+
+/** Services that give anybody an address for some minutes. Their subdomains count too. */
+const DISPOSABLE = new Set(
+  `10minutemail.com 10minutemail.net 1secmail.com 1secmail.net 1secmail.org 20minutemail.com burnermail.io crazymailing.com
+  discard.email dispostable.com emailondeck.com emailtemporal.org fakeinbox.com fakemail.net getairmail.com getnada.com
+  grr.la guerrillamail.biz guerrillamail.com guerrillamail.de guerrillamail.info guerrillamail.net guerrillamail.org
+  guerrillamailblock.com inboxkitten.com incognitomail.org jetable.org mail-temp.com mailcatch.com maildrop.cc mailexpire.com
+  mailinator.com mailinator.net mailinator2.com mailnesia.com mailnull.com mailsac.com mintemail.com moakt.com mohmal.com
+  mytemp.email mytrashmail.com nada.email pokemail.net sharklasers.com spam4.me spambog.com spambox.us spamex.com
+  spamgourmet.com temp-mail.io temp-mail.org tempail.com tempinbox.com tempmail.com tempmail.net tempmailo.com tempr.email
+  throwawaymail.com tmpmail.net tmpmail.org trash-mail.com trashmail.com trashmail.de trashmail.net wegwerfmail.de
+  wegwerfmail.net wegwerfmail.org yopmail.com yopmail.fr yopmail.net`.split(/\s+/),
+)
+
+function isDisposable(domain: string): boolean {
+  const labels = domain.split('.')
+  return labels.some((_, index) => DISPOSABLE.has(labels.slice(index).join('.')))
+}

@@ -1,0 +1,60 @@
+import type { DeliveryEntry, Report } from '../channels/email/reports.js'
+import type { Clock } from '../domain/clock.js'
+import type { Fact } from '../domain/transition.js'
+import type { Change, ChangeOutcome } from './record.js'
+
+/** What comes back to an e-mail's envelope sender becomes facts about its delivery. */
+export interface ReturnParts {
+  clock: Clock
+  record(change: Change): Promise<ChangeOutcome>
+  suppress(notification: string, reason: 'hard bounce' | 'complaint'): Promise<void>
+}
+
+/** Resolves once everything is committed: only then the other side may forget it. */
+export async function takeReturn(notification: string, report: Report, parts: ReturnParts): Promise<void> {
+  for (const { suppression, ...fact } of factsOf(report)) {
+    if (suppression !== null) await parts.suppress(notification, suppression)
+    await parts.record({ notification, fact: { channel: 'email', at: new Date(parts.clock()), source: `report:${report.kind}`, ...fact } })
+  }
+}
+
+type ReturnFact = Pick<Fact, 'type' | 'data'> & { suppression: 'hard bounce' | 'complaint' | null }
+
+function factsOf(report: Report): ReturnFact[] {
+  switch (report.kind) {
+    case 'dsn':
+      return report.entries.map(fromEntry)
+    case 'mdn':
+      // A machine's receipt proves that the message arrived, not that a person saw it.
+      return [
+        {
+          type: report.disposition === 'displayed' && !report.automatic ? 'read' : 'note',
+          data: { by: 'mdn', disposition: report.disposition, automated: report.automatic },
+          suppression: null,
+        },
+      ]
+    case 'complaint':
+      return [{ type: 'note', data: { complaint: report.feedbackType }, suppression: 'complaint' }]
+    case 'reply':
+      return [{ type: 'note', data: { reply: report.text }, suppression: null }]
+    case 'automatic':
+      return [{ type: 'note', data: { automated: true, reply: true }, suppression: null }]
+    case 'unreadable':
+      return [{ type: 'note', data: { unreadable: true }, suppression: null }]
+  }
+}
+
+function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry): ReturnFact {
+  const data = { status, diagnostic, finalRecipient }
+  // "relayed": the next server took it and speaks no reports; nothing further will be heard.
+  if (action === 'delivered' || action === 'relayed') return { type: 'delivered', data: { ...data, action }, suppression: null }
+  if (action !== 'failed') return { type: 'note', data: { ...data, action }, suppression: null }
+  return {
+    type: 'failed',
+    data: { ...data, failure: 'bounced', ...(diagnostic === null ? {} : { failureDetail: diagnostic }) },
+    suppression: isAddressGone(status) ? 'hard bounce' : null,
+  }
+}
+
+/** RFC 3463: 5.1.x speaks of the address itself, 5.2.1 of a closed mailbox. A full mailbox or a policy may be mended. */
+const isAddressGone = (status: string | null): boolean => status !== null && /^5\.(1\.\d+|2\.1)$/.test(status)
