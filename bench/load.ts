@@ -1,13 +1,14 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import type { Workspace } from './workspace.js'
 
 /** The two kinds of load: as much as 64 connections can carry, and a fixed rate. */
 export interface Target {
   address: string
+  method: 'GET' | 'POST'
   path: string
   headers: Record<string, string>
   body: string
@@ -45,7 +46,7 @@ async function runWrk(workspace: Workspace, target: Target, seconds: number): Pr
   const headers = Object.entries(target.headers).map(([name, value]) => `wrk.headers[${quote(name)}] = ${quote(value)}`)
   writeFileSync(
     script,
-    `wrk.method = "POST"
+    `wrk.method = ${quote(target.method)}
      wrk.body = ${quote(target.body)}
      ${headers.join('\n')}
      function done(summary)
@@ -60,9 +61,10 @@ async function runWrk(workspace: Workspace, target: Target, seconds: number): Pr
 }
 
 async function runAutocannon(workspace: Workspace, target: Target, seconds: number): Promise<Tally> {
-  const program = createRequire(import.meta.url).resolve('autocannon')
+  const program = fileURLToPath(import.meta.resolve('autocannon'))
   const headers = Object.entries(target.headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
-  const args = ['-j', '-c', String(CONNECTIONS), '-d', String(seconds), '-m', 'POST', '-b', target.body, ...headers]
+  const body = target.body === '' ? [] : ['-b', target.body]
+  const args = ['-j', '-c', String(CONNECTIONS), '-d', String(seconds), '-m', target.method, ...body, ...headers]
   const output = await outputOf(workspace, process.execPath, [program, ...args, target.address + target.path])
   const result = JSON.parse(output) as { '2xx': number; non2xx: number; errors: number; duration: number }
   return { requests: result['2xx'], failed: result.non2xx + result.errors, elapsed: result.duration }
@@ -86,7 +88,7 @@ export interface PacedLoad {
 export async function pacedLoad(target: Target, rate: number, seconds: number): Promise<PacedLoad> {
   const bytes = Buffer.from(
     [
-      `POST ${target.path} HTTP/1.1`,
+      `${target.method} ${target.path} HTTP/1.1`,
       `host: ${new URL(target.address).host}`,
       ...Object.entries(target.headers).map(([name, value]) => `${name}: ${value}`),
       `content-length: ${Buffer.byteLength(target.body)}`,

@@ -11,7 +11,7 @@ import { deriveKeys } from '../src/domain/keys.js'
 import { signToken } from '../src/domain/token.js'
 import { insertAccount } from '../src/store/accounts.js'
 import { addRange } from '../src/store/address-ranges.js'
-import { openEmbedded } from '../src/store/embedded.js'
+import { type Embedded, openEmbedded } from '../src/store/embedded.js'
 import { openPool, type Pool } from '../src/store/postgres.js'
 import { insertToken } from '../src/store/tokens.js'
 
@@ -37,13 +37,20 @@ export class Workspace {
   readonly #masterKey = randomBytes(32)
   readonly #children = new Set<ChildProcess>()
   readonly #pools: Pool[] = []
-  #database: Awaited<ReturnType<typeof openEmbedded>> | undefined
+  readonly #abort = new AbortController()
+  #database: Promise<Embedded> | undefined
   #closing: Promise<void> | undefined
+
+  /** Aborted once this is being taken down. */
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
 
   async open(): Promise<void> {
     // As root, PostgreSQL runs under a user of its own, who has to get in.
     chmodSync(this.#folder, 0o755)
-    this.#database = await openEmbedded(this.folder('data'), true)
+    this.#database = openEmbedded(this.folder('data'), true)
+    await this.#database
   }
 
   folder(name: string): string {
@@ -54,9 +61,9 @@ export class Workspace {
 
   /** A migrated database of its own, with one account and its token. */
   async createSubject(name: string): Promise<Subject> {
-    const server = this.#connect(this.#database!.url)
-    await server.query(`create database "${name}"`)
-    const url = this.#database!.url.replace(/[^/]+$/, name)
+    const server = (await this.#database!).url
+    await this.#connect(server).query(`create database "${name}"`)
+    const url = server.replace(/[^/]+$/, name)
     const pool = this.#connect(url)
     const keys = deriveKeys(this.#masterKey)
     await prepareDatabase(pool, keys)
@@ -76,12 +83,14 @@ export class Workspace {
   }
 
   #connect(url: string): Pool {
+    this.signal.throwIfAborted()
     const pool = openPool({ url, size: 1, onError: () => {} })
     this.#pools.push(pool)
     return pool
   }
 
   async startServer(subject: Subject, args: readonly string[], poolSize: number): Promise<Server> {
+    this.signal.throwIfAborted()
     const child = fork(SERVER, args, {
       env: {
         ...process.env,
@@ -89,7 +98,7 @@ export class Workspace {
         DATABASE_URL: subject.url,
         DATABASE_POOL: String(poolSize),
         CARTEIRO_MASTER_KEY: this.#masterKey.toString('hex'),
-        LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+        LOG_LEVEL: 'warn',
       },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
@@ -104,6 +113,7 @@ export class Workspace {
 
   /** Any other program of the benchmark; ended with it at the latest. */
   spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
+    this.signal.throwIfAborted()
     const child = spawn(command, args, options)
     this.#keep(child)
     return child
@@ -121,9 +131,10 @@ export class Workspace {
   }
 
   async #close(): Promise<void> {
+    this.#abort.abort()
     await Promise.all([...this.#children].map(stop))
     await Promise.all(this.#pools.map(pool => pool.end()))
-    await this.#database?.close()
+    await (await this.#database)?.close()
     rmSync(this.#folder, { recursive: true, force: true })
   }
 }
@@ -135,4 +146,25 @@ export async function stop(child: ChildProcess): Promise<void> {
   const impatience = setTimeout(() => child.kill('SIGKILL'), 10_000)
   await ended
   clearTimeout(impatience)
+}
+
+/** Takes everything down however the work ends: well, by an error, or by Ctrl-C. */
+export async function withWorkspace(work: (workspace: Workspace) => Promise<void>): Promise<void> {
+  const workspace = new Workspace()
+  const interrupt = (): void => {
+    workspace.close().finally(() => process.exit(130))
+  }
+  process.on('SIGINT', interrupt)
+  process.on('SIGTERM', interrupt)
+  try {
+    await workspace.open()
+    await work(workspace)
+  } catch (error) {
+    // What breaks because we take it down is no news.
+    if (!workspace.signal.aborted) throw error
+  } finally {
+    await workspace.close()
+    process.off('SIGINT', interrupt)
+    process.off('SIGTERM', interrupt)
+  }
 }

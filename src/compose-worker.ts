@@ -15,7 +15,7 @@ import type { Keys } from './domain/keys.js'
 import type { Mode } from './domain/token.js'
 import { Directory } from './engine/directory.js'
 import { createEmailPreparation } from './engine/email.js'
-import { Lane } from './engine/lane.js'
+import { Lane, type LaneOptions } from './engine/lane.js'
 import { takeReturn } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
 import { Wake } from './engine/wake.js'
@@ -41,6 +41,8 @@ export interface WorkerParts {
   /** For the connection that listens. */
   databaseUrl: string
   log: Log
+  leaseMs?: number
+  trace?: LaneOptions<unknown>['trace']
 }
 
 const SECOND = 1_000
@@ -55,7 +57,8 @@ const MAX_RETURN_BYTES = 10 * 1_048_576
 /** What waits longer than this although it could go is worth waking somebody. */
 const OVERDUE_SECONDS = 15 * 60
 
-export async function startWorker({ config, keys, pool, databaseUrl, log }: WorkerParts): Promise<{ close(): Promise<void> }> {
+export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
+  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
   const directory = new Directory({
     readRevision: () => readRevision(pool),
     findGrant: jti => findGrant(pool, jti),
@@ -73,18 +76,35 @@ export async function startWorker({ config, keys, pool, databaseUrl, log }: Work
     verp,
     onMessage: async (recipients, raw) => {
       const report = await readReport(raw)
-      const suppressed = (notification: string, reason: 'hard bounce' | 'complaint') => suppress(pool, { notification, channel: 'email', reason })
+      const suppressed = (notification: string, reason: 'hard bounce' | 'complaint') =>
+        suppress(pool, { notification, channel: 'email', reason })
       for (const { notification } of recipients) {
         await takeReturn(notification, report, { clock: directory.clock, record: recorder.record, suppress: suppressed })
       }
     },
   })
   const simulatorUrl = config.simulator ? config.simulatorUrl : null
-  if (simulatorUrl !== null) await registerReturns(simulatorUrl, `smtp://127.0.0.1:${inbound.port}`)
-  const lanes = await openEmailLanes({ config, keys, pool, recorder, directory, verp, signer, simulatorUrl, onError })
-  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, onError })
+  const register = (): Promise<void> =>
+    simulatorUrl === null
+      ? Promise.resolve()
+      : registerReturns(simulatorUrl, `smtp://127.0.0.1:${inbound.port}`, config.publicUrl)
+  await register()
+  const lanes = await openEmailLanes({
+    config,
+    keys,
+    pool,
+    recorder,
+    directory,
+    verp,
+    signer,
+    simulatorUrl,
+    leaseMs,
+    trace,
+    onError,
+  })
+  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => wake.notify())
-  const upkeep = startUpkeep(pool, log)
+  const upkeep = startUpkeep(pool, log, register)
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
@@ -105,6 +125,8 @@ interface LaneParts {
   verp: Verp
   signer: Signer | null
   simulatorUrl: string | null
+  leaseMs: number
+  trace: LaneOptions<unknown>['trace']
   onError(error: unknown, what: string): void
 }
 
@@ -125,7 +147,7 @@ async function openEmailLanes(parts: LaneParts): Promise<Lane<unknown>[][]> {
 }
 
 async function openEmailLane(parts: LaneParts, mode: Mode, url: URL, simulated: boolean): Promise<Lane<unknown>> {
-  const { config, keys, pool, recorder, directory, verp, signer, simulatorUrl, onError } = parts
+  const { config, keys, pool, recorder, directory, verp, signer, simulatorUrl, leaseMs, trace, onError } = parts
   const resolver: MailResolver = simulated ? simulatedResolver(simulatorUrl!) : systemResolver()
   const provider: Provider<EmailMessage> = url.protocol === 'mx:' ? mxProvider({ resolver, signer }) : smtpProvider({ signer })
   const lane = new Lane<EmailMessage>({
@@ -134,7 +156,8 @@ async function openEmailLane(parts: LaneParts, mode: Mode, url: URL, simulated: 
     mode,
     concurrency: EMAILS_AT_ONCE,
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : RETRY_DELAYS_MS,
-    leaseMs: LEASE_MS,
+    leaseMs,
+    ...(trace === undefined ? {} : { trace }),
     clock: directory.clock,
     claim: question => claimDeliveries(pool, question),
     record: recorder.record,
@@ -176,26 +199,31 @@ async function readCarrier(simulatorUrl: string, channel: string): Promise<strin
   return ((await response.json()) as Record<string, string>)[channel]!
 }
 
-/** Tells the simulator where its reports go. */
-async function registerReturns(simulatorUrl: string, bounces: string): Promise<void> {
+/** Tells the simulator where its reports go, and whose pages its people may open. */
+async function registerReturns(simulatorUrl: string, bounces: string, site: string): Promise<void> {
   const response = await fetch(`${simulatorUrl}/simulator/routes`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ bounces }),
+    body: JSON.stringify({ bounces, site }),
   })
-  if (!response.ok) throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
+  if (!response.ok)
+    throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-function startUpkeep(pool: Pool, log: Log): { stop(): Promise<void> } {
+function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
+    // A simulator that was started again has forgotten us.
+    { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
   ]
   const stop = new AbortController()
-  const running = runChores(chores, stop.signal, (chore, err) => log.warn({ chore, err }, 'a chore failed and will be tried again'))
+  const running = runChores(chores, stop.signal, (chore, err) =>
+    log.warn({ chore, err }, 'a chore failed and will be tried again'),
+  )
   return {
     async stop() {
       stop.abort()

@@ -18,7 +18,14 @@ import { createSimulator, type Simulator, type SimulatorOptions } from './simula
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { storeBlobs } from './store/blobs.js'
-import { type FoundStatus, findComing, findNotification, findSentAt, findStatuses, type StatusQuestion } from './store/deliveries.js'
+import {
+  type FoundStatus,
+  findComing,
+  findNotification,
+  findSentAt,
+  findStatuses,
+  type StatusQuestion,
+} from './store/deliveries.js'
 import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
 import { findKeyUse } from './store/idempotency.js'

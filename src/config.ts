@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type AddressRange, parseRange, readRange } from './domain/address-range.js'
 import type { AttachmentLimits } from './domain/attachment.js'
 import { readEmailAddress } from './domain/email-address.js'
@@ -27,7 +27,7 @@ export interface Config {
   attachments: AttachmentLimits
 }
 
-export interface EmailConfig {
+interface EmailConfig {
   /** Carriers in order of preference; empty: the simulator. */
   carriers: URL[]
   /** Sender where an account names none. */
@@ -63,18 +63,27 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const host = setting('HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null))
   const port = whole('PORT', 8080, 0, 65_535)
   const domain = (text: string): string | null => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) ? text.toLowerCase() : null)
-  const emailCarriers = setting<URL[]>('EMAIL_URL', [], 'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas', readEmailCarriers)
+  const emailCarriers = setting<URL[]>(
+    'EMAIL_URL',
+    [],
+    'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
+    readEmailCarriers,
+  )
   const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
   )
+  const dataFolder = resolve(
+    setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
+  )
+  const dkimDomain = setting<string | null>('DKIM_DOMAIN', null, 'um domínio', domain)
+  const dkimSelector = setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain)
+  const dkimKeyFile = resolve(setting('DKIM_KEY_FILE', join(dataFolder, 'dkim.pem'), 'um arquivo', text => text))
   const config: Config = {
     host,
     port,
     databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', url(['postgres:', 'postgresql:'])),
     databasePool: whole('DATABASE_POOL', 10, 2, 200),
-    dataFolder: resolve(
-      setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
-    ),
+    dataFolder,
     masterKey: setting<Buffer | null>(
       'CARTEIRO_MASTER_KEY',
       null,
@@ -94,11 +103,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
       LOG_LEVELS.includes(text) ? text : null,
     ),
-    simulator: setting(
-      'SIMULATOR',
-      emailCarriers.length === 0 && others.every(carrier => carrier === null),
-      'on ou off',
-      text => (text === 'on' ? true : text === 'off' ? false : null),
+    simulator: setting('SIMULATOR', emailCarriers.length === 0 && others.every(carrier => carrier === null), 'on ou off', text =>
+      text === 'on' ? true : text === 'off' ? false : null,
     ),
     simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
     simulatorPorts: { http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535), smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535) },
@@ -107,15 +113,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
       bounceDomain: setting('BOUNCE_DOMAIN', 'retorno.carteiro.localhost', 'um domínio', domain),
       inbound: {
-        host: setting('INBOUND_SMTP_HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null)),
+        host: setting('INBOUND_SMTP_HOST', '127.0.0.1', 'um endereço em que escutar', text =>
+          /^[\w.:-]+$/.test(text) ? text : null,
+        ),
         port: whole('INBOUND_SMTP_PORT', 0, 0, 65_535),
       },
-      dkim: readDkim(
-        setting<string | null>('DKIM_DOMAIN', null, 'um domínio', domain),
-        setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain),
-        setting<string | null>('DKIM_KEY_FILE', null, 'um arquivo', text => text),
-        problems,
-      ),
+      dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
     maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
     attachments: {
@@ -132,13 +135,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 function readEmailCarriers(text: string): URL[] | null {
   const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
   return urls.every(carrier => carrier !== null && ['smtp:', 'smtps:', 'mx:'].includes(carrier.protocol)) ? (urls as URL[]) : null
-}
-
-function readDkim(domain: string | null, selector: string, keyFile: string | null, problems: string[]): EmailConfig['dkim'] {
-  if (domain === null && keyFile === null) return null
-  if (domain !== null && keyFile !== null) return { domain, selector, keyFile: resolve(keyFile) }
-  problems.push('DKIM_DOMAIN e DKIM_KEY_FILE devem ser definidos juntos')
-  return null
 }
 
 function readRanges(text: string): AddressRange[] | null {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { accountCommand } from './cli/account.js'
 import { addressCommand } from './cli/address.js'
+import { auditCommand } from './cli/audit.js'
 import { migrateCommand } from './cli/migrate.js'
 import { simulateCommand } from './cli/simulate.js'
 import { startCommand } from './cli/start.js'
@@ -20,6 +21,7 @@ const program = new Command('carteiro')
   .addCommand(addressCommand())
   .addCommand(templateCommand())
   .addCommand(simulateCommand())
+  .addCommand(auditCommand())
 
 try {
   await program.parseAsync()

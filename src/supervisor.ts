@@ -38,7 +38,9 @@ export async function supervise(env: NodeJS.ProcessEnv): Promise<void> {
     const startAll = async (): Promise<void> => {
       const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), env))) : null
       const childEnv = { ...env, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
-      const [address] = await Promise.all([start(['start', '--role', 'api'], childEnv), start(['start', '--role', 'worker'], childEnv)])
+      const address = await start(['start', '--role', 'api'], childEnv)
+      // The links in what leaves must lead to where the api really listens.
+      await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
       process.stdout.write(banner({ address: address!, config, token, simulator }))
     }
     try {
@@ -116,7 +118,8 @@ class Child {
       })
       child.on('exit', (code, signal) => {
         if (this.#stopping) return
-        if (!ready) return reject(new OperatorError(`O processo "${this.#args.join(' ')}" não iniciou (código ${code ?? signal}).`))
+        if (!ready)
+          return reject(new OperatorError(`O processo "${this.#args.join(' ')}" não iniciou (código ${code ?? signal}).`))
         this.#log.error({ child: this.#args.join(' '), code, signal }, 'a process ended and is started again')
         this.#again()
       })

@@ -16,7 +16,7 @@ export interface Provider<Message> {
  * What happens to a try whose outcome nobody knows. safe: sent again under the same reference (a double is harmless, a loss
  * is not); report: waits for the carrier's report; lookup: asks the carrier; never: shown to a person.
  */
-export type WhenUncertain = 'safe' | 'report' | 'lookup' | 'never'
+type WhenUncertain = 'safe' | 'report' | 'lookup' | 'never'
 
 export interface Carrier<Message> {
   /** Hands over one message. Throws SendError and nothing else. */

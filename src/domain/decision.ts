@@ -21,7 +21,8 @@ export function decide(deliveries: readonly Planned[], now: Date): Fact[] {
     const { state, cancelReason, channel } = delivery.status
     const open = state === 'waiting' || (state === 'cancelled' && cancelReason === 'not needed')
     if (!open) return []
-    const earlier = deliveries.filter(other => other.step < delivery.step).map(other => other.status)
+    // Step 0 is outside the order.
+    const earlier = deliveries.filter(other => other.step > 0 && other.step < delivery.step).map(other => other.status)
     const verdict = judge(delivery, earlier, now)
     if (verdict === null) return []
     const { needed, reason } = verdict

@@ -20,7 +20,7 @@ export interface ChainedEvent {
   hash: string
 }
 
-export const CHAIN_VERSION = 1
+const CHAIN_VERSION = 1
 export const SALT_BYTES = 16
 /** `prev` of the first event. */
 export const GENESIS = '0'.repeat(64)

@@ -85,7 +85,9 @@ export function namedTemplates(request: SendRequest): { channel: Channel; name: 
   return named
 }
 
-const IMMEDIATE: Turn = { step: 1, waitMinutes: 0, condition: 'always' }
+/** A channel outside the order: it goes at once, and no step depends on it. */
+const IMMEDIATE: Turn = { step: 0, waitMinutes: 0, condition: 'always' }
+const FIRST: Turn = { step: 1, waitMinutes: 0, condition: 'always' }
 
 export interface DeliveryRules {
   sequence: readonly SequenceStep[] | null
@@ -104,7 +106,7 @@ export function planDeliveries(
     const { step, waitMinutes, condition } = turns.get(channel) ?? IMMEDIATE
     deliveries.push({
       channel,
-      state: step === 1 ? 'queued' : 'waiting',
+      state: step <= 1 ? 'queued' : 'waiting',
       waitMs: waitMinutes * 60_000,
       step,
       condition,
@@ -131,8 +133,9 @@ function turnsFor(request: SendRequest, { sequence, fallbackMinutes }: DeliveryR
   const turns = turnsOf(sequence ?? [], asked)
   // typeSend '1' where no sequence says otherwise: the SMS waits for the e-mail.
   if (asked.has('email') && asked.has('sms') && !turns.has('sms')) {
-    const { step, waitMinutes } = turns.get('email') ?? IMMEDIATE
-    turns.set('sms', { step: step + 1, waitMinutes: waitMinutes + fallbackMinutes, condition: 'not delivered' })
+    const email = turns.get('email') ?? FIRST
+    turns.set('email', email)
+    turns.set('sms', { step: email.step + 1, waitMinutes: email.waitMinutes + fallbackMinutes, condition: 'not delivered' })
   }
   return turns
 }

@@ -39,7 +39,7 @@ export type TemplateFault =
   | { fault: 'limits' }
 
 /** The variables that a content uses, in order of appearance, or why it cannot be read. */
-export function variablesOf(content: string): { names: string[] } | TemplateFault {
+function variablesOf(content: string): { names: string[] } | TemplateFault {
   try {
     const parsed = plainEngine.parse(content)
     return { names: [...new Set(plainEngine.globalVariablesSync(parsed))] }

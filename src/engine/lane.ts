@@ -26,7 +26,12 @@ export interface LaneOptions<Message> {
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
   onError(error: unknown, what: string): void
+  /** Told where a delivery stands, so that fault drills can strike exactly there. */
+  trace?(point: TracePoint): void
 }
+
+/** claimed and journalled; about to hand over; the carrier answered; the outcome is committed. */
+type TracePoint = 'claimed' | 'sending' | 'answered' | 'recorded'
 
 /** Why a delivery cannot be sent at all. */
 export interface Refused {
@@ -120,20 +125,24 @@ export class Lane<Message> {
   }
 
   async #carry(claim: Claim, heldUntil: number): Promise<void> {
-    const { prepare, carrier, provider, clock } = this.#options
+    const { prepare, carrier, provider, clock, trace } = this.#options
+    trace?.('claimed')
     const message = await prepare(claim)
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
     // A process that was stopped for longer than its lease must not send what another one sends already.
     if (performance.now() >= heldUntil) return
     let receipt: Receipt
     try {
+      trace?.('sending')
       receipt = await carrier.send(message, AbortSignal.timeout(provider.timeoutMs))
     } catch (error) {
       return this.#failed(claim, error instanceof SendError ? error : unexpected(error))
     }
+    trace?.('answered')
     this.#breaker.succeeded()
     const data = { provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer: receipt.answer }
     await this.#report(claim, this.#fact(claim, 'sent', data))
+    trace?.('recorded')
     if (receipt.delivered) {
       // The lease ended with the report: whoever knows of a delivery may say so.
       await this.#options.record({

@@ -1,15 +1,10 @@
+import { findChainFault } from '../domain/evidence.js'
 import type { Channel } from '../domain/notification.js'
 import type { DeliveryStatus } from '../domain/status.js'
 import { applyFact, type Fact, type FactType } from '../domain/transition.js'
+import type { LoggedEvent, LoggedNotification } from '../store/event-log.js'
 
-/** The status columns, computed again from the events alone. */
-export interface StoredEvent {
-  type: string
-  source: string
-  at: Date
-  data: Record<string, unknown> | null
-}
-
+/** The statuses, computed again from the events alone, and what is wrong with a notification's record. */
 interface AcceptedDelivery {
   channel: Channel
   state: 'queued' | 'waiting'
@@ -30,27 +25,37 @@ const COMPARED = [
   'answers',
 ] as const
 
+/** Every fault of one notification, in words: a broken chain, or a status that its events do not add up to. */
+export function findFaults({ id, events, statuses }: LoggedNotification): string[] {
+  const broken = findChainFault(events)
+  if (broken !== null) return [`${id}: cadeia rompida no evento ${broken.seq} (${broken.fault})`]
+  const rebuilt = rebuildStatuses(events)
+  if (rebuilt === null) return []
+  return statuses.flatMap(status => {
+    const expected = rebuilt.get(status.channel)
+    if (expected === undefined) return [`${id}: o canal ${status.channel} não está nos eventos`]
+    return COMPARED.map(member => [member, JSON.stringify(status[member]), JSON.stringify(expected[member])] as const)
+      .filter(([, stored, added]) => stored !== added)
+      .map(([member, stored, added]) => `${id}: ${status.channel}.${member} é ${stored}; pelos eventos, ${added}`)
+  })
+}
+
 /** null when the events' data was erased: then there is nothing to compare with. */
-export function rebuildStatuses(events: readonly StoredEvent[]): Map<Channel, DeliveryStatus> | null {
+function rebuildStatuses(events: readonly LoggedEvent[]): Map<Channel, DeliveryStatus> | null {
   const [accepted, ...later] = events
-  if (accepted === undefined || events.some(event => event.data === null)) return null
+  if (accepted === undefined || events.some(event => event.salt === null)) return null
   const statuses = new Map<Channel, DeliveryStatus>()
-  for (const { channel, state } of accepted.data!.deliveries as AcceptedDelivery[]) {
-    statuses.set(channel, initial(channel, state, accepted.at))
+  for (const { channel, state } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
+    statuses.set(channel, initial(channel, state, new Date(accepted.at)))
   }
   for (const event of later) {
-    const { channel, ...data } = event.data as { channel: Channel } & Fact['data']
+    const { channel, ...data } = event.data as unknown as { channel: Channel } & Fact['data']
     const before = statuses.get(channel)
     if (before === undefined) continue
-    const after = applyFact(before, { channel, type: event.type as FactType, at: event.at, source: event.source, data })
+    const after = applyFact(before, { channel, type: event.type as FactType, at: new Date(event.at), source: event.source, data })
     if (after !== null) statuses.set(channel, after)
   }
   return statuses
-}
-
-/** The members in which a stored status differs from the rebuilt one. */
-export function differences(stored: DeliveryStatus, rebuilt: DeliveryStatus): string[] {
-  return COMPARED.filter(member => JSON.stringify(stored[member]) !== JSON.stringify(rebuilt[member]))
 }
 
 const initial = (channel: Channel, state: 'queued' | 'waiting', acceptedAt: Date): DeliveryStatus => ({

@@ -14,7 +14,10 @@ export interface ReturnParts {
 export async function takeReturn(notification: string, report: Report, parts: ReturnParts): Promise<void> {
   for (const { suppression, ...fact } of factsOf(report)) {
     if (suppression !== null) await parts.suppress(notification, suppression)
-    await parts.record({ notification, fact: { channel: 'email', at: new Date(parts.clock()), source: `report:${report.kind}`, ...fact } })
+    await parts.record({
+      notification,
+      fact: { channel: 'email', at: new Date(parts.clock()), source: `report:${report.kind}`, ...fact },
+    })
   }
 }
 

@@ -11,7 +11,6 @@ import type { Wake } from './wake.js'
 /** What keeps notifications moving in one process: lanes that send, leases that are renewed, and what other workers left behind. */
 /** Three times the longest that a carrier may take, and short enough that a dead worker's work is taken up within a minute. */
 export const LEASE_MS = 54_000
-const RENEW_MS = 8_000
 const POLL_MS = 1_000
 const REAP_MS = 5_000
 const BATCH = 500
@@ -61,10 +60,11 @@ export interface WorkerParts {
   recorder: Recorder
   /** One list per channel and mode, the preferred carrier first. */
   lanes: Lane<unknown>[][]
+  leaseMs: number
   onError(error: unknown, what: string): void
 }
 
-export function startLanes({ pool, clock, wake, recorder, lanes, onError }: WorkerParts): { stop(): Promise<void> } {
+export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onError }: WorkerParts): { stop(): Promise<void> } {
   const stop = new AbortController()
   const all = lanes.flat()
   const every = async (ms: number, what: string, work: () => Promise<unknown>): Promise<void> => {
@@ -81,9 +81,9 @@ export function startLanes({ pool, clock, wake, recorder, lanes, onError }: Work
   // Renewed until the last delivery is done, also while stopping.
   const renewal = setInterval(() => {
     for (const lane of all) {
-      if (lane.inFlight > 0) renewLeases(pool, lane.owner, LEASE_MS).catch(error => onError(error, 'lease renewal'))
+      if (lane.inFlight > 0) renewLeases(pool, lane.owner, leaseMs).catch(error => onError(error, 'lease renewal'))
     }
-  }, RENEW_MS)
+  }, leaseMs / 6)
   return {
     async stop() {
       stop.abort()

@@ -15,13 +15,13 @@ const statusOf: Record<RefusalKind, number> = {
   unavailable: 503,
 }
 
-export interface ErrorBody {
+interface ErrorBody {
   statusCode: number
   message: string
   error: string
 }
 
-export const errorBody = (statusCode: number, message: string): ErrorBody => ({
+const errorBody = (statusCode: number, message: string): ErrorBody => ({
   statusCode,
   message,
   error: STATUS_CODES[statusCode] ?? 'Error',

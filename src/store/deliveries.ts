@@ -103,10 +103,11 @@ export async function findNotification(db: Queryable, account: string, id: strin
 
 /** When a delivery left; null while it has not, or does not exist. */
 export async function findSentAt(db: Queryable, id: string, channel: Channel): Promise<Date | null> {
-  const { rows } = await run<{ sent_at: Date | null }>(db, 'select sent_at from delivery where notification_id = $1 and channel = $2', [
-    id,
-    channel,
-  ])
+  const { rows } = await run<{ sent_at: Date | null }>(
+    db,
+    'select sent_at from delivery where notification_id = $1 and channel = $2',
+    [id, channel],
+  )
   return rows[0]?.sent_at ?? null
 }
 

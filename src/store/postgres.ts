@@ -55,7 +55,13 @@ export async function readServerVersion(db: Queryable): Promise<number> {
   return rows[0]!.version
 }
 
-export async function transaction<T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
+export const transaction = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> => between(pool, 'begin', work)
+
+/** Several reads that must see one and the same moment. */
+export const snapshot = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> =>
+  between(pool, 'begin isolation level repeatable read read only', work)
+
+async function between<T>(pool: Pool, begin: string, work: (db: Queryable) => Promise<T>): Promise<T> {
   let client: pg.PoolClient
   try {
     client = await pool.connect()
@@ -63,14 +69,21 @@ export async function transaction<T>(pool: Pool, work: (db: Queryable) => Promis
     throw new StoreUnavailable(error)
   }
   try {
-    await run(client, 'begin')
+    await run(client, begin)
     const result = await work(client)
     await run(client, 'commit')
     client.release()
     return result
   } catch (error) {
-    // A connection in an unknown state is closed, never handed to the next user.
-    client.release(true)
+    // Refused by our own rules and rolled back, a connection is as good as new; in any other state it is closed, never
+    // handed to the next user.
+    const clean =
+      error instanceof Refusal &&
+      (await client.query('rollback').then(
+        () => true,
+        () => false,
+      ))
+    client.release(!clean)
     throw error
   }
 }

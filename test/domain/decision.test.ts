@@ -28,18 +28,27 @@ test('an SMS waits while the e-mail is under way', () => {
 
 test('an SMS is not sent once the e-mail was delivered, and the reason says when', () => {
   expect(decide([email({ deliveredAt: now }), sms()], now)).toMatchObject([
-    { channel: 'sms', type: 'cancelled', data: { cancelReason: 'not needed', reason: 'SMS não enviado: e-mail entregue às 15/11/2026 09:10:00' } },
+    {
+      channel: 'sms',
+      type: 'cancelled',
+      data: { cancelReason: 'not needed', reason: 'SMS não enviado: e-mail entregue às 15/11/2026 09:10:00' },
+    },
   ])
 })
 
-test.each(['failed', 'not delivered', 'not read', 'not confirmed'] as const)('a failed e-mail releases a step of condition "%s" at once', condition => {
-  expect(decide([email({ failure: 'bounced', failedAt: now }), sms(condition)], now)).toMatchObject([
-    { type: 'released', data: { reason: 'SMS liberado: e-mail falhou' } },
-  ])
-})
+test.each(['failed', 'not delivered', 'not read', 'not confirmed'] as const)(
+  'a failed e-mail releases a step of condition "%s" at once',
+  condition => {
+    expect(decide([email({ failure: 'bounced', failedAt: now }), sms(condition)], now)).toMatchObject([
+      { type: 'released', data: { reason: 'SMS liberado: e-mail falhou' } },
+    ])
+  },
+)
 
 test('time alone releases an SMS whose e-mail was not delivered, but never one that needs a failure', () => {
-  expect(decide([email(), sms()], later)).toMatchObject([{ type: 'released', data: { reason: 'SMS liberado: entrega não confirmada no prazo' } }])
+  expect(decide([email(), sms()], later)).toMatchObject([
+    { type: 'released', data: { reason: 'SMS liberado: entrega não confirmada no prazo' } },
+  ])
   expect(decide([email(), sms('failed')], later)).toEqual([])
   expect(decide([email(), sms('always')], later)).toMatchObject([{ type: 'released' }])
 })
@@ -69,10 +78,15 @@ test('a third step looks at all the earlier ones', () => {
   const sent = sms('not delivered', { state: 'done', sentAt: now })
   const read = sms('not delivered', { state: 'done', sentAt: now, deliveredAt: now, linkOpenedAt: now })
   expect(decide([email({ failure: 'bounced' }), sent, letter('not read')], now)).toEqual([])
-  expect(decide([email({ failure: 'bounced' }), read, letter('not read')], now)).toMatchObject([{ channel: 'letter', type: 'cancelled' }])
-  expect(decide([email({ failure: 'bounced' }), { ...sent, status: { ...sent.status, failure: 'undelivered' } }, letter('failed')], now)).toMatchObject([
-    { channel: 'letter', type: 'released' },
+  expect(decide([email({ failure: 'bounced' }), read, letter('not read')], now)).toMatchObject([
+    { channel: 'letter', type: 'cancelled' },
   ])
+  expect(
+    decide(
+      [email({ failure: 'bounced' }), { ...sent, status: { ...sent.status, failure: 'undelivered' } }, letter('failed')],
+      now,
+    ),
+  ).toMatchObject([{ channel: 'letter', type: 'released' }])
 })
 
 test('facts that come twice, late or out of order tell nothing new, and dates are the first ones', () => {
@@ -84,14 +98,38 @@ test('facts that come twice, late or out of order tell nothing new, and dates ar
 })
 
 test('a report that overtakes our own "sent" counts as sent, too', () => {
-  const delivered = applyFact(freshStatus('email', { state: 'sending' }), { channel: 'email', type: 'delivered', at: now, source: 'dsn', data: {} })!
+  const delivered = applyFact(freshStatus('email', { state: 'sending' }), {
+    channel: 'email',
+    type: 'delivered',
+    at: now,
+    source: 'dsn',
+    data: {},
+  })!
   expect(delivered).toMatchObject({ state: 'done', sentAt: now, deliveredAt: now })
   expect(label(delivered)).toBe('Entregue')
 })
 
 test('a bounce after "Entregue" keeps the dates and sets the error', () => {
   const status = freshStatus('email', { state: 'done', sentAt: now, deliveredAt: now })
-  const bounced = applyFact(status, { channel: 'email', type: 'failed', at: later, source: 'dsn', data: { failure: 'bounced', failureDetail: 'x' } })!
+  const bounced = applyFact(status, {
+    channel: 'email',
+    type: 'failed',
+    at: later,
+    source: 'dsn',
+    data: { failure: 'bounced', failureDetail: 'x' },
+  })!
   expect(bounced).toMatchObject({ sentAt: now, deliveredAt: now, failure: 'bounced', failedAt: later })
   expect(label(bounced)).toBe('Devolvido')
+})
+
+test('a channel outside the order neither holds back nor replaces the SMS of the e-mail', () => {
+  const whatsapp = (changes: Partial<DeliveryStatus>): Planned => ({
+    status: freshStatus('whatsapp', changes),
+    step: 0,
+    condition: 'always',
+    dueAt: now,
+  })
+  const bounced = email({ failure: 'bounced', failedAt: now })
+  expect(decide([bounced, sms(), whatsapp({ state: 'done', sentAt: now, deliveredAt: now })], now)).toMatchObject([{ type: 'released' }])
+  expect(decide([bounced, sms(), whatsapp({})], now)).toMatchObject([{ type: 'released' }])
 })

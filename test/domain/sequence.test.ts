@@ -92,9 +92,9 @@ describe('planned deliveries', () => {
     expect(plan({})).toEqual([
       ['email', 'queued', 0, 1, 'always'],
       ['sms', 'waiting', 30, 2, 'not delivered'],
-      ['whatsapp', 'queued', 0, 1, 'always'],
-      ['voice', 'queued', 0, 1, 'always'],
-      ['letter', 'queued', 0, 1, 'always'],
+      ['whatsapp', 'queued', 0, 0, 'always'],
+      ['voice', 'queued', 0, 0, 'always'],
+      ['letter', 'queued', 0, 0, 'always'],
     ])
     expect(plan({ ...only, email: complete.email, sms: complete.sms }, { fallbackMinutes: 7 })[1]).toEqual([
       'sms',
@@ -106,13 +106,13 @@ describe('planned deliveries', () => {
   })
 
   test('2.3 an SMS of type 1 without an e-mail goes at once', () => {
-    expect(plan({ ...only, sms: complete.sms })).toEqual([['sms', 'queued', 0, 1, 'always']])
+    expect(plan({ ...only, sms: complete.sms })).toEqual([['sms', 'queued', 0, 0, 'always']])
   })
 
   test('2.3 an SMS of type 2 goes at once, with and without a sequence that names it', () => {
     const always = { ...complete.sms!, always: true }
     const sequence = [step('email', 0, 'always'), step('sms', 60, 'not read'), step('voice', 5, 'failed')]
-    for (const rules of [{}, { sequence }]) expect(plan({ sms: always }, rules)[1]).toEqual(['sms', 'queued', 0, 1, 'always'])
+    for (const rules of [{}, { sequence }]) expect(plan({ sms: always }, rules)[1]).toEqual(['sms', 'queued', 0, 0, 'always'])
     // Its place is not taken: the step after it follows the one before.
     expect(plan({ sms: always }, { sequence })[3]).toEqual(['voice', 'waiting', 5, 2, 'failed'])
   })
@@ -122,9 +122,9 @@ describe('planned deliveries', () => {
     expect(plan({}, { sequence })).toEqual([
       ['email', 'waiting', 30, 2, 'not read'],
       ['sms', 'waiting', 90, 3, 'always'],
-      ['whatsapp', 'queued', 0, 1, 'always'],
-      ['voice', 'queued', 0, 1, 'always'],
-      ['letter', 'queued', 0, 1, 'always'],
+      ['whatsapp', 'queued', 0, 0, 'always'],
+      ['voice', 'queued', 0, 0, 'always'],
+      ['letter', 'queued', 0, 0, 'always'],
     ])
   })
 
@@ -134,11 +134,11 @@ describe('planned deliveries', () => {
     const later = [step('whatsapp', 0, 'always'), step('email', 45, 'not read')]
     expect(plan({}, { sequence: later })[1]).toEqual(['sms', 'waiting', 75, 3, 'not delivered'])
     expect(plan({}, { sequence: [step('letter', 0, 'always')] })[1]).toEqual(['sms', 'waiting', 30, 2, 'not delivered'])
-    expect(plan({ email: null }, { sequence })[0]).toEqual(['sms', 'queued', 0, 1, 'always'])
+    expect(plan({ email: null }, { sequence })[0]).toEqual(['sms', 'queued', 0, 0, 'always'])
   })
 
   test('channels that were not asked for are not planned, and each delivery keeps what was asked of it', () => {
-    expect(plan({ ...only, letter: complete.letter })).toEqual([['letter', 'queued', 0, 1, 'always']])
+    expect(plan({ ...only, letter: complete.letter })).toEqual([['letter', 'queued', 0, 0, 'always']])
     const template = { id: '0198a0b2-0000-7000-8000-000000000001', version: 3 }
     const planned = planDeliveries(complete, { sequence: null, fallbackMinutes: 30 }, new Map([['letter', template]]))
     expect(planned.map(({ channel, recipient, request, template }) => [channel, recipient, request, template])).toEqual([

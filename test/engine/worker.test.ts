@@ -42,7 +42,8 @@ const accept = async (body: object = {}, token = account.token): Promise<string>
 const status = async (channel: string, id: string): Promise<Record<string, unknown>> =>
   (await request(`${gateway.url}/gw/${channel}/${id}`, { token: account.token })).body as Record<string, unknown>
 
-const described = (channel: string, id: string) => expect.poll(async () => (await status(channel, id)).description, { timeout: 20_000 })
+const described = (channel: string, id: string) =>
+  expect.poll(async () => (await status(channel, id)).description, { timeout: 20_000 })
 
 const eventsOf = async (id: string): Promise<{ type: string; data: Record<string, unknown> }[]> =>
   (await database.pool.query('select type, data from event where notification_id = $1 order by seq', [id])).rows
@@ -55,7 +56,10 @@ test('what was accepted is sent once, and the status and the chain say so', asyn
   expect(carrier.got.map(parcel => parcel.notification).sort()).toEqual([...ids].sort())
   expect(await eventsOf(ids[0]!)).toMatchObject([
     { type: 'accepted' },
-    { type: 'sent', data: { channel: 'email', provider: 'scripted', reference: `${ids[0]}.email.1`, attempt: 1, answer: '250 OK' } },
+    {
+      type: 'sent',
+      data: { channel: 'email', provider: 'scripted', reference: `${ids[0]}.email.1`, attempt: 1, answer: '250 OK' },
+    },
   ])
 })
 
@@ -84,7 +88,10 @@ test("a permanent refusal fails the e-mail and releases the SMS of typeSend '1'"
   await described('email', id).toBe('Falha no envio')
   expect(await status('email', id)).toMatchObject({ error: true, dateSend: '', failureReason: null })
   expect((await status('sms', id)).description).toBe('Processado')
-  const { rows } = await database.pool.query("select state, due_at <= now() as due from delivery where notification_id = $1 and channel = 'sms'", [id])
+  const { rows } = await database.pool.query(
+    "select state, due_at <= now() as due from delivery where notification_id = $1 and channel = 'sms'",
+    [id],
+  )
   expect(rows).toEqual([{ state: 'queued', due: true }])
   expect((await eventsOf(id)).at(-1)).toMatchObject({ type: 'released', data: { reason: 'SMS liberado: e-mail falhou' } })
 })
@@ -95,7 +102,10 @@ test('a delivery that never succeeds ends as a dead letter with its last error',
   const id = await accept()
   await described('email', id).toBe('Falha no envio')
   expect(carrier.got).toHaveLength(4)
-  const { rows } = await database.pool.query("select state, failure_detail from delivery where notification_id = $1 and channel = 'email'", [id])
+  const { rows } = await database.pool.query(
+    "select state, failure_detail from delivery where notification_id = $1 and channel = 'email'",
+    [id],
+  )
   expect(rows).toEqual([{ state: 'dead', failure_detail: 'Motivo: temporary' }])
 })
 
@@ -117,7 +127,14 @@ test('an uncertain outcome of a safe provider is sent again under the same refer
 test('work of a worker that died is taken up by another, and its late report is refused', async () => {
   const id = await accept()
   const dead = '00000000-0000-4000-8000-000000000001'
-  const [claim] = await claimDeliveries(database.pool, { channel: 'email', mode: 'live', provider: 'scripted', owner: dead, limit: 1, leaseMs: LEASE_MS })
+  const [claim] = await claimDeliveries(database.pool, {
+    channel: 'email',
+    mode: 'live',
+    provider: 'scripted',
+    owner: dead,
+    limit: 1,
+    leaseMs: LEASE_MS,
+  })
   expect(claim?.notification).toBe(id)
   await database.pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
   expect(await findExpiredLeases(database.pool, 10)).toMatchObject([{ notification: id, owner: dead, attempt: 1 }])
@@ -138,7 +155,12 @@ test('a lease that is over before the carrier is called is not used', async () =
   const carrier = new ScriptedCarrier()
   work({ carrier, options: { leaseMs: 0 } })
   const id = await accept()
-  await expect.poll(async () => (await database.pool.query('select attempt from delivery where notification_id = $1', [id])).rows[0].attempt, { timeout: 20_000 }).toBeGreaterThan(0)
+  await expect
+    .poll(
+      async () => (await database.pool.query('select attempt from delivery where notification_id = $1', [id])).rows[0].attempt,
+      { timeout: 20_000 },
+    )
+    .toBeGreaterThan(0)
   expect(carrier.got).toEqual([])
 })
 
@@ -188,7 +210,10 @@ test('two workers share the work: nothing is sent twice', async () => {
 test('a report that overtakes our own outcome, and one repeated 100 times in parallel, give one status', async () => {
   let worker: TestWorker | undefined
   const delivered = (notification: string) =>
-    worker!.recorder.record({ notification, fact: { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: {} } })
+    worker!.recorder.record({
+      notification,
+      fact: { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: {} },
+    })
   worker = work({
     carrier: new ScriptedCarrier(async ({ notification }) => {
       await delivered(notification)

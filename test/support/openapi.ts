@@ -17,7 +17,7 @@ interface Response {
   content?: Record<string, { schema: Schema }>
 }
 
-export interface Parameter {
+interface Parameter {
   name: string
   in: string
   required?: boolean
@@ -56,17 +56,31 @@ export const operationsOf = ({
 /** The operation that a path means; its query and a trailing slash do not count. */
 export function findOperation(document: OpenApiDocument, method: string, path: string): Operation | undefined {
   const given = segments(path.split('?')[0]!.replace(/\/$/, ''))
-  return operationsOf(document).find(operation => {
-    const wanted = segments(operation.path)
-    return (
-      operation.method === method &&
-      wanted.length === given.length &&
-      wanted.every((segment, index) => segment.startsWith('{') || segment === given[index])
-    )
-  })?.operation
+  return patternsOf(document).find(
+    pattern =>
+      pattern.method === method &&
+      pattern.wanted.length === given.length &&
+      pattern.wanted.every((segment, index) => segment.startsWith('{') || segment === given[index]),
+  )?.operation
 }
 
 const segments = (path: string): string[] => path.split('/')
+
+interface Pattern {
+  method: string
+  wanted: string[]
+  operation: Operation
+}
+
+const patterns = new WeakMap<OpenApiDocument, Pattern[]>()
+
+function patternsOf(document: OpenApiDocument): Pattern[] {
+  const known = patterns.get(document)
+  if (known !== undefined) return known
+  const made = operationsOf(document).map(({ method, path, operation }) => ({ method, wanted: segments(path), operation }))
+  patterns.set(document, made)
+  return made
+}
 
 /** Throws unless the document knows the operation, its status and its media type, and describes every member of the body. */
 export function conforms(document: OpenApiDocument, method: string, path: string, { status, headers, body }: Answer): void {

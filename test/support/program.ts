@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
 
 /** The program as people run it: processes of its own, a data folder of its own. */
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
@@ -25,31 +24,6 @@ const environment = ({ data, env = {} }: ProgramOptions): NodeJS.ProcessEnv => (
 })
 
 const identity = ({ uid }: ProgramOptions): { uid?: number; gid?: number } => (uid === undefined ? {} : { uid, gid: uid })
-
-/** A data folder that goes away with the test; whatever database still runs on it is stopped first. */
-export function dataFolder(owner?: number): string {
-  const folder = mkdtempSync(join(tmpdir(), 'carteiro-data-'))
-  chmodSync(folder, 0o755)
-  if (owner !== undefined) chownSync(folder, owner, owner)
-  onTestFinished(() => {
-    stopDatabase(folder)
-    rmSync(folder, { recursive: true, force: true })
-  })
-  return folder
-}
-
-function stopDatabase(folder: string): void {
-  try {
-    const pid = Number(readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
-    process.kill(pid, 'SIGQUIT')
-    for (let round = 0; round < 200; round++) {
-      process.kill(pid, 0)
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 25)
-    }
-  } catch {
-    // Not running (any more): what we wanted.
-  }
-}
 
 /** Runs a command to its end. */
 export function carteiro(args: string[], options: ProgramOptions): { status: number | null; stdout: string; stderr: string } {
@@ -95,7 +69,8 @@ export class Program {
   async ready(): Promise<void> {
     const deadline = Date.now() + 60_000
     while (!this.stdout.includes('Ctrl-C')) {
-      if (this.process.exitCode !== null || Date.now() > deadline) throw new Error(`did not start:\n${this.stdout}\n${this.stderr}`)
+      if (this.process.exitCode !== null || Date.now() > deadline)
+        throw new Error(`did not start:\n${this.stdout}\n${this.stderr}`)
       await new Promise(resolve => setTimeout(resolve, 25))
     }
     this.url = /API +(\S+)/.exec(this.stdout)![1]!

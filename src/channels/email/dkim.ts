@@ -132,7 +132,7 @@ const SIGNED = [
 ]
 
 /** The DKIM-Signature header of a message. */
-export function signatureHeader(raw: Buffer, { domain, selector, key }: Signature): string {
+function signatureHeader(raw: Buffer, { domain, selector, key }: Signature): string {
   const end = raw.indexOf('\r\n\r\n')
   const fields = readFields(raw.toString('latin1', 0, end === -1 ? raw.length : end + 2))
   const names: string[] = []
@@ -146,7 +146,8 @@ export function signatureHeader(raw: Buffer, { domain, selector, key }: Signatur
   const body = relaxedBody(end === -1 ? Buffer.alloc(0) : raw.subarray(end + 4))
   const rsa = key.asymmetricKeyType === 'rsa'
   const unsigned = [
-    `v=1; a=${rsa ? 'rsa' : 'ed25519'}-sha256; c=relaxed/relaxed; d=${domain}; s=${selector};`,
+    `v=1; a=${rsa ? 'rsa' : 'ed25519'}-sha256; c=relaxed/relaxed;`,
+    ` d=${domain}; s=${selector};`,
     ` h=${fold(names, ':')};`,
     ` bh=${createHash('sha256').update(body).digest('base64')};`,
     ' b=',

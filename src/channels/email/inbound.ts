@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerError } from 'smtp-server'
+import { REPORT_BYTES } from './reports.js'
 import { readVerp, type Verp } from './verp.js'
 
 /** The mail server of the bounce domain: takes what comes back, and nothing else. */
@@ -7,11 +8,15 @@ export interface InboundSettings {
   host: string
   /** 0: a free one. */
   port: number
+  /** A report may return the whole message that it is about: not less than what we send. */
   maxBytes: number
   verp: Verp
   /** For STARTTLS; without it the listener speaks in clear, as reports travel anyway. */
   tls?: { key: string; cert: string }
-  /** Resolves once the message is safe: only then the other side is told so. What throws is tried again by them. */
+  /**
+   * Resolves once the message is safe: only then the other side is told so. What throws is tried again by them. Of a large
+   * message only the beginning is kept, as much as reports are read from: memory is bounded by the number of clients.
+   */
   onMessage(recipients: InboundRecipient[], raw: Buffer): Promise<void>
 }
 
@@ -78,15 +83,15 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
   }
 }
 
-/** The whole message, or null when it is larger than allowed; the rest is read and dropped. */
+/** The beginning of the message, or null when all of it is larger than allowed; the rest is read and dropped. */
 async function gather(stream: SMTPServerDataStream, maxBytes: number): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (length < REPORT_BYTES) chunks.push(chunk)
     length += chunk.length
-    if (length <= maxBytes) chunks.push(chunk)
   }
-  return length <= maxBytes ? Buffer.concat(chunks) : null
+  return length <= maxBytes ? Buffer.concat(chunks).subarray(0, REPORT_BYTES) : null
 }
 
 const smtpError = (responseCode: number, text: string): SMTPServerError => Object.assign(new Error(text), { responseCode })

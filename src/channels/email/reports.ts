@@ -28,10 +28,15 @@ export interface DeliveryEntry {
   envelopeId: string | null
 }
 
-export type Disposition = 'displayed' | 'deleted' | 'dispatched' | 'processed' | 'other'
+type Disposition = 'displayed' | 'deleted' | 'dispatched' | 'processed' | 'other'
 
-/** Reports come before the message that they return: what lies beyond this is not looked at. */
-const MAX_BYTES = 1_048_576
+/**
+ * A report comes before the message that it returns, an answer before its history: what lies beyond is not looked at. The
+ * parser takes up to 30 µs a line, so that a mebibyte of empty lines would keep everything else waiting for seconds.
+ */
+export const REPORT_BYTES = 262_144
+const MAX_LINES = 5_000
+const MAX_HTML = 65_536
 const MAX_ENTRIES = 50
 const MAX_DIAGNOSTIC = 1_000
 
@@ -49,7 +54,7 @@ export async function readReport(raw: Buffer): Promise<Report> {
   if (disposition !== null) return readDisposition(disposition)
   const feedback = part(/^message\/feedback-report$/)
   if (feedback !== null) return { kind: 'complaint', feedbackType: find(feedback, 'feedback-type')?.toLowerCase() ?? 'other' }
-  const text = email.text?.trim() || textFromHtml(email.html ?? '')
+  const text = email.text?.trim() || textFromHtml((email.html ?? '').slice(0, MAX_HTML))
   const bounce = readPlainBounce(email, text)
   if (bounce !== null) return { kind: 'dsn', entries: [bounce] }
   if (isAutomatic(email)) return { kind: 'automatic' }
@@ -58,7 +63,7 @@ export async function readReport(raw: Buffer): Promise<Report> {
 
 async function parse(raw: Buffer): Promise<Email | null> {
   try {
-    return await PostalMime.parse(raw.subarray(0, MAX_BYTES), {
+    return await PostalMime.parse(beginning(raw), {
       forceRfc822Attachments: true,
       maxRfc822NestingDepth: 0,
       maxNestingDepth: 20,
@@ -67,6 +72,16 @@ async function parse(raw: Buffer): Promise<Email | null> {
   } catch {
     return null
   }
+}
+
+function beginning(raw: Buffer): Buffer {
+  let end = -1
+  for (let line = 0; line < MAX_LINES; line++) {
+    const next = raw.indexOf(0x0a, end + 1)
+    if (next === -1 || next >= REPORT_BYTES) return raw.subarray(0, REPORT_BYTES)
+    end = next
+  }
+  return raw.subarray(0, end + 1)
 }
 
 const textOf = ({ content }: Attachment): string =>

@@ -54,22 +54,23 @@ async function lookup<T>(ask: () => Promise<T[]>): Promise<Lookup<T>> {
 
 /** The simulator's name server: no network is needed to try out domains that do not exist. */
 export function simulatedResolver(simulatorUrl: string, cache?: CacheSettings): MailResolver {
-  async function ask<T>(name: string, type: string, read: (answer: Record<string, unknown>) => T[]): Promise<Lookup<T>> {
+  async function ask<T>(name: string, type: 'MX' | 'A', member: string): Promise<Lookup<T>> {
     try {
       const url = new URL(`${simulatorUrl.replace(/\/+$/, '')}/simulator/dns`)
       url.search = new URLSearchParams({ name, type }).toString()
       const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
       const answer = (await response.json()) as Record<string, unknown>
       if (answer.status === 'nxdomain') return { status: 'missing' }
-      return answer.status === 'ok' ? { status: 'ok', records: read(answer) } : { status: 'unknown' }
+      const records = answer[member]
+      return answer.status === 'ok' && Array.isArray(records) ? { status: 'ok', records } : { status: 'unknown' }
     } catch {
       return { status: 'unknown' }
     }
   }
   return cached(
     {
-      exchangers: domain => ask(domain, 'MX', answer => answer.exchangers as Exchanger[]),
-      addresses: name => ask(name, 'A', answer => answer.addresses as string[]),
+      exchangers: domain => ask(domain, 'MX', 'exchangers'),
+      addresses: name => ask(name, 'A', 'addresses'),
     },
     cache,
   )

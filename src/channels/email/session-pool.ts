@@ -64,6 +64,7 @@ export class SessionPool {
   /** An open connection, or leave (null) to open one. */
   async #acquire({ deadline, signal }: Limits): Promise<SmtpSession | null> {
     if (this.#closed) throw closing()
+    if (signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de a mensagem sair.')
     for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
       clearTimeout(kept.timer)
       kept.session.onGone = () => {}

@@ -95,7 +95,8 @@ function kindOf({ code, text, lines }: Reply, stage: Stage): SendErrorKind {
     return ours ? 'temporary' : 'permanent'
   }
   const status = findStatus(lines[0] ?? '')
-  if (![421, 450, 451, 452].includes(code) || NOT_OURS.test(text)) return 'temporary'
+  // 4.1 and 4.2 are about one address and one mailbox.
+  if (![421, 450, 451, 452].includes(code) || NOT_OURS.test(text) || /^4\.[12]\./.test(status ?? '')) return 'temporary'
   return SLOWER.test(text) || status === '4.4.5' || status?.startsWith('4.7.') ? 'throttled' : 'temporary'
 }
 

@@ -36,7 +36,7 @@ export interface Patience {
   data: number
 }
 
-const PATIENCE: Patience = { connect: 5_000, reply: 10_000, data: 20_000 }
+const PATIENCE: Patience = { connect: 5_000, reply: 15_000, data: 25_000 }
 
 export interface Envelope {
   from: string

@@ -51,7 +51,12 @@ export class SmtpWire {
 
   /** Writes and waits until the operating system has taken it all. */
   flush(data: Buffer, ms: number): Promise<void> {
-    return this.#wait<void>(ms, done => this.#socket.write(data, () => done()))
+    return this.#wait<void>(ms, done => {
+      this.#socket.write(data, error => {
+        // A write that failed ends the connection, which ends the wait.
+        if (error == null) done()
+      })
+    })
   }
 
   reply(ms: number): Promise<Reply> {

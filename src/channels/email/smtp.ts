@@ -20,7 +20,7 @@ export interface SmtpOptions {
 }
 
 const TIMEOUT_MS = 30_000
-const POOL = 10
+const POOL = 20
 const MAX_POOL = 200
 
 export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {

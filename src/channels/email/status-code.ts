@@ -8,6 +8,8 @@ const reasons: Record<string, string> = {
   '1.2': 'O domínio do destinatário não existe ou não recebe e-mails.',
   '1.3': 'O endereço do destinatário não é aceito pelo servidor dele.',
   '1.6': 'O destinatário mudou de endereço.',
+  '1.7': 'O servidor de e-mail recusou o remetente.',
+  '1.8': 'O servidor de e-mail recusou o remetente.',
   '1.10': 'O domínio do destinatário declara que não recebe e-mails.',
   '2.0': 'A caixa postal do destinatário tem um problema.',
   '2.1': 'A caixa postal do destinatário está desativada.',

@@ -10,7 +10,7 @@ export interface Content {
   attachments: Attachment[]
 }
 
-export interface Attachment {
+interface Attachment {
   name: string
   type: string
   size: number

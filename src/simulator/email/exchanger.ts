@@ -45,7 +45,7 @@ class Reply extends Error {
 
 type Verdict = { answer: 'yes'; text: string } | { answer: 'reset' } | { answer: 'none' }
 
-/** Contents being received at once; past this a sender is told to come back (452). */
+/** Contents being received at once; past this a sender is told to come back (451). */
 const MAX_RECEIVING = 256 * 1_048_576
 /** Messages whose tries are counted. */
 const MAX_COUNTED = 10_000
@@ -91,7 +91,8 @@ export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
             else if (verdict.answer === 'reset') socketOf(session)?.resetAndDestroy()
             else closeLater(socketOf(session))
           },
-          error => done(error instanceof Reply ? error : new Reply(451, 'Erro interno do simulador')),
+          error =>
+            done(error instanceof Reply ? error : new Reply(451, `Erro interno do simulador: ${(error as Error).message}`)),
         )
     },
   })
@@ -112,27 +113,32 @@ export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
   }
 
   /** The content, or a refusal once the sender has sent all of what does not fit. */
-  async function receive(stream: SMTPServerDataStream): Promise<Buffer> {
+  function receive(stream: SMTPServerDataStream): Promise<Buffer> {
     let chunks: Buffer[] = []
     let bytes = 0
     let full = false
-    try {
-      for await (const chunk of stream as AsyncIterable<Buffer>) {
-        full ||= receiving + chunk.length > MAX_RECEIVING
-        if (full || stream.sizeExceeded) {
-          chunks = []
-          continue
-        }
-        receiving += chunk.length
-        bytes += chunk.length
-        chunks.push(chunk)
-      }
-      if (stream.sizeExceeded) throw new Reply(552, 'Mensagem grande demais')
-      if (full) throw new Reply(452, 'Mensagens demais ao mesmo tempo, tente mais tarde')
-      return Buffer.concat(chunks)
-    } finally {
+    const drop = (): void => {
       receiving -= bytes
+      bytes = 0
+      chunks = []
     }
+    stream.on('data', (chunk: Buffer) => {
+      full ||= receiving + chunk.length > MAX_RECEIVING
+      // What is refused makes room at once, so that the others get through.
+      if (full || stream.sizeExceeded) return drop()
+      receiving += chunk.length
+      bytes += chunk.length
+      chunks.push(chunk)
+    })
+    stream.once('close', drop)
+    return new Promise((resolve, reject) => {
+      stream.once('error', reject)
+      stream.once('end', () => {
+        if (stream.sizeExceeded) reject(new Reply(552, 'Mensagem grande demais'))
+        else if (full) reject(new Reply(451, 'Mensagens demais ao mesmo tempo, tente mais tarde'))
+        else resolve(Buffer.concat(chunks))
+      })
+    })
   }
 
   async function decide(session: SMTPServerSession, raw: Buffer): Promise<Verdict> {

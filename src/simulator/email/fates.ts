@@ -10,7 +10,7 @@ export type Act =
   | { act: 'failed' | 'delayed'; status: string; diagnostic: string }
   | { act: 'open' | 'scan' | 'reply' | 'away' | 'complain' | 'confirm' }
 
-export interface Step {
+interface Step {
   afterMs: number
   act: Act
 }

@@ -14,7 +14,7 @@ export interface InboxView {
   smtpUrl: string
 }
 
-export const PAGE_SIZE = 50
+const PAGE_SIZE = 50
 
 export function inboxPage(view: InboxView): Html {
   const query = new URLSearchParams({ to: view.to, subject: view.subject, page: String(view.page) })

@@ -34,7 +34,7 @@ ${sources(mail, raw, content)}
 </div>
 <aside>
 ${actions(mail)}
-<section aria-labelledby="retornos"><h2 id="retornos">O que voltou</h2>
+<section aria-labelledby="retornos"><h2 id="retornos">O que o destinatário fez</h2>
 <div data-live="/parciais/mensagens/${mail.id}">${reportsPart(mail)}</div>
 </section>
 ${envelope(mail)}
@@ -105,7 +105,7 @@ const actions = (mail: Mail): Html => html`<section aria-labelledby="acoes"><h2 
 /** The part that changes by itself. */
 export const reportsPart = (mail: Mail): Html =>
   mail.reports.length === 0
-    ? html`<p class="note">Nada voltou ao remetente, por enquanto.</p>`
+    ? html`<p class="note">Nada, por enquanto.</p>`
     : html`<ol class="reports">${mail.reports.map(
         report => html`<li class="${tone(report)}">
 <strong>${reportText(report)}</strong> <span>${stateText(report)},</span>

@@ -1,0 +1,20 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { benchAccept } from './accept.js'
+
+/** npm run bench -- <name> [options] */
+const whole =
+  (least: number) =>
+  (text: string): number => {
+    if (!/^\d{1,9}$/.test(text) || Number(text) < least) throw new InvalidArgumentError(`must be a whole number from ${least}`)
+    return Number(text)
+  }
+
+const program = new Command('bench').description('benchmarks; each prints one table')
+program
+  .command('accept')
+  .description('accepting sends: how much of the limit of this machine is left once everything is written')
+  .option('--seconds <n>', 'length of one measurement', whole(1), 5)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
+  .action(benchAccept)
+await program.parseAsync()

@@ -1,0 +1,72 @@
+import type { Json } from '../domain/canonical-json.js'
+import type { ChainedEvent } from '../domain/evidence.js'
+import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
+import { type Pool, type Queryable, run, snapshot } from './postgres.js'
+
+/** Notifications with their whole chain and their stored statuses, page by page, for whoever checks one against the other. */
+export interface LoggedNotification {
+  id: string
+  events: LoggedEvent[]
+  statuses: FoundStatus[]
+}
+
+export type LoggedEvent = Omit<ChainedEvent, 'salt'> & { salt: Buffer | null }
+
+interface EventRow {
+  notification_id: string
+  seq: number
+  at: Date
+  type: string
+  source: string
+  data: Json
+  salt: Buffer | null
+  commit: Buffer
+  prev: Buffer
+  hash: Buffer
+}
+
+const FIRST = '00000000-0000-0000-0000-000000000000'
+
+export async function* readEventLog(pool: Pool, pageSize = 500): AsyncGenerator<LoggedNotification[]> {
+  for (let after = FIRST; ; ) {
+    const { rows } = await run<{ id: string }>(pool, 'select id from notification where id > $1 order by id limit $2', [
+      after,
+      pageSize,
+    ])
+    if (rows.length === 0) return
+    const ids = rows.map(row => row.id)
+    // Facts keep arriving: events and statuses must be of the same moment.
+    yield await snapshot(pool, db => readPage(db, ids))
+    after = ids.at(-1)!
+  }
+}
+
+async function readPage(db: Queryable, ids: string[]): Promise<LoggedNotification[]> {
+  const events = await run<EventRow>(
+    db,
+    'select * from event where notification_id = any($1::uuid[]) order by notification_id, seq',
+    [ids],
+  )
+  const statuses = await run<StatusRow>(
+    db,
+    `select ${STATUS_COLUMNS} from notification n join delivery d on d.notification_id = n.id where n.id = any($1::uuid[])`,
+    [ids],
+  )
+  const pages = new Map(ids.map(id => [id, { id, events: [] as LoggedEvent[], statuses: [] as FoundStatus[] }]))
+  for (const row of events.rows) pages.get(row.notification_id)!.events.push(toEvent(row))
+  for (const row of statuses.rows) pages.get(row.notification_id)!.statuses.push(toStatus(row))
+  return [...pages.values()]
+}
+
+const toEvent = (row: EventRow): LoggedEvent => ({
+  notification: row.notification_id,
+  seq: row.seq,
+  at: row.at.toISOString(),
+  type: row.type,
+  source: row.source,
+  data: row.data,
+  salt: row.salt,
+  commit: row.commit.toString('hex'),
+  prev: row.prev.toString('hex'),
+  hash: row.hash.toString('hex'),
+})

@@ -1,0 +1,188 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type MxOptions, mxProvider } from '../../../src/channels/email/mx.js'
+import type { Exchanger, Lookup, MailResolver } from '../../../src/channels/email/resolver.js'
+import { type Carrier, type EmailMessage, SendError } from '../../../src/channels/provider.js'
+import { OperatorError } from '../../../src/domain/errors.js'
+import { email } from './messages.js'
+import { scriptedServer } from './scripted-server.js'
+
+const never = new AbortController().signal
+
+/** A name server that knows what it is told. Unknown names do not exist. */
+function names(mx: Record<string, Exchanger[] | 'unknown'>, addresses: Record<string, string[] | 'unknown'> = {}): MailResolver {
+  const answer = <T>(found: T[] | 'unknown' | undefined): Lookup<T> =>
+    found === undefined ? { status: 'missing' } : found === 'unknown' ? { status: 'unknown' } : { status: 'ok', records: found }
+  return {
+    exchangers: async domain => answer(mx[domain]),
+    addresses: async name => answer(addresses[name]),
+  }
+}
+
+async function carrier(port: number, resolver: MailResolver, options: Partial<MxOptions> = {}, query = '&private=yes') {
+  const url = new URL(`mx://envio.example.com?port=${port}&tls=off${query}`)
+  const opened: Carrier<EmailMessage> = await mxProvider({ resolver, signer: null, ...options }).open(url)
+  onTestFinished(() => opened.close())
+  return opened
+}
+
+async function failureOf(trying: Promise<unknown>): Promise<SendError> {
+  const error = await trying.then(
+    () => null,
+    error => error,
+  )
+  expect(error).toBeInstanceOf(SendError)
+  return error as SendError
+}
+
+const two = [
+  { priority: 20, exchange: 'mx2.example.net' },
+  { priority: 10, exchange: 'mx1.example.net' },
+]
+const twoAddresses = { 'mx1.example.net': ['127.0.0.1'], 'mx2.example.net': ['127.0.0.2'] }
+
+describe('straight to the exchanger', () => {
+  test('250 of the recipient’s own exchanger is a delivery', async () => {
+    const server = await scriptedServer()
+    const opened = await carrier(server.port, names({ 'example.net': two }, twoAddresses))
+    const receipt = await opened.send(email(), never)
+    expect(receipt).toEqual({ reference: '4YbX2k0QzB', answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB', delivered: true })
+    expect(server.commands[0]).toBe('EHLO envio.example.com')
+  })
+
+  test('the lowest priority number comes first, the next one when it is out of reach', async () => {
+    const second = await scriptedServer({ host: '127.0.0.2' })
+    const opened = await carrier(second.port, names({ 'example.net': two }, twoAddresses))
+    await opened.send(email(), never)
+    expect(second.messages).toHaveLength(1)
+    const first = await scriptedServer({ host: '127.0.0.1', port: second.port })
+    await opened.send(email(), never)
+    expect([first.messages.length, second.messages.length]).toEqual([1, 1])
+  })
+
+  test('the next one also when the first greets with a refusal', async () => {
+    const first = await scriptedServer({ at: at => (at === 'greeting' ? '554 5.7.1 Not today' : undefined) })
+    const second = await scriptedServer({ host: '127.0.0.2', port: first.port })
+    const opened = await carrier(first.port, names({ 'example.net': two }, twoAddresses))
+    await opened.send(email(), never)
+    expect(second.messages).toHaveLength(1)
+  })
+
+  test.each([
+    ['RCPT', '550 5.1.1 Unknown', 'permanent'],
+    ['RCPT', '450 4.2.1 Busy', 'temporary'],
+    ['end', 'RESET', 'uncertain'],
+  ] as const)('once a server takes part, its answer counts: %s %s is %s, nobody else is asked', async (point, step, kind) => {
+    const first = await scriptedServer({ at: at => (at === point ? step : undefined) })
+    const second = await scriptedServer({ host: '127.0.0.2', port: first.port })
+    const opened = await carrier(first.port, names({ 'example.net': two }, twoAddresses))
+    expect((await failureOf(opened.send(email(), never))).kind).toBe(kind)
+    expect(second.connections).toBe(0)
+  })
+
+  test('all out of reach: temporary', async () => {
+    const gone = await scriptedServer({ at: () => 'CLOSE' })
+    const opened = await carrier(gone.port, names({ 'example.net': two }, twoAddresses))
+    expect((await failureOf(opened.send(email(), never))).kind).toBe('temporary')
+  })
+
+  test('equal priorities share by lot', async () => {
+    const equal = two.map(({ exchange }) => ({ priority: 5, exchange }))
+    const first = await scriptedServer()
+    const second = await scriptedServer({ host: '127.0.0.2', port: first.port })
+    const lots = [0.9, 0.1, 0.1, 0.9]
+    const opened = await carrier(first.port, names({ 'example.net': equal }, twoAddresses), { random: () => lots.shift()! })
+    await opened.send(email(), never)
+    await opened.send(email(), never)
+    expect([first.messages.length, second.messages.length]).toEqual([1, 1])
+  })
+
+  test('each exchanger has its connections, kept for the next message of any domain that it serves', async () => {
+    const server = await scriptedServer()
+    const mx = { 'example.net': two, 'example.org': two }
+    const opened = await carrier(server.port, names(mx, twoAddresses))
+    await opened.send(email(), never)
+    await opened.send(email({ to: 'maria@example.org' }), never)
+    expect(server.connections).toBe(1)
+    await opened.close()
+    await vi.waitFor(() => expect(server.open).toBe(0))
+  })
+})
+
+describe('what DNS says', () => {
+  test('no MX: the domain’s own address is its exchanger', async () => {
+    const server = await scriptedServer()
+    const opened = await carrier(server.port, names({ 'example.net': [] }, { 'example.net': ['127.0.0.1'] }))
+    expect((await opened.send(email(), never)).delivered).toBe(true)
+  })
+
+  test.each([
+    ['a domain that does not exist', names({}), 'permanent', 'O domínio do destinatário não existe.'],
+    [
+      'a null MX',
+      names({ 'example.net': [{ priority: 0, exchange: '.' }] }, { 'example.net': ['127.0.0.1'] }),
+      'permanent',
+      'O domínio do destinatário declara que não recebe e-mails.',
+    ],
+    [
+      'neither MX nor address',
+      names({ 'example.net': [] }, { 'example.net': [] }),
+      'permanent',
+      'O domínio do destinatário não tem servidor que receba e-mails.',
+    ],
+    ['no answer', names({ 'example.net': 'unknown' }), 'temporary', 'O domínio do destinatário não pôde ser consultado.'],
+    [
+      'no answer about the exchanger’s address',
+      names({ 'example.net': two }, { 'mx1.example.net': 'unknown' }),
+      'temporary',
+      'O servidor do domínio do destinatário não pôde ser consultado.',
+    ],
+  ] as const)('%s', async (_, resolver, kind, reason) => {
+    const opened = await carrier(2525, resolver)
+    expect(await failureOf(opened.send(email(), never))).toMatchObject({ kind, reason })
+  })
+
+  test.each([
+    '127.0.0.1',
+    '10.0.0.8',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '::1',
+    '::ffff:127.0.0.1',
+    '::7f00:1',
+    '64:ff9b::7f00:1',
+    '2002:7f00:1::',
+    'fe80::1',
+    'fd00::1',
+  ])('an exchanger at %s is not connected to, unless private networks are allowed', async address => {
+    const server = await scriptedServer()
+    const resolver = names({ 'example.net': two }, { 'mx1.example.net': [address], 'mx2.example.net': [address] })
+    const opened = await carrier(server.port, resolver, {}, '')
+    expect(await failureOf(opened.send(email(), never))).toMatchObject({ kind: 'permanent' })
+    expect(server.connections).toBe(0)
+  })
+})
+
+describe('EMAIL_URL', () => {
+  test.each([
+    'smtp://x.example',
+    'mx://',
+    'mx://a_b',
+    'mx://x.example?port=0x19',
+    'mx://x.example?port=70000',
+    'mx://x.example?tls=on',
+  ])('%s is refused with the name of the setting', async url => {
+    const opening = (async () => mxProvider({ resolver: names({}), signer: null }).open(new URL(url)))()
+    await expect(opening).rejects.toThrow(OperatorError)
+    await expect(opening).rejects.toThrow(/^EMAIL_URL: /)
+  })
+
+  test('the provider is safe to repeat and says who it is', () => {
+    expect(mxProvider({ resolver: names({}), signer: null })).toMatchObject({
+      name: 'mx',
+      channel: 'email',
+      whenUncertain: 'safe',
+    })
+  })
+})

@@ -1,0 +1,132 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { openRolePool, prepareDatabase } from '../../src/compose.js'
+import { readConfig } from '../../src/config.js'
+import { createDemo, demoToken } from '../../src/demo.js'
+import { openLog } from '../../src/log.js'
+import { loadKeys } from '../../src/master-key.js'
+import { findAccount, updateSettings } from '../../src/store/accounts.js'
+import { type Embedded, openEmbedded } from '../../src/store/embedded.js'
+import type { Pool } from '../../src/store/postgres.js'
+
+/** Any number of api and worker processes on one database, with the simulator as carrier: what a drill breaks. */
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url))
+const KEY = 'd5'.repeat(32)
+
+export class Node {
+  readonly role: 'api' | 'worker' | 'simulator'
+  url = ''
+  readonly #file: string
+  readonly #env: NodeJS.ProcessEnv
+  #args: string[]
+  #process: ChildProcess | undefined
+
+  constructor(role: Node['role'], file: string, args: string[], env: NodeJS.ProcessEnv) {
+    this.role = role
+    this.#file = file
+    this.#args = args
+    this.#env = env
+  }
+
+  async start(args = this.#args): Promise<void> {
+    const child = fork(this.#file, args, { env: this.#env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    this.#process = child
+    const [message] = (await Promise.race([once(child, 'message'), once(child, 'exit').then(() => [null])])) as [
+      { ready?: string } | null,
+    ]
+    if (message === null) throw new Error(`${this.role} did not start`)
+    if (message.ready != null) {
+      this.url = message.ready
+      // The same address after a death.
+      if (this.role === 'api') this.#env.PORT = new URL(this.url).port
+    }
+  }
+
+  get alive(): boolean {
+    return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#process?.kill(name)
+  }
+
+  async ended(): Promise<void> {
+    if (this.alive) await once(this.#process!, 'exit')
+  }
+
+  async stop(): Promise<void> {
+    if (!this.alive) return
+    this.signal('SIGTERM')
+    await this.ended()
+  }
+}
+
+export class Cluster {
+  readonly folder: string
+  readonly apis: Node[] = []
+  readonly workers: Node[] = []
+  simulator!: Node
+  token = ''
+  pool!: Pool
+  #database!: Embedded
+
+  constructor() {
+    this.folder = mkdtempSync(join(tmpdir(), 'carteiro-drill-'))
+    chmodSync(this.folder, 0o755)
+  }
+
+  async start(size: { apis: number; workers: number; leaseMs: number }): Promise<void> {
+    this.#database = await openEmbedded(this.folder, true)
+    const env: NodeJS.ProcessEnv = {
+      PATH: process.env.PATH,
+      CARTEIRO_DATA: this.folder,
+      CARTEIRO_MASTER_KEY: KEY,
+      DATABASE_URL: this.#database.url,
+      PORT: '0',
+      LOG_LEVEL: 'fatal',
+    }
+    const config = readConfig(env)
+    const keys = loadKeys(config)
+    this.pool = openRolePool(config, this.#database.url, openLog('silent', 'drill'))
+    await prepareDatabase(this.pool, keys)
+    await createDemo(this.pool)
+    const demo = await findAccount(this.pool, 'demo')
+    await updateSettings(this.pool, demo!.id, { 'limit.registered': 10_000_000 })
+    this.token = (await demoToken(this.pool, keys))!
+    this.simulator = new Node('simulator', MAIN, ['simulate'], { ...env })
+    await this.simulator.start()
+    const nodeEnv = { ...env, SIMULATOR: 'on', SIMULATOR_URL: this.simulator.url }
+    for (let n = 0; n < size.apis; n++) this.apis.push(new Node('api', MAIN, ['start', '--role', 'api'], { ...nodeEnv }))
+    for (let n = 0; n < size.workers; n++)
+      this.workers.push(new Node('worker', WORKER, ['--lease', String(size.leaseMs)], { ...nodeEnv }))
+    await Promise.all([...this.apis, ...this.workers].map(node => node.start()))
+  }
+
+  /** PostgreSQL's immediate shutdown: a crash as far as data is concerned. The keeper starts it again. */
+  crashDatabase(): void {
+    process.kill(Number(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT')
+  }
+
+  async simulate(path: string, body?: unknown): Promise<unknown> {
+    const response = await fetch(`${this.simulator.url}/simulator/${path}`, {
+      ...(body === undefined
+        ? {}
+        : { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    })
+    return response.json()
+  }
+
+  async stop(): Promise<void> {
+    for (const node of [...this.workers, ...this.apis]) node.signal('SIGCONT')
+    await Promise.all([...this.workers, ...this.apis].map(node => node.stop()))
+    await this.simulator?.stop()
+    await this.pool?.end()
+    await this.#database?.close()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}

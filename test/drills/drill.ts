@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { seeded } from '../support/random.js'
+import { Cluster, type Node } from './cluster.js'
+import { isClean, judge, type Verdict } from './verdict.js'
+
+/** A drill: clients send without pause while something is broken again and again; then everything drains and is judged. */
+export interface DrillOptions {
+  kind: DrillKind
+  /** How often it is broken. */
+  count: number
+  seed: number
+  apis: number
+  workers: number
+  clients: number
+  /** For kind outage: how many are queued meanwhile. */
+  queued: number
+  onProgress?(done: number, of: number): void
+}
+
+export interface DrillReport {
+  verdict: Verdict
+  /** Doubles that the faults can explain: what was in flight when a worker or a carrier broke. */
+  mostDoubles: number
+  clean: boolean
+}
+
+/** Deliveries that one worker may have in flight. */
+const IN_FLIGHT = 100
+const LEASE_MS = 3_000
+const DRAIN_MS = 240_000
+
+export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
+export type DrillKind = (typeof drillKinds)[number]
+
+export async function runDrill(options: DrillOptions): Promise<DrillReport> {
+  const cluster = new Cluster()
+  try {
+    await cluster.start({ apis: options.apis, workers: options.workers, leaseMs: LEASE_MS })
+    const load = new Load(cluster, options.clients)
+    load.start()
+    const broken = await breakThings[options.kind](cluster, options, load)
+    await load.stop()
+    await drain(cluster, load.answered)
+    const verdict = await judge(cluster, load.answered)
+    const mostDoubles = broken * IN_FLIGHT
+    return { verdict, mostDoubles, clean: isClean(verdict, mostDoubles) }
+  } finally {
+    await cluster.stop()
+  }
+}
+
+class Load {
+  readonly answered: string[] = []
+  readonly #cluster: Cluster
+  readonly #clients: number
+  #running: Promise<void>[] = []
+  #stopping = false
+  #count = 0
+
+  constructor(cluster: Cluster, clients: number) {
+    this.#cluster = cluster
+    this.#clients = clients
+  }
+
+  start(): void {
+    this.#running = Array.from({ length: this.#clients }, (_, client) => this.#send(client))
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await Promise.all(this.#running)
+  }
+
+  async reach(count: number): Promise<void> {
+    while (this.answered.length < count) await sleep(50)
+  }
+
+  async #send(client: number): Promise<void> {
+    while (!this.#stopping) {
+      const api = this.#cluster.apis[client % this.#cluster.apis.length]!
+      const n = ++this.#count
+      const body = {
+        nameTo: 'Maria',
+        to: `entregue+${n}@simulador.test`,
+        subject: `Aviso ${n}`,
+        content: '<p>Aviso</p>',
+        customID: String(n),
+      }
+      try {
+        const response = await fetch(`${api.url}/gw/email`, {
+          method: 'POST',
+          headers: { authorization: this.#cluster.token, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+          signal: AbortSignal.timeout(15_000),
+        })
+        const answer = (await response.json()) as { idEmail?: string }
+        if (response.status === 200) this.answered.push(answer.idEmail!)
+        else await sleep(50)
+      } catch {
+        // No answer: it may be accepted or not, and nobody was promised anything.
+        await sleep(50)
+      }
+      await sleep(10)
+    }
+  }
+}
+
+/** Each returns how many workers or connections it broke while deliveries were in flight. */
+const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, load: Load) => Promise<number>> = {
+  /** kill -9 of a random process, restarted at once. */
+  async kill(cluster, { count, seed, onProgress }, load) {
+    const random = seeded(seed)
+    const nodes = [...cluster.apis, ...cluster.workers]
+    await load.reach(10)
+    let workers = 0
+    for (let n = 0; n < count; n++) {
+      const victim = nodes[Math.floor(random() * nodes.length)]!
+      await sleep(random() * 400)
+      if (victim.role === 'worker') workers++
+      await killAndRestart(victim)
+      onProgress?.(n + 1, count)
+    }
+    return workers
+  },
+
+  /** A worker that dies by its own hand at each named point in turn. */
+  async points(cluster, { count, onProgress }, load) {
+    await load.reach(10)
+    // Slow enough that "the bytes left, no answer came" is a place one can stand in.
+    await cluster.simulate('faults', { email: { latencyMs: 200 } })
+    const points = ['claimed', 'sending', 'bytes', 'answered', 'recorded']
+    const victim = cluster.workers[0]!
+    for (let n = 0; n < count; n++) {
+      await victim.stop()
+      await victim.start(['--lease', String(LEASE_MS), '--die', points[n % points.length]!, '--after', String(1 + (n % 7))])
+      await Promise.race([victim.ended(), sleep(20_000)])
+      onProgress?.(n + 1, count)
+    }
+    if (victim.alive) await victim.stop()
+    await victim.start(['--lease', String(LEASE_MS)])
+    await cluster.simulate('faults', { email: { latencyMs: 0 } })
+    return count
+  },
+
+  /** A worker that stands still past its lease and then goes on, while another one works. */
+  async stop(cluster, { count, onProgress }, load) {
+    await load.reach(10)
+    for (let n = 0; n < count; n++) {
+      const victim = cluster.workers[n % cluster.workers.length]!
+      victim.signal('SIGSTOP')
+      await sleep(LEASE_MS * 3)
+      victim.signal('SIGCONT')
+      await sleep(500)
+      onProgress?.(n + 1, count)
+    }
+    return count
+  },
+
+  /** The database crashes and recovers. */
+  async database(cluster, { count, seed, onProgress }, load) {
+    const random = seeded(seed)
+    for (let n = 0; n < count; n++) {
+      await load.reach(10)
+      await sleep(1_000 + random() * 3_000)
+      cluster.crashDatabase()
+      onProgress?.(n + 1, count)
+    }
+    return count * cluster.workers.length
+  },
+
+  /** The carrier takes messages and resets the connection without an answer. */
+  async reset(cluster, { count, onProgress }, load) {
+    await load.reach(10)
+    for (let n = 0; n < count; n++) {
+      await cluster.simulate('faults', { email: { resetAfterAccept: true } })
+      await sleep(300)
+      await cluster.simulate('faults', { email: { resetAfterAccept: false } })
+      await sleep(1_000)
+      onProgress?.(n + 1, count)
+    }
+    // Every message in flight while the switch was on, at every try.
+    return count * cluster.workers.length * 10
+  },
+
+  /** The carrier is away while thousands queue up. */
+  async outage(cluster, { queued, onProgress }, load) {
+    await cluster.simulate('faults', { email: { outage: true } })
+    for (let reached = 0; reached < queued; ) {
+      await sleep(500)
+      reached = load.answered.length
+      onProgress?.(Math.min(reached, queued), queued)
+    }
+    await cluster.simulate('faults', { email: { outage: false } })
+    return 0
+  },
+}
+
+async function killAndRestart(node: Node): Promise<void> {
+  node.signal('SIGKILL')
+  await node.ended()
+  await node.start()
+}
+
+/** Waits until every e-mail is finished or uncertain, and the reports of delivery are in. */
+async function drain(cluster: Cluster, answered: readonly string[]): Promise<void> {
+  const deadline = Date.now() + DRAIN_MS
+  while (Date.now() < deadline) {
+    const { rows } = await cluster.pool
+      .query<{ open: number }>(
+        "select count(*)::int as open from delivery where channel = 'email' and (state in ('waiting', 'queued', 'sending') or (state = 'done' and failure is null and delivered_at is null))",
+      )
+      .catch(() => ({ rows: [{ open: -1 }] }))
+    if (rows[0]!.open === 0) return
+    await sleep(300)
+  }
+  process.stderr.write(`not drained after ${DRAIN_MS / 1000} s (${answered.length} answered)\n`)
+}

@@ -1,0 +1,45 @@
+import { parseArgs } from 'node:util'
+import { type DrillKind, drillKinds, runDrill } from './drill.js'
+
+/** npm run drill -- KIND [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    count: { type: 'string', default: '10' },
+    seed: { type: 'string', default: '1' },
+    apis: { type: 'string', default: '1' },
+    workers: { type: 'string', default: '2' },
+    clients: { type: 'string', default: '16' },
+    queued: { type: 'string', default: '10000' },
+  },
+})
+const [kind] = positionals
+if (kind === undefined || !drillKinds.includes(kind as DrillKind)) {
+  process.stderr.write(
+    `Usage: npm run drill -- ${drillKinds.join('|')} [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
+  )
+  process.exit(2)
+}
+
+const number = (text: string): number => Number.parseInt(text, 10)
+const report = await runDrill({
+  kind: kind as DrillKind,
+  count: number(values.count),
+  seed: number(values.seed),
+  apis: number(values.apis),
+  workers: number(values.workers),
+  clients: number(values.clients),
+  queued: number(values.queued),
+  onProgress: (done, of) => process.stderr.write(`\r${kind} ${done}/${of}   `),
+})
+const { verdict } = report
+process.stdout.write(`
+drill       ${kind}, seed ${values.seed}
+A answered  ${verdict.answered}
+E stored    ${verdict.stored}   lost ${verdict.lost}
+P carrier   strangers ${verdict.strangers}   doubles ${verdict.doubles} (at most ${report.mostDoubles} explained)
+open        unfinished ${verdict.unfinished}   uncertain ${verdict.uncertain}
+faults      ${verdict.faults.length === 0 ? 'none: chains whole, statuses rebuilt, dates in order' : verdict.faults.slice(0, 20).join('\n            ')}
+verdict     ${report.clean ? 'CLEAN' : 'NOT CLEAN'}
+`)
+process.exit(report.clean ? 0 : 1)

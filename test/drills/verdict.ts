@@ -1,0 +1,64 @@
+import { findFaults } from '../../src/engine/rebuild.js'
+import { readEventLog } from '../../src/store/event-log.js'
+import type { Cluster } from './cluster.js'
+
+/** A: ids answered 200. P: what the carrier got. E: the database. */
+export interface Verdict {
+  answered: number
+  stored: number
+  /** Answered, but not in the database. */
+  lost: number
+  /** At the carrier, but never accepted. */
+  strangers: number
+  /** Messages that the carrier got more than once, always under one reference. */
+  doubles: number
+  /** Neither finished nor listed as uncertain. */
+  unfinished: number
+  uncertain: number
+  /** Broken chains, statuses that differ from their events, dates that run backwards. */
+  faults: string[]
+}
+
+export async function judge(cluster: Cluster, answered: readonly string[]): Promise<Verdict> {
+  const log = (await cluster.simulate('log')) as { envid: string | null }[]
+  const counts = new Map<string, number>()
+  for (const { envid } of log) counts.set(envid ?? '', (counts.get(envid ?? '') ?? 0) + 1)
+  const { rows } = await cluster.pool.query<{ id: string; state: string; sent: boolean }>(
+    "select notification_id as id, state, sent_at is not null as sent from delivery where channel = 'email'",
+  )
+  const stored = new Map(rows.map(row => [row.id, row]))
+  const faults: string[] = []
+  for await (const page of readEventLog(cluster.pool)) {
+    for (const notification of page) {
+      const found = findFaults(notification)
+      if (found.length > 0)
+        found.push(`  ${notification.events.map(event => `${event.seq} ${event.at} ${event.type} ${event.source}`).join(' | ')}`)
+      faults.push(...found)
+      for (const { channel, sentAt, deliveredAt, readAt } of notification.statuses) {
+        const dates = [sentAt, deliveredAt, readAt].filter(date => date !== null).map(date => date.getTime())
+        if (dates.some((date, index) => index > 0 && date < dates[index - 1]!))
+          faults.push(`${notification.id}: ${channel} dates run backwards`)
+      }
+    }
+  }
+  // What counts as sent must have been at the carrier.
+  for (const { id, sent } of rows)
+    if (sent && !counts.has(`${id}.email.1`)) faults.push(`${id}: "sent", but the carrier never got it`)
+  return {
+    answered: answered.length,
+    stored: rows.length,
+    lost: answered.filter(id => !stored.has(id)).length,
+    strangers: [...counts.keys()].filter(envid => !stored.has(envid.split('.')[0]!)).length,
+    doubles: [...counts.values()].filter(count => count > 1).length,
+    unfinished: rows.filter(row => !['done', 'dead', 'uncertain'].includes(row.state)).length,
+    uncertain: rows.filter(row => row.state === 'uncertain').length,
+    faults,
+  }
+}
+
+export const isClean = (verdict: Verdict, mostDoubles: number): boolean =>
+  verdict.lost === 0 &&
+  verdict.strangers === 0 &&
+  verdict.unfinished === 0 &&
+  verdict.faults.length === 0 &&
+  verdict.doubles <= mostDoubles

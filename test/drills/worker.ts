@@ -1,0 +1,45 @@
+import { parseArgs } from 'node:util'
+import { openRolePool, prepareDatabase } from '../../src/compose.js'
+import { startWorker } from '../../src/compose-worker.js'
+import { readConfig } from '../../src/config.js'
+import { openLog } from '../../src/log.js'
+import { loadKeys } from '../../src/master-key.js'
+
+/** The worker as it ships, but for a shorter lease and, where asked, a death of its own at a named point. */
+const { values } = parseArgs({
+  options: { lease: { type: 'string' }, die: { type: 'string' }, after: { type: 'string', default: '1' } },
+})
+const config = readConfig(process.env)
+const log = openLog(config.logLevel, 'worker')
+const keys = loadKeys(config)
+const pool = openRolePool(config, config.databaseUrl!, log)
+await prepareDatabase(pool, keys)
+
+let left = Number(values.after)
+const die = (): never => {
+  process.kill(process.pid, 'SIGKILL')
+  throw new Error('unreachable')
+}
+const worker = await startWorker({
+  config,
+  keys,
+  pool,
+  databaseUrl: config.databaseUrl!,
+  log,
+  leaseMs: Number(values.lease),
+  trace: point => {
+    // "bytes": the message is on its way, the (slow) carrier has not answered.
+    if (values.die === 'bytes' && point === 'sending' && --left === 0) setTimeout(die, 50)
+    if (point === values.die && --left === 0) die()
+  },
+})
+
+const stop = (): void => {
+  worker
+    .close()
+    .then(() => pool.end())
+    .then(() => process.exit(0))
+}
+process.on('SIGTERM', stop)
+process.on('disconnect', stop)
+process.send?.({ ready: null })

@@ -1,0 +1,179 @@
+import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type InboundRecipient, openInbound } from '../../src/channels/email/inbound.js'
+import { type Report, readReport } from '../../src/channels/email/reports.js'
+import { smtpProvider } from '../../src/channels/email/smtp.js'
+import { verpAddress } from '../../src/channels/email/verp.js'
+import type { EmailMessage, Receipt } from '../../src/channels/provider.js'
+import { newId } from '../../src/domain/id.js'
+import { email } from '../channels/email/messages.js'
+import { findProgram, freePort, isRoot, run, smtpSink, temporaryFolder, untilListening, userIds } from './email-programs.js'
+
+const postfix = findProgram('postfix')
+const sink = findProgram('smtp-sink')
+const owner = userIds('postfix')
+const missing = postfix === null || sink === null || owner === null || !isRoot
+
+const SERVICES = `
+pickup unix n - n 60 1 pickup
+cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+verify unix - - n - 1 verify
+flush unix n - n 1000? 0 flush
+proxymap unix - - n - - proxymap
+smtp unix - - n - - smtp
+relay unix - - n - - smtp
+error unix - - n - - error
+retry unix - - n - - error
+discard unix - - n - - discard
+local unix - n n - - local
+virtual unix - n n - - virtual
+anvil unix - - n - 1 anvil
+scache unix - - n - 1 scache
+postlog unix-dgram n - n - 1 postlogd
+`
+
+/** A Postfix of our own: own settings, queue and port; it delivers to the given ports by domain. */
+async function startPostfix(routes: Record<string, number>): Promise<{ port: number; log: () => string }> {
+  const folder = temporaryFolder()
+  const port = await freePort()
+  const settings = join(folder, 'etc')
+  for (const name of ['etc', 'queue', 'data']) mkdirSync(join(folder, name))
+  chownSync(join(folder, 'data'), owner!.uid, owner!.gid)
+  const daemons = ['/usr/lib/postfix/sbin', '/usr/libexec/postfix', '/usr/lib/postfix'].find(path =>
+    existsSync(join(path, 'master')),
+  )!
+  const lines: Record<string, string> = {
+    compatibility_level: '3.6',
+    command_directory: dirname(postfix!),
+    daemon_directory: daemons,
+    queue_directory: join(folder, 'queue'),
+    data_directory: join(folder, 'data'),
+    maillog_file: join(folder, 'mail.log'),
+    maillog_file_prefixes: folder,
+    myhostname: 'relay.example.com',
+    mydestination: '',
+    local_recipient_maps: '',
+    alias_maps: '',
+    inet_interfaces: '127.0.0.1',
+    inet_protocols: 'ipv4',
+    mynetworks: '127.0.0.0/8',
+    smtpd_relay_restrictions: 'permit_mynetworks, reject',
+    smtpd_peername_lookup: 'no',
+    disable_dns_lookups: 'yes',
+    smtp_host_lookup: 'native',
+    default_transport: 'error:5.1.2 no such domain',
+    relay_transport: 'error:5.1.2 no such domain',
+    transport_maps: `inline:{ ${Object.entries(routes)
+      .map(([domain, to]) => `{ ${domain} = smtp:[127.0.0.1]:${to} }`)
+      .join(', ')} }`,
+    notify_classes: '',
+    bounce_size_limit: '50000',
+  }
+  writeFileSync(
+    join(settings, 'main.cf'),
+    Object.entries(lines)
+      .map(([name, value]) => `${name} = ${value}\n`)
+      .join(''),
+  )
+  writeFileSync(join(settings, 'master.cf'), `127.0.0.1:${port} inet n - n - - smtpd${SERVICES}`)
+  onTestFinished(() => {
+    run(postfix!, ['-c', settings, 'stop'])
+  })
+  run(postfix!, ['-c', settings, 'start'])
+  await untilListening(port)
+  return { port, log: () => readFileSync(join(folder, 'mail.log'), 'utf8') }
+}
+
+const verp = { domain: 'bounce.example.com', key: Buffer.alloc(32, 9) }
+
+interface Returned {
+  recipients: InboundRecipient[]
+  report: Report
+}
+
+/** Sends through a real Postfix and waits for what comes back to the envelope sender. */
+async function roundTrip(
+  routes: Record<string, number>,
+  changes: Partial<EmailMessage>,
+): Promise<{ id: string; receipt: Receipt; returned: Returned }> {
+  const arrived: Returned[] = []
+  const inbound = await openInbound({
+    host: '127.0.0.1',
+    port: 0,
+    maxBytes: 5_000_000,
+    verp,
+    onMessage: async (recipients, raw) => void arrived.push({ recipients, report: await readReport(raw) }),
+  })
+  onTestFinished(() => inbound.close())
+  const relay = await startPostfix({ ...routes, [verp.domain]: inbound.port })
+  const carrier = await smtpProvider({ signer: null }).open(new URL(`smtp://127.0.0.1:${relay.port}?tls=off`))
+  onTestFinished(() => carrier.close())
+  const id = newId(Date.now())
+  const message = email({ reference: `${id}.email.1`, envelopeFrom: verpAddress(id, verp), ...changes })
+  const receipt = await carrier.send(message, new AbortController().signal)
+  await vi
+    .waitFor(() => expect(arrived).toHaveLength(1), { timeout: 30_000, interval: 100 })
+    .catch(error => {
+      throw new Error(`nothing came back\n${relay.log()}`, { cause: error })
+    })
+  return { id, receipt, returned: arrived[0]! }
+}
+
+describe.skipIf(missing)('through a private Postfix (as root, with smtp-sink)', () => {
+  test('a delivery is told by a success report to our envelope sender, with our envelope id', async () => {
+    // -N: without DSN, so that Postfix is the last that can report.
+    const port = await smtpSink(sink!, ['-N'])
+    const { id, receipt, returned } = await roundTrip({ 'example.net': port }, { to: 'joao@example.net' })
+    expect(receipt.answer).toMatch(/^250 2\.0\.0 Ok: queued as /)
+    expect(receipt.reference).toMatch(/^\w+$/)
+    expect(returned.recipients).toEqual([{ address: verpAddress(id, verp), notification: id }])
+    expect(returned.report).toMatchObject({
+      kind: 'dsn',
+      entries: [{ action: 'relayed', status: '2.0.0', finalRecipient: 'joao@example.net', envelopeId: `${id}.email.1` }],
+    })
+  })
+
+  test('a refusal further on is told by a failure report with its reason', async () => {
+    const port = await smtpSink(sink!, ['-f', 'RCPT', '-B', '550 5.1.1 User unknown'])
+    const { id, returned } = await roundTrip({ 'example.net': port }, { to: 'ninguem@example.net' })
+    expect(returned.recipients[0]!.notification).toBe(id)
+    expect(returned.report).toMatchObject({
+      kind: 'dsn',
+      entries: [{ action: 'failed', status: '5.1.1', finalRecipient: 'ninguem@example.net', envelopeId: `${id}.email.1` }],
+    })
+  })
+
+  test('a refusal of a large message’s content: the report still finds its way', async () => {
+    const port = await smtpSink(sink!, ['-f', '.', '-B', '554 5.7.1 Not like this'])
+    const attachments = [{ name: 'ç.pdf', bytes: Buffer.alloc(300_000, 1) }]
+    const { id, returned } = await roundTrip({ 'example.net': port }, { attachments })
+    expect(returned.recipients[0]!.notification).toBe(id)
+    expect(returned.report).toMatchObject({
+      kind: 'dsn',
+      entries: [{ action: 'failed', status: '5.7.1', diagnostic: '554 5.7.1 Not like this' }],
+    })
+  })
+
+  test('what Postfix itself refuses is known at once: a domain without a route, a message over its limit', async () => {
+    const relay = await startPostfix({ 'example.net': 1 })
+    const carrier = await smtpProvider({ signer: null }).open(new URL(`smtp://127.0.0.1:${relay.port}?tls=off`))
+    onTestFinished(() => carrier.close())
+    const { signal } = new AbortController()
+    await expect(carrier.send(email({ to: 'a@nowhere.example' }), signal)).rejects.toMatchObject({
+      kind: 'permanent',
+      reason: 'O domínio do destinatário não existe ou não recebe e-mails.',
+    })
+    const large = email({ attachments: [{ name: 'a', bytes: Buffer.alloc(9_000_000, 1) }] })
+    await expect(carrier.send(large, signal)).rejects.toMatchObject({
+      kind: 'permanent',
+      reason: 'A mensagem é grande demais para o servidor de e-mail.',
+    })
+    expect((await carrier.send(email(), signal)).answer).toMatch(/^250/)
+  })
+})

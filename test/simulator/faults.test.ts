@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest'
+import { FAULT_FIELDS, NO_FAULTS } from '../../src/simulator/faults.js'
+import { readSource } from '../support/sources.js'
+import { carriersForTest, Dialogue, send, settled, simulatorForTest, type TestSimulator, tryToSend } from './carriers.js'
+
+const NONE = {
+  latencyMs: 0,
+  errorRate: 0,
+  outage: false,
+  resetAfterAccept: false,
+  duplicateReports: false,
+  lateReportsMs: 0,
+  seed: 1,
+}
+
+async function setFaults(simulator: TestSimulator, email: object): Promise<void> {
+  const { status, body } = await simulator.ask('/simulator/faults', { method: 'PUT', body: { email } })
+  expect({ status, body }).toEqual({ status: 200, body: { email: { ...NONE, ...email } } })
+}
+
+const to = 'maria@example.com'
+
+test('all switches are off at first, and one that is left out is switched off', async () => {
+  const simulator = await simulatorForTest()
+  expect((await simulator.ask('/simulator/faults')).body).toEqual({ email: NONE })
+  await setFaults(simulator, { latencyMs: 5, outage: true })
+  await setFaults(simulator, { errorRate: 0.5 })
+  expect((await simulator.ask('/simulator/faults')).body).toEqual({ email: { ...NONE, errorRate: 0.5 } })
+})
+
+test('the document describes every switch in the words of the page', () => {
+  const document = readSource('docs/simulador.md')
+  for (const { name, label, help } of FAULT_FIELDS) {
+    expect(document).toContain(`| \`${name}\` | \`${NO_FAULTS[name]}\` | ${label} | ${help} |`)
+  }
+})
+
+test('values that make no sense are refused by name and change nothing', async () => {
+  const simulator = await simulatorForTest()
+  const bad: [object, string][] = [
+    [{ email: { errorRate: 1.1 } }, 'email.errorRate'],
+    [{ email: { errorRate: '0.5' } }, 'email.errorRate'],
+    [{ email: { latencyMs: -1 } }, 'email.latencyMs'],
+    [{ email: { latencyMs: 0.5 } }, 'email.latencyMs'],
+    [{ email: { outage: 'yes' } }, 'email.outage'],
+    [{ email: { outrage: true } }, 'email'],
+    [{ email: [] }, 'email'],
+    [{ email: null }, 'email'],
+    [{}, 'email'],
+  ]
+  for (const [body, field] of bad) {
+    const answer = await simulator.ask('/simulator/faults', { method: 'PUT', body })
+    expect(answer, JSON.stringify(body)).toMatchObject({ status: 400, body: { statusCode: 400, error: 'Bad Request' } })
+    expect((answer.body as { message: string }).message).toContain(`O campo ${field} `)
+  }
+  expect((await simulator.ask('/simulator/faults')).body).toEqual({ email: NONE })
+})
+
+describe('errorRate', () => {
+  test('at 1 every message is put off and none is kept', async () => {
+    const simulator = await simulatorForTest()
+    await setFaults(simulator, { errorRate: 1 })
+    for (let round = 0; round < 3; round++) expect(await tryToSend(simulator, { to })).toMatch(/^451 4\./)
+    expect((await simulator.ask('/simulator/log')).body).toEqual([])
+    await setFaults(simulator, {})
+    expect(await tryToSend(simulator, { to })).toMatch(/^250 /)
+  })
+
+  test('the same seed puts off the same messages', async () => {
+    const simulator = await simulatorForTest()
+    const dialogue = await Dialogue.open(simulator.smtpUrl)
+    await dialogue.read()
+    const draw = async (seed: number): Promise<string> => {
+      await setFaults(simulator, { errorRate: 0.5, seed })
+      let answers = ''
+      for (let round = 0; round < 24; round++) {
+        await dialogue.begin(to)
+        answers += (await dialogue.say('Subject: x', '', 'x', '.')).startsWith('250') ? '.' : 'x'
+      }
+      return answers
+    }
+    const first = await draw(7)
+    expect(first).toContain('.')
+    expect(first).toContain('x')
+    expect(await draw(8)).not.toBe(first)
+    expect(await draw(7)).toBe(first)
+  })
+})
+
+describe('outage', () => {
+  test('open connections fall with 421 and new ones are refused, until it is over', async () => {
+    const simulator = await simulatorForTest()
+    const open = await Dialogue.open(simulator.smtpUrl)
+    await open.read()
+    await open.begin(to)
+    open.write('Subject: half\r\n')
+    await setFaults(simulator, { outage: true })
+    expect(await open.read()).toEqual([expect.stringMatching(/^421 /)])
+    await open.untilClosed()
+    const fresh = await Dialogue.open(simulator.smtpUrl)
+    expect(await fresh.read()).toEqual([expect.stringMatching(/^421 /)])
+    await fresh.untilClosed()
+    expect(await tryToSend(simulator, { to })).not.toMatch(/^250/)
+    expect((await simulator.ask('/simulator/log')).body).toEqual([])
+    await setFaults(simulator, {})
+    expect(await tryToSend(simulator, { to })).toMatch(/^250 /)
+  })
+})
+
+describe('resetAfterAccept', () => {
+  test('the message is kept and lives on, and the sender gets no answer', async () => {
+    const { simulator, listener } = await carriersForTest()
+    await setFaults(simulator, { resetAfterAccept: true })
+    const dialogue = await Dialogue.open(simulator.smtpUrl)
+    let reset: NodeJS.ErrnoException | undefined
+    dialogue.socket.on('error', error => {
+      reset = error
+    })
+    await dialogue.read()
+    await dialogue.begin(to, ' ENVID=ref-9', ' NOTIFY=SUCCESS')
+    dialogue.write('Message-ID: <m@x.test>\r\n\r\nx\r\n.\r\n')
+    await dialogue.untilClosed()
+    expect(reset?.code).toBe('ECONNRESET')
+    expect(dialogue.pending).toBe('')
+    await setFaults(simulator, {})
+    await send(simulator, { to, messageId: '<m@x.test>', dsn: { id: 'ref-9' } })
+    // The double is there to be counted.
+    expect((await simulator.ask('/simulator/log')).body).toMatchObject(
+      Array(2).fill({ to, messageId: '<m@x.test>', envid: 'ref-9' }),
+    )
+    await listener.wait(2)
+  })
+})
+
+describe('reports', () => {
+  test('duplicateReports: all that comes back comes twice, byte for byte', async () => {
+    const { simulator, listener } = await carriersForTest()
+    await setFaults(simulator, { duplicateReports: true })
+    await send(simulator, { to: 'responde@simulador.test' })
+    const received = (await listener.wait(4)).map(({ raw }) => raw).sort()
+    expect(received[0]).toBe(received[1])
+    expect(received[2]).toBe(received[3])
+    expect(received[1]).not.toBe(received[2])
+    expect((await settled(simulator, 'responde@simulador.test')).reports.map(({ type }) => type)).toEqual([
+      'delivered',
+      'delivered',
+      'reply',
+      'reply',
+    ])
+  })
+
+  test('lateReportsMs: a report comes after those of messages sent later', async () => {
+    const { simulator, listener } = await carriersForTest()
+    await setFaults(simulator, { lateReportsMs: 2_000 })
+    await send(simulator, { to: 'devolvido+late@simulador.test' })
+    await setFaults(simulator, {})
+    await send(simulator, { to: 'devolvido+early@simulador.test' })
+    const order = (await listener.wait(2)).map(({ raw }) => /^Final-Recipient: rfc822; (\S+)\r$/m.exec(raw)![1])
+    expect(order).toEqual(['devolvido+early@simulador.test', 'devolvido+late@simulador.test'])
+  })
+})
+
+test('latencyMs: the answer comes after those of a quick simulator that was asked later', async () => {
+  const [slow, quick] = [await simulatorForTest(), await simulatorForTest()]
+  await setFaults(slow, { latencyMs: 2_000 })
+  const order: string[] = []
+  const dialogue = await Dialogue.open(slow.smtpUrl)
+  await dialogue.read()
+  await dialogue.begin(to)
+  const answered = dialogue.say('Subject: x', '', 'x', '.').then(() => order.push('slow'))
+  for (let round = 0; round < 3; round++) await send(quick, { to }).then(() => order.push('quick'))
+  await answered
+  expect(order).toEqual(['quick', 'quick', 'quick', 'slow'])
+})

@@ -1,0 +1,200 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { carriersForTest, send, simulatorForTest, siteForTest, type TestSimulator } from './carriers.js'
+
+const read = async (simulator: TestSimulator, path: string): Promise<string> => {
+  const response = await fetch(`${simulator.url}${path}`, { headers: { accept: 'text/html' } })
+  expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  return response.text()
+}
+
+/** As a browser without script submits a form. */
+const submit = (simulator: TestSimulator, path: string, fields: Record<string, string>): Promise<Response> =>
+  fetch(`${simulator.url}${path}`, {
+    method: 'POST',
+    body: new URLSearchParams(fields),
+    headers: { origin: simulator.url, accept: 'text/html' },
+    redirect: 'manual',
+  })
+
+const hostile = '"><script>fetch("/hit")</script><img src=x onerror=fetch("/hit")>'
+
+describe('pages', () => {
+  test('an empty inbox teaches the next step', async () => {
+    const simulator = await simulatorForTest()
+    const page = await read(simulator, '/')
+    expect(page).toContain('<html lang="pt-BR">')
+    expect(page).toContain('Nenhuma mensagem ainda')
+    expect(page).toContain(simulator.smtpUrl)
+    expect(page).toContain('lido@simulador.test')
+  })
+
+  test('the inbox lists the newest first, can be searched, and has pages', async () => {
+    const simulator = await simulatorForTest()
+    for (let number = 1; number <= 51; number++)
+      await send(simulator, { to: `m${number}@example.com`, subject: `Aviso ${number}.`, dsn: null })
+    const first = await read(simulator, '/')
+    expect(first).toContain('51 mensagens')
+    expect(first.indexOf('Aviso 51.')).toBeLessThan(first.indexOf('Aviso 50.'))
+    expect(first).not.toContain('Aviso 1.')
+    expect(first).toContain('href="/?page=2"')
+    const second = await read(simulator, '/?page=2')
+    expect(second).toContain('Aviso 1.')
+    expect(second).not.toContain('Aviso 2.')
+    const found = await read(simulator, '/?to=m7@example.com')
+    expect(found).toContain('1 mensagem de 51')
+    expect(found).toContain('Aviso 7.')
+    expect(await read(simulator, '/parciais/caixa?subject=aviso+7.')).toMatch(/^<p class="count" role="status">1 mensagem de 51/)
+    expect((await submit(simulator, '/esvaziar', {})).headers.get('location')).toBe('/')
+    expect(await read(simulator, '/')).toContain('Nenhuma mensagem ainda')
+  })
+
+  test('a message shows what there is to see, and its buttons play the recipient', async () => {
+    const { simulator, listener } = await carriersForTest()
+    await send(simulator, {
+      to: 'maria@example.com',
+      subject: 'Proposta',
+      html: '<p>Olá, <a href="https://exemplo.test/?a=1&amp;b=2">Maria</a></p>',
+      attachments: [{ filename: 'contrato.pdf', content: Buffer.alloc(2_048) }],
+      dsn: { notify: ['failure'] },
+    })
+    const { id, attachments } = await simulator.message('maria@example.com')
+    const page = await read(simulator, `/mensagens/${id}`)
+    for (const text of [
+      '<h1 class="subject">Proposta</h1>',
+      'contrato.pdf',
+      '2,0 KiB',
+      attachments[0]!.sha256,
+      'Nada, por enquanto.',
+    ]) {
+      expect(page).toContain(text)
+    }
+    expect(page).toContain('href="https://exemplo.test/?a=1&amp;b=2"')
+
+    const done = await submit(simulator, `/mensagens/${id}/acoes`, { action: 'reply', text: 'Aceito.' })
+    expect([done.status, done.headers.get('location')]).toEqual([303, `/mensagens/${id}#retornos`])
+    const [reply] = await listener.wait(1, 'avisos@exemplo.test')
+    expect(reply!.email.text?.trim()).toBe('Aceito.')
+    expect(await read(simulator, `/parciais/mensagens/${id}`)).toContain('Respondida')
+
+    const refused = await submit(simulator, `/mensagens/${id}/acoes`, { action: 'deliver' })
+    expect(refused.status).toBe(409)
+    expect(await refused.text()).toMatch(/role="alert">O remetente não pediu este aviso \(NOTIFY=FAILURE\)\./)
+  })
+
+  test('the failure switches are a form that works without script', async () => {
+    const simulator = await simulatorForTest()
+    const numbers = { errorRate: '0.25', latencyMs: '0', lateReportsMs: '10', seed: '3' }
+    const saved = await submit(simulator, '/falhas', { ...numbers, resetAfterAccept: 'on' })
+    expect([saved.status, saved.headers.get('location')]).toEqual([303, '/falhas?salvo=1'])
+    expect((await simulator.ask('/simulator/faults')).body).toEqual({
+      email: {
+        latencyMs: 0,
+        errorRate: 0.25,
+        outage: false,
+        resetAfterAccept: true,
+        duplicateReports: false,
+        lateReportsMs: 10,
+        seed: 3,
+      },
+    })
+    const page = await read(simulator, '/falhas?salvo=1')
+    expect(page).toMatch(/id="resetAfterAccept" name="resetAfterAccept" checked/)
+    expect(page).toMatch(/id="errorRate"[^>]* value="0\.25"/)
+    expect(page).toMatch(/role="status">Salvo\./)
+    expect(page).toMatch(/Falhas <span class="chip bad">3</)
+
+    const bad = await submit(simulator, '/falhas', { ...numbers, errorRate: '2' })
+    expect(bad.status).toBe(400)
+    expect(await bad.text()).toMatch(/role="alert">O campo email\.errorRate/)
+    expect((await submit(simulator, '/falhas', { ...numbers, latencyMs: '' })).status).toBe(400)
+    await submit(simulator, '/falhas', { ...numbers, reset: '1' })
+    expect((await simulator.ask('/simulator/faults')).body).toMatchObject({ email: { errorRate: 0, resetAfterAccept: false } })
+  })
+
+  test('a page that does not exist says so as a page', async () => {
+    const simulator = await simulatorForTest()
+    expect(await read(simulator, '/mensagens/nope')).toContain('Mensagem não encontrada')
+    expect(await read(simulator, `/${hostile}`)).not.toContain('<script>fetch')
+  })
+})
+
+describe('hostile messages', () => {
+  test('are text on our pages and sandboxed in their frame, under a strict policy', async () => {
+    const simulator = await simulatorForTest()
+    await send(simulator, {
+      to: 'maria@example.com',
+      from: `"${hostile.replaceAll('"', '\\"')}" <a@exemplo.test>`,
+      subject: hostile,
+      html: `<p>${hostile}</p></iframe>"></iframe><script>1</script>`,
+      headers: { 'X-Hostile': hostile },
+      attachments: [{ filename: `${hostile}.html`, content: Buffer.from(hostile) }],
+      dsn: { id: '<script>' },
+    })
+    const { id } = await simulator.message('maria@example.com')
+    for (const path of [
+      '/',
+      `/mensagens/${id}`,
+      '/parciais/caixa',
+      `/parciais/mensagens/${id}`,
+      `/?to=${encodeURIComponent(hostile)}`,
+    ]) {
+      const page = await read(simulator, path)
+      expect(page.replace('<script src="/simulator/live.js" defer></script>', ''), path).not.toMatch(
+        /<script|<img|onerror=fetch\("/,
+      )
+      expect(page.match(/<\/iframe>/g)?.length ?? 0).toBe(path.startsWith('/mensagens') ? 1 : 0)
+    }
+    const response = await fetch(`${simulator.url}/mensagens/${id}`)
+    const policy = response.headers.get('content-security-policy')!.split('; ')
+    expect(policy).toEqual(
+      expect.arrayContaining(["default-src 'none'", "script-src 'self'", "base-uri 'none'", "frame-ancestors 'none'"]),
+    )
+    const [, sandbox] = /<iframe [^>]*sandbox="([^"]*)"/.exec(await response.text())!
+    expect(sandbox!.split(' ').sort()).toEqual(['allow-popups', 'allow-popups-to-escape-sandbox'])
+  })
+
+  const chromium = '/usr/bin/chromium'
+  test.skipIf(!existsSync(chromium))('run nothing and load nothing in Chromium', async () => {
+    const simulator = await simulatorForTest()
+    const site = await siteForTest()
+    const beacon = (name: string): string => `${site.url}/o/${name}`
+    const script = (name: string): string => `fetch('${beacon(name)}');document.title='owned';top.document.title='owned'`
+    await send(simulator, {
+      to: 'maria@example.com',
+      from: `"<img src=${beacon('from')} onerror=${script('from-script')}>" <a@exemplo.test>`,
+      subject: `</title><script>${script('subject')}</script><img src=${beacon('subject-image')}>`,
+      html: `<p id="seen">Olá</p><script>${script('html')}</script><img src="${beacon('image')}" onerror="${script('error')}">
+        <svg onload="${script('svg')}"></svg><iframe src="javascript:${script('frame')}"></iframe><link rel=stylesheet href="${beacon('sheet')}">
+        <meta http-equiv="refresh" content="0;url=${beacon('refresh')}"><body onload="${script('body')}"><style>p{background:url(${beacon('style')})}</style>
+        <form action="${beacon('form')}"><input autofocus onfocus="${script('focus')}"></form>`,
+    })
+    const { id } = await simulator.message('maria@example.com')
+    const profile = mkdtempSync(join(tmpdir(), 'carteiro-chromium-'))
+    onTestFinished(() => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }))
+    for (const path of ['/', `/mensagens/${id}`]) {
+      const { stdout } = await promisify(execFile)(
+        chromium,
+        [
+          '--headless',
+          '--no-sandbox',
+          '--disable-gpu',
+          '--no-first-run',
+          '--disable-background-networking',
+          `--user-data-dir=${profile}`,
+          '--virtual-time-budget=5000',
+          '--dump-dom',
+          `${simulator.url}${path}`,
+        ],
+        { timeout: 50_000, maxBuffer: 16_777_216 },
+      )
+      expect(stdout).toContain('lang="pt-BR"')
+      expect(stdout).not.toContain('<title>owned')
+    }
+    expect(site.visits).toEqual([])
+  })
+})

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { request } from '../support/requests.js'
+import { simulatorForTest } from './carriers.js'
+
+interface Running {
+  child: ChildProcess
+  messages: unknown[]
+  stdout(): string
+  stderr(): string
+}
+
+const COMMAND = new URL('../../src/cli/simulate.js', import.meta.url).href
+
+function start(args: string[], ipc: boolean): Running {
+  const program = `import { simulateCommand } from ${JSON.stringify(COMMAND)}; await simulateCommand().parseAsync(process.argv)`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program, 'simulate', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? ['ipc' as const] : [])],
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  const [messages, output, errors]: [unknown[], string[], string[]] = [[], [], []]
+  child.on('message', message => messages.push(message))
+  child.stdout!.on('data', chunk => output.push(String(chunk)))
+  child.stderr!.on('data', chunk => errors.push(String(chunk)))
+  return { child, messages, stdout: () => output.join(''), stderr: () => errors.join('') }
+}
+
+const printed = /^Simulador {2}(http:\/\/127\.0\.0\.1:\d+)\nSMTP {2}(smtp:\/\/127\.0\.0\.1:\d+)\n$/
+
+async function ready({ stdout, stderr }: Running): Promise<[string, string]> {
+  await vi.waitFor(() => expect(stdout(), stderr()).toMatch(printed), { timeout: 30_000, interval: 50 })
+  const [, url, smtpUrl] = printed.exec(stdout())!
+  return [url!, smtpUrl!]
+}
+
+test('simulate prints its addresses, tells its parent, and ends on SIGTERM', async () => {
+  const running = start([], true)
+  const [url, smtpUrl] = await ready(running)
+  await vi.waitFor(() => expect(running.messages).toEqual([{ ready: url }]))
+  expect((await request(`${url}/simulator/carriers`)).body).toEqual({ email: smtpUrl })
+  running.child.kill('SIGTERM')
+  expect(await once(running.child, 'exit')).toEqual([0, null])
+})
+
+test('simulate ends with its parent, even while a connection is open', async () => {
+  const running = start([], true)
+  const [url] = await ready(running)
+  const waiting = request(`${url}/simulator/messages?wait=60s`).catch(() => null)
+  running.child.disconnect()
+  expect(await once(running.child, 'exit')).toEqual([0, null])
+  await waiting
+})
+
+test('simulate without a parent listens on the ports it is given and ends on SIGINT', async () => {
+  const other = await simulatorForTest()
+  const [httpPort, smtpPort] = [new URL(other.url).port, new URL(other.smtpUrl).port]
+  await other.close()
+  const running = start(['--http-port', httpPort, '--smtp-port', smtpPort], false)
+  expect(await ready(running)).toEqual([other.url, other.smtpUrl])
+  running.child.kill('SIGINT')
+  expect(await once(running.child, 'exit')).toEqual([0, null])
+})
+
+test('a port that is taken, or is none, is said in one sentence', async () => {
+  const other = await simulatorForTest()
+  for (const [args, message] of [
+    [['--http-port', new URL(other.url).port], /A porta pedida para o simulador está em uso/],
+    [['--smtp-port', new URL(other.smtpUrl).port], /A porta pedida para o simulador está em uso/],
+    [['--http-port', '70000'], /Informe uma porta de 0 a 65535\./],
+  ] as const) {
+    const running = start([...args], false)
+    const [code] = await once(running.child, 'close')
+    expect(code).toBe(1)
+    expect(running.stderr()).toMatch(message)
+    expect(running.stdout()).toBe('')
+  }
+})
