@@ -1,3 +1,4 @@
+import pg from 'pg'
 import type { Subject } from './workspace.js'
 
 /** Notifications of this month up to now, each with two deliveries and its first event, as accepting writes them. */
@@ -10,9 +11,11 @@ export async function fill(
   signal: AbortSignal,
   progress: (stored: number) => void,
 ): Promise<void> {
-  const client = await subject.pool.connect()
+  // Not from the pool: its limits on time are for requests.
+  const client = new pg.Client({ connectionString: subject.url })
+  await client.connect()
   try {
-    await client.query("set statement_timeout = 0; set synchronous_commit = off; set timezone = 'UTC'")
+    await client.query("set synchronous_commit = off; set timezone = 'UTC'")
     for (let stored = 0; stored < count; stored += CHUNK) {
       signal.throwIfAborted()
       progress(stored)
@@ -44,6 +47,6 @@ export async function fill(
     await client.query('vacuum analyze')
     await client.query('checkpoint')
   } finally {
-    client.release(true)
+    await client.end()
   }
 }

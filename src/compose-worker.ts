@@ -52,8 +52,11 @@ const HOUR = 60 * MINUTE
 const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(HOUR)]
 /** The simulated world runs faster. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
-const EMAILS_AT_ONCE = 100
-const MAX_RETURN_BYTES = 10 * 1_048_576
+/** Twice the connections: the next message is ready when a connection is. */
+const EMAILS_AT_ONCE = 40
+const CONNECTIONS = 20
+/** Some servers return the whole original. */
+const MAX_RETURN_BYTES = 40 * 1_048_576
 /** What waits longer than this although it could go is worth waking somebody. */
 const OVERDUE_SECONDS = 15 * 60
 
@@ -178,7 +181,7 @@ async function openEmailLane(parts: LaneParts, mode: Mode, url: URL, simulated: 
 /** Enough connections for the lane, unless the URL says how many the carrier likes. */
 function withPool(url: URL): URL {
   const sized = new URL(url)
-  if (!sized.searchParams.has('pool')) sized.searchParams.set('pool', '20')
+  if (!sized.searchParams.has('pool')) sized.searchParams.set('pool', String(CONNECTIONS))
   return sized
 }
 

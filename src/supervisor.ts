@@ -107,7 +107,8 @@ class Child {
         env: this.#env,
         // A Ctrl-C reaches the whole group of the terminal; the children wait for our word instead.
         detached: true,
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+        // Standard output is the banner's.
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       })
       this.#process = child
       child.on('message', (message: { ready?: string | null; failed?: string }) => {

@@ -26,11 +26,8 @@ export function simulateCommand(): Command {
       process.once('SIGINT', stop)
       // The supervisor is gone: nobody else will tell us to stop.
       process.once('disconnect', stop)
-      // Under the supervisor the banner tells where it is.
-      if (process.send === undefined) {
-        print(`Simulador  ${simulator.url}`)
-        print(`SMTP  ${simulator.smtpUrl}`)
-      }
+      print(`Simulador  ${simulator.url}`)
+      print(`SMTP  ${simulator.smtpUrl}`)
       process.send?.({ ready: simulator.url })
     })
 }

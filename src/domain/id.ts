@@ -1,6 +1,7 @@
 import { V7Generator } from 'uuidv7'
+import { takeRandom } from './random.js'
 
-const generator = new V7Generator()
+const generator = new V7Generator({ nextUint32: () => takeRandom(4).readUInt32LE() })
 
 /** A UUIDv7 of the given moment, growing within this process. */
 export const newId = (atMs: number): string => generator.generateOrResetCore(atMs, 10_000).toString()

@@ -1,4 +1,3 @@
-import { randomFillSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../domain/errors.js'
@@ -15,6 +14,7 @@ import {
   type StoredValidation,
   type TemplateVersion,
 } from '../domain/notification.js'
+import { takeRandom } from '../domain/random.js'
 import { hashReply } from '../domain/reply.js'
 import type { KeyUse } from '../store/idempotency.js'
 import { GroupCommit } from './group-commit.js'
@@ -95,7 +95,7 @@ export function createAccept({
     const acceptedAt = new Date(clock())
     const id = newId(acceptedAt.getTime())
     const deliveries = planDeliveries(request, sender.rules, templates)
-    const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, newSalt())
+    const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, takeRandom(SALT_BYTES))
     const { account, mode } = sender
     const written = await groups.submit({ id, account, mode, acceptedAt, request, validation, deliveries, event, idempotency })
     if (written) return { id, replayed: false }
@@ -120,19 +120,6 @@ export function createAccept({
     },
     groups,
   }
-}
-
-/** Salts are cut from a block: asking the system for 16 random bytes takes about as long as asking for 4,096. */
-const block = Buffer.alloc(256 * SALT_BYTES)
-let spent = block.length
-
-function newSalt(): Buffer {
-  if (spent === block.length) {
-    randomFillSync(block)
-    spent = 0
-  }
-  spent += SALT_BYTES
-  return Buffer.from(block.subarray(spent - SALT_BYTES, spent))
 }
 
 function replay(use: KeyUse, idempotency: { bodySha256: string }): Accepted {

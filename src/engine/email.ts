@@ -25,9 +25,12 @@ export function createEmailPreparation(parts: EmailParts) {
     const html = decorate(claim, `${parts.publicUrl}/n/${code}`, `${parts.publicUrl}/o/${code}.gif`)
     const bytes =
       claim.attachments.length === 0 || claim.protected ? null : await parts.readBlobs(claim.attachments.map(file => file.sha256))
+    const envelopeFrom = parts.envelopeSender(claim.notification)
     return {
       reference: claim.reference,
-      envelopeFrom: parts.envelopeSender(claim.notification),
+      envelopeFrom,
+      // An account without an address of its own has nobody else to answer to: replies come back as facts.
+      ...(claim.settings['email.from'] === '' ? { replyTo: envelopeFrom } : {}),
       to: address,
       toName: claim.recipientName,
       from: claim.settings['email.from'] || parts.defaultFrom,

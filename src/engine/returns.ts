@@ -1,4 +1,5 @@
 import type { DeliveryEntry, Report } from '../channels/email/reports.js'
+import { reasonOfStatus } from '../channels/email/status-code.js'
 import type { Clock } from '../domain/clock.js'
 import type { Fact } from '../domain/transition.js'
 import type { Change, ChangeOutcome } from './record.js'
@@ -52,12 +53,13 @@ function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry
   // "relayed": the next server took it and speaks no reports; nothing further will be heard.
   if (action === 'delivered' || action === 'relayed') return { type: 'delivered', data: { ...data, action }, suppression: null }
   if (action !== 'failed') return { type: 'note', data: { ...data, action }, suppression: null }
+  const reason = reasonOfStatus(status) ?? diagnostic
   return {
     type: 'failed',
-    data: { ...data, failure: 'bounced', ...(diagnostic === null ? {} : { failureDetail: diagnostic }) },
+    data: { ...data, failure: 'bounced', ...(reason === null ? {} : { failureDetail: reason }) },
     suppression: isAddressGone(status) ? 'hard bounce' : null,
   }
 }
 
-/** RFC 3463: 5.1.x speaks of the address itself, 5.2.1 of a closed mailbox. A full mailbox or a policy may be mended. */
-const isAddressGone = (status: string | null): boolean => status !== null && /^5\.(1\.\d+|2\.1)$/.test(status)
+/** RFC 3463 and 7505: these speak of the recipient's address or mailbox itself. A full mailbox or a policy may be mended. */
+const isAddressGone = (status: string | null): boolean => status !== null && /^5\.(1\.(1|2|3|6|10)|2\.1)$/.test(status)

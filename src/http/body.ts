@@ -107,13 +107,22 @@ async function collect(request: FastifyRequest, payload: Readable, budget: BodyB
   const { answer } = request
   if (answer.closed) budget.give(declared)
   else answer.once('close', () => budget.give(declared))
-  const chunks: Buffer[] = []
-  let size = 0
-  // Leaving the loop must not destroy the request: the rest of it is taken in while the refusal goes out.
-  for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > limit) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+  if (payload.destroyed) throw new Error('the sender went away')
+  // Events, not `for await`: its iterator would take 5 % of the whole time of a small send.
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const take = (chunk: Buffer): void => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size <= limit) return
+      // The rest of it is taken in, and dropped, while the refusal goes out.
+      chunks.length = 0
+      payload.off('data', take).resume()
+      reject(tooLarge())
+    }
+    payload.on('data', take)
+    payload.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
+    payload.once('error', reject)
+  })
 }

@@ -130,6 +130,8 @@ test('a channel outside the order neither holds back nor replaces the SMS of the
     dueAt: now,
   })
   const bounced = email({ failure: 'bounced', failedAt: now })
-  expect(decide([bounced, sms(), whatsapp({ state: 'done', sentAt: now, deliveredAt: now })], now)).toMatchObject([{ type: 'released' }])
+  expect(decide([bounced, sms(), whatsapp({ state: 'done', sentAt: now, deliveredAt: now })], now)).toMatchObject([
+    { type: 'released' },
+  ])
   expect(decide([bounced, sms(), whatsapp({})], now)).toMatchObject([{ type: 'released' }])
 })

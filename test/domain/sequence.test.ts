@@ -122,7 +122,7 @@ describe('planned deliveries', () => {
     expect(plan({}, { sequence })).toEqual([
       ['email', 'waiting', 30, 2, 'not read'],
       ['sms', 'waiting', 90, 3, 'always'],
-      ['whatsapp', 'queued', 0, 0, 'always'],
+      ['whatsapp', 'queued', 0, 1, 'always'],
       ['voice', 'queued', 0, 0, 'always'],
       ['letter', 'queued', 0, 0, 'always'],
     ])

@@ -189,6 +189,12 @@ const relaxedField = (name: string, value: string): string =>
 
 /** RFC 6376 3.4.4: runs of blanks as one, none at the end of a line, no empty lines at the end. */
 function relaxedBody(body: Buffer): Buffer {
+  // What we compose needs no relaxing but at its end; to see that takes a quarter of the time of doing it.
+  if (endsLine(body, body.length) && !/\t| {2}| \r/.test(body.toString('latin1'))) {
+    let last = body.length - 2
+    while (endsLine(body, last)) last -= 2
+    return body.subarray(0, last === 0 ? 0 : last + 2)
+  }
   const target = Buffer.allocUnsafe(body.length + 2)
   let length = 0
   let blank = false
@@ -216,6 +222,8 @@ function relaxedBody(body: Buffer): Buffer {
   target[end + 1] = 0x0a
   return target.subarray(0, end + 2)
 }
+
+const endsLine = (bytes: Buffer, end: number): boolean => bytes[end - 2] === 0x0d && bytes[end - 1] === 0x0a
 
 if (!isMainThread && parentPort !== null && workerData?.purpose === PURPOSE) {
   const port = parentPort

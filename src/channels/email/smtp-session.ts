@@ -1,8 +1,7 @@
-import { isAscii } from 'node:buffer'
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { SendError } from '../provider.js'
-import { isSafeAddress } from './compose.js'
+import { type Command, type Envelope, stuffDots, transaction } from './smtp-commands.js'
 import { type Reply, refusal, type Stage } from './smtp-reply.js'
 import { ConnectionLost, type LossKind, SmtpWire } from './smtp-wire.js'
 
@@ -38,13 +37,6 @@ export interface Patience {
 
 const PATIENCE: Patience = { connect: 5_000, reply: 15_000, data: 25_000 }
 
-export interface Envelope {
-  from: string
-  to: string
-  /** Comes back in delivery reports (ENVID). */
-  id: string
-}
-
 /** Until when, on the clock of performance.now(), unless somebody calls it off before. */
 export interface Limits {
   deadline: number
@@ -57,11 +49,6 @@ export class StaleSession extends SendError {}
 /** A message over this is handed to the operating system whole before its final dot: a break until then leaves no doubt. */
 const ONE_WRITE = 65_536
 const END = Buffer.from('.\r\n')
-
-interface Command {
-  stage: Stage
-  line: string
-}
 
 export class SmtpSession {
   /** Transactions so far, those that failed too. */
@@ -110,7 +97,7 @@ export class SmtpSession {
 
   /** Hands over one message; gives the reply that took it. */
   async send(envelope: Envelope, message: Buffer, limits: Limits): Promise<Reply> {
-    const commands = this.#commands(envelope, message)
+    const commands = transaction(envelope, message, this.#extensions, this.#unfinished)
     const body = stuffDots(message)
     const reused = this.transactions++ > 0
     const { received } = this.#wire
@@ -118,9 +105,10 @@ export class SmtpSession {
     const unwatch = this.#wire.watch(limits.signal)
     try {
       await this.#begin(commands, limits)
-      if (body.length > ONE_WRITE) await this.#upload(body, limits)
-      inDoubt = true
-      this.#wire.write(body.length > ONE_WRITE ? END : Buffer.concat([body, END]))
+      const large = body.length > ONE_WRITE
+      if (large) await this.#upload(body, limits)
+      this.#refuseEarly()
+      inDoubt = this.#wire.write(large ? END : Buffer.concat([body, END]))
       const reply = await this.#reply(limits, this.#patience.data)
       this.#unfinished = false
       if (reply.code >= 300) throw refusal(reply, 'data')
@@ -190,41 +178,6 @@ export class SmtpSession {
     expect(await this.#reply(limits), 235, 'auth')
   }
 
-  /** The commands of one transaction, with what the server's extensions allow and the message needs. */
-  #commands({ from, to, id }: Envelope, message: Buffer): Command[] {
-    for (const address of [from, to]) {
-      if (!isSafeAddress(address)) throw new SendError('permanent', 'O endereço não é um endereço de e-mail válido.')
-    }
-    const has = (extension: string): boolean => this.#extensions.has(extension)
-    const limit = Number(this.#extensions.get('SIZE'))
-    if (limit > 0 && message.length > limit) {
-      throw new SendError('permanent', 'A mensagem é grande demais para o servidor de e-mail.', {
-        answer: `SIZE ${limit}: ${message.length}`,
-      })
-    }
-    const eightBit = !isAscii(message)
-    const international = !isAscii(Buffer.from(from + to)) || (eightBit && !isAscii(headersOf(message)))
-    if ((international && !has('SMTPUTF8')) || (eightBit && !has('8BITMIME'))) {
-      throw new SendError('permanent', 'O servidor de e-mail não aceita endereços com letras fora do ASCII.')
-    }
-    const mail = [
-      `MAIL FROM:<${from}>`,
-      has('SIZE') ? `SIZE=${message.length}` : '',
-      eightBit ? 'BODY=8BITMIME' : '',
-      international ? 'SMTPUTF8' : '',
-      has('DSN') ? `RET=HDRS ENVID=${xtext(id)}` : '',
-    ]
-    const original = isAscii(Buffer.from(to)) ? `rfc822;${xtext(to)}` : `utf-8;${utf8Xtext(to)}`
-    const rcpt = [`RCPT TO:<${to}>`, has('DSN') ? `NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=${original}` : '']
-    const line = (words: string[]): string => `${words.filter(word => word !== '').join(' ')}\r\n`
-    return [
-      ...(this.#unfinished ? [{ stage: 'sender' as const, line: 'RSET\r\n' }] : []),
-      { stage: 'sender', line: line(mail) },
-      { stage: 'recipient', line: line(rcpt) },
-      { stage: 'data', line: 'DATA\r\n' },
-    ]
-  }
-
   /** Until the server waits for the message. */
   async #begin(commands: Command[], limits: Limits): Promise<void> {
     const pipelined = this.#extensions.has('PIPELINING')
@@ -260,17 +213,21 @@ export class SmtpSession {
   }
 
   async #upload(body: Buffer, limits: Limits): Promise<void> {
-    const failed = await this.#wire.flush(body, within(limits, this.#patience.data)).then(
-      () => null,
-      error => error,
-    )
-    // A server that speaks before the end has made up its mind.
-    const early = this.#wire.unasked()
-    if (early !== null) {
-      this.#wire.lose(new ConnectionLost('closed'))
-      throw refusal(early, 'data')
+    try {
+      await this.#wire.flush(body, within(limits, this.#patience.data))
+    } catch (error) {
+      this.#refuseEarly()
+      throw error
     }
-    if (failed !== null) throw failed
+  }
+
+  /** A server that speaks before the end has made up its mind, or lost count: what it says next would be taken for its answer. */
+  #refuseEarly(): void {
+    const early = this.#wire.unasked()
+    if (early === null) return
+    this.#wire.lose(new ConnectionLost('garbled'))
+    if (early.code >= 400) throw refusal(early, 'data')
+    throw new SendError('temporary', losses.garbled, { answer: early.text })
   }
 
   #reply(limits: Limits, patience = this.#patience.reply): Promise<Reply> {
@@ -309,46 +266,4 @@ function lossError(error: ConnectionLost, whileConnecting: boolean): SendError {
       ? 'Não foi possível conectar ao servidor de e-mail.'
       : losses[error.kind]
   return new SendError('temporary', reason, { cause: error })
-}
-
-/** RFC 3461 4: what is not visible ASCII, and + and =, as +XX. */
-const xtext = (text: string): string =>
-  Buffer.from(text)
-    .toString('latin1')
-    .replace(/[^!-*,-<>-~]/g, character => `+${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
-
-/** RFC 6533 3: the letters as \x{…}, the rest as above. */
-const utf8Xtext = (text: string): string =>
-  text.replace(/[^!-*,-<>-[\]-~]/gu, character => `\\x{${character.codePointAt(0)!.toString(16).toUpperCase()}}`)
-
-const headersOf = (message: Buffer): Buffer => message.subarray(0, message.indexOf('\r\n\r\n') + 2)
-
-/**
- * RFC 5321 4.5.2: a line that begins with a dot gets another. Line breaks are CRLF and nothing else: a lone CR or LF is
- * where servers disagree about where a message ends, so none leaves.
- */
-export function stuffDots(message: Buffer): Buffer {
-  if (isClean(message)) return message
-  const lines = message.toString('latin1').split(/\r\n|\r|\n/)
-  if (lines.at(-1) === '') lines.pop()
-  return Buffer.from(
-    lines
-      .map(line => (line.startsWith('.') ? `.${line}` : line))
-      .join('\r\n')
-      .concat('\r\n'),
-    'latin1',
-  )
-}
-
-/** Whether it can go as it is; looked at line by line, since almost every message can. */
-function isClean(message: Buffer): boolean {
-  if (message[0] === 0x2e || message.at(-1) !== 0x0a) return false
-  let start = 0
-  while (start < message.length) {
-    const cr = message.indexOf(0x0d, start)
-    const lf = message.indexOf(0x0a, start)
-    if (cr + 1 !== lf || message[lf + 1] === 0x2e) return false
-    start = lf + 1
-  }
-  return true
 }

@@ -45,8 +45,11 @@ export class SmtpWire {
     return this.#lost === null && this.#replies.length === 0 && !this.#reader.isMidway
   }
 
-  write(data: string | Buffer): void {
-    if (this.#lost === null) this.#socket.write(data)
+  /** False: the connection is gone, nothing left. */
+  write(data: string | Buffer): boolean {
+    if (this.#lost !== null) return false
+    this.#socket.write(data)
+    return true
   }
 
   /** Writes and waits until the operating system has taken it all. */

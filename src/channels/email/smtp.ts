@@ -60,8 +60,7 @@ export function readSmtpUrl(url: URL): { server: ServerSettings; size: number } 
   if (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') wrong('deve começar com smtp:// ou smtps://')
   if (url.hostname === '') wrong('falta o nome do servidor')
   const implicit = url.protocol === 'smtps:'
-  const credentials =
-    url.username === '' ? null : { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
+  const credentials = url.username === '' ? null : { user: decode(url.username), password: decode(url.password) }
   // A password is for the right server only, so its certificate must check unless the operator says otherwise.
   const tls = implicit ? 'implicit' : (readTls(url) ?? (credentials === null ? 'opportunistic' : 'required'))
   return {
@@ -73,6 +72,14 @@ export function readSmtpUrl(url: URL): { server: ServerSettings; size: number } 
       credentials,
     },
     size: readPool(url),
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch (cause) {
+    throw new OperatorError('EMAIL_URL: usuário ou senha com um % que não é um código. Escreva-o como %25', { cause })
   }
 }
 

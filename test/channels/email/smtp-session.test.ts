@@ -1,13 +1,8 @@
 import { once } from 'node:events'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { composeEmail } from '../../../src/channels/email/compose.js'
-import {
-  type Limits,
-  type ServerSettings,
-  SmtpSession,
-  StaleSession,
-  stuffDots,
-} from '../../../src/channels/email/smtp-session.js'
+import { stuffDots } from '../../../src/channels/email/smtp-commands.js'
+import { type Limits, type ServerSettings, SmtpSession, StaleSession } from '../../../src/channels/email/smtp-session.js'
 import { SendError, type SendErrorKind } from '../../../src/channels/provider.js'
 import { email } from './messages.js'
 import { multiline, type Point, type ScriptedServer, type Step, scriptedServer } from './scripted-server.js'
@@ -149,6 +144,24 @@ describe('what a reply means for the message, with and without pipelining', () =
     }
   })
 
+  test.each([
+    ['354 Go\r\n250 2.0.0 Ok', 'temporary'],
+    ['354 Go\r\n554 5.7.1 Changed my mind', 'permanent'],
+  ] as const)('%j to DATA: what comes before the message is no answer to it', async (step, kind) => {
+    const server = await scriptedServer({ at: at => (at === 'DATA' ? step : undefined) })
+    const session = await open(server)
+    const error = await failureOf(session.send(envelope, raw, limits()))
+    expect(error).toMatchObject({ kind, answer: step.split('\r\n')[1] })
+    expect(session.isUsable).toBe(false)
+    expect(server.messages).toEqual([])
+  })
+
+  test('a connection that breaks right after 354 leaves no doubt: the message had not left', async () => {
+    const server = await scriptedServer({ at: at => (at === 'RCPT' ? '250 Ok\r\n354 Go\r\nnonsense' : undefined) })
+    expect((await failureOf(attempt(server))).kind).toBe('temporary')
+    expect(server.messages).toEqual([])
+  })
+
   test('a reply of several lines is read as one and kept whole, without control characters', async () => {
     const reply = '550-5.7.26 This mail\u0000 is not\r\n550-5.7.26 authenticated\r\n550 5.7.26 Bye'
     const server = await scriptedServer({ at: at => (at === 'end' ? reply : undefined) })
@@ -279,6 +292,10 @@ describe('on the wire', () => {
     const utf8 = server.commands.map(command => Buffer.from(command, 'latin1').toString())
     expect(utf8[1]).toMatch(/ BODY=8BITMIME SMTPUTF8 RET=HDRS /)
     expect(utf8[2]).toBe('RCPT TO:<joão@example.net> NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=utf-8;jo\\x{E3}o@example.net')
+
+    const seven = await open(await scriptedServer({ extensions: ['PIPELINING'] }))
+    const eightBits = await failureOf(seven.send(envelope, Buffer.from('Subject: x\r\n\r\nolá\r\n'), limits()))
+    expect(eightBits).toMatchObject({ kind: 'permanent', reason: 'O servidor de e-mail não aceita mensagens de 8 bits.' })
 
     const plain = await scriptedServer({ extensions: PIPELINED })
     const error = await failureOf((await open(plain)).send(international, composeEmail(message), limits()))

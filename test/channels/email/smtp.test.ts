@@ -407,6 +407,7 @@ describe('EMAIL_URL', () => {
     'http://relay.example.com',
     'smtp://',
     'smtp:relay',
+    'smtp://u%zz:p@relay.example.com',
     'smtp://relay.example.com?tls=yes',
     'smtp://relay.example.com?pool=0',
     'smtp://relay.example.com?pool=1000',
