@@ -10,6 +10,8 @@ export interface Target {
   address: string
   method: 'GET' | 'POST'
   path: string
+  /** Asked for at random instead of `path`, where one address would say too little. */
+  paths?: string[]
   headers: Record<string, string>
   body: string
 }
@@ -49,6 +51,7 @@ async function runWrk(workspace: Workspace, target: Target, seconds: number): Pr
     `wrk.method = ${quote(target.method)}
      wrk.body = ${quote(target.body)}
      ${headers.join('\n')}
+     ${randomPaths(workspace, target)}
      function done(summary)
        local e = summary.errors
        print(string.format("tally %d %d %d", summary.requests, e.connect + e.read + e.write + e.status + e.timeout, summary.duration))
@@ -58,6 +61,16 @@ async function runWrk(workspace: Workspace, target: Target, seconds: number): Pr
   const output = await outputOf(workspace, WRK, args)
   const [, requests, failed, microseconds] = /^tally (\d+) (\d+) (\d+)$/m.exec(output) ?? []
   return { requests: Number(requests), failed: Number(failed), elapsed: Number(microseconds) / 1e6 }
+}
+
+/** From a file: too many for a script. */
+function randomPaths(workspace: Workspace, { paths }: Target): string {
+  if (paths === undefined) return ''
+  const list = join(workspace.folder('load'), 'paths.txt')
+  writeFileSync(list, paths.join('\n'))
+  return `local paths = {}
+     for line in io.lines(${JSON.stringify(list)}) do paths[#paths + 1] = line end
+     request = function() return wrk.format(nil, paths[math.random(#paths)]) end`
 }
 
 async function runAutocannon(workspace: Workspace, target: Target, seconds: number): Promise<Tally> {

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
+import { benchLookup } from './lookup.js'
 
 /** npm run bench -- <name> [options] */
 const whole =
@@ -17,4 +18,11 @@ program
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
   .action(benchAccept)
+program
+  .command('lookup')
+  .description('status lookups, beside the same server answering a constant')
+  .option('--seconds <n>', 'length of one measurement', whole(1), 5)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
+  .action(benchLookup)
 await program.parseAsync()

@@ -3,19 +3,42 @@ import { ACCEPT_LIMITS, acceptStore, buildApi } from '../src/compose.js'
 import { readConfig } from '../src/config.js'
 import { openLog } from '../src/log.js'
 import { loadKeys } from '../src/master-key.js'
+import type { FoundStatus } from '../src/store/deliveries.js'
 import { openPool } from '../src/store/postgres.js'
 
 /**
  * The server under test, a process of its own: the whole gateway as it ships, with two things to turn. `--no-write` leaves
- * the database write out and nothing else; `--group` and `--parallel` change how acceptances share a transaction.
+ * the database write out and nothing else; `--constant` answers every lookup with one record; `--group` and `--parallel` change how acceptances share a transaction.
  */
 const { values } = parseArgs({
   options: {
     'no-write': { type: 'boolean', default: false },
+    constant: { type: 'boolean', default: false },
     group: { type: 'string', default: String(ACCEPT_LIMITS.maxGroup) },
     parallel: { type: 'string', default: String(ACCEPT_LIMITS.parallelGroups) },
   },
 })
+const CONSTANT: Omit<FoundStatus, 'notification'> = {
+  customId: null,
+  channel: 'email',
+  state: 'queued',
+  acceptedAt: new Date(),
+  processedAt: null,
+  preparedAt: null,
+  sentAt: null,
+  deliveredAt: null,
+  readAt: null,
+  confirmedAt: null,
+  linkOpenedAt: null,
+  answeredAt: null,
+  failedAt: null,
+  cancelledAt: null,
+  cancelReason: null,
+  failure: null,
+  failureDetail: null,
+  answers: [],
+  trackingCode: null,
+}
 const config = readConfig(process.env)
 const log = openLog(config.logLevel, 'api')
 const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })
@@ -26,6 +49,7 @@ const api = await buildApi({
   pool,
   log,
   acceptLimits: { ...ACCEPT_LIMITS, maxGroup: Number(values.group), parallelGroups: Number(values.parallel) },
+  ...(values.constant ? { findStatus: async question => ({ ...CONSTANT, notification: question.notification }) } : {}),
   store: values['no-write'] ? { ...store, insertAcceptances: async group => new Set(group.map(item => item.id)) } : store,
 })
 

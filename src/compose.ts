@@ -99,6 +99,7 @@ export interface ApiParts {
   log: Log
   acceptLimits?: typeof ACCEPT_LIMITS
   store?: AcceptStore
+  findStatus?: (question: StatusQuestion) => Promise<FoundStatus | null>
 }
 
 export async function buildApi({
@@ -108,6 +109,7 @@ export async function buildApi({
   log,
   acceptLimits = ACCEPT_LIMITS,
   store = acceptStore(pool),
+  findStatus,
 }: ApiParts): Promise<Api> {
   const directory = new Directory({
     readRevision: () => readRevision(pool),
@@ -143,7 +145,7 @@ export async function buildApi({
     },
     send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
     status: {
-      findStatus: question => lookups.submit(question),
+      findStatus: findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
     templates: {

@@ -11,7 +11,7 @@ test.each<[DrillKind, number]>([
 ])(
   'drill %s, %d times: nothing lost, nothing doubled beyond what was in flight',
   async (kind, count) => {
-    const { verdict, clean } = await runDrill({ kind, count, seed: 7, apis: 1, workers: 2, clients: 4, queued: 0 })
+    const { verdict, clean } = await runDrill({ kind, count, seed: 7, apis: 1, workers: 2, clients: 2, queued: 0 })
     expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, faults: [] })
     expect(verdict.answered).toBeGreaterThan(0)
     expect(clean).toBe(true)

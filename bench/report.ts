@@ -1,0 +1,21 @@
+import { cpus } from 'node:os'
+
+/** What every benchmark prints: the machine, ratios against their targets, progress beside. */
+export function verdict(name: string, value: number, bound: 'at least' | 'at most', target: number): void {
+  const met = bound === 'at least' ? value >= target : value <= target
+  const shown = target >= 10 ? value.toFixed(0) : value.toFixed(2)
+  print(`${(met ? 'PASS' : 'below target').padEnd(14)}${name}: ${shown} (${bound} ${target})\n`)
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+export const machine = (): string =>
+  `${cpus().length} × ${cpus()[0]?.model.trim() || process.arch}, Node ${process.versions.node}`
+
+export const print = (text: string): void => void process.stdout.write(text)
+
+export const note = (text: string): void => void process.stderr.write(`${text}\n`)
