@@ -39,7 +39,8 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
           'Uma requisição, cinco canais: e-mail, SMS, WhatsApp, voz e carta. As datas são de Brasília (dd/MM/aaaa HH:mm:ss). ' +
           `Tokens e registro de endereços: ${supportEmail}.`,
       },
-      servers: [{ url: publicUrl }],
+      // Where the document came from first: the page can try things out wherever it is served.
+      servers: [{ url: '/' }, { url: publicUrl }],
       // A bearer scheme would make every generated client send the prefix that the service refuses.
       components: {
         securitySchemes: {
@@ -57,7 +58,7 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
     // All of it comes from this server; the page may reach nothing else.
     staticCSP:
       "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; frame-ancestors 'none'",
-    uiConfig: { validatorUrl: null, deepLinking: true, tryItOutEnabled: true },
+    uiConfig: { layout: 'BaseLayout', validatorUrl: null, deepLinking: true, tryItOutEnabled: true },
     theme: { title: 'Carteiro: API' },
   })
   app.after(() => {

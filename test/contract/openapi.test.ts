@@ -1,3 +1,4 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
@@ -62,12 +63,19 @@ describe('/openapi.json', () => {
       SUPPORT_EMAIL: 'ajuda@carteiro.example',
     })
     const { body } = await request(`${other.url}/openapi.json`)
-    expect((body as OpenApiDocument).servers).toEqual([{ url: 'https://carteiro.example' }])
+    expect((body as OpenApiDocument).servers).toEqual([{ url: '/' }, { url: 'https://carteiro.example' }])
     expect(JSON.stringify((body as OpenApiDocument).info)).toContain('ajuda@carteiro.example')
   })
 
   test.each(operations)('4 has %s %s', (method, path) => {
     expect(document.paths[path]).toHaveProperty(method.toLowerCase())
+  })
+
+  test('is valid by the published schema of OpenAPI', async () => {
+    const result = await new Validator().validate(JSON.stringify(document))
+    expect(result).toEqual({ valid: true })
+    const broken = JSON.stringify({ ...document, info: {} })
+    expect(await new Validator().validate(broken)).toMatchObject({ valid: false })
   })
 
   test('4 has every route of the contract, and nothing that is not part of it', () => {
