@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { ACCEPT_LIMITS, acceptStore, buildApi } from '../src/compose.js'
 import { readConfig } from '../src/config.js'
+import { newStatus } from '../src/domain/status.js'
 import { openLog } from '../src/log.js'
 import { loadKeys } from '../src/master-key.js'
 import type { FoundStatus } from '../src/store/deliveries.js'
@@ -18,27 +19,7 @@ const { values } = parseArgs({
     parallel: { type: 'string', default: String(ACCEPT_LIMITS.parallelGroups) },
   },
 })
-const CONSTANT: Omit<FoundStatus, 'notification'> = {
-  customId: null,
-  channel: 'email',
-  state: 'queued',
-  acceptedAt: new Date(),
-  processedAt: null,
-  preparedAt: null,
-  sentAt: null,
-  deliveredAt: null,
-  readAt: null,
-  confirmedAt: null,
-  linkOpenedAt: null,
-  answeredAt: null,
-  failedAt: null,
-  cancelledAt: null,
-  cancelReason: null,
-  failure: null,
-  failureDetail: null,
-  answers: [],
-  trackingCode: null,
-}
+const CONSTANT: Omit<FoundStatus, 'notification'> = { ...newStatus('email', 'queued', new Date()), customId: null }
 const config = readConfig(process.env)
 const log = openLog(config.logLevel, 'api')
 const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })

@@ -9,11 +9,12 @@ import { textFromHtml } from './channels/email/text.js'
 import { validateRecipient } from './channels/email/validation.js'
 import { type Verp, verpAddress } from './channels/email/verp.js'
 import type { EmailMessage, Provider } from './channels/provider.js'
+import { openDirectory } from './compose.js'
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
 import type { Mode } from './domain/token.js'
-import { Directory } from './engine/directory.js'
+import type { Directory } from './engine/directory.js'
 import { createEmailPreparation } from './engine/email.js'
 import { Lane, type LaneOptions } from './engine/lane.js'
 import { takeReturn } from './engine/returns.js'
@@ -21,17 +22,14 @@ import { type Chore, runChores } from './engine/upkeep.js'
 import { Wake } from './engine/wake.js'
 import { createRecorder, LEASE_MS, type Recorder, startLanes } from './engine/worker.js'
 import type { Log } from './log.js'
-import { isRegistered } from './store/address-ranges.js'
 import { deleteUnusedBlobs, readBlobs } from './store/blobs.js'
 import { claimDeliveries, readQueue } from './store/claims.js'
 import { listenDue } from './store/due-signal.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
-import { readRevision } from './store/installation.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
 import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
-import { findGrant } from './store/tokens.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -62,12 +60,7 @@ const OVERDUE_SECONDS = 15 * 60
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
   const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
-  const directory = new Directory({
-    readRevision: () => readRevision(pool),
-    findGrant: jti => findGrant(pool, jti),
-    isRegistered: address => isRegistered(pool, address),
-  })
-  await directory.open()
+  const directory = await openDirectory(pool)
   const wake = new Wake()
   const recorder = createRecorder(pool, directory.clock, wake)
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
@@ -105,6 +98,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     trace,
     onError,
   })
+  if (lanes.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => wake.notify())
   const upkeep = startUpkeep(pool, log, register)

@@ -68,6 +68,16 @@ async function checkServerVersion(pool: Pool): Promise<void> {
     throw new OperatorError('É preciso o PostgreSQL 15 ou mais novo; o servidor de DATABASE_URL é mais antigo.')
 }
 
+export async function openDirectory(pool: Pool): Promise<Directory> {
+  const directory = new Directory({
+    readRevision: () => readRevision(pool),
+    findGrant: jti => findGrant(pool, jti),
+    isRegistered: address => isRegistered(pool, address),
+  })
+  await directory.open()
+  return directory
+}
+
 export const acceptStore = (pool: Pool): AcceptStore => ({
   insertAcceptances: group => insertAcceptances(pool, group),
   findWritten: ids => findWritten(pool, ids),
@@ -111,12 +121,7 @@ export async function buildApi({
   store = acceptStore(pool),
   findStatus,
 }: ApiParts): Promise<Api> {
-  const directory = new Directory({
-    readRevision: () => readRevision(pool),
-    findGrant: jti => findGrant(pool, jti),
-    isRegistered: address => isRegistered(pool, address),
-  })
-  await directory.open()
+  const directory = await openDirectory(pool)
   const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
   const recorder = createRecorder(pool, directory.clock, { notify: signal })
   const { accept, groups } = createAccept({

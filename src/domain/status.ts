@@ -36,6 +36,28 @@ export interface DeliveryStatus {
   trackingCode: string | null
 }
 
+/** A delivery that nothing has happened to yet. */
+export const newStatus = (channel: Channel, state: DeliveryState, acceptedAt: Date): DeliveryStatus => ({
+  channel,
+  state,
+  acceptedAt,
+  processedAt: null,
+  preparedAt: null,
+  sentAt: null,
+  deliveredAt: null,
+  readAt: null,
+  confirmedAt: null,
+  linkOpenedAt: null,
+  answeredAt: null,
+  failedAt: null,
+  cancelledAt: null,
+  cancelReason: null,
+  failure: null,
+  failureDetail: null,
+  answers: [],
+  trackingCode: null,
+})
+
 export interface Step {
   label: string
   at: Date

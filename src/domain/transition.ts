@@ -16,7 +16,7 @@ export type FactType =
   | 'answered'
   | 'failed'
   | 'cancelled'
-  | 'retried' // a try failed for now, the next one is planned
+  | 'retried' // a try failed, the next one is planned
   | 'uncertain' // the bytes left, no answer came
   | 'note' // recorded as evidence, changes nothing (automated access, delay report)
 

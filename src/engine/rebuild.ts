@@ -1,6 +1,6 @@
 import { findChainFault } from '../domain/evidence.js'
 import type { Channel } from '../domain/notification.js'
-import type { DeliveryStatus } from '../domain/status.js'
+import { type DeliveryStatus, newStatus } from '../domain/status.js'
 import { applyFact, type Fact, type FactType } from '../domain/transition.js'
 import type { LoggedEvent, LoggedNotification } from '../store/event-log.js'
 
@@ -46,7 +46,7 @@ function rebuildStatuses(events: readonly LoggedEvent[]): Map<Channel, DeliveryS
   if (accepted === undefined || events.some(event => event.salt === null)) return null
   const statuses = new Map<Channel, DeliveryStatus>()
   for (const { channel, state } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
-    statuses.set(channel, initial(channel, state, new Date(accepted.at)))
+    statuses.set(channel, newStatus(channel, state, new Date(accepted.at)))
   }
   for (const event of later) {
     const { channel, ...data } = event.data as unknown as { channel: Channel } & Fact['data']
@@ -57,24 +57,3 @@ function rebuildStatuses(events: readonly LoggedEvent[]): Map<Channel, DeliveryS
   }
   return statuses
 }
-
-const initial = (channel: Channel, state: 'queued' | 'waiting', acceptedAt: Date): DeliveryStatus => ({
-  channel,
-  state,
-  acceptedAt,
-  processedAt: null,
-  preparedAt: null,
-  sentAt: null,
-  deliveredAt: null,
-  readAt: null,
-  confirmedAt: null,
-  linkOpenedAt: null,
-  answeredAt: null,
-  failedAt: null,
-  cancelledAt: null,
-  cancelReason: null,
-  failure: null,
-  failureDetail: null,
-  answers: [],
-  trackingCode: null,
-})

@@ -5,6 +5,7 @@ import {
   type DeliveryStatus,
   describe as describeStatus,
   type Failure,
+  newStatus,
   timeline,
   validationFailures,
 } from '../../src/domain/status.js'
@@ -13,24 +14,7 @@ const accepted = new Date('2026-07-18T04:00:00Z')
 const minute = (minutes: number): Date => new Date(accepted.getTime() + minutes * 60_000)
 
 const status = (channel: Channel, changes: Partial<DeliveryStatus> = {}): DeliveryStatus => ({
-  channel,
-  state: 'queued',
-  acceptedAt: accepted,
-  processedAt: null,
-  preparedAt: null,
-  sentAt: null,
-  deliveredAt: null,
-  readAt: null,
-  confirmedAt: null,
-  linkOpenedAt: null,
-  answeredAt: null,
-  failedAt: null,
-  cancelledAt: null,
-  cancelReason: null,
-  failure: null,
-  failureDetail: null,
-  answers: [],
-  trackingCode: null,
+  ...newStatus(channel, 'queued', accepted),
   ...changes,
 })
 
