@@ -15,11 +15,11 @@ import { hasAccounts } from './store/accounts.js'
 const PROGRAM = fileURLToPath(new URL('./main.js', import.meta.url))
 const RESTART_MS = 1_000
 
-export async function supervise(env: NodeJS.ProcessEnv): Promise<void> {
+export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<void> {
   const config = readConfig(env)
   const log = openLog(config.logLevel, 'supervisor')
   const stop = stopSignal()
-  if (config.databaseUrl === null) process.stdout.write('Preparando o banco de dados…\n')
+  if (config.databaseUrl === null && !json) process.stdout.write('Preparando o banco de dados…\n')
   const database = await openDatabase(config, true)
   try {
     const keys = loadKeys(config)
@@ -41,7 +41,8 @@ export async function supervise(env: NodeJS.ProcessEnv): Promise<void> {
       const address = await start(['start', '--role', 'api'], childEnv)
       // The links in what leaves must lead to where the api really listens.
       await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
-      process.stdout.write(banner({ address: address!, config, token, simulator }))
+      const started = { address: address!, config, token, simulator }
+      process.stdout.write(json ? `${JSON.stringify({ role: 'all', api: address, simulator, token })}\n` : banner(started))
     }
     try {
       await Promise.race([startAll(), stop])

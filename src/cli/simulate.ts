@@ -6,6 +6,7 @@ interface SimulateOptions {
   host: string
   httpPort: number
   smtpPort: number
+  json?: boolean
 }
 
 export function simulateCommand(): Command {
@@ -14,7 +15,8 @@ export function simulateCommand(): Command {
     .option('--host <endereço>', 'endereço em que escutar', '127.0.0.1')
     .option('--http-port <porta>', 'porta da página e da API do simulador (0: qualquer livre)', readPort, 0)
     .option('--smtp-port <porta>', 'porta do servidor de e-mail simulado (0: qualquer livre)', readPort, 0)
-    .action(async (options: SimulateOptions) => {
+    .option('--json', 'mostra os endereços em JSON, numa linha')
+    .action(async ({ json, ...options }: SimulateOptions) => {
       const simulator = await openSimulator(options)
       const stop = (): void => {
         simulator.close().then(
@@ -26,8 +28,11 @@ export function simulateCommand(): Command {
       process.once('SIGINT', stop)
       // The supervisor is gone: nobody else will tell us to stop.
       process.once('disconnect', stop)
-      print(`Simulador  ${simulator.url}`)
-      print(`SMTP  ${simulator.smtpUrl}`)
+      print(
+        json
+          ? JSON.stringify({ simulator: simulator.url, smtp: simulator.smtpUrl })
+          : `Simulador  ${simulator.url}\nSMTP  ${simulator.smtpUrl}`,
+      )
       process.send?.({ ready: simulator.url })
     })
 }

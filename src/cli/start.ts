@@ -6,6 +6,7 @@ import { OperatorError } from '../domain/errors.js'
 import { openLog } from '../log.js'
 import { loadKeys } from '../master-key.js'
 import { supervise } from '../supervisor.js'
+import { print } from './output.js'
 
 type Role = 'api' | 'worker' | 'all'
 
@@ -15,15 +16,16 @@ export function startCommand(): Command {
     .addOption(new Option('--role <papel>', 'papel deste processo').choices(['api', 'worker', 'all']).default('all'))
     .option('--simulator', 'liga o simulador de operadoras')
     .option('--no-simulator', 'desliga o simulador de operadoras')
-    .action(async ({ role, simulator }: { role: Role; simulator?: boolean }) => {
+    .option('--json', 'mostra o que iniciou em JSON, numa linha')
+    .action(async ({ role, simulator, json = false }: { role: Role; simulator?: boolean; json?: boolean }) => {
       const env = { ...process.env, ...(simulator === undefined ? {} : { SIMULATOR: simulator ? 'on' : 'off' }) }
-      if (role === 'all') await supervise(env)
-      else await runRole(role, env)
+      if (role === 'all') await supervise(env, json)
+      else await runRole(role, env, json)
     })
 }
 
 /** One role in this process: a node of several on one database, or a child of the supervisor. */
-async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv): Promise<void> {
+async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, json: boolean): Promise<void> {
   const config = readConfig(env)
   const log = openLog(config.logLevel, role)
   const keys = loadKeys(config)
@@ -59,6 +61,7 @@ async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv): Promise<
     const address = api === null ? null : await api.listen()
     log.info({ address }, 'ready')
     process.send?.({ ready: address })
+    if (json) print(JSON.stringify({ role, api: address }))
   } catch (error) {
     if (process.send !== undefined && error instanceof OperatorError) process.send({ failed: error.message })
     throw error

@@ -20,6 +20,15 @@ test('a first start prints the address, a token and a curl that works as printed
   expect(await program.stop()).toBe(0)
 })
 
+test('start --json tells the same to a script, in one line', async () => {
+  const program = new Program({ data: dataFolder() }, ['start', '--json'])
+  await expect.poll(() => program.stdout, { timeout: 60_000 }).toMatch(/\n$/)
+  const { api, token, ...rest } = JSON.parse(program.stdout)
+  expect(rest).toEqual({ role: 'all', simulator: expect.stringMatching(/^http:/) })
+  expect((await send(api, token, validSend)).status).toBe(200)
+  expect(await program.stop()).toBe(0)
+})
+
 test('the demo account has a template for every channel, and the token stays the same at the next start', async () => {
   const data = dataFolder()
   const first = await Program.start({ data })
