@@ -21,6 +21,7 @@ interface Migration {
 
 export async function migrate(pool: Pool): Promise<string[]> {
   const client = await pool.connect()
+  client.on('error', () => {})
   try {
     // Several nodes may start at once: the first one works, the others wait here and then find nothing to do.
     await client.query('set statement_timeout = 0')

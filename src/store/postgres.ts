@@ -61,6 +61,8 @@ export const transaction = <T>(pool: Pool, work: (db: Queryable) => Promise<T>):
 export const snapshot = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> =>
   between(pool, 'begin isolation level repeatable read read only', work)
 
+const ignore = (): void => {}
+
 async function between<T>(pool: Pool, begin: string, work: (db: Queryable) => Promise<T>): Promise<T> {
   let client: pg.PoolClient
   try {
@@ -68,11 +70,13 @@ async function between<T>(pool: Pool, begin: string, work: (db: Queryable) => Pr
   } catch (error) {
     throw new StoreUnavailable(error)
   }
+  // A connection that breaks fails the query under way; without a listener it would end the whole process as well.
+  client.on('error', ignore)
   try {
     await run(client, begin)
     const result = await work(client)
     await run(client, 'commit')
-    client.release()
+    client.off('error', ignore).release()
     return result
   } catch (error) {
     // Refused by our own rules and rolled back, a connection is as good as new; in any other state it is closed, never
@@ -83,6 +87,7 @@ async function between<T>(pool: Pool, begin: string, work: (db: Queryable) => Pr
         () => true,
         () => false,
       ))
+    if (clean) client.off('error', ignore)
     client.release(!clean)
     throw error
   }

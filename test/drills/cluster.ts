@@ -107,6 +107,11 @@ export class Cluster {
     await Promise.all([...this.apis, ...this.workers].map(node => node.start()))
   }
 
+  /** What the supervisor does for a process that ended. */
+  async revive(): Promise<void> {
+    for (const node of [...this.apis, ...this.workers]) if (!node.alive) await node.start().catch(() => {})
+  }
+
   /** PostgreSQL's immediate shutdown: a crash as far as data is concerned. The keeper starts it again. */
   crashDatabase(): void {
     process.kill(Number(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT')

@@ -205,6 +205,7 @@ async function killAndRestart(node: Node): Promise<void> {
 async function drain(cluster: Cluster, answered: readonly string[]): Promise<void> {
   const deadline = Date.now() + DRAIN_MS
   while (Date.now() < deadline) {
+    await cluster.revive()
     const { rows } = await cluster.pool
       .query<{ open: number }>(
         "select count(*)::int as open from delivery where channel = 'email' and (state in ('waiting', 'queued', 'sending') or (state = 'done' and failure is null and delivered_at is null))",
