@@ -8,8 +8,9 @@ import type { FoundStatus } from '../src/store/deliveries.js'
 import { openPool } from '../src/store/postgres.js'
 
 /**
- * The server under test, a process of its own: the whole gateway as it ships, with two things to turn. `--no-write` leaves
- * the database write out and nothing else; `--constant` answers every lookup with one record; `--group` and `--parallel` change how acceptances share a transaction.
+ * The server under test, a process of its own: the whole gateway as it ships, with a few things to turn. `--no-write` leaves
+ * the database write out and nothing else; `--constant` answers every lookup with one record; `--group` and `--parallel`
+ * change how acceptances share a transaction.
  */
 const { values } = parseArgs({
   options: {

@@ -21,7 +21,8 @@ export interface MxOptions {
   patience?: Patience
 }
 
-const TIMEOUT_MS = 30_000
+/** A third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
+const TIMEOUT_MS = 18_000
 /** Exchangers tried for one message; the next try starts over. */
 const MAX_TARGETS = 4
 

@@ -19,7 +19,8 @@ export interface SmtpOptions {
   patience?: Patience
 }
 
-const TIMEOUT_MS = 30_000
+/** A third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
+const TIMEOUT_MS = 18_000
 const POOL = 20
 const MAX_POOL = 200
 
