@@ -8,6 +8,7 @@ import { Budgets } from './engine/budgets.js'
 import { Directory } from './engine/directory.js'
 import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
+import { type NewsParts, takeNews } from './engine/news.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
 import { throttle } from './engine/wake.js'
 import { createRecorder } from './engine/worker.js'
@@ -36,6 +37,8 @@ import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion }
 import { leaseBudget } from './store/rate-windows.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
+import { wireCallbacks } from './wiring/callbacks.js'
+import { carrierKey } from './wiring/lanes.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
 
@@ -139,6 +142,9 @@ export async function buildApi({
     ...LOOKUP_LIMITS,
   })
   const reader = new SendReader(config.attachments)
+  const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
+  // A port of the system's choice is known once we listen.
+  let publicUrl = config.publicUrl
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,
@@ -171,6 +177,16 @@ export async function buildApi({
       findSentAt: target => findSentAt(pool, target.notification, target.channel),
       record: (notification, fact) => recorder.record({ notification, fact }),
     },
+    callbacks: {
+      ...wireCallbacks(),
+      publicUrl: () => publicUrl,
+      take: (callback, simulated, items) =>
+        takeNews(
+          { carrierKey: carrierKey(callback.name, simulated), provider: callback.name, channel: callback.channel },
+          items,
+          news,
+        ),
+    },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
     metrics: { groups, pool },
     readiness,
@@ -178,7 +194,11 @@ export async function buildApi({
   })
   return {
     app,
-    listen: () => listen(app, config),
+    async listen() {
+      const address = await listen(app, config)
+      if (config.port === 0) publicUrl = address
+      return address
+    },
     async close() {
       readiness.stopping = true
       // A connection that was busy when the closing began turns idle later; clients keep such ones open for minutes.
@@ -190,6 +210,12 @@ export async function buildApi({
     },
   }
 }
+
+/** The carrier is answered that all is well, or it would tell us again for days; what it said is worth a line. */
+export const tellUnmatched =
+  (log: Log): NewsParts['onUnmatched'] =>
+  (carrier, kind) =>
+    log.warn({ carrier, kind }, 'a carrier speaks of a message that is not ours')
 
 /** After a kill -9 of our predecessor its port may stay taken for a moment. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {

@@ -1,4 +1,5 @@
 import type { Channel } from '../domain/notification.js'
+import type { Failure } from '../domain/status.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
 export interface Provider<Message> {
@@ -18,15 +19,82 @@ export interface Provider<Message> {
  */
 type WhenUncertain = 'safe' | 'report' | 'lookup' | 'never'
 
+/**
+ * What a carrier says, later and on its own, of a message that it took. Such words come twice, late, in any order, and
+ * before the answer to the send.
+ */
+export interface CarrierReport {
+  kind: 'report'
+  of: Named
+  type: 'sent' | 'processed' | 'prepared' | 'delivered' | 'read' | 'failed' | 'again' | 'note'
+  /** As the carrier tells it; null: now. */
+  at: Date | null
+  /** The carrier's own words or code, for the timeline. */
+  answer: string
+  failure?: Failure
+  /** In Portuguese, of failures. */
+  reason?: string
+  /** Of 'again': how long to wait before the next message. */
+  delayMs?: number
+  trackingCode?: string
+}
+
+/** How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back. */
+type Named = { carrier: readonly string[] } | { ours: string }
+
+/** What a person wrote back. */
+export interface CarrierReply {
+  kind: 'reply'
+  /** The ways in which the person's number may be written, E.164. */
+  from: readonly string[]
+  text: string
+  /** The carrier's name for the answer, the same when it is told twice. */
+  id: string | null
+  /** The carrier's reference of the message that was answered, where it is told. */
+  inReplyTo: string | null
+  at: Date | null
+}
+
+export type CarrierNews = CarrierReport | CarrierReply
+
+/** A request from outside that claims to come from a carrier. */
+export interface CallbackRequest {
+  method: string
+  /** As the carrier called it, with scheme, host and query. */
+  url: string
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  body: Buffer
+}
+
+/** The reader of a carrier's callbacks over HTTP, served below /callbacks/. Beside the provider, in its file. */
+export interface Callback {
+  /** Of the provider whose messages it speaks of; also the last part of its path. */
+  readonly name: string
+  readonly channel: Channel
+  /** Verifies, then translates. null: this is not from the carrier. */
+  read(request: CallbackRequest): Promise<CallbackContent | null>
+}
+
+export interface CallbackContent {
+  news: CarrierNews[]
+  /** What the carrier wants to read in return; nothing where absent. */
+  answer?: { type: string; body: string }
+}
+
 export interface Carrier<Message> {
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
+  /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */
+  find?(reference: string, sentTo: string | null, signal: AbortSignal): Promise<Found>
   close(): Promise<void>
 }
 
+/** What a carrier knows of a message whose answer was lost. */
+export type Found = 'unknown' | { references: readonly string[]; answer: string }
+
 export interface Receipt {
-  /** The carrier's own name for what it took, where it gives one. */
-  reference: string | null
+  /** What the carrier calls the message that it took, one name per part; empty where it gives none. */
+  references: readonly string[]
   /** Its answer as it came, for the timeline. */
   answer: string
   /** Whether the recipient's own server took it; otherwise delivery is known only by a later report. */

@@ -32,8 +32,20 @@ export interface DeliveryStatus {
   failure: Failure | null
   /** A reason's code for failed validations, otherwise a Portuguese reason. */
   failureDetail: string | null
-  answers: string[]
+  answers: Answer[]
   trackingCode: string | null
+  /** Which of several messages to the same recipient this is: a call after a busy one is a new message. */
+  ordinal: number
+  /** How often nobody knew whether it was sent. */
+  doubts: number
+  /** The delivered parts of a message that travels in several. */
+  parts: number[]
+}
+
+export interface Answer {
+  text: string
+  /** The carrier's name for it, so that one that is told twice counts once. */
+  id: string | null
 }
 
 /** A delivery that nothing has happened to yet. */
@@ -56,6 +68,9 @@ export const newStatus = (channel: Channel, state: DeliveryState, acceptedAt: Da
   failureDetail: null,
   answers: [],
   trackingCode: null,
+  ordinal: 1,
+  doubts: 0,
+  parts: [],
 })
 
 export interface Step {

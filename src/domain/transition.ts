@@ -8,6 +8,8 @@ import type { DeliveryState, DeliveryStatus, Failure } from './status.js'
  */
 export type FactType =
   | 'released' // a waiting step goes after all
+  | 'processed' // a letter was taken into production
+  | 'prepared' // a letter is ready for the post
   | 'sent'
   | 'delivered'
   | 'read'
@@ -18,6 +20,8 @@ export type FactType =
   | 'cancelled'
   | 'retried' // a try failed, the next one is planned
   | 'uncertain' // the bytes left, no answer came
+  | 'again' // this message ended without reaching anybody, another one follows
+  | 'revived' // a person had it tried again
   | 'note' // recorded as evidence, changes nothing (automated access, delay report)
 
 export interface Fact {
@@ -32,6 +36,13 @@ export interface Fact {
     dead?: boolean
     cancelReason?: 'not needed' | 'finalized'
     answer?: string
+    /** The carrier's name for an answer. */
+    answerId?: string | null
+    /** Of a report: which message it speaks of. */
+    ordinal?: number
+    part?: number
+    parts?: number
+    trackingCode?: string
     [member: string]: Json | undefined
   }
 }
@@ -43,21 +54,33 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
     case 'note':
       return status
     case 'retried':
-      return status.sentAt === null && status.failure === null ? { ...status, state: 'queued' } : null
+      return isUnderWay(status) ? { ...status, state: 'queued' } : null
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
         : null
     case 'uncertain':
-      return status.sentAt === null && status.failure === null ? { ...status, state: 'uncertain' } : null
+      return isUnderWay(status) ? { ...status, state: 'uncertain', doubts: status.doubts + 1 } : null
+    case 'again':
+      return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
+        ? { ...status, state: 'queued', ordinal: status.ordinal + 1, parts: [] }
+        : null
+    case 'revived':
+      return status.state === 'dead' || status.state === 'uncertain' ? revived(status) : null
+    case 'processed':
+      return status.processedAt === null ? tracked({ ...status, processedAt: at }, data) : null
+    case 'prepared':
+      return status.preparedAt === null
+        ? tracked({ ...status, processedAt: status.processedAt ?? at, preparedAt: at }, data)
+        : null
     case 'cancelled':
       return status.state === 'waiting'
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }
         : null
     case 'sent':
-      return status.sentAt === null ? sent(status, at) : null
+      return status.sentAt === null || isUnderWay(status) ? tracked(sent(status, at), data) : null
     case 'delivered':
-      return status.deliveredAt === null ? { ...sent(status, at), deliveredAt: at } : null
+      return status.deliveredAt === null ? delivered(tracked(sent(status, at), data), fact) : null
     case 'read':
       return status.readAt === null ? { ...sent(status, at), deliveredAt: status.deliveredAt ?? at, readAt: at } : null
     case 'confirmed':
@@ -67,13 +90,47 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
     case 'link opened':
       return status.linkOpenedAt === null ? { ...sent(status, at), linkOpenedAt: at } : null
     case 'answered':
-      return { ...sent(status, at), answeredAt: status.answeredAt ?? at, answers: [...status.answers, data.answer ?? ''] }
+      return answered(sent(status, at), fact)
     case 'failed':
-      return status.failure === null ? failed(status, fact) : null
+      return status.failure === null && isAboutLatest(status, data) ? failed(status, fact) : null
   }
 }
 
 const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({ ...status, state: 'done', sentAt: status.sentAt ?? at })
+
+const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
+  failure === null && (state === 'queued' || state === 'sending' || state === 'uncertain')
+
+/** What is told of an earlier message no longer matters once another one follows it. */
+const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boolean =>
+  ordinal === undefined || ordinal >= status.ordinal
+
+const tracked = (status: DeliveryStatus, { trackingCode }: Fact['data']): DeliveryStatus => ({
+  ...status,
+  trackingCode: status.trackingCode ?? trackingCode ?? null,
+})
+
+/** A message in parts has arrived when all of them have. */
+function delivered(status: DeliveryStatus, { at, data: { part = 1, parts = 1 } }: Fact): DeliveryStatus | null {
+  if (status.parts.includes(part)) return null
+  const arrived = parts === 1 ? [] : [...status.parts, part].sort((a, b) => a - b)
+  return { ...status, parts: arrived, deliveredAt: parts === 1 || arrived.length === parts ? at : null }
+}
+
+function answered(status: DeliveryStatus, { at, data: { answer = '', answerId = null } }: Fact): DeliveryStatus | null {
+  if (answerId !== null && status.answers.some(({ id }) => id === answerId)) return null
+  return { ...status, answeredAt: status.answeredAt ?? at, answers: [...status.answers, { text: answer, id: answerId }] }
+}
+
+/** What is dead was refused, and is a new message when it goes again; what is uncertain keeps its reference. */
+const revived = (status: DeliveryStatus): DeliveryStatus => ({
+  ...status,
+  state: 'queued',
+  ordinal: status.state === 'dead' ? status.ordinal + 1 : status.ordinal,
+  failure: null,
+  failureDetail: null,
+  failedAt: null,
+})
 
 function failed(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus {
   const state: DeliveryState = data.dead === true ? 'dead' : 'done'

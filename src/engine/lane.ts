@@ -4,7 +4,7 @@ import type { Clock } from '../domain/clock.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
-import type { Claim, ClaimQuestion } from '../store/claims.js'
+import type { Claim, ClaimQuestion, Uncertain } from '../store/claims.js'
 import { Breaker } from './breaker.js'
 import type { Change, ChangeOutcome } from './record.js'
 
@@ -15,11 +15,15 @@ import type { Change, ChangeOutcome } from './record.js'
 export interface LaneOptions<Message> {
   provider: Provider<Message>
   carrier: Carrier<Message>
+  /** Whose references these are: two carriers may give two messages the same name. */
+  carrierKey: string
   mode: Mode
   concurrency: number
   /** Waits between tries; when they are used up the delivery is dead. */
   retryDelaysMs: readonly number[]
   leaseMs: number
+  /** How long the carrier is given to tell of a send whose answer was lost, before anything is done about it. */
+  settleMs: number
   clock: Clock
   claim(question: ClaimQuestion): Promise<Claim[]>
   record(change: Change): Promise<ChangeOutcome>
@@ -73,6 +77,14 @@ export class Lane<Message> {
     return !this.#stopping && performance.now() >= this.#pausedUntil && this.#breaker.allows()
   }
 
+  get mode(): Mode {
+    return this.#options.mode
+  }
+
+  get settleMs(): number {
+    return this.#options.settleMs
+  }
+
   get inFlight(): number {
     return this.#flying.size
   }
@@ -116,6 +128,36 @@ export class Lane<Message> {
     await this.#options.carrier.close()
   }
 
+  /** Looks again at a send of which nobody knows whether it happened: what was done about it, or who is to look next. */
+  async settle({ notification, channel, reference, recipient, doubts }: Uncertain): Promise<'settled' | 'later' | 'a person'> {
+    const { provider, carrier, carrierKey, record, clock } = this.#options
+    const conclude = async (type: 'sent' | 'retried', data: Fact['data'], names: readonly string[] = []): Promise<'settled'> => {
+      await record({
+        notification,
+        fact: {
+          channel,
+          type,
+          at: new Date(clock()),
+          source: provider.name,
+          data: { provider: provider.name, reference, ...data },
+        },
+        whilst: 'uncertain',
+        ...(type === 'retried' ? { delayMs: 0 } : {}),
+        ...(names.length > 0 ? { references: { carrier: carrierKey, names } } : {}),
+      })
+      return 'settled'
+    }
+    if (provider.whenUncertain === 'report' && doubts === 1) {
+      return conclude('retried', { reason: 'A operadora não deu notícia deste envio: ele é repetido uma vez.' })
+    }
+    if (provider.whenUncertain !== 'lookup' || carrier.find === undefined) return 'a person'
+    const found = await carrier.find(reference, recipient, AbortSignal.timeout(provider.timeoutMs)).catch(() => null)
+    if (found === null) return 'later'
+    return found === 'unknown'
+      ? conclude('retried', { reason: 'A operadora não recebeu este envio: ele é repetido.' })
+      : conclude('sent', { answer: found.answer, settled: true }, found.references)
+  }
+
   #start(claim: Claim, heldUntil: number): void {
     const flight = this.#carry(claim, heldUntil)
       // Left to the lease: another worker takes it up when it runs out.
@@ -141,7 +183,7 @@ export class Lane<Message> {
     trace?.('answered')
     this.#breaker.succeeded()
     const data = { provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer: receipt.answer }
-    await this.#report(claim, this.#fact(claim, 'sent', data))
+    await this.#report(claim, this.#fact(claim, 'sent', data), undefined, receipt.references)
     trace?.('recorded')
     if (receipt.delivered) {
       // The lease ended with the report: whoever knows of a delivery may say so.
@@ -165,7 +207,7 @@ export class Lane<Message> {
     if (error.kind === 'throttled') this.#pausedUntil = performance.now() + (error.retryAfterMs ?? 1_000)
     const planned = retryDelaysMs[claim.attempt - 1]
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
-    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data))
+    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), this.#options.settleMs)
     if (error.kind === 'permanent' || planned === undefined) {
       const dead = error.kind !== 'permanent'
       return this.#report(
@@ -177,12 +219,13 @@ export class Lane<Message> {
     await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), delayMs)
   }
 
-  async #report(claim: Claim, fact: Fact, delayMs?: number): Promise<void> {
+  async #report(claim: Claim, fact: Fact, delayMs?: number, names: readonly string[] = []): Promise<void> {
     const outcome = await this.#options.record({
       notification: claim.notification,
       fact,
       fence: { owner: this.owner, attempt: claim.attempt },
       ...(delayMs === undefined ? {} : { delayMs }),
+      ...(names.length > 0 ? { references: { carrier: this.#options.carrierKey, names } } : {}),
     })
     if (outcome === 'fenced') this.counts.fenced++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++

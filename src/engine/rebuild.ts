@@ -1,3 +1,4 @@
+import { canonicalJson, type Json } from '../domain/canonical-json.js'
 import { findChainFault } from '../domain/evidence.js'
 import type { Channel } from '../domain/notification.js'
 import { type DeliveryStatus, newStatus } from '../domain/status.js'
@@ -23,6 +24,12 @@ const COMPARED = [
   'failure',
   'failureDetail',
   'answers',
+  'processedAt',
+  'preparedAt',
+  'trackingCode',
+  'ordinal',
+  'doubts',
+  'parts',
 ] as const
 
 /** Every fault of one notification, in words: a broken chain, or a status that its events do not add up to. */
@@ -34,11 +41,15 @@ export function findFaults({ id, events, statuses }: LoggedNotification): string
   return statuses.flatMap(status => {
     const expected = rebuilt.get(status.channel)
     if (expected === undefined) return [`${id}: o canal ${status.channel} não está nos eventos`]
-    return COMPARED.map(member => [member, JSON.stringify(status[member]), JSON.stringify(expected[member])] as const)
+    return COMPARED.map(member => [member, written(status[member]), written(expected[member])] as const)
       .filter(([, stored, added]) => stored !== added)
       .map(([member, stored, added]) => `${id}: ${status.channel}.${member} é ${stored}; pelos eventos, ${added}`)
   })
 }
+
+/** Alike whatever the order of members: the store keeps its own. */
+const written = (value: DeliveryStatus[(typeof COMPARED)[number]]): string =>
+  canonicalJson(JSON.parse(JSON.stringify(value)) as Json)
 
 /** null when the events' data was erased: then there is nothing to compare with. */
 function rebuildStatuses(events: readonly LoggedEvent[]): Map<Channel, DeliveryStatus> | null {

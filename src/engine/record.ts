@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { decide } from '../domain/decision.js'
 import { chainEvent, SALT_BYTES } from '../domain/evidence.js'
+import type { DeliveryState } from '../domain/status.js'
 import { applyFact, type Fact } from '../domain/transition.js'
 import { type Pool, transaction } from '../store/postgres.js'
 import {
@@ -9,6 +10,7 @@ import {
   type DeliveryWrite,
   type EventWrite,
   lockNotifications,
+  type ReferenceWrite,
   readLocked,
   type StoredDelivery,
   writeRecords,
@@ -23,8 +25,12 @@ export interface Change {
   fact: Fact
   /** Only while this attempt holds its lease: a worker that was thought dead must not overwrite its successor. */
   fence?: { owner: string; attempt: number }
-  /** For facts that send a delivery back to the queue. */
+  /** Only while the delivery is in this state: two who want to move it on must not both do so. */
+  whilst?: DeliveryState
+  /** For facts that send a delivery back to the queue, or put off the moment at which it is looked at. */
   delayMs?: number
+  /** What the carrier calls the message that it took, one name per part. */
+  references?: { carrier: string; names: readonly string[] }
 }
 
 export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
@@ -53,13 +59,14 @@ export function recordChanges(
     const batch = new Batch(deliveries, heads, new Date(clock()))
     const outcomes = changes.map(change => batch.apply(change))
     for (const id of existing) batch.follow(id)
-    if (batch.events.length > 0) await writeRecords(db, batch.events, batch.writes())
+    if (batch.events.length > 0) await writeRecords(db, batch.events, batch.writes(), batch.references)
     return { outcomes, released: batch.released }
   })
 }
 
 class Batch {
   readonly events: EventWrite[] = []
+  readonly references: ReferenceWrite[] = []
   released = false
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #heads: Map<string, ChainHead>
@@ -76,10 +83,11 @@ class Batch {
     }
   }
 
-  apply({ notification, fact: given, fence, delayMs }: Change): ChangeOutcome {
+  apply({ notification, fact: given, fence, whilst, delayMs, references }: Change): ChangeOutcome {
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === given.channel)
     if (delivery === undefined) return 'unknown'
     if (fence !== undefined && (delivery.leaseOwner !== fence.owner || delivery.attempt !== fence.attempt)) return 'fenced'
+    if (whilst !== undefined && delivery.status.state !== whilst) return 'fenced'
     // A chain's times never run backwards, whatever a carrier or a clock says.
     const fact = { ...given, at: later(given.at, this.#heads.get(notification)!.at) }
     const status = applyFact(delivery.status, fact)
@@ -87,9 +95,20 @@ class Batch {
     // A note about a delivery under way must not end its lease.
     if (status !== delivery.status) this.#changed.set(delivery, delayMs ?? (fact.type === 'released' ? 0 : null))
     delivery.status = status
+    if (references !== undefined) this.#name(delivery, references)
     if (fact.type === 'released') this.released = true
     this.#chain(delivery, fact)
     return 'recorded'
+  }
+
+  #name(
+    { notification, status: { channel, ordinal } }: StoredDelivery,
+    { carrier, names }: NonNullable<Change['references']>,
+  ): void {
+    const parts = names.length
+    for (const [index, reference] of names.entries()) {
+      this.references.push({ carrier, reference, notification, channel, ordinal, part: index + 1, parts })
+    }
   }
 
   /** What the facts so far mean for the channels that wait. */

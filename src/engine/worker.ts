@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../domain/errors.js'
-import { findDueSteps, findExpiredLeases, parkUndecided, renewLeases } from '../store/claims.js'
+import { findDueSteps, findExpiredLeases, findUncertain, parkUndecided, putOffUncertain, renewLeases } from '../store/claims.js'
 import { isRowFault, type Pool } from '../store/postgres.js'
 import { GroupCommit } from './group-commit.js'
 import type { Lane } from './lane.js'
@@ -77,6 +77,7 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
     ...lanes.map(group => runGroup(group, wake, stop.signal, onError)),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
     every(POLL_MS, 'waiting steps', () => promote(pool, clock, wake)),
+    every(POLL_MS, 'uncertain deliveries', () => settle(pool, all, onError)),
   ]
   // Renewed until the last delivery is done, also while stopping.
   const renewal = setInterval(() => {
@@ -124,17 +125,36 @@ async function runGroup(
 async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonly Lane<unknown>[]): Promise<void> {
   const expired = await findExpiredLeases(pool, BATCH)
   await Promise.all(
-    expired.map(({ notification, channel, provider, attempt, owner }) => {
-      const safe = lanes.find(lane => lane.name === provider)?.whenUncertain === 'safe'
+    expired.map(({ notification, channel, provider, attempt, owner, mode }) => {
+      const lane = lanes.find(candidate => candidate.name === provider && candidate.mode === mode)
+      const safe = lane?.whenUncertain === 'safe'
       const data = { provider, attempt, reason: 'O processo que fazia este envio foi interrompido.' }
       return recorder.record({
         notification,
         fact: { channel, type: safe ? 'retried' : 'uncertain', at: new Date(clock()), source: 'engine', data },
         fence: { owner, attempt },
-        ...(safe ? { delayMs: 0 } : {}),
+        delayMs: safe ? 0 : (lane?.settleMs ?? 0),
       })
     }),
   )
+}
+
+/** What nobody knows is asked, waited for, or left to a person, as the provider's class says. */
+async function settle(
+  pool: Pool,
+  lanes: readonly Lane<unknown>[],
+  onError: (error: unknown, what: string) => void,
+): Promise<void> {
+  const due = await findUncertain(pool, BATCH)
+  for (const uncertain of due) {
+    const lane = lanes.find(({ name, mode }) => name === uncertain.provider && mode === uncertain.mode)
+    try {
+      const next = lane === undefined ? 'later' : await lane.settle(uncertain)
+      if (next !== 'settled') await putOffUncertain(pool, uncertain, next === 'later' ? (lane?.settleMs ?? LEASE_MS) : null)
+    } catch (error) {
+      onError(error, 'an uncertain delivery')
+    }
+  }
 }
 
 /** Decides on the steps whose wait is over. */

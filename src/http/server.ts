@@ -4,6 +4,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { Refusal } from '../domain/errors.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, BodyBudget, type BodyLimits } from './body.js'
+import { addCallbacks, type CallbackOptions } from './callbacks.js'
 import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
 import { addFinalize, type FinalizeOptions } from './gw/finalize.js'
 import { addFull, type FullOptions } from './gw/full.js'
@@ -24,6 +25,7 @@ export interface ServerOptions {
   status: StatusOptions & FullOptions
   templates: TemplateOptions
   sequence: SequenceOptions & FinalizeOptions
+  callbacks: CallbackOptions
   openApi: OpenApiOptions
   recipient: ImageOptions
   metrics: MetricSources
@@ -101,6 +103,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addOpenApi(app, options.openApi)
   addHealth(app, readiness)
   addImage(app, options.recipient)
+  addCallbacks(app, options.callbacks)
   addMetrics(app, metrics)
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
 

@@ -86,7 +86,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
         for update skip locked
       ), claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
-          provider = $6, reference = coalesce(reference, d.notification_id || '.' || d.channel || '.1')
+          provider = $6, reference = d.notification_id || '.' || d.channel || '.' || d.ordinal
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
@@ -135,17 +135,54 @@ export interface ExpiredLease {
   provider: string
   attempt: number
   owner: string
+  mode: Mode
 }
 
 /** Deliveries whose worker is gone. */
 export async function findExpiredLeases(db: Queryable, limit: number): Promise<ExpiredLease[]> {
   const { rows } = await run<ExpiredLease>(
     db,
-    `select notification_id as notification, channel, provider, attempt, lease_owner as owner
+    `select notification_id as notification, channel, provider, attempt, lease_owner as owner, mode
      from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1`,
     [limit],
   )
   return rows
+}
+
+/** A send of which nobody knows whether it happened. */
+export interface Uncertain {
+  notification: string
+  channel: Channel
+  mode: Mode
+  provider: string
+  reference: string
+  recipient: string | null
+  doubts: number
+}
+
+/** Those whose time to be looked at again has come. */
+export async function findUncertain(db: Queryable, limit: number): Promise<Uncertain[]> {
+  const { rows } = await run<Uncertain>(
+    db,
+    `select notification_id as notification, channel, mode, provider, reference, recipient, doubts
+     from delivery where state = 'uncertain' and due_at <= now() order by due_at limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** null: for a person to look at, no program will. */
+export async function putOffUncertain(
+  db: Queryable,
+  { notification, channel }: Pick<Uncertain, 'notification' | 'channel'>,
+  delayMs: number | null,
+): Promise<void> {
+  await run(
+    db,
+    `update delivery set due_at = now() + coalesce($3 * interval '1 millisecond', interval '100 years')
+     where notification_id = $1 and channel = $2 and state = 'uncertain'`,
+    [notification, channel, delayMs],
+  )
 }
 
 /** Notifications that have a waiting step whose wait is over. */

@@ -90,11 +90,23 @@ export interface EventWrite extends ChainedEvent {
   announced: boolean
 }
 
-/** One statement: events, statuses and the outbox of webhooks. Leases end with it. */
+/** What a carrier calls a message, or one part of it. */
+export interface ReferenceWrite {
+  carrier: string
+  reference: string
+  notification: string
+  channel: Channel
+  ordinal: number
+  part: number
+  parts: number
+}
+
+/** One statement: events, statuses, the outbox of webhooks and the carriers' references. Leases end with it. */
 export async function writeRecords(
   db: Queryable,
   events: readonly EventWrite[],
   deliveries: readonly DeliveryWrite[],
+  references: readonly ReferenceWrite[] = [],
 ): Promise<void> {
   const ofEvent = <T>(pick: (event: EventWrite) => T): T[] => events.map(pick)
   const ofStatus = <T>(pick: (status: DeliveryStatus) => T): T[] => deliveries.map(delivery => pick(delivery.status))
@@ -113,18 +125,24 @@ export async function writeRecords(
         from unnest($1::uuid[], $2::int[], $9::uuid[], $10::text[], $11::boolean[]) as t(id, seq, account_id, channel, announced)
         join webhook_endpoint w on w.account_id = t.account_id and w.disabled_at is null and (w.channels is null or t.channel = any(w.channels))
         where t.announced
+      ), refs as (
+        insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
+        select * from jsonb_to_recordset($34::jsonb)
+          as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
+        on conflict do nothing
       )
       update delivery d set
         state = u.state, due_at = coalesce(now() + u.delay_ms * interval '1 millisecond', d.due_at), lease_owner = null, lease_until = null,
         processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
         confirmed_at = u.confirmed_at, link_opened_at = u.link_opened_at, answered_at = u.answered_at, failed_at = u.failed_at,
         cancelled_at = u.cancelled_at, cancel_reason = u.cancel_reason, failure = u.failure, failure_detail = u.failure_detail,
-        answers = u.answers::jsonb, tracking_code = u.tracking_code
+        answers = u.answers::jsonb, tracking_code = u.tracking_code, ordinal = u.ordinal, doubts = u.doubts, parts = u.parts::jsonb
       from unnest($12::uuid[], $13::text[], $14::text[], $15::bigint[], $16::timestamptz[], $17::timestamptz[], $18::timestamptz[],
           $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[], $23::timestamptz[], $24::timestamptz[],
-          $25::timestamptz[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[])
+          $25::timestamptz[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[],
+          $31::int[], $32::int[], $33::text[])
         as u(id, channel, state, delay_ms, processed_at, prepared_at, sent_at, delivered_at, read_at, confirmed_at, link_opened_at,
-          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code)
+          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts)
       where d.notification_id = u.id and d.channel = u.channel`,
     values: [
       ofEvent(event => event.notification),
@@ -157,6 +175,10 @@ export async function writeRecords(
       ofStatus(status => status.failureDetail),
       ofStatus(status => (status.answers.length === 0 ? null : JSON.stringify(status.answers))),
       ofStatus(status => status.trackingCode),
+      ofStatus(status => status.ordinal),
+      ofStatus(status => status.doubts),
+      ofStatus(status => (status.parts.length === 0 ? null : JSON.stringify(status.parts))),
+      references.length === 0 ? null : JSON.stringify(references),
     ],
   })
 }

@@ -88,6 +88,24 @@ export async function findTemplate(
 }
 
 /** Locks a template for an edit; null when there is none, whoever asks. */
+export interface VersionContent {
+  name: string
+  externalId: string | null
+  content: string
+  variables: TemplateVariable[]
+}
+
+/** What a version says, for whoever holds its number already: the right to use it was checked when the send was accepted. */
+export async function findVersionContent(db: Queryable, id: string, version: number): Promise<VersionContent | null> {
+  const { rows } = await run<VersionContent>(
+    db,
+    `select t.name, t.external_id as "externalId", v.content, v.variables
+     from template t join template_version v on v.template_id = t.id and v.version = $2 where t.id = $1`,
+    [id, version],
+  )
+  return rows[0] ?? null
+}
+
 export async function lockTemplateOwner(db: Queryable, id: string): Promise<string | null> {
   const { rows } = await run<{ account_id: string }>(db, 'select account_id from template where id = $1 for update', [id])
   return rows[0]?.account_id ?? null

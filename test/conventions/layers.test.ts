@@ -5,7 +5,7 @@ import { importsOf, listFiles, readSource, withoutComments } from '../support/so
  * The rooms of src/ and who may enter which. Imports go down only: a room knows those below it, never its neighbours.
  * The simulator is the carriers' side: it shares nothing with us but words, and only compose starts it.
  */
-const FLOORS = [['top', 'cli'], ['http'], ['engine', 'webhooks', 'evidence'], ['store', 'channels'], ['domain']]
+const FLOORS = [['top', 'cli', 'wiring'], ['http'], ['engine', 'webhooks', 'evidence'], ['store', 'channels'], ['domain']]
 /** The files of src/ itself. */
 const TOP = ['main', 'compose', 'compose-worker', 'supervisor', 'demo', 'banner', 'config', 'log', 'master-key']
 

@@ -39,7 +39,12 @@ describe('3 the description climbs', () => {
   })
 
   test('3 an SMS that was answered: Respondido', () => {
-    const record = status('sms', { sentAt: minute(1), deliveredAt: minute(2), answeredAt: minute(5), answers: ['ok'] })
+    const record = status('sms', {
+      sentAt: minute(1),
+      deliveredAt: minute(2),
+      answeredAt: minute(5),
+      answers: [{ text: 'ok', id: null }],
+    })
     expect(describeStatus(record)).toBe('Respondido')
   })
 

@@ -131,7 +131,6 @@ describe.skipIf(missing)('through a private Postfix (as root, with smtp-sink)', 
     const port = await smtpSink(sink!, ['-N'])
     const { id, receipt, returned } = await roundTrip({ 'example.net': port }, { to: 'joao@example.net' })
     expect(receipt.answer).toMatch(/^250 2\.0\.0 Ok: queued as /)
-    expect(receipt.reference).toMatch(/^\w+$/)
     expect(returned.recipients).toEqual([{ address: verpAddress(id, verp), notification: id }])
     expect(returned.report).toMatchObject({
       kind: 'dsn',

@@ -1,4 +1,5 @@
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
+import type { Channel } from '../../src/domain/notification.js'
 import { Lane, type LaneOptions } from '../../src/engine/lane.js'
 import { Wake } from '../../src/engine/wake.js'
 import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
@@ -16,6 +17,7 @@ export type Script = (parcel: Parcel, signal: AbortSignal) => Promise<Partial<Re
 
 export class ScriptedCarrier implements Carrier<Parcel> {
   readonly got: Parcel[] = []
+  find?: NonNullable<Carrier<Parcel>['find']>
   readonly #script: Script
 
   constructor(script: Script = () => ({})) {
@@ -24,7 +26,7 @@ export class ScriptedCarrier implements Carrier<Parcel> {
 
   async send(parcel: Parcel, signal: AbortSignal): Promise<Receipt> {
     this.got.push(parcel)
-    return { reference: null, answer: '250 OK', delivered: false, ...(await this.#script(parcel, signal)) }
+    return { references: [], answer: '250 OK', delivered: false, ...(await this.#script(parcel, signal)) }
   }
 
   async close(): Promise<void> {}
@@ -33,9 +35,9 @@ export class ScriptedCarrier implements Carrier<Parcel> {
 export const refused = (kind: SendError['kind'], retryAfterMs?: number): SendError =>
   new SendError(kind, `Motivo: ${kind}`, { answer: `answer ${kind}`, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
 
-const provider = (name: string, whenUncertain: Provider<Parcel>['whenUncertain']): Provider<Parcel> => ({
+const provider = (name: string, channel: Channel, whenUncertain: Provider<Parcel>['whenUncertain']): Provider<Parcel> => ({
   name,
-  channel: 'email',
+  channel,
   whenUncertain,
   timeoutMs: 2_000,
   open: () => Promise.reject(new Error('not used')),
@@ -43,6 +45,7 @@ const provider = (name: string, whenUncertain: Provider<Parcel>['whenUncertain']
 
 export interface TestLane {
   name?: string
+  channel?: Channel
   whenUncertain?: Provider<Parcel>['whenUncertain']
   carrier: Carrier<Parcel>
   options?: Partial<LaneOptions<Parcel>>
@@ -66,14 +69,16 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWor
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
   const group = lanes.map(
-    ({ name = 'scripted', whenUncertain = 'safe', carrier, options = {} }) =>
+    ({ name = 'scripted', channel = 'email', whenUncertain = 'safe', carrier, options = {} }) =>
       new Lane<Parcel>({
-        provider: provider(name, whenUncertain),
+        provider: provider(name, channel, whenUncertain),
         carrier,
+        carrierKey: name,
         mode: 'live',
         concurrency: 20,
         retryDelaysMs: [50, 50, 50],
         leaseMs: 30_000,
+        settleMs: 50,
         clock: Date.now,
         claim: question => claimDeliveries(pool, question),
         record: change => recorder.record(change),

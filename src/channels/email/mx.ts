@@ -5,7 +5,7 @@ import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError
 import type { Signer } from './dkim.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from './resolver.js'
 import { SessionPool } from './session-pool.js'
-import { envelopeOf, limitsOf, prepare, queueId, readHelo, readPool, readTls } from './smtp.js'
+import { envelopeOf, limitsOf, prepare, readHelo, readPool, readTls } from './smtp.js'
 import type { Limits, Patience, SmtpSession } from './smtp-session.js'
 
 /**
@@ -68,7 +68,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
     const targets = await this.#targets(message.to.slice(message.to.lastIndexOf('@') + 1))
     const raw = await prepare(message, this.#options.signer)
     const reply = await this.#toFirst(targets, limits, session => session.send(envelopeOf(message), raw, limits))
-    return { reference: queueId(reply.text), answer: reply.text, delivered: true }
+    return { references: [], answer: reply.text, delivered: true }
   }
 
   async close(): Promise<void> {

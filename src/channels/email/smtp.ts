@@ -46,7 +46,7 @@ function openRelay(url: URL, { signer, ca, patience }: SmtpOptions): Carrier<Ema
       const limits = limitsOf(TIMEOUT_MS, signal)
       const raw = await prepare(message, signer)
       const reply = await pool.run(limits, session => session.send(envelopeOf(message), raw, limits))
-      return { reference: queueId(reply.text), answer: reply.text, delivered: false }
+      return { references: [], answer: reply.text, delivered: false }
     },
     async close() {
       pool.close()
@@ -119,7 +119,3 @@ export async function prepare(message: EmailMessage, signer: Signer | null): Pro
     throw new SendError('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
   }
 }
-
-/** "250 2.0.0 Ok: queued as 4YbX2k0QzBz1" and its likes. */
-export const queueId = (answer: string): string | null =>
-  /\bqueued (?:as|for delivery)[ :]+<?([\w.@-]{4,80})/i.exec(answer)?.[1] ?? /\bid=([\w-]{6,80})/i.exec(answer)?.[1] ?? null

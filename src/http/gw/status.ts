@@ -110,7 +110,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateReading: dateOrNull(status.readAt),
       description: describe(status),
       dateAnswered: dateOrNull(status.answeredAt),
-      answered: status.answers,
+      answered: status.answers.map(answer => answer.text),
     }),
   },
   voice: {

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { composeEmail } from '../../../src/channels/email/compose.js'
-import { queueId, readSmtpUrl, type SmtpOptions, smtpProvider } from '../../../src/channels/email/smtp.js'
+import { readSmtpUrl, type SmtpOptions, smtpProvider } from '../../../src/channels/email/smtp.js'
 import { type Carrier, type EmailMessage, SendError } from '../../../src/channels/provider.js'
 import { OperatorError } from '../../../src/domain/errors.js'
 import { selfSigned } from '../../support/certificate.js'
@@ -418,17 +418,5 @@ describe('EMAIL_URL', () => {
     const opening = smtpProvider({ signer: null }).open(new URL(url))
     await expect(opening).rejects.toThrow(OperatorError)
     await expect(opening).rejects.toThrow(/^EMAIL_URL: /)
-  })
-})
-
-describe('the relay’s own name for a message', () => {
-  test.each([
-    ['250 2.0.0 Ok: queued as 4YbX2k0QzBz1', '4YbX2k0QzBz1'],
-    ['250 OK id=1sTabc-0003Xy-7Z', '1sTabc-0003Xy-7Z'],
-    ['250 2.6.0 <x@y> [InternalId=123, Hostname=h] Queued mail for delivery', null],
-    ['250 Message queued for delivery: <abc.123@mx.example>', 'abc.123@mx.example'],
-    ['250 OK', null],
-  ])('%j gives %j', (answer, id) => {
-    expect(queueId(answer)).toBe(id)
   })
 })

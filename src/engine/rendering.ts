@@ -1,0 +1,45 @@
+import type { JsonObject } from '../domain/notification.js'
+import { renderTemplate } from '../domain/template.js'
+import type { Claim } from '../store/claims.js'
+import type { VersionContent } from '../store/templates.js'
+import type { Refused } from './lane.js'
+import { templateRefusal } from './templates.js'
+
+/** Fills in the template that a delivery names, in the version that was current when it was accepted. */
+export type Rendering = (claim: Claim, values: JsonObject) => Promise<Rendered | Refused>
+
+export interface Rendered {
+  text: string
+  template: VersionContent
+}
+
+/** Versions never change. */
+const REMEMBERED = 500
+
+export function createRendering(find: (id: string, version: number) => Promise<VersionContent | null>): Rendering {
+  const known = new Map<string, VersionContent>()
+  const versionOf = async ({ id, version }: NonNullable<Claim['template']>): Promise<VersionContent | null> => {
+    const key = `${id}.${version}`
+    const found = known.get(key) ?? (await find(id, version))
+    if (found === null) return null
+    known.delete(key)
+    known.set(key, found)
+    if (known.size > REMEMBERED) known.delete(known.keys().next().value!)
+    return found
+  }
+  return async (claim, values) => {
+    const template = claim.template === null ? null : await versionOf(claim.template)
+    if (template === null) return refusedFor(templateReason(claim))
+    const result = renderTemplate(claim.channel, template.content, template.variables, values)
+    return 'fault' in result ? refusedFor(templateRefusal(result).message) : { text: result.text, template }
+  }
+}
+
+export const refusedFor = (reason: string): Refused => ({ refused: { failure: 'rejected', failureDetail: reason, reason } })
+
+function templateReason({ request }: Claim): string {
+  const named = request.template
+  return typeof named === 'string' && named !== ''
+    ? `O template "${named}" não existe, está inativo ou não é deste canal.`
+    : 'Falta indicar o template deste canal.'
+}

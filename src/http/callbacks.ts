@@ -1,0 +1,44 @@
+import type { FastifyInstance } from 'fastify'
+import type { Callback, CarrierNews } from '../channels/provider.js'
+import { Refusal } from '../domain/errors.js'
+
+/** /callbacks/…: what carriers tell us over HTTP. Each reader verifies for itself that it is the carrier who speaks. */
+export interface CallbackOptions {
+  /** Real carriers' readers, and those of the simulated ones, which are signed with a secret of their own. */
+  real: readonly Callback[]
+  simulated: readonly Callback[]
+  /** Where carriers reach us, known once we listen. */
+  publicUrl(): string
+  /** Resolves once all is committed. */
+  take(callback: Callback, simulated: boolean, news: CarrierNews[]): Promise<void>
+}
+
+export function addCallbacks(app: FastifyInstance, { real, simulated, publicUrl, take }: CallbackOptions): void {
+  app.register(async scope => {
+    // Signatures are over the bytes, whatever they claim to be.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    const serve = (path: string, callback: Callback, isSimulated: boolean): void => {
+      scope.route({
+        method: ['GET', 'POST'],
+        url: path,
+        exposeHeadRoute: false,
+        schema: { hide: true },
+        handler: async (request, reply) => {
+          const content = await callback.read({
+            method: request.method,
+            url: publicUrl() + request.url,
+            headers: request.headers,
+            body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
+          })
+          if (content === null) throw new Refusal('unauthorized')
+          await take(callback, isSimulated, content.news)
+          const { type, body } = content.answer ?? { type: 'text/plain; charset=utf-8', body: '' }
+          return reply.type(type).send(body)
+        },
+      })
+    }
+    for (const callback of real) serve(`/callbacks/${callback.name}`, callback, false)
+    for (const callback of simulated) serve(`/callbacks/simulator/${callback.name}`, callback, true)
+  })
+}

@@ -1,0 +1,72 @@
+import type { Json } from '../domain/canonical-json.js'
+import type { Channel } from '../domain/notification.js'
+import { type Queryable, run } from './postgres.js'
+
+/** What carriers call our messages, and reports that came before we knew it. */
+export interface CarrierReference {
+  notification: string
+  channel: Channel
+  ordinal: number
+  part: number
+  parts: number
+}
+
+const COLUMNS = 'r.notification_id as notification, r.channel, r.ordinal, r.part, r.parts'
+
+/** The message that a carrier knows by any of these names. */
+export async function findReference(db: Queryable, carrier: string, names: readonly string[]): Promise<CarrierReference | null> {
+  const { rows } = await run<CarrierReference>(
+    db,
+    `select ${COLUMNS} from carrier_reference r where r.carrier = $1 and r.reference = any($2::text[]) limit 1`,
+    [carrier, names],
+  )
+  return rows[0] ?? null
+}
+
+export async function keepEarlyReport(db: Queryable, carrier: string, names: readonly string[], report: Json): Promise<void> {
+  await run(db, 'insert into early_report (carrier, names, report) values ($1, $2, $3)', [carrier, names, JSON.stringify(report)])
+}
+
+export interface EarlyReport extends CarrierReference {
+  id: string
+  report: Json
+}
+
+/** Early reports whose message is known by now, oldest first. */
+export async function findMatchedReports(db: Queryable, limit: number): Promise<EarlyReport[]> {
+  const { rows } = await run<EarlyReport>(
+    db,
+    `select e.id::text, e.report, ${COLUMNS}
+     from early_report e join carrier_reference r on r.carrier = e.carrier and r.reference = any(e.names)
+     order by e.id limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+export async function deleteEarlyReports(db: Queryable, ids: readonly string[]): Promise<void> {
+  await run(db, 'delete from early_report where id = any($1::bigint[])', [ids])
+}
+
+/** Reports of messages that are not ours, and names of messages that no carrier speaks of any more. */
+export async function deleteStaleReferences(db: Queryable): Promise<void> {
+  await run(db, "delete from early_report where received_at < now() - interval '7 days'")
+  await run(db, "delete from carrier_reference where created_at < now() - interval '90 days'")
+}
+
+/** The newest notification that went to one of these numbers: whoever answers without saying to what, answers to that. */
+export async function findNewestTo(
+  db: Queryable,
+  channel: Channel,
+  recipients: readonly string[],
+  provider: string,
+): Promise<string | null> {
+  const { rows } = await run<{ id: string }>(
+    db,
+    `select notification_id as id from delivery
+     where channel = $1 and channel in ('sms', 'whatsapp') and recipient = any($2::text[]) and sent_at is not null and provider = $3
+     order by notification_id desc limit 1`,
+    [channel, recipients, provider],
+  )
+  return rows[0]?.id ?? null
+}

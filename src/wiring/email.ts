@@ -1,0 +1,59 @@
+import type { Signer } from '../channels/email/dkim.js'
+import { mxProvider } from '../channels/email/mx.js'
+import { type MailResolver, simulatedResolver, systemResolver } from '../channels/email/resolver.js'
+import { smtpProvider } from '../channels/email/smtp.js'
+import { textFromHtml } from '../channels/email/text.js'
+import { validateRecipient } from '../channels/email/validation.js'
+import { type Verp, verpAddress } from '../channels/email/verp.js'
+import type { EmailMessage } from '../channels/provider.js'
+import type { Config } from '../config.js'
+import type { Keys } from '../domain/keys.js'
+import { createEmailPreparation } from '../engine/email.js'
+import { readBlobs } from '../store/blobs.js'
+import type { Pool } from '../store/postgres.js'
+import type { ChannelWiring, World } from './lanes.js'
+
+export interface EmailWiring {
+  config: Config
+  keys: Keys
+  pool: Pool
+  verp: Verp
+  signer: Signer | null
+}
+
+/** Twice the connections: the next message is ready when a connection is. */
+const EMAILS_AT_ONCE = 40
+const CONNECTIONS = 20
+
+export function wireEmail({ config, keys, pool, verp, signer }: EmailWiring): ChannelWiring<EmailMessage> {
+  const resolverOf = ({ simulatorUrl }: World): MailResolver =>
+    simulatorUrl === null ? systemResolver() : simulatedResolver(simulatorUrl)
+  return {
+    channel: 'email',
+    carriers: config.email.carriers,
+    concurrency: EMAILS_AT_ONCE,
+    provider(url, world) {
+      const provider = url.protocol === 'mx:' ? mxProvider({ resolver: resolverOf(world), signer }) : smtpProvider({ signer })
+      return { ...provider, open: given => provider.open(withPool(given)) }
+    },
+    prepare(world) {
+      const resolver = resolverOf(world)
+      return createEmailPreparation({
+        publicUrl: config.publicUrl,
+        defaultFrom: config.email.from,
+        linkKey: keys.link,
+        envelopeSender: notification => verpAddress(notification, verp),
+        validate: address => validateRecipient(address, { resolver }),
+        readBlobs: hashes => readBlobs(pool, hashes),
+        toText: textFromHtml,
+      })
+    },
+  }
+}
+
+/** Enough connections for the lane, unless the URL says how many the carrier likes. */
+function withPool(url: URL): URL {
+  const sized = new URL(url)
+  if (!sized.searchParams.has('pool')) sized.searchParams.set('pool', String(CONNECTIONS))
+  return sized
+}
