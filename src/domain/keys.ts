@@ -10,6 +10,8 @@ export interface Keys {
   bounce: Buffer
   /** Signs recipients' links. */
   link: Buffer
+  /** Shared with the simulator, whose carriers sign their callbacks with it. */
+  simulator: Buffer
   /** Mixed into the hashes of validation replies. */
   pepper: Buffer
 }
@@ -32,6 +34,7 @@ export function deriveKeys(master: Buffer): Keys {
     tokenVerifying: createPublicKey(tokenSigning),
     bounce: derive('bounce'),
     link: derive('link'),
+    simulator: derive('simulator'),
     pepper: derive('pepper'),
   }
 }
