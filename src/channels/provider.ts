@@ -1,3 +1,4 @@
+import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
 import type { Failure } from '../domain/status.js'
 
@@ -40,7 +41,14 @@ export interface CarrierReport {
 }
 
 /** How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back. */
-type Named = { carrier: readonly string[] } | { ours: string }
+type Named = { carrier: readonly string[]; mark?: Mark } | { ours: string }
+
+/** Where a carrier gives back only a few bits of ours (domain/mark.ts): with the number, they name a send whose answer was lost. */
+export interface Mark {
+  /** E.164. */
+  recipient: string
+  bits: number
+}
 
 /** What a person wrote back. */
 export interface CarrierReply {
@@ -53,6 +61,8 @@ export interface CarrierReply {
   /** The carrier's reference of the message that was answered, where it is told. */
   inReplyTo: string | null
   at: Date | null
+  /** Of an answer that travels in several: the name that its parts share, which one this is, and of how many. */
+  part?: { of: string; number: number; total: number }
 }
 
 export type CarrierNews = CarrierReport | CarrierReply
@@ -99,6 +109,8 @@ export interface Receipt {
   answer: string
   /** Whether the recipient's own server took it; otherwise delivery is known only by a later report. */
   delivered: boolean
+  /** What else the sender may want to know of it. */
+  facts?: Readonly<Record<string, Json>>
 }
 
 /**
@@ -144,4 +156,13 @@ export interface EmailMessage {
   replyTo?: string
   /** Asks the recipient's mail program for a reading receipt (RFC 8098), to this address. */
   receiptTo?: string
+}
+
+/** One short message to one number. */
+export interface SmsMessage {
+  /** The same at every try. */
+  reference: string
+  /** E.164. */
+  to: string
+  text: string
 }

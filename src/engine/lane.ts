@@ -182,7 +182,8 @@ export class Lane<Message> {
     }
     trace?.('answered')
     this.#breaker.succeeded()
-    const data = { provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer: receipt.answer }
+    const { answer, facts } = receipt
+    const data = { ...facts, provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer }
     await this.#report(claim, this.#fact(claim, 'sent', data), undefined, receipt.references)
     trace?.('recorded')
     if (receipt.delivered) {
