@@ -7,8 +7,9 @@ import { openDirectory, tellUnmatched } from './compose.js'
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
+import type { Channel } from './domain/notification.js'
 import type { LaneOptions } from './engine/lane.js'
-import { type NewsParts, takeEarlyReports, takeNews } from './engine/news.js'
+import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from './engine/news.js'
 import { takeReturn } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
 import { Wake } from './engine/wake.js'
@@ -25,6 +26,7 @@ import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
+import { wireSms } from './wiring/sms.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -45,6 +47,8 @@ const HOUR = 60 * MINUTE
 const MAX_RETURN_BYTES = 40 * 1_048_576
 /** What waits longer than this although it could go is worth waking somebody. */
 const OVERDUE_SECONDS = 15 * 60
+/** The channels that this version sends. */
+const WORKED: readonly Channel[] = ['email', 'sms']
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
   const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
@@ -71,7 +75,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const register = (): Promise<void> =>
     simulatorUrl === null
       ? Promise.resolve()
-      : registerReturns(simulatorUrl, { bounces: `smtp://127.0.0.1:${inbound.port}`, site: config.publicUrl })
+      : registerReturns(simulatorUrl, {
+          bounces: `smtp://127.0.0.1:${inbound.port}`,
+          site: config.publicUrl,
+          callbacks: `${config.publicUrl}/callbacks/simulator`,
+          secret: keys.simulator.toString('hex'),
+        })
   await register()
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   const parts: LaneParts = {
@@ -84,11 +93,15 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     takeNews: (source, items) => takeNews(source, items, news),
     onError,
   }
-  const lanes = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
-  if (lanes.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  const onUnreadable = (err: unknown): void => log.warn({ err }, 'an SMS carrier said something that cannot be read')
+  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
+  const sms = await openLanes(wireSms({ config, keys, pool, onUnreadable }), parts)
+  const lanes = [...email, ...sms]
+  if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  if (sms.length === 0) log.warn('no SMS carrier: set SMS_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => wake.notify())
-  const upkeep = startUpkeep(pool, log, register, () => takeEarlyReports(news))
+  const upkeep = startUpkeep(pool, log, register, news)
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
@@ -112,8 +125,11 @@ function openSigner({ email }: Config): Signer | null {
   return createSigner({ domain, selector, privateKeyPem })
 }
 
-/** Tells the simulator where its reports go, and whose pages its people may open. */
-async function registerReturns(simulatorUrl: string, routes: { bounces: string; site: string }): Promise<void> {
+/** Tells the simulator where its reports go, how they are to be signed, and whose pages its people may open. */
+async function registerReturns(
+  simulatorUrl: string,
+  routes: { bounces: string; site: string; callbacks: string; secret: string },
+): Promise<void> {
   const response = await fetch(`${simulatorUrl}/simulator/routes`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
@@ -123,18 +139,14 @@ async function registerReturns(simulatorUrl: string, routes: { bounces: string; 
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-function startUpkeep(
-  pool: Pool,
-  log: Log,
-  register: () => Promise<void>,
-  matchReports: () => Promise<void>,
-): { stop(): Promise<void> } {
+function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>, news: NewsParts): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
-    { name: 'early reports', everyMs: SECOND, run: matchReports },
+    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
+    { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
@@ -155,7 +167,7 @@ function startUpkeep(
 /** What was accepted must be finished, or on its way: anything that stands still is told aloud. */
 async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
   for (const { channel, state, count, oldestSeconds } of await readQueue(pool)) {
-    const standing = channel === 'email' && (state === 'queued' || state === 'sending') && oldestSeconds > OVERDUE_SECONDS
+    const standing = WORKED.includes(channel) && (state === 'queued' || state === 'sending') && oldestSeconds > OVERDUE_SECONDS
     if (standing) log.error({ channel, state, count, oldestSeconds }, 'deliveries stand still')
   }
 }

@@ -178,14 +178,12 @@ export async function buildApi({
       record: (notification, fact) => recorder.record({ notification, fact }),
     },
     callbacks: {
-      ...wireCallbacks(),
+      ...wireCallbacks(config, keys),
       publicUrl: () => publicUrl,
-      take: (callback, simulated, items) =>
-        takeNews(
-          { carrierKey: carrierKey(callback.name, simulated), provider: callback.name, channel: callback.channel },
-          items,
-          news,
-        ),
+      take: (callback, simulated, items) => {
+        const key = carrierKey(callback.name, simulated)
+        return takeNews({ carrierKey: key, provider: key, channel: callback.channel }, items, news)
+      },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
     metrics: { groups, pool },

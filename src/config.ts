@@ -21,8 +21,12 @@ export interface Config {
   simulator: boolean
   /** Where a simulator runs already; null: this start runs its own. */
   simulatorUrl: string | null
-  simulatorPorts: { http: number; smtp: number }
+  simulatorPorts: { http: number; smtp: number; smpp: number }
   email: EmailConfig
+  sms: {
+    /** Carriers in order of preference; empty: the simulator. */
+    carriers: URL[]
+  }
   maxBodyBytes: number
   attachments: AttachmentLimits
 }
@@ -40,7 +44,7 @@ interface EmailConfig {
 
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['SMS_URL', 'WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
+const OTHER_CARRIERS = ['WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -67,7 +71,13 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'EMAIL_URL',
     [],
     'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
-    readEmailCarriers,
+    readCarriers(['smtp:', 'smtps:', 'mx:']),
+  )
+  const smsCarriers = setting<URL[]>(
+    'SMS_URL',
+    [],
+    'uma ou mais URLs smpp://, smpps:// ou zenvia://, separadas por vírgulas',
+    readCarriers(['smpp:', 'smpps:', 'zenvia:']),
   )
   const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
@@ -103,11 +113,18 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
       LOG_LEVELS.includes(text) ? text : null,
     ),
-    simulator: setting('SIMULATOR', emailCarriers.length === 0 && others.every(carrier => carrier === null), 'on ou off', text =>
-      text === 'on' ? true : text === 'off' ? false : null,
+    simulator: setting(
+      'SIMULATOR',
+      emailCarriers.length + smsCarriers.length === 0 && others.every(carrier => carrier === null),
+      'on ou off',
+      text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
     simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
-    simulatorPorts: { http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535), smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535) },
+    simulatorPorts: {
+      http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535),
+      smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535),
+      smpp: whole('SIMULATOR_SMPP_PORT', 0, 0, 65_535),
+    },
     email: {
       carriers: emailCarriers,
       from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
@@ -120,6 +137,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       },
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
+    sms: { carriers: smsCarriers },
     maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
     attachments: {
       maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),
@@ -132,10 +150,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config
 }
 
-function readEmailCarriers(text: string): URL[] | null {
-  const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
-  return urls.every(carrier => carrier !== null && ['smtp:', 'smtps:', 'mx:'].includes(carrier.protocol)) ? (urls as URL[]) : null
-}
+const readCarriers =
+  (protocols: readonly string[]) =>
+  (text: string): URL[] | null => {
+    const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
+    return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
+  }
 
 function readRanges(text: string): AddressRange[] | null {
   const ranges = text.split(',').map(part => readRange(part.trim()))

@@ -1,4 +1,5 @@
 import { readEmailAddress } from './email-address.js'
+import { type AccentRule, accentRules } from './sms-text.js'
 import { hasControlCharacters } from './text.js'
 
 /** The settings of an account: one table of names, defaults, meaning and accepted values. */
@@ -9,6 +10,7 @@ export interface AccountSettings {
   'fallback.minutes': number
   'email.from': string
   'email.name': string
+  'sms.accents': AccentRule
 }
 
 export type SettingName = keyof AccountSettings
@@ -53,6 +55,11 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     read: text => (text === '' ? '' : readEmailAddress(text)),
   },
   'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
+  'sms.accents': {
+    default: 'transliterate',
+    meaning: 'acentos do SMS: keep mantém; transliterate tira quando isso poupa uma parte da mensagem',
+    read: text => accentRules.find(rule => rule === text) ?? null,
+  },
 }
 
 export const settingNames = Object.keys(accountSettings) as SettingName[]

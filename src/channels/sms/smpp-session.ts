@@ -186,7 +186,10 @@ export class SmppSession {
   }
 
   #take({ command, sequence, status, body }: Pdu): void {
-    if (command >= RESPONSE) return this.#answered(sequence, status, body)
+    if (command >= RESPONSE) {
+      this.#answered(sequence, status, body)
+      return
+    }
     const answer = (code: number, content?: Buffer): void => {
       if (!this.#ended) this.#socket.write(writePdu(command + RESPONSE, sequence, content, code))
     }
@@ -200,7 +203,8 @@ export class SmppSession {
         return
       }
       case commands.enquireLink:
-        return answer(0)
+        answer(0)
+        return
       case commands.unbind:
         answer(0)
         this.#socket.end()
@@ -217,9 +221,10 @@ export class SmppSession {
     if (pending === undefined) return
     this.#pending.delete(sequence)
     const id = status === 0 ? readMessageId(body) : ''
-    if (!pending.late) return pending.settle(status === 0 ? { id } : { error: errorOf(status) })
-    this.#late--
-    if (status === 0) this.#events.onLate(pending.key, id)
+    if (pending.late) {
+      this.#late--
+      if (status === 0) this.#events.onLate(pending.key, id)
+    } else pending.settle(status === 0 ? { id } : { error: errorOf(status) })
   }
 
   #beat(): void {

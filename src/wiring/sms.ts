@@ -1,0 +1,31 @@
+import type { SmsMessage } from '../channels/provider.js'
+import { smppProvider } from '../channels/sms/smpp.js'
+import { zenviaProvider } from '../channels/sms/zenvia.js'
+import type { Config } from '../config.js'
+import type { Keys } from '../domain/keys.js'
+import { createShortLinks } from '../engine/links.js'
+import { createSmsPreparation } from '../engine/sms.js'
+import type { Pool } from '../store/postgres.js'
+import type { ChannelWiring } from './lanes.js'
+
+export interface SmsWiring {
+  config: Config
+  keys: Keys
+  pool: Pool
+  /** Told of what a carrier says and nobody can read. */
+  onUnreadable(error: unknown): void
+}
+
+/** Twice the window of one connection: the next message is ready when there is room. */
+const MESSAGES_AT_ONCE = 100
+
+export function wireSms({ config, keys, pool, onUnreadable }: SmsWiring): ChannelWiring<SmsMessage> {
+  const shortLink = createShortLinks(pool, keys.link)
+  return {
+    channel: 'sms',
+    carriers: config.sms.carriers,
+    concurrency: MESSAGES_AT_ONCE,
+    provider: (url, { onNews }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onNews, onUnreadable })),
+    prepare: () => createSmsPreparation({ publicUrl: config.publicUrl, shortLink }),
+  }
+}
