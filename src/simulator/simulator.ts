@@ -5,6 +5,7 @@ import { openEmailDesk } from './email/desk.js'
 import { openHttp } from './http/server.js'
 import { Inbox } from './inbox.js'
 import { Outbox } from './outbox.js'
+import { openSmsDesk } from './sms/desk.js'
 import { Visitor } from './visitor.js'
 
 /** The carriers' side of every protocol, on sockets of its own, and the inbox that shows what they got. */
@@ -14,6 +15,7 @@ export interface SimulatorOptions {
   /** 0: any free port. */
   httpPort?: number
   smtpPort?: number
+  smppPort?: number
   maxMessages?: number
   maxBytes?: number
   /** How long the recipient silencio keeps a connection without an answer. */
@@ -25,6 +27,7 @@ export interface Simulator {
   /** Of the page and of the API below /simulator. */
   url: string
   smtpUrl: string
+  smppUrl: string
   close(): Promise<void>
 }
 
@@ -33,14 +36,15 @@ const MIB = 1_048_576
 const MAX_MESSAGE_BYTES = 48 * MIB
 
 export async function createSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const { host = '127.0.0.1', httpPort = 0, smtpPort = 0, maxMessages = 10_000, maxBytes = 64 * MIB } = options
+  const { host = '127.0.0.1', httpPort = 0, smtpPort = 0, smppPort = 0, maxMessages = 10_000, maxBytes = 64 * MIB } = options
   const { silenceMs = 300_000, clock = Date.now } = options
   const inbox = new Inbox({ maxMessages, maxBytes })
   const [outbox, callbacks, visitor] = [new Outbox(clock), new Callbacks(clock), new Visitor()]
   const parts: DeskParts = { host, inbox, callbacks, visitor, clock }
   const maxMessageBytes = Math.min(MAX_MESSAGE_BYTES, maxBytes)
   const email = openEmailDesk({ ...parts, outbox, port: smtpPort, maxMessageBytes, silenceMs })
-  const desks = await openDesks([email])
+  const sms = openSmsDesk({ ...parts, port: smppPort })
+  const desks = await openDesks([email, sms])
   const closeDesks = () => Promise.all(desks.map(desk => desk.close()))
   const http = await openHttp({ host, port: httpPort, inbox, outbox, callbacks, visitor, desks }).catch(async error => {
     await closeDesks()
@@ -49,6 +53,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   return {
     url: http.url,
     smtpUrl: (await email).smtpUrl,
+    smppUrl: (await sms).smppUrl,
     async close() {
       inbox.close()
       visitor.close()

@@ -1,13 +1,13 @@
 import type { Callback } from '../channels/provider.js'
-import { readZenviaUrl, zenviaCallback, zenviaSimulatedSecret } from '../channels/sms/zenvia.js'
+import { readZenviaUrl, zenviaCallback } from '../channels/sms/zenvia.js'
 import type { Config } from '../config.js'
-import type { Keys } from '../domain/keys.js'
+import { carrierSecret, type Keys } from '../domain/keys.js'
 
 /** The readers of carriers' callbacks, real and simulated: one line per provider that is told of things over HTTP. */
 export function wireCallbacks(config: Config, keys: Keys): { real: Callback[]; simulated: Callback[] } {
   const zenvia = config.sms.carriers.filter(({ protocol }) => protocol === 'zenvia:').map(url => readZenviaUrl(url).secret)
   return {
     real: [...(zenvia.length > 0 ? [zenviaCallback(zenvia)] : [])],
-    simulated: config.simulator ? [zenviaCallback([zenviaSimulatedSecret(keys.simulator)])] : [],
+    simulated: config.simulator ? [zenviaCallback([carrierSecret(keys.simulator, 'zenvia')])] : [],
   }
 }

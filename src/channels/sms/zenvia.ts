@@ -20,7 +20,7 @@ import {
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
 /** Named in the headers of the subscription at Zenvia: their callbacks bear no signature, but any header that one asks for. */
-export const SECRET_HEADER = 'x-carteiro-secret'
+const SECRET_HEADER = 'x-carteiro-secret'
 
 /** messageStatus.code of a MESSAGE_STATUS event. What is not here tells nothing final. */
 const statuses: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | 'reason'>>> = {
@@ -76,9 +76,6 @@ export function zenviaCallback(secrets: readonly string[]): Callback {
   }
 }
 
-/** What the simulated Zenvia shows, derived from the key that the gateway shares with the simulator. */
-export const zenviaSimulatedSecret = (key: Buffer): string => createHmac('sha256', key).update('zenvia').digest('hex')
-
 export function readZenviaUrl(url: URL): { endpoint: URL; token: string; from: string; secret: string } {
   const wrong = (what: string): never => {
     throw new OperatorError(
@@ -97,7 +94,20 @@ export function readZenviaUrl(url: URL): { endpoint: URL; token: string; from: s
   if (tls !== 'required' && !(tls === 'off' && local)) wrong('tls só pode ser off para esta máquina (127.0.0.1)')
   const base = pathname.replace(/\/+$/, '')
   const endpoint = new URL(`${tls === 'off' ? 'http' : 'https'}://${host}${base}/v2/channels/sms/messages`)
-  return { endpoint, token: decodeURIComponent(username), from, secret }
+  return {
+    endpoint,
+    token: readToken(username) ?? wrong('o token tem um % que não é um código; escreva-o como %25'),
+    from,
+    secret,
+  }
+}
+
+function readToken(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
 }
 
 interface Answer {
@@ -133,13 +143,19 @@ const neverLeft = (error: unknown): boolean => {
   return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT'
 }
 
+/** A gateway that lost its own server (502, 504) does not know what became of the message; any other answer is one. */
+function kindOf(status: number): SendErrorKind {
+  if (status === 429) return 'throttled'
+  if (status === 502 || status === 504) return 'uncertain'
+  return status >= 500 || status === 401 || status === 408 ? 'temporary' : 'permanent'
+}
+
 function errorOf(status: number, retryAfter: string | null, content: string): SendError {
-  const kind: SendErrorKind =
-    status === 429 ? 'throttled' : status >= 500 ? 'uncertain' : status === 401 ? 'temporary' : 'permanent'
+  const kind = kindOf(status)
   const reasons: Record<SendErrorKind, string> = {
     throttled: 'A Zenvia pediu para enviar mais devagar.',
     uncertain: 'A Zenvia falhou sem dizer se aceitou a mensagem.',
-    temporary: 'A Zenvia recusou o token (SMS_URL).',
+    temporary: status === 401 ? 'A Zenvia recusou o token (SMS_URL).' : 'A Zenvia não pôde aceitar a mensagem agora.',
     permanent: 'A Zenvia recusou a mensagem.',
   }
   const seconds = Number(retryAfter ?? Number.NaN)
