@@ -28,7 +28,7 @@ function start(args: string[], ipc: boolean): Running {
   return { child, messages, stdout: () => output.join(''), stderr: () => errors.join('') }
 }
 
-const printed = /^Simulador {2}(http:\/\/127\.0\.0\.1:\d+)\nSMTP {2}(smtp:\/\/127\.0\.0\.1:\d+)\n$/
+const printed = /^Simulador {2}(http:\/\/127\.0\.0\.1:\d+)\nSMTP {2}(smtp:\/\/127\.0\.0\.1:\d+)\nSMPP {2}smpp:\/\/\S+\n$/
 
 async function ready({ stdout, stderr }: Running): Promise<[string, string]> {
   await vi.waitFor(() => expect(stdout(), stderr()).toMatch(printed), { timeout: 30_000, interval: 50 })
@@ -40,7 +40,7 @@ test('simulate prints its addresses, tells its parent, and ends on SIGTERM', asy
   const running = start([], true)
   const [url, smtpUrl] = await ready(running)
   await vi.waitFor(() => expect(running.messages).toEqual([{ ready: url }]))
-  expect((await request(`${url}/simulator/carriers`)).body).toEqual({ email: smtpUrl })
+  expect((await request(`${url}/simulator/carriers`)).body).toMatchObject({ email: smtpUrl })
   running.child.kill('SIGTERM')
   expect(await once(running.child, 'exit')).toEqual([0, null])
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect as connectPlain, type Socket } from 'node:net'
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
 import { SendError } from '../provider.js'
 import { errorOf } from './smpp-errors.js'
@@ -75,7 +75,7 @@ export class SmppSession {
     const { host, port, secure, ca, patienceMs, systemId, password, systemType } = settings
     const signal = AbortSignal.timeout(patienceMs)
     const socket = secure
-      ? connectSecure({ host, port, servername: host, ...(ca === undefined ? {} : { ca }) })
+      ? connectSecure({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}), ...(ca === undefined ? {} : { ca }) })
       : connectPlain({ host, port })
     socket.setNoDelay(true)
     try {
