@@ -92,6 +92,8 @@ export interface CallbackContent {
 }
 
 export interface Carrier<Message> {
+  /** false: known to be out of reach, so that nothing need be tried; the next carrier of the channel stands in. */
+  readonly ready?: boolean
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */

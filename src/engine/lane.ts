@@ -74,7 +74,8 @@ export class Lane<Message> {
 
   /** Whether this lane can take work now; the next one of the same channel stands in while it cannot. */
   get open(): boolean {
-    return !this.#stopping && performance.now() >= this.#pausedUntil && this.#breaker.allows()
+    const { carrier } = this.#options
+    return !this.#stopping && carrier.ready !== false && performance.now() >= this.#pausedUntil && this.#breaker.allows()
   }
 
   get mode(): Mode {

@@ -22,6 +22,11 @@ export class SmppLink {
     this.#open()
   }
 
+  /** Whether there is a session, or the first one may come any moment. */
+  get ready(): boolean {
+    return this.#session !== null || this.#trouble === null
+  }
+
   /** The session, once there is one; throws at once while the carrier is known to be away, so that another can stand in. */
   async session(signal: AbortSignal): Promise<SmppSession> {
     if (this.#session === null && this.#opening !== null && this.#trouble === null) {
@@ -51,6 +56,7 @@ export class SmppLink {
       ended = true
       if (this.#session === null) return
       this.#session = null
+      this.#trouble = away()
       this.#later()
     }
     try {

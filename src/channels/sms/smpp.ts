@@ -57,6 +57,9 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
     },
   })
   return {
+    get ready() {
+      return link.ready
+    },
     async send(message, signal): Promise<Receipt> {
       const plan = planSms(message.text)
       if (plan.parts.length > MAX_MARKED_PARTS) {
