@@ -21,6 +21,7 @@ export interface ChannelWiring<Message> {
   concurrency: number
   retryDelaysMs?: readonly number[]
   settleMs?: number
+  simulatedSettleMs?: number
 }
 
 /** Which carriers a lane talks to: the real ones, or those of a simulator. */
@@ -93,7 +94,7 @@ async function openLane<Message>(
     concurrency: wiring.concurrency,
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
-    settleMs: simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS),
+    settleMs: simulated ? (wiring.simulatedSettleMs ?? SIMULATED_SETTLE_MS) : (wiring.settleMs ?? SETTLE_MS),
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),

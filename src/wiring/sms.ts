@@ -16,6 +16,8 @@ export interface SmsWiring {
   onUnreadable(error: unknown): void
 }
 
+/** Receipts settle what is uncertain: on a busy machine even simulated ones take a while, and too soon would be twice. */
+const SIMULATED_SETTLE_MS = 30_000
 /** Twice the window of one connection: the next message is ready when there is room. */
 const MESSAGES_AT_ONCE = 100
 
@@ -25,6 +27,7 @@ export function wireSms({ config, keys, pool, onUnreadable }: SmsWiring): Channe
     channel: 'sms',
     carriers: config.sms.carriers,
     concurrency: MESSAGES_AT_ONCE,
+    simulatedSettleMs: SIMULATED_SETTLE_MS,
     provider: (url, { onNews }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onNews, onUnreadable })),
     prepare: () => createSmsPreparation({ publicUrl: config.publicUrl, shortLink }),
   }

@@ -44,7 +44,7 @@ export const FATES: readonly Fate[] = [
     name: 'entregue',
     meaning: 'Celular que funciona',
     does: 'Aceita a mensagem e manda o recibo de entrega. É também o que acontece com qualquer número fora desta lista.',
-    steps: [{ afterMs: 0, act: { act: 'enroute' } }, delivered],
+    steps: [delivered],
   },
   {
     digits: '02',

@@ -41,6 +41,8 @@ const SYSTEM_ERROR = 0x08
 const BAD_NUMBER = 0x0b
 const THROTTLED = 0x58
 const ANSWER_MS = 10_000
+/** A window as real SMSCs have it: each waits until the gateway has committed it. */
+const RECEIPTS_AT_ONCE = 50
 const MAX_COUNTED = 10_000
 const MAX_TORN = 1_000
 const STATES = { delivered: [2, 'DELIVRD', '000'], enroute: [1, 'ENROUTE', '000'], undelivered: [5, 'UNDELIV', '001'] } as const
@@ -57,6 +59,7 @@ export async function openSmsc({ host, port, faults, clock, take }: SmscParts): 
     hasRoutes: () => bound.size > 0,
     restMs: () => 500,
     giveUpMs: 600_000,
+    parallel: RECEIPTS_AT_ONCE,
   })
   const server = smpp.createServer(session => {
     session.on('error', () => session.destroy())
