@@ -41,6 +41,8 @@ export interface WorkerParts {
   log: Log
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
+  /** Instead of the system's name servers. */
+  resolver?: MailResolver
 }
 
 const SECOND = 1_000
@@ -59,7 +61,7 @@ const MAX_RETURN_BYTES = 40 * 1_048_576
 const OVERDUE_SECONDS = 15 * 60
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
+  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, resolver = systemResolver() } = options
   const directory = await openDirectory(pool)
   const wake = new Wake()
   const recorder = createRecorder(pool, directory.clock, wake)
@@ -96,6 +98,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     simulatorUrl,
     leaseMs,
     trace,
+    resolver,
     onError,
   })
   if (lanes.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
@@ -124,6 +127,7 @@ interface LaneParts {
   simulatorUrl: string | null
   leaseMs: number
   trace: LaneOptions<unknown>['trace']
+  resolver: MailResolver
   onError(error: unknown, what: string): void
 }
 
@@ -145,7 +149,7 @@ async function openEmailLanes(parts: LaneParts): Promise<Lane<unknown>[][]> {
 
 async function openEmailLane(parts: LaneParts, mode: Mode, url: URL, simulated: boolean): Promise<Lane<unknown>> {
   const { config, keys, pool, recorder, directory, verp, signer, simulatorUrl, leaseMs, trace, onError } = parts
-  const resolver: MailResolver = simulated ? simulatedResolver(simulatorUrl!) : systemResolver()
+  const resolver = simulated ? simulatedResolver(simulatorUrl!) : parts.resolver
   const provider: Provider<EmailMessage> = url.protocol === 'mx:' ? mxProvider({ resolver, signer }) : smtpProvider({ signer })
   const lane = new Lane<EmailMessage>({
     provider,
