@@ -86,7 +86,7 @@ async function compare(workspace: Workspace, options: DeliveryOptions): Promise<
   for (const line of skipped) print(`${line}\n`)
   print('\n')
   for (const family of families) judge(family, median(signatures))
-  await measureLatency(workspace, sink, queued)
+  await measureLatency(workspace, sink, rounds, queued)
 }
 
 const rowOf = (name: string): Row => ({ name, rates: [], cpu: [], statements: [], transactions: [] })

@@ -17,6 +17,8 @@ export interface Used {
 
 const POOL = 10
 const WARM_UP = 500
+/** Looked at seldom: the looking takes time from those looked at. */
+const POLL_MS = 10
 
 export class DeliveringGateway {
   readonly target: Target
@@ -73,15 +75,15 @@ export class DeliveringGateway {
     this.#worker.signal('SIGCONT')
   }
 
-  /** Until nothing is on its way. Looked at seldom: the looking takes time from those looked at. */
-  async untilDelivered(everyMs = 10): Promise<void> {
-    for (;;) {
-      const { rows } = await this.#subject.pool.query<{ open: boolean }>(
-        "select exists (select from delivery where state in ('queued', 'sending')) as open",
-      )
-      if (!rows[0]!.open) return
-      await sleep(everyMs)
-    }
+  async isDelivering(): Promise<boolean> {
+    const { rows } = await this.#subject.pool.query<{ open: boolean }>(
+      "select exists (select from delivery where state in ('queued', 'sending')) as open",
+    )
+    return rows[0]!.open
+  }
+
+  async untilDelivered(): Promise<void> {
+    while (await this.isDelivering()) await sleep(POLL_MS)
   }
 
   async stop(): Promise<void> {

@@ -52,8 +52,8 @@ const HOUR = 60 * MINUTE
 const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(HOUR)]
 /** The simulated world runs faster. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
-/** Twice the connections: the next message is ready when a connection is. */
-const EMAILS_AT_ONCE = 40
+/** Four times the connections: the next message is ready when a connection is, and claims and outcomes come in larger groups. */
+const EMAILS_AT_ONCE = 80
 const CONNECTIONS = 20
 /** Some servers return the whole original. */
 const MAX_RETURN_BYTES = 40 * 1_048_576

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { FAULT_FIELDS, NO_FAULTS } from '../../src/simulator/faults.js'
 import { readSource } from '../support/sources.js'
 import { carriersForTest, Dialogue, send, settled, simulatorForTest, type TestSimulator, tryToSend } from './carriers.js'
@@ -171,4 +171,15 @@ test('latencyMs: the answer comes after those of a quick simulator that was aske
   for (let round = 0; round < 3; round++) await send(quick, { to }).then(() => order.push('quick'))
   await answered
   expect(order).toEqual(['quick', 'quick', 'quick', 'slow'])
+})
+
+test('latencyMs: any number of senders may wait at once, without a warning', async () => {
+  const warnings: Error[] = []
+  const onWarning = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', onWarning)
+  onTestFinished(() => void process.off('warning', onWarning))
+  const simulator = await simulatorForTest()
+  await setFaults(simulator, { latencyMs: 500 })
+  await Promise.all(Array.from({ length: 20 }, () => send(simulator, { to })))
+  expect(warnings).toEqual([])
 })
