@@ -20,7 +20,7 @@ const { values } = parseArgs({
 })
 const CONNECTIONS = 20
 /** As many as a lane has under way. */
-const AT_ONCE = 80
+const AT_ONCE = 40
 const WARM_UP = 200
 
 const message = await sampleMessage()

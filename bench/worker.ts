@@ -22,7 +22,10 @@ const worker = await startWorker({
   },
 })
 
+let stopping = false
 async function stop(): Promise<void> {
+  if (stopping) return
+  stopping = true
   await worker.close()
   await pool.end()
   process.exit(0)

@@ -52,8 +52,8 @@ const HOUR = 60 * MINUTE
 const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(HOUR)]
 /** The simulated world runs faster. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
-/** Four times the connections: the next message is ready when a connection is, and claims and outcomes come in larger groups. */
-const EMAILS_AT_ONCE = 80
+/** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
+const EMAILS_PER_CONNECTION = 2
 const CONNECTIONS = 20
 /** Some servers return the whole original. */
 const MAX_RETURN_BYTES = 40 * 1_048_576
@@ -151,11 +151,13 @@ async function openEmailLane(parts: LaneParts, mode: Mode, url: URL, simulated: 
   const { config, keys, pool, recorder, directory, verp, signer, simulatorUrl, leaseMs, trace, onError } = parts
   const resolver = simulated ? simulatedResolver(simulatorUrl!) : parts.resolver
   const provider: Provider<EmailMessage> = url.protocol === 'mx:' ? mxProvider({ resolver, signer }) : smtpProvider({ signer })
+  const sized = withPool(url)
   const lane = new Lane<EmailMessage>({
     provider,
-    carrier: await provider.open(withPool(url)),
+    // Refuses a bad number of connections, so that it is a number below.
+    carrier: await provider.open(sized),
     mode,
-    concurrency: EMAILS_AT_ONCE,
+    concurrency: EMAILS_PER_CONNECTION * Number(sized.searchParams.get('pool')),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : RETRY_DELAYS_MS,
     leaseMs,
     ...(trace === undefined ? {} : { trace }),
