@@ -25,6 +25,7 @@ import type { Log } from './log.js'
 import { deleteUnusedBlobs, readBlobs } from './store/blobs.js'
 import { claimDeliveries, readQueue } from './store/claims.js'
 import { listenDue } from './store/due-signal.js'
+import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
@@ -212,6 +213,7 @@ function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>): { sto
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
+    { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },

@@ -8,24 +8,19 @@ import { Budgets } from './engine/budgets.js'
 import { Directory } from './engine/directory.js'
 import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
+import { createRecipient, type RecipientLimits } from './engine/recipient.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
 import { throttle } from './engine/wake.js'
 import { createRecorder } from './engine/worker.js'
 import { SendReader } from './http/gw/send-reader.js'
+import { ContentCleaner } from './http/recipient/content-cleaner.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { storeBlobs } from './store/blobs.js'
-import {
-  type FoundStatus,
-  findComing,
-  findNotification,
-  findSentAt,
-  findStatuses,
-  type StatusQuestion,
-} from './store/deliveries.js'
+import { type FoundStatus, findComing, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
 import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
 import { findKeyUse } from './store/idempotency.js'
@@ -110,6 +105,7 @@ export interface ApiParts {
   acceptLimits?: typeof ACCEPT_LIMITS
   store?: AcceptStore
   findStatus?: (question: StatusQuestion) => Promise<FoundStatus | null>
+  recipientLimits?: Partial<RecipientLimits>
 }
 
 export async function buildApi({
@@ -120,6 +116,7 @@ export async function buildApi({
   acceptLimits = ACCEPT_LIMITS,
   store = acceptStore(pool),
   findStatus,
+  recipientLimits = {},
 }: ApiParts): Promise<Api> {
   const directory = await openDirectory(pool)
   const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
@@ -139,6 +136,7 @@ export async function buildApi({
     ...LOOKUP_LIMITS,
   })
   const reader = new SendReader(config.attachments)
+  const cleaner = new ContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,
@@ -166,10 +164,10 @@ export async function buildApi({
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },
     recipient: {
-      linkKey: keys.link,
-      now: directory.clock,
-      findSentAt: target => findSentAt(pool, target.notification, target.channel),
-      record: (notification, fact) => recorder.record({ notification, fact }),
+      recipient: createRecipient({ pool, clock: directory.clock, keys, record: recorder.record, limits: recipientLimits }),
+      cleaner,
+      trustedProxies: config.trustedProxies,
+      publicUrl: config.publicUrl,
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
     metrics: { groups, pool },
@@ -186,7 +184,7 @@ export async function buildApi({
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await reader.close()
+      await Promise.all([reader.close(), cleaner.close()])
     },
   }
 }

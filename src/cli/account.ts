@@ -141,7 +141,7 @@ function readChanges(pairs: readonly string[]): Partial<AccountSettings> {
     }
     const setting = accountSettings[name as SettingName]
     changes[name] = setting.read(value)
-    if (changes[name] === null) problems.push(`${name}: ${setting.meaning}`)
+    if (changes[name] === null) problems.push(`${name}: ${setting.explain?.(value) ?? setting.meaning}`)
   }
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
   return changes

@@ -10,6 +10,8 @@ export interface Keys {
   bounce: Buffer
   /** Signs recipients' links. */
   link: Buffer
+  /** Signs recipients' sessions and forms. */
+  session: Buffer
   /** Mixed into the hashes of validation replies. */
   pepper: Buffer
 }
@@ -32,6 +34,7 @@ export function deriveKeys(master: Buffer): Keys {
     tokenVerifying: createPublicKey(tokenSigning),
     bounce: derive('bounce'),
     link: derive('link'),
+    session: derive('session'),
     pepper: derive('pepper'),
   }
 }

@@ -15,7 +15,9 @@ import { addTemplates, type TemplateOptions } from './gw/templates.js'
 import { addHealth, type Readiness } from './health.js'
 import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
-import { addImage, type ImageOptions } from './recipient/image.js'
+import { addAssets } from './recipient/assets.js'
+import { addImage } from './recipient/image.js'
+import { addPages, type PageOptions } from './recipient/pages.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
@@ -25,7 +27,7 @@ export interface ServerOptions {
   templates: TemplateOptions
   sequence: SequenceOptions & FinalizeOptions
   openApi: OpenApiOptions
-  recipient: ImageOptions
+  recipient: PageOptions
   metrics: MetricSources
   readiness: Readiness
   bodies: BodyLimits
@@ -101,6 +103,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addOpenApi(app, options.openApi)
   addHealth(app, readiness)
   addImage(app, options.recipient)
+  addAssets(app, options.recipient.recipient)
+  addPages(app, options.recipient)
   addMetrics(app, metrics)
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
 

@@ -1,0 +1,122 @@
+import { type AccountSettings, completeSettings } from '../domain/account.js'
+import type { LinkTarget } from '../domain/link.js'
+import type { StoredValidation } from '../domain/notification.js'
+import type { DeliveryState, Failure } from '../domain/status.js'
+import { type Queryable, run } from './postgres.js'
+
+/** What a recipient's page shows of a notification; the content and the files are read only when they are asked for. */
+export interface Visited {
+  target: LinkTarget
+  accountName: string
+  settings: AccountSettings
+  /** SHA-256 of the account's logo. */
+  logo: string | null
+  subject: string
+  recipientName: string
+  recipient: string | null
+  validation: StoredValidation | null
+  acceptedAt: Date
+  state: DeliveryState
+  sentAt: Date | null
+  confirmedAt: Date | null
+  failure: Failure | null
+}
+
+interface VisitedRow {
+  account_name: string
+  settings: Partial<AccountSettings>
+  logo: Buffer | null
+  subject: string
+  recipient_name: string
+  recipient: string | null
+  validation: StoredValidation | null
+  accepted_at: Date
+  state: DeliveryState
+  sent_at: Date | null
+  confirmed_at: Date | null
+  failure: Failure | null
+}
+
+/** null when there is no such delivery, or when what it said was erased. */
+export async function findVisited(db: Queryable, target: LinkTarget): Promise<Visited | null> {
+  const { rows } = await run<VisitedRow>(db, {
+    name: 'find-visited',
+    text: `select a.name as account_name, a.settings, g.sha256 as logo, n.subject, n.recipient_name, d.recipient, n.validation,
+             n.accepted_at, d.state, d.sent_at, d.confirmed_at, d.failure
+           from notification n
+           join delivery d on d.notification_id = n.id and d.channel = $2
+           join account a on a.id = n.account_id
+           left join logo g on g.account_id = n.account_id
+           where n.id = $1 and n.subject is not null and n.recipient_name is not null and n.content is not null`,
+    values: [target.notification, target.channel],
+  })
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    target,
+    accountName: row.account_name,
+    settings: completeSettings(row.settings),
+    logo: row.logo?.toString('hex') ?? null,
+    subject: row.subject,
+    recipientName: row.recipient_name,
+    recipient: row.recipient,
+    validation: row.validation,
+    acceptedAt: row.accepted_at,
+    state: row.state,
+    sentAt: row.sent_at,
+    confirmedAt: row.confirmed_at,
+    failure: row.failure,
+  }
+}
+
+export async function findContent(db: Queryable, notification: string): Promise<string | null> {
+  const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [notification])
+  return rows[0]?.content ?? null
+}
+
+export interface ListedFile {
+  ordinal: number
+  name: string
+  size: number
+  sha256: string
+}
+
+export async function listFiles(db: Queryable, notification: string): Promise<ListedFile[]> {
+  const { rows } = await run<ListedFile>(
+    db,
+    `select ordinal, name, size, encode(sha256, 'hex') as sha256 from attachment where notification_id = $1 order by ordinal`,
+    [notification],
+  )
+  return rows
+}
+
+export async function readFile(
+  db: Queryable,
+  notification: string,
+  ordinal: number,
+): Promise<{ name: string; bytes: Buffer } | null> {
+  const { rows } = await run<{ name: string; bytes: Buffer }>(
+    db,
+    `select a.name, b.bytes from attachment a join blob b on b.sha256 = a.sha256
+     where a.notification_id = $1 and a.ordinal = $2`,
+    [notification, ordinal],
+  )
+  return rows[0] ?? null
+}
+
+export interface Confirmation {
+  seq: number
+  at: Date
+  hash: string
+}
+
+/** The event that holds the recipient's confirmation. */
+export async function findConfirmation(db: Queryable, target: LinkTarget): Promise<Confirmation | null> {
+  const { rows } = await run<Confirmation>(
+    db,
+    `select seq, at, encode(hash, 'hex') as hash from event
+     where notification_id = $1 and type = 'confirmed' and data->>'channel' = $2 order by seq limit 1`,
+    [target.notification, target.channel],
+  )
+  return rows[0] ?? null
+}
