@@ -8,6 +8,7 @@ import { type Account, findSequence, insertAccount, listAccounts, updateSequence
 import { listRanges } from '../store/address-ranges.js'
 import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
+import { logoCommand } from './logo.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
 export function accountCommand(): Command {
@@ -115,7 +116,7 @@ export function accountCommand(): Command {
       })
     })
 
-  return account
+  return account.addCommand(logoCommand())
 }
 
 function readStep(text: string): SequenceStep {

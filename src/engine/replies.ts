@@ -2,7 +2,7 @@ import type { StoredValidation } from '../domain/notification.js'
 import { matchesReply } from '../domain/reply.js'
 import type { TakenTry, TryLimit } from '../store/visit-counts.js'
 import type { Change, ChangeOutcome } from './record.js'
-import { Turnstile } from './turnstile.js'
+import { Turnstile, Turnstiles } from './turnstile.js'
 import type { Visit, VisitRecorder } from './visits.js'
 
 /** Checks replies to a notification's question. Every try is taken out of a count before it is looked at. */
@@ -23,11 +23,15 @@ export const tryLimit: TryLimit = { tries: 5, lockMs: 15 * MINUTE, longestLockMs
 /** One takes 16 MiB and some 40 ms of a thread; the event loop goes on meanwhile. */
 const AT_ONCE = 2
 const WAITING = 200
+/** Replies to one notification: a flood of them must not take the database away from everybody else. */
+const AT_ONCE_EACH = 2
+const WAITING_EACH = 8
 
 export function createReplies({ pepper, visits, record, takeTry, forgetTries, matches = matchesReply }: ReplyParts) {
   const turnstile = new Turnstile(AT_ONCE, WAITING)
+  const perNotification = new Turnstiles(AT_ONCE_EACH, WAITING_EACH)
 
-  return async (visit: Visit, stored: StoredValidation, reply: string): Promise<ReplyVerdict> => {
+  async function check(visit: Visit, stored: StoredValidation, reply: string): Promise<ReplyVerdict> {
     const { notification, channel } = visit.target
     const { taken, tries, lockedMs } = await takeTry(notification, tryLimit)
     if (!taken) {
@@ -48,4 +52,7 @@ export function createReplies({ pepper, visits, record, takeTry, forgetTries, ma
     })
     return { right: false, triesLeft: tryLimit.tries - tries, lockedMs }
   }
+
+  return (visit: Visit, stored: StoredValidation, reply: string): Promise<ReplyVerdict> =>
+    perNotification.pass(visit.target.notification, () => check(visit, stored, reply))
 }

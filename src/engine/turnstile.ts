@@ -35,3 +35,25 @@ export class Turnstile {
     }
   }
 }
+
+/** A turnstile for each key, kept only while somebody passes. */
+export class Turnstiles {
+  readonly #atOnce: number
+  readonly #maxWaiting: number
+  readonly #open = new Map<string, Turnstile>()
+
+  constructor(atOnce: number, maxWaiting: number) {
+    this.#atOnce = atOnce
+    this.#maxWaiting = maxWaiting
+  }
+
+  async pass<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const own = this.#open.get(key) ?? new Turnstile(this.#atOnce, this.#maxWaiting)
+    this.#open.set(key, own)
+    try {
+      return await own.pass(work)
+    } finally {
+      if (own.idle) this.#open.delete(key)
+    }
+  }
+}

@@ -16,10 +16,8 @@ export async function saveLogo(db: Queryable, account: string, { type, bytes }: 
   return rows[0]!.sha256
 }
 
-/** False when there was none. */
-export async function deleteLogo(db: Queryable, account: string): Promise<boolean> {
-  const { rowCount } = await run(db, 'delete from logo where account_id = $1', [account])
-  return rowCount === 1
+export async function deleteLogo(db: Queryable, account: string): Promise<void> {
+  await run(db, 'delete from logo where account_id = $1', [account])
 }
 
 export async function findLogo(db: Queryable, sha256: string): Promise<Logo | null> {

@@ -1,8 +1,11 @@
 import { mkdtempSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { deleteLogo, saveLogo } from '../../src/store/logos.js'
 import {
   asPerson,
   DESKTOP,
@@ -28,6 +31,12 @@ const attachments = [
   { name: 'contrato nº 4217 — cópia.pdf', base64: Buffer.from('%PDF-1.4 teste').toString('base64') },
   { name: 'boleto.pdf', base64: Buffer.from('<script>document.title="spoofed"</script>').toString('base64') },
 ]
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 160 44"><circle cx="22" cy="22" r="18" fill="#1f3f8f"/><text x="48" y="29" font-family="sans-serif" font-size="22" font-weight="700" fill="#1f3f8f">Aurora</text></svg>'
+const HOSTILE = `<p>antes</p><script>alert('script')</script><svg onload="alert('svg')"></svg><img src=x onerror="alert('img')">
+  <a href="javascript:alert('link')">clique</a><iframe srcdoc="<script>alert('frame')</script>"></iframe>
+  <form action="https://evil.example"><button>Enviar</button></form><meta http-equiv="refresh" content="0;url=https://evil.example">
+  <style>@import url(https://evil.example/a.css);</style><a href="https://example.com">fora</a><p>depois</p>`
 const validation = { question: 'Qual é o nome da rua em que você nasceu?', reply: 'Rua São João' }
 
 let stack: Stack
@@ -93,7 +102,6 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     ['phone', { viewport: PHONE }],
     ['desktop', { viewport: DESKTOP }],
     ['phone-without-script', { viewport: PHONE, script: false }],
-    ['desktop-dark', { viewport: DESKTOP, dark: true }],
   ]
 
   test.each(kinds)('%s: landing, question, message, confirmation, receipt, and the statuses follow', async (name, options) => {
@@ -106,8 +114,8 @@ describe.skipIf(missingBrowser !== null)(title, () => {
         if (options.script !== false) expect(await seriousViolations(page)).toEqual([])
       }
       await page.goto(link)
-      expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(validSend.subject)
-      expect(await page.locator('body').innerText()).toContain('Banco Aurora')
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(validSend.subject)
+      expect(await page.locator('body').textContent()).toContain('Banco Aurora')
       await look()
       expect(await statusOf(id)).toMatchObject({ description: 'Entregue', dateReading: null })
 
@@ -131,9 +139,100 @@ describe.skipIf(missingBrowser !== null)(title, () => {
       await press(page, 'Confirmar recebimento')
       await page.getByText('Comprovante de recebimento').waitFor()
       await look()
-      expect(await page.locator('body').innerText()).toContain(id)
+      expect(await page.locator('body').textContent()).toContain(id)
       expect(await statusOf(id)).toMatchObject({ description: 'Confirmou o recebimento', dateAcceptance: expect.any(String) })
-      expect(await page.getByRole('button', { name: 'Imprimir ou salvar em PDF' }).isVisible()).toBe(options.script !== false)
+      expect(await page.getByRole('button', { name: 'Imprimir ou salvar' }).isVisible()).toBe(options.script !== false)
     })
+  })
+
+  test('every other page reads well too, in the dark as well: nothing serious for axe-core', async () => {
+    const { id, link } = await deliver({ attachments })
+    await saveLogo(stack.database.pool, account.id, { type: 'image/svg+xml', bytes: Buffer.from(LOGO) })
+    await withPerson({ viewport: PHONE, dark: true }, async page => {
+      const look = async (name: string, heading: string): Promise<void> => {
+        expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(heading)
+        await page.screenshot({ path: join(SCREENS, `other-${name}.png`), fullPage: true })
+        expect(await seriousViolations(page), name).toEqual([])
+      }
+      await page.goto(link)
+      await look('landing', validSend.subject)
+      await press(page, 'Abrir a notificação')
+      await page.frameLocator('iframe').getByText('O contrato nº 4.217').waitFor()
+      await look('message', validSend.subject)
+      await page.getByRole('link', { name: 'Não sou esta pessoa' }).click()
+      await look('stranger', 'Você não é Maria S.?')
+      await press(page, 'Avisar que não sou eu')
+      await page.getByRole('heading', { name: 'Obrigado por avisar' }).waitFor()
+      await look('disowned', 'Obrigado por avisar')
+      await page.goto(link)
+      await look('ended', 'Este link foi encerrado')
+      await page.goto(`${stack.gateway.url}/s/zzzzzzzzzz`)
+      await look('unknown', 'Link não encontrado')
+    })
+    expect(await statusOf(id)).toMatchObject({ error: true, description: 'Não é o destinatário' })
+    await deleteLogo(stack.database.pool, account.id)
+  })
+
+  test('a scanner with a whole browser that presses every button reads and confirms nothing, and is flagged', async () => {
+    const { id, link } = await deliver()
+    const scanner = await launchScanner()
+    try {
+      const page = await scanner.newPage()
+      await page.goto(link)
+      await press(page, 'Abrir a notificação')
+      await page.frameLocator('iframe').getByText('O contrato nº 4.217').waitFor()
+      await press(page, 'Confirmar recebimento')
+      await page.getByText('pressione o botão mais uma vez').waitFor()
+    } finally {
+      await scanner.close()
+    }
+    expect(await statusOf(id)).toMatchObject({ description: 'Entregue', dateReading: null, dateAcceptance: null })
+    const { rows } = await stack.database.pool.query(
+      "select data->>'by' as by, data->'signals' as signals from event where notification_id = $1 and (data->>'automated')::boolean order by seq",
+      [id],
+    )
+    expect(rows).toContainEqual({ by: 'open', signals: ['scanner', 'steered browser'] })
+    expect(rows).toContainEqual({ by: 'confirm', signals: ['scanner', 'steered browser'] })
+  })
+
+  test('nothing of a hostile content runs, in its frame or opened by itself, and its links still open', async () => {
+    const { link } = await deliver({ content: HOSTILE, attachments })
+    await withPerson({}, async (page, context) => {
+      const ran: string[] = []
+      context.on('dialog', dialog => {
+        ran.push(dialog.message())
+        dialog.dismiss().catch(() => {})
+      })
+      context.on('request', asked => {
+        if (asked.url().includes('evil.example')) ran.push(asked.url())
+      })
+      await page.goto(link)
+      await press(page, 'Abrir a notificação')
+      const frame = page.frameLocator('iframe')
+      await frame.getByText('depois').waitFor()
+      expect(await frame.getByRole('link', { name: 'fora' }).getAttribute('rel')).toContain('noopener')
+      await page.goto(`${link}/conteudo`)
+      await page.getByText('depois').waitFor()
+      expect(await page.title()).toBe('Conteúdo da notificação')
+      expect(await page.evaluate('origin')).toBe('null')
+      expect(ran).toEqual([])
+    })
+  })
+
+  test('another site cannot put a page of ours in a frame', async () => {
+    const { link } = await deliver()
+    const other = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/html').end(`<h1>outro</h1><iframe src="${link}"></iframe>`)
+    })
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    try {
+      await withPerson({}, async page => {
+        await page.goto(`http://localhost:${(other.address() as AddressInfo).port}/`)
+        await expect.poll(() => page.frames().length).toBe(2)
+        await expect.poll(() => page.frames()[1]!.url()).toBe('chrome-error://chromewebdata/')
+      })
+    } finally {
+      other.close()
+    }
   })
 })

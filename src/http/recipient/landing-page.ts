@@ -24,7 +24,8 @@ export function landingPage({ visited, path, stamp, host }: LandingView): Page {
 <dl>
 <dt>De</dt><dd>${sender}</dd>
 <dt>Para</dt><dd>${shortName(visited.recipientName)}</dd>
-<dt>Recebida</dt><dd>${brazilianDate(visited.acceptedAt).slice(0, 16)}${way(visited)}</dd>
+<dt>Enviada</dt><dd>${brazilianDate(visited.acceptedAt).slice(0, 16)}</dd>
+${way(visited)}
 </dl>
 <form method="post" action="${path}">
 ${formFields(stamp)}
@@ -54,7 +55,7 @@ export function shortName(name: string): string {
 
 const way = ({ target, recipient }: Visited): Html | null => {
   if (target.channel === 'letter' || recipient === null) return null
-  return html` por ${channelNames[target.channel]}, ${masked(recipient)}`
+  return html`<dt>Canal</dt><dd>${channelNames[target.channel]}: ${masked(recipient)}</dd>`
 }
 
 /** maria@example.com → ma***@example.com; +5511987654321 → final 4321 */

@@ -59,9 +59,9 @@ const renderPage = ({ title, brand, body, wide }: Page, style: string): string =
 ${style === '' ? null : new Html(`<style>${style}</style>`)}
 <script src="${SCRIPT_PATH}" defer></script>
 </head>
-<body>
+<body${wide === true ? html` class="wide"` : null}>
 ${brand === null ? html`<header></header>` : header(brand)}
-<main${wide === true ? html` class="wide"` : null}>
+<main>
 ${body}
 </main>
 <footer>Página protegida. Nunca pedimos senhas, códigos nem dados de cartão.</footer>

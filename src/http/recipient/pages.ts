@@ -5,6 +5,7 @@ import { sha256 } from '../../domain/evidence.js'
 import { endOfLink } from '../../domain/link-end.js'
 import { makeFormStamp, makeSession } from '../../domain/session.js'
 import type { Recipient } from '../../engine/recipient.js'
+import { Turnstile } from '../../engine/turnstile.js'
 import type { Visit, VisitStep } from '../../engine/visits.js'
 import type { Visited } from '../../store/visits.js'
 import { addressOf, field, hasSession, isFromOurPage, readVisit, sessionCookie, siteOf, type VisitContext } from './arrival.js'
@@ -29,6 +30,10 @@ export interface PageOptions {
   trustedProxies: readonly AddressRange[]
   publicUrl: string
 }
+
+/** However many come, the rest of the gateway keeps its share of the database. */
+const VISITORS_AT_ONCE = 128
+const VISITORS_WAITING = 2_000
 
 /** A link that opens, whoever came, and what their browser brought. */
 interface Arrival {
@@ -56,16 +61,22 @@ export function addPages(app: FastifyInstance, options: PageOptions): void {
       (_request, body, done) => done(null, new URLSearchParams(body as string)),
     )
     scope.setErrorHandler(answerTrouble)
-    for (const link of LINKS) addLinkPages(scope, options, link)
+    const entrance = new Turnstile(VISITORS_AT_ONCE, VISITORS_WAITING)
+    for (const link of LINKS) addLinkPages(scope, options, entrance, link)
   })
 }
 
-function addLinkPages(app: FastifyInstance, options: PageOptions, { kind, prefix }: (typeof LINKS)[number]): void {
+function addLinkPages(
+  app: FastifyInstance,
+  options: PageOptions,
+  entrance: Turnstile,
+  { kind, prefix }: (typeof LINKS)[number],
+): void {
   const base = `${prefix}/:code`
   const hidden = { schema: { hide: true } }
 
   /** Finds the link and hands over to the page, or ends here: unknown, locked, over, or not from our own page. */
-  const arrive = (handler: Handler) => async (request: FastifyRequest, reply: FastifyReply) => {
+  const receive = async (handler: Handler, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { recipient, trustedProxies, publicUrl } = options
     const address = addressOf(request, trustedProxies)
     const { code } = request.params as { code: string }
@@ -97,6 +108,8 @@ function addLinkPages(app: FastifyInstance, options: PageOptions, { kind, prefix
     }
     return handler(arrival, request, reply)
   }
+  const arrive = (handler: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
+    entrance.pass(() => receive(handler, request, reply))
 
   /** Pages are shown although their note could not be kept: nothing counts by being shown. */
   const noteQuietly = (request: FastifyRequest, visit: Visit, step: VisitStep): Promise<void> =>

@@ -29,11 +29,11 @@ export const receiptPage = ({ visited, path, confirmation, contentSha256, files 
 <dt>Número</dt><dd class="code">${visited.target.notification}</dd>
 <dt>Evento ${confirmation.seq}</dt><dd class="code">${confirmation.hash}</dd>
 <dt>Conteúdo</dt><dd class="code">${contentSha256}</dd>
-${files.map(file => html`<dt>Anexo ${file.ordinal}</dt><dd>${file.name}<br><span class="code">${file.sha256}</span></dd>`)}
+${files.map(file => html`<dt>Anexo ${file.ordinal}</dt><dd>${file.name}<span class="code">${file.sha256}</span></dd>`)}
 </dl>
 <p class="hint">Os códigos longos são hashes SHA-256: com eles, o remetente ou um perito confere que nada mudou depois.</p>
 <div class="row screen">
-<button type="button" data-print hidden>Imprimir ou salvar em PDF</button>
+<button type="button" data-print hidden>Imprimir ou salvar</button>
 <a class="button quiet" href="${path}/mensagem">Voltar à mensagem</a>
 </div>
 </section>`,

@@ -15,7 +15,7 @@ body { margin: 0; background: var(--ground); color: var(--ink); font: 1rem/1.55 
   min-height: 100vh; display: flex; flex-direction: column }
 body::before { content: ""; height: 6px; background: var(--brand) }
 header, main, footer { width: 100%; max-width: 40rem; margin: 0 auto; padding: 0 1rem }
-main.wide { max-width: 56rem }
+.wide > * { max-width: 56rem }
 header { display: flex; align-items: center; gap: .75rem; padding-top: 1rem; padding-bottom: 1rem }
 .sender { font-weight: 650; font-size: 1.05rem; overflow-wrap: anywhere; line-height: 1.3 }
 .sender small { display: block; font-weight: 400; font-size: .875rem; color: var(--soft) }
@@ -43,12 +43,14 @@ button + .button, form + .button, form + form { margin-top: .75rem }
 label { display: block; font-weight: 600; font-size: 1.1rem; margin-bottom: .5rem; overflow-wrap: anywhere }
 input[type=text] { width: 100%; min-height: 3.25rem; padding: .5rem .9rem; border: 1.5px solid var(--soft); border-radius: .8rem; background: var(--paper); color: var(--ink); font: inherit; font-size: 1.15rem; margin-bottom: .5rem }
 .hint { color: var(--soft); font-size: .9rem }
+form + .hint { margin-top: .9rem }
 .notice { border-radius: .8rem; padding: .9rem 1rem; margin: 0 0 1rem; background: var(--bad-ground); color: var(--bad) }
 .notice.good { background: var(--good-ground); color: var(--good) }
 .notice strong { display: block }
 .checks { list-style: none; margin: 0; padding: 0; display: grid; gap: .7rem; font-size: .95rem }
 .checks li { display: grid; grid-template-columns: 1.35rem 1fr; gap: .6rem }
 .checks svg { width: 1.35rem; height: 1.35rem; margin-top: .1rem; color: var(--good) }
+dd span.code { display: block }
 .checks b { overflow-wrap: anywhere }
 .content { display: block; width: 100%; height: 60vh; min-height: 20rem; border: 1px solid var(--line); border-radius: .6rem; background: #fff }
 .aside { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; justify-content: space-between; font-size: .9rem; margin-top: .6rem }
