@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
 import { benchLookup } from './lookup.js'
+import { benchPages } from './pages.js'
 
 /** npm run bench -- <name> [options] */
 const whole =
@@ -25,4 +26,10 @@ program
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
   .action(benchLookup)
+program
+  .command('pages')
+  .description('recipients’ pages: views a second and bytes, beside a static file of the same server')
+  .option('--seconds <n>', 'length of one measurement', whole(1), 5)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .action(benchPages)
 await program.parseAsync()

@@ -5,7 +5,7 @@ import type { LinkTarget } from './link.js'
  * Short codes, for messages where every character counts. Ten characters are 50 bits: too few to stand alone, so they are
  * stored, and guesses at them are counted and locked out (engine/short-links.ts).
  */
-export const SHORT_CODE_LENGTH = 10
+const SHORT_CODE_LENGTH = 10
 /** Crockford's base 32: no i, l, o or u, so that what is read aloud or copied by hand has one reading. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 

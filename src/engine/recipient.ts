@@ -1,4 +1,5 @@
 import type { Clock } from '../domain/clock.js'
+import { Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type LinkTarget, readLinkCode } from '../domain/link.js'
 import { robotLimits } from '../domain/robot.js'
@@ -7,7 +8,8 @@ import { findLogo } from '../store/logos.js'
 import type { Pool } from '../store/postgres.js'
 import { suppress } from '../store/suppressions.js'
 import { findLock, forgetTries, takeNote, takeTry } from '../store/visit-counts.js'
-import { findConfirmation, findContent, findVisited, listFiles, readFile, type Visited } from '../store/visits.js'
+import { findConfirmation, findContent, findVisited, readFile, type Visited } from '../store/visits.js'
+import { GroupCommit } from './group-commit.js'
 import type { Change, ChangeOutcome } from './record.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-links.js'
@@ -33,6 +35,7 @@ export type Recipient = ReturnType<typeof createRecipient>
 /** Each is read whole: many at once would hold much memory before the first byte leaves. */
 const FILES_AT_ONCE = 8
 const FILES_WAITING = 100
+const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 4_096 }
 
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
   const readShort = createShortLinkReader(pool, limits.guesses ?? guessLimits)
@@ -43,6 +46,13 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     record,
     takeTry: (notification, limit) => takeTry(pool, notification, limit),
     forgetTries: notification => forgetTries(pool, notification),
+  })
+  const lookups = new GroupCommit<LinkTarget, Visited | null>({
+    write: targets => findVisited(pool, targets),
+    isItemFault: () => false,
+    weigh: () => 1,
+    overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
+    ...LOOKUP_LIMITS,
   })
   const files = new Turnstile(FILES_AT_ONCE, FILES_WAITING)
 
@@ -56,7 +66,7 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     /** null: there is no such link, whatever the reason. */
     async find(kind: 'full' | 'short', code: string, address: string): Promise<Visited | Locked | null> {
       const target = kind === 'full' ? readLinkCode(keys.link, code) : await readShort(code, address)
-      return target === null || 'lockedMs' in target ? target : findVisited(pool, target)
+      return target === null || 'lockedMs' in target ? target : lookups.submit(target)
     },
 
     /** "Abrir". A protected message has only been reached so far; its reading comes with the right reply. */
@@ -87,7 +97,6 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     findContent: (notification: string) => findContent(pool, notification),
     findConfirmation: (target: LinkTarget) => findConfirmation(pool, target),
     findLogo: (sha256: string) => findLogo(pool, sha256),
-    listFiles: (notification: string) => listFiles(pool, notification),
     readFile: (notification: string, ordinal: number) => files.pass(() => readFile(pool, notification, ordinal)),
   }
 }

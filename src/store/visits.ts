@@ -4,7 +4,14 @@ import type { StoredValidation } from '../domain/notification.js'
 import type { DeliveryState, Failure } from '../domain/status.js'
 import { type Queryable, run } from './postgres.js'
 
-/** What a recipient's page shows of a notification; the content and the files are read only when they are asked for. */
+export interface ListedFile {
+  ordinal: number
+  name: string
+  size: number
+  sha256: string
+}
+
+/** What a recipient's page shows of a notification; the content and the files' bytes are read when they are asked for. */
 export interface Visited {
   target: LinkTarget
   accountName: string
@@ -20,9 +27,11 @@ export interface Visited {
   sentAt: Date | null
   confirmedAt: Date | null
   failure: Failure | null
+  files: ListedFile[]
 }
 
 interface VisitedRow {
+  place: number
   account_name: string
   settings: Partial<AccountSettings>
   logo: Buffer | null
@@ -35,59 +44,50 @@ interface VisitedRow {
   sent_at: Date | null
   confirmed_at: Date | null
   failure: Failure | null
+  files: ListedFile[] | null
 }
 
-/** null when there is no such delivery, or when what it said was erased. */
-export async function findVisited(db: Queryable, target: LinkTarget): Promise<Visited | null> {
+/** Answers many visits with one query; null where there is no such delivery, or where what it said was erased. */
+export async function findVisited(db: Queryable, targets: readonly LinkTarget[]): Promise<(Visited | null)[]> {
   const { rows } = await run<VisitedRow>(db, {
     name: 'find-visited',
-    text: `select a.name as account_name, a.settings, g.sha256 as logo, n.subject, n.recipient_name, d.recipient, n.validation,
-             n.accepted_at, d.state, d.sent_at, d.confirmed_at, d.failure
-           from notification n
-           join delivery d on d.notification_id = n.id and d.channel = $2
+    text: `select t.place, a.name as account_name, a.settings, g.sha256 as logo, n.subject, n.recipient_name, d.recipient, n.validation,
+             n.accepted_at, d.state, d.sent_at, d.confirmed_at, d.failure,
+             (select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
+                order by f.ordinal) from attachment f where f.notification_id = t.notification_id) as files
+           from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
+           join notification n on n.id = t.notification_id
+           join delivery d on d.notification_id = t.notification_id and d.channel = t.channel
            join account a on a.id = n.account_id
            left join logo g on g.account_id = n.account_id
-           where n.id = $1 and n.subject is not null and n.recipient_name is not null and n.content is not null`,
-    values: [target.notification, target.channel],
+           where n.subject is not null and n.recipient_name is not null and n.content is not null`,
+    values: [targets.map(target => target.notification), targets.map(target => target.channel)],
   })
-  const row = rows[0]
-  if (row === undefined) return null
-  return {
-    target,
-    accountName: row.account_name,
-    settings: completeSettings(row.settings),
-    logo: row.logo?.toString('hex') ?? null,
-    subject: row.subject,
-    recipientName: row.recipient_name,
-    recipient: row.recipient,
-    validation: row.validation,
-    acceptedAt: row.accepted_at,
-    state: row.state,
-    sentAt: row.sent_at,
-    confirmedAt: row.confirmed_at,
-    failure: row.failure,
-  }
+  const found: (Visited | null)[] = targets.map(() => null)
+  for (const row of rows) found[row.place - 1] = toVisited(targets[row.place - 1]!, row)
+  return found
 }
+
+const toVisited = (target: LinkTarget, row: VisitedRow): Visited => ({
+  target,
+  accountName: row.account_name,
+  settings: completeSettings(row.settings),
+  logo: row.logo?.toString('hex') ?? null,
+  subject: row.subject,
+  recipientName: row.recipient_name,
+  recipient: row.recipient,
+  validation: row.validation,
+  acceptedAt: row.accepted_at,
+  state: row.state,
+  sentAt: row.sent_at,
+  confirmedAt: row.confirmed_at,
+  failure: row.failure,
+  files: row.files ?? [],
+})
 
 export async function findContent(db: Queryable, notification: string): Promise<string | null> {
   const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [notification])
   return rows[0]?.content ?? null
-}
-
-export interface ListedFile {
-  ordinal: number
-  name: string
-  size: number
-  sha256: string
-}
-
-export async function listFiles(db: Queryable, notification: string): Promise<ListedFile[]> {
-  const { rows } = await run<ListedFile>(
-    db,
-    `select ordinal, name, size, encode(sha256, 'hex') as sha256 from attachment where notification_id = $1 order by ordinal`,
-    [notification],
-  )
-  return rows
 }
 
 export async function readFile(

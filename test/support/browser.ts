@@ -1,12 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { existsSync } from 'node:fs'
+import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 
 /** Debian's Chromium, steered as a person would use it, or as a scanner does. */
 const CHROMIUM = '/usr/bin/chromium'
 export const missingBrowser = existsSync(CHROMIUM) ? null : 'chromium is missing (apt install chromium)'
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export const PHONE = { width: 360, height: 740 }
 export const DESKTOP = { width: 1280, height: 900 }
@@ -51,10 +49,10 @@ export interface Violation {
 /** What axe-core finds serious or critical on the page; it needs a context with scripts. */
 export async function seriousViolations(page: Page): Promise<Violation[]> {
   // Not as a script of the page: its policy would refuse it, as it should.
-  await page.evaluate(AXE)
+  await page.evaluate(axe.source)
   const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }
-    return (await axe.run()).violations
+    const inPage = globalThis as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }
+    return (await inPage.axe.run()).violations
   })
   return (found as { id: string; impact: string; nodes: { html: string }[] }[])
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

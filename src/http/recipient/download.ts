@@ -14,7 +14,7 @@ export const sendDownload = (reply: FastifyReply, { name, bytes }: { name: strin
     .send(bytes)
 
 /** RFC 6266: a plain name for old browsers, and the whole one as RFC 8187 has it. */
-export function contentDisposition(name: string): string {
+function contentDisposition(name: string): string {
   const safe = name.replace(/[/\\\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '_').toWellFormed()
   const plain = safe
     .normalize('NFKD')

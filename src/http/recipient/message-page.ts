@@ -8,7 +8,6 @@ export interface MessageView {
   visited: Visited
   path: string
   stamp: string
-  files: readonly ListedFile[]
   /** The confirmation came from something that looked like a machine: a person presses once more. */
   again: boolean
 }
@@ -17,7 +16,8 @@ export interface MessageView {
 export const FRAME_SANDBOX = 'allow-popups allow-popups-to-escape-sandbox'
 
 export function messagePage(view: MessageView): Page {
-  const { visited, path, files } = view
+  const { visited, path } = view
+  const { files } = visited
   return {
     title: `${visited.subject}: notificação de ${brandName(visited)}`,
     brand: visited,

@@ -154,12 +154,8 @@ function createWalk({ recipient, cleaner }: PageOptions) {
       )
       .redirect(`${path}/mensagem`, 303)
 
-  const showMessage = async (reply: FastifyReply, arrival: Arrival, again: boolean): Promise<FastifyReply> =>
-    sendPage(
-      reply,
-      200,
-      messagePage({ ...arrival, files: await recipient.listFiles(arrival.visited.target.notification), again }),
-    )
+  const showMessage = (reply: FastifyReply, arrival: Arrival, again: boolean): FastifyReply =>
+    sendPage(reply, 200, messagePage({ ...arrival, again }))
 
   const landing: Handler = async (arrival, _request, reply) =>
     sendPage(reply, 200, landingPage({ ...arrival, host: arrival.site.host }))
@@ -183,7 +179,7 @@ function createWalk({ recipient, cleaner }: PageOptions) {
     return sendPage(reply, verdict.lockedMs > 0 ? 429 : 422, questionPage({ ...arrival, ...verdict }))
   }
 
-  const message: Handler = (arrival, _request, reply) => showMessage(reply, arrival, false)
+  const message: Handler = async (arrival, _request, reply) => showMessage(reply, arrival, false)
 
   const content: Handler = async ({ visited }, _request, reply) => {
     const cleaned = await cleaner.clean((await recipient.findContent(visited.target.notification)) ?? '')
@@ -218,11 +214,7 @@ function createWalk({ recipient, cleaner }: PageOptions) {
     const confirmation = await recipient.findConfirmation(target)
     if (confirmation === null) return reply.redirect(`${arrival.path}/mensagem`, 303)
     const contentSha256 = sha256((await recipient.findContent(target.notification)) ?? '')
-    return sendPage(
-      reply,
-      200,
-      receiptPage({ ...arrival, confirmation, contentSha256, files: await recipient.listFiles(target.notification) }),
-    )
+    return sendPage(reply, 200, receiptPage({ ...arrival, confirmation, contentSha256 }))
   }
 
   /** Who confirmed is the recipient: they can no longer say that they are not. */

@@ -1,6 +1,6 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { channelNames } from '../../domain/notification.js'
-import type { Confirmation, ListedFile, Visited } from '../../store/visits.js'
+import type { Confirmation, Visited } from '../../store/visits.js'
 import { html } from './html.js'
 import { brandName, CHECK, type Page } from './layout.js'
 
@@ -10,10 +10,9 @@ export interface ReceiptView {
   path: string
   confirmation: Confirmation
   contentSha256: string
-  files: readonly ListedFile[]
 }
 
-export const receiptPage = ({ visited, path, confirmation, contentSha256, files }: ReceiptView): Page => ({
+export const receiptPage = ({ visited, path, confirmation, contentSha256 }: ReceiptView): Page => ({
   title: `Comprovante de recebimento: ${visited.subject}`,
   brand: visited,
   body: html`<section class="card">
@@ -29,7 +28,7 @@ export const receiptPage = ({ visited, path, confirmation, contentSha256, files 
 <dt>Número</dt><dd class="code">${visited.target.notification}</dd>
 <dt>Evento ${confirmation.seq}</dt><dd class="code">${confirmation.hash}</dd>
 <dt>Conteúdo</dt><dd class="code">${contentSha256}</dd>
-${files.map(file => html`<dt>Anexo ${file.ordinal}</dt><dd>${file.name}<span class="code">${file.sha256}</span></dd>`)}
+${visited.files.map(file => html`<dt>Anexo ${file.ordinal}</dt><dd>${file.name}<span class="code">${file.sha256}</span></dd>`)}
 </dl>
 <p class="hint">Os códigos longos são hashes SHA-256: com eles, o remetente ou um perito confere que nada mudou depois.</p>
 <div class="row screen">

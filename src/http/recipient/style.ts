@@ -1,8 +1,6 @@
 /** How recipients' pages look: on a cheap phone first, light and dark as the reader prefers, and on paper. */
-export const DEFAULT_COLOR = '#0b5d4e'
-
 export const STYLE = `
-:root { --brand: ${DEFAULT_COLOR}; --ink: #1b2430; --soft: #55606e; --paper: #fff; --ground: #f1f3f6; --line: #dde2e9; --link: var(--brand);
+:root { --brand: #0b5d4e; --ink: #1b2430; --soft: #55606e; --paper: #fff; --ground: #f1f3f6; --line: #dde2e9; --link: var(--brand);
   --edge: transparent; --good: #0a6b3d; --good-ground: #e6f5ec; --bad: #a31621; --bad-ground: #fdecee; color-scheme: light }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e9edf2; --soft: #a9b4c0; --paper: #1a2129; --ground: #10151b; --line: #323c47; --link: #9fcbff;
