@@ -14,7 +14,7 @@ export const makeSession = (key: Buffer, target: LinkTarget, nowMs: number): str
 
 export function isSession(key: Buffer, target: LinkTarget, text: string | undefined, nowMs: number): boolean {
   const until = readStamp(key, `session ${target.notification} ${target.channel}`, text)
-  return until !== null && until > nowMs && until <= nowMs + SESSION_MS
+  return until !== null && until > nowMs
 }
 
 export const makeFormStamp = (key: Buffer, target: LinkTarget, nowMs: number): string =>

@@ -3,7 +3,7 @@ import { Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type LinkTarget, readLinkCode } from '../domain/link.js'
 import { robotLimits } from '../domain/robot.js'
-import { findSentAt } from '../store/deliveries.js'
+import { findDeparture } from '../store/deliveries.js'
 import { findLogo } from '../store/logos.js'
 import type { Pool } from '../store/postgres.js'
 import { suppress } from '../store/suppressions.js'
@@ -92,7 +92,7 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
       return visits.count(visit, 'not me', 'failed', { failure: 'stranger', failureDetail })
     },
 
-    findSentAt: ({ notification, channel }: LinkTarget) => findSentAt(pool, notification, channel),
+    findDeparture: ({ notification, channel }: LinkTarget) => findDeparture(pool, notification, channel),
     findLock: (notification: string) => findLock(pool, notification),
     findContent: (notification: string) => findContent(pool, notification),
     findConfirmation: (target: LinkTarget) => findConfirmation(pool, target),

@@ -1,9 +1,9 @@
-import { createServer } from 'node:net'
 import { pino } from 'pino'
 import { startWorker } from '../../src/compose-worker.js'
 import { readConfig } from '../../src/config.js'
 import type { RecipientLimits } from '../../src/engine/recipient.js'
 import { createSimulator, type Simulator } from '../../src/simulator/simulator.js'
+import { freePort } from '../peers/email-programs.js'
 import { createDatabase, type TestDatabase } from './database.js'
 import { type Gateway, startGateway, testKeys } from './gateway.js'
 import { request } from './requests.js'
@@ -21,6 +21,7 @@ export interface Stack {
 export async function startStack(recipientLimits: Partial<RecipientLimits> = {}): Promise<Stack> {
   const database = await createDatabase()
   const simulator = await createSimulator()
+  // Links must name the port before the gateway listens.
   const port = await freePort()
   const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url, PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}` }
   const gateway = await startGateway(database.pool, env, { recipientLimits })
@@ -48,13 +49,4 @@ export async function startStack(recipientLimits: Partial<RecipientLimits> = {})
       await database.drop()
     },
   }
-}
-
-/** Free a moment ago: links must name the port before the gateway listens. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise(resolve => server.close(resolve))
-  return port
 }

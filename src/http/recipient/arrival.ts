@@ -3,6 +3,7 @@ import { type AddressRange, clientAddress } from '../../domain/address-range.js'
 import { linkBase } from '../../domain/link.js'
 import { type FormAccess, type RobotLimits, robotSignals } from '../../domain/robot.js'
 import { isSession, readFormStamp, SESSION_MS } from '../../domain/session.js'
+import type { DeliveryState } from '../../domain/status.js'
 import type { Visit } from '../../engine/visits.js'
 import type { Visited } from '../../store/visits.js'
 
@@ -23,7 +24,7 @@ export interface VisitContext {
 
 export function readVisit(
   request: FastifyRequest,
-  { target, sentAt }: Pick<Visited, 'target' | 'sentAt'>,
+  { target, sentAt, state }: Pick<Visited, 'target' | 'sentAt' | 'state'>,
   context: VisitContext,
 ): Visit {
   const { nowMs, address, limits, sessionKey } = context
@@ -35,13 +36,16 @@ export function readVisit(
       method: request.method,
       userAgent,
       purpose,
-      sinceSentMs: sentAt === null ? null : nowMs - sentAt.getTime(),
+      sinceSentMs: sentAt === null ? unsentMs(state) : nowMs - sentAt.getTime(),
       ...(request.method === 'POST' ? { form: formAccess(request, stampedAt === null ? null : nowMs - stampedAt) } : {}),
     },
     limits,
   )
   return { target, at: new Date(nowMs), address, userAgent: userAgent?.slice(0, MAX_USER_AGENT) ?? null, signals }
 }
+
+/** Where nobody knows whether it left, whoever holds its link proves that it did. */
+const unsentMs = (state: DeliveryState): number | null => (state === 'uncertain' ? Number.POSITIVE_INFINITY : null)
 
 const formAccess = (request: FastifyRequest, sincePageMs: number | null): FormAccess => ({
   sincePageMs,

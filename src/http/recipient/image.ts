@@ -12,9 +12,11 @@ export function addImage(app: FastifyInstance, { recipient, trustedProxies }: Im
   app.get<{ Params: { code: string } }>('/o/:code', { schema: { hide: true } }, async (request, reply) => {
     const target = readLinkCode(recipient.linkKey, request.params.code.replace(/\.gif$/, ''))
     const count = async (found: LinkTarget): Promise<void> => {
+      const departure = await recipient.findDeparture(found)
+      if (departure === null) return
       const visit = readVisit(
         request,
-        { target: found, sentAt: await recipient.findSentAt(found) },
+        { target: found, ...departure },
         {
           nowMs: recipient.now(),
           address: addressOf(request, trustedProxies),

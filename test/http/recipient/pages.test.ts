@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createShortLinks } from '../../../src/engine/links.js'
 import { findFaults } from '../../../src/engine/rebuild.js'
+import { recordChanges } from '../../../src/engine/record.js'
 import { MAX_NOTES } from '../../../src/engine/visits.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { saveLogo } from '../../../src/store/logos.js'
@@ -72,6 +73,19 @@ describe('reading', () => {
     const answered = await visit(`${short}/pergunta`, { form: filled(target, { resposta: ' AZÚL! ' }) })
     expect(answered.headers.get('location')).toMatch(/\/mensagem$/)
     expect(await status('whatsapp', id)).toMatchObject({ description: 'Lido' })
+  })
+
+  test('a send whose outcome nobody knows is proven by who opens its link', async () => {
+    const answer = await send(gateway.url, account.token, { ...validSend, sms: { number: '11987654321', typeSend: '2' } })
+    const { idEmail: id } = answer.body as { idEmail: string }
+    const target = { notification: id, channel: 'sms' as const }
+    const short = `${gateway.url}/s/${await createShortLinks(database.pool, testKeys.link)(target)}`
+    await openLink(short, target)
+    expect(await status('sms', id)).toMatchObject({ dateSend: '', dateReading: null })
+    const fact = { channel: 'sms' as const, type: 'uncertain' as const, at: new Date(), source: 'test', data: {} }
+    await recordChanges(database.pool, Date.now, [{ notification: id, fact }])
+    await openLink(short, target)
+    expect(await status('sms', id)).toMatchObject({ description: 'Lido (acessou o link)', dateSend: expect.stringMatching(brt) })
   })
 
   test('a copied short code leads to the same page in capitals', async () => {
