@@ -35,8 +35,9 @@ export interface RobotLimits {
 
 export const robotLimits: RobotLimits = { sinceSentMs: 300, sincePageMs: 700 }
 
+/** Not the phones of Cubot, nor Avast's browser: people read with both. */
 const SCANNERS =
-  /bot\b|crawl|spider|scanner|barracuda|proofpoint|mimecast|symantec|safelinks|trendmicro|forcepoint|sophos|fortinet|cisco|ironport|bitdefender|avast|kaspersky|virustotal|urlscan|preview|facebookexternalhit|whatsapp|telegrambot|slackbot|skypeuripreview|twitterbot|linkedinbot|curl|wget|python|java\/|okhttp|go-http|node-fetch|undici|axios|headless|phantom|libwww|apache-httpclient/i
+  /(?<!cu)bot\b|crawl|spider|scanner|barracuda|proofpoint|mimecast|symantec|safelinks|trendmicro|forcepoint|sophos|fortinet|cisco|ironport|bitdefender|kaspersky|virustotal|urlscan|preview|facebookexternalhit|whatsapp|telegrambot|slackbot|skypeuripreview|twitterbot|linkedinbot|curl|wget|python|java\/|okhttp|go-http|node-fetch|undici|axios|headless|phantom|libwww|apache-httpclient/i
 /** Apple's mail privacy proxy loads every image ahead of the reader, under this bare name. */
 const PREFETCHER = /^Mozilla\/5\.0$/
 

@@ -14,7 +14,7 @@ import type { Change, ChangeOutcome } from './record.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-links.js'
 import { Turnstile } from './turnstile.js'
-import { createVisitRecorder, type Visit } from './visits.js'
+import { createVisitRecorder, type Visit, type VisitStep } from './visits.js'
 
 /** All that a recipient can do with a link, and the machines that come before them. */
 export interface RecipientParts {
@@ -56,6 +56,11 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
   })
   const files = new Turnstile(FILES_AT_ONCE, FILES_WAITING)
 
+  /** WhatsApp's status has a date for the link itself. Any later deed tells of it too, where "Abrir" was taken for a machine's. */
+  async function reach({ target, linkOpenedAt }: Visited, visit: Visit, step: VisitStep): Promise<void> {
+    if (target.channel === 'whatsapp' && linkOpenedAt === null) await visits.count(visit, step, 'link opened')
+  }
+
   return {
     now: clock,
     linkKey: keys.link,
@@ -70,20 +75,26 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     },
 
     /** "Abrir". A protected message has only been reached so far; its reading comes with the right reply. */
-    async open({ target, validation }: Visited, visit: Visit): Promise<void> {
-      if (target.channel === 'whatsapp') await visits.count(visit, 'open', 'link opened')
-      if (validation === null) await visits.count(visit, 'open', 'read')
+    async open(visited: Visited, visit: Visit): Promise<void> {
+      await reach(visited, visit, 'open')
+      if (visited.validation === null) await visits.count(visit, 'open', 'read')
       else await visits.note(visit, 'open')
     },
 
-    async answer({ validation }: Visited, visit: Visit, reply: string): Promise<ReplyVerdict> {
-      const verdict = await check(visit, validation!, reply)
-      if (verdict.right) await visits.count(visit, 'reply', 'read')
+    async answer(visited: Visited, visit: Visit, reply: string): Promise<ReplyVerdict> {
+      const verdict = await check(visit, visited.validation!, reply)
+      if (verdict.right) {
+        await reach(visited, visit, 'reply')
+        await visits.count(visit, 'reply', 'read')
+      }
       return verdict
     },
 
     /** False when it was no person's doing, and nothing is confirmed. */
-    confirm: (visit: Visit): Promise<boolean> => visits.count(visit, 'confirm', 'confirmed'),
+    async confirm(visited: Visited, visit: Visit): Promise<boolean> {
+      await reach(visited, visit, 'confirm')
+      return visits.count(visit, 'confirm', 'confirmed')
+    },
 
     /** "Não sou esta pessoa": this recipient gets nothing more from the account on this channel, and the sender is told. */
     async disown(visit: Visit): Promise<boolean> {

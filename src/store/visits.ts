@@ -25,6 +25,7 @@ export interface Visited {
   acceptedAt: Date
   state: DeliveryState
   sentAt: Date | null
+  linkOpenedAt: Date | null
   confirmedAt: Date | null
   failure: Failure | null
   files: ListedFile[]
@@ -42,6 +43,7 @@ interface VisitedRow {
   accepted_at: Date
   state: DeliveryState
   sent_at: Date | null
+  link_opened_at: Date | null
   confirmed_at: Date | null
   failure: Failure | null
   files: ListedFile[] | null
@@ -52,7 +54,7 @@ export async function findVisited(db: Queryable, targets: readonly LinkTarget[])
   const { rows } = await run<VisitedRow>(db, {
     name: 'find-visited',
     text: `select t.place, a.name as account_name, a.settings, g.sha256 as logo, n.subject, n.recipient_name, d.recipient, n.validation,
-             n.accepted_at, d.state, d.sent_at, d.confirmed_at, d.failure,
+             n.accepted_at, d.state, d.sent_at, d.link_opened_at, d.confirmed_at, d.failure,
              (select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
                 order by f.ordinal) from attachment f where f.notification_id = t.notification_id) as files
            from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
@@ -80,6 +82,7 @@ const toVisited = (target: LinkTarget, row: VisitedRow): Visited => ({
   acceptedAt: row.accepted_at,
   state: row.state,
   sentAt: row.sent_at,
+  linkOpenedAt: row.link_opened_at,
   confirmedAt: row.confirmed_at,
   failure: row.failure,
   files: row.files ?? [],

@@ -21,12 +21,22 @@ test('a browser without Sec-Fetch headers, or one that says no language, is a pe
   expect(signals({ fetchMode: undefined, language: undefined })).toEqual(['bare client'])
 })
 
+test.each([
+  'Mozilla/5.0 (Linux; Android 11; CUBOT NOTE 20) AppleWebKit/537.36 Chrome/120.0.0.0 Mobile Safari/537.36',
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/120.0.0.0 Safari/537.36 Avast/120.0.0.0',
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Version/17.0 Mobile/15E148 Safari/604.1',
+  'Mozilla/5.0 (Mobile; Nokia 8110 4G; rv:48.0) Gecko/48.0 Firefox/48.0 KAIOS/2.5',
+])('%s is what a person reads with', userAgent => {
+  expect(robotSignals({ ...person, userAgent })).toEqual([])
+})
+
 test.each<[Partial<Access>, string]>([
   [{ method: 'HEAD' }, 'method'],
   [{ userAgent: undefined }, 'no user agent'],
   [{ userAgent: ' ' }, 'no user agent'],
   [{ userAgent: 'WhatsApp/2.23.20.0' }, 'scanner'],
   [{ userAgent: 'Mozilla/5.0 (X11; Linux) HeadlessChrome/140.0.0.0' }, 'scanner'],
+  [{ userAgent: 'Mozilla/5.0 (compatible; Googlebot/2.1)' }, 'scanner'],
   [{ userAgent: 'Mozilla/5.0' }, 'prefetching proxy'],
   [{ purpose: 'prefetch;prerender' }, 'prefetch header'],
   [{ sinceSentMs: null }, 'too soon'],

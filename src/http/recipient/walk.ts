@@ -89,7 +89,7 @@ export function createWalk(recipient: Recipient, cleaner: ContentCleaner) {
   }
 
   const confirm: Handler = async (arrival, _request, reply) => {
-    const byPerson = await recipient.confirm(arrival.visit)
+    const byPerson = await recipient.confirm(arrival.visited, arrival.visit)
     return byPerson ? reply.redirect(`${arrival.path}/recibo`, 303) : showMessage(reply, arrival, true)
   }
 

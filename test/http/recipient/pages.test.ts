@@ -75,6 +75,17 @@ describe('reading', () => {
     expect(await status('whatsapp', id)).toMatchObject({ description: 'Lido' })
   })
 
+  test('WhatsApp’s link was opened by who confirms, also when their first press looked like a machine’s', async () => {
+    const { id, short, target } = await sent({ whatsapp: { number: '11987654321' } }, 'whatsapp')
+    const cookie = cookieOf(await visit(short, { form: filled(target, {}, 50) }))
+    expect(await status('whatsapp', id)).toMatchObject({ description: 'Enviado', dateAccessLink: null })
+    await visit(`${short}/confirmar`, { form: filled(target), headers: { cookie } })
+    expect(await status('whatsapp', id)).toMatchObject({
+      description: 'Confirmou o recebimento',
+      dateAccessLink: expect.stringMatching(brt),
+    })
+  })
+
   test('a send whose outcome nobody knows is proven by who opens its link', async () => {
     const answer = await send(gateway.url, account.token, { ...validSend, sms: { number: '11987654321', typeSend: '2' } })
     const { idEmail: id } = answer.body as { idEmail: string }
