@@ -24,7 +24,7 @@ export interface GuessLimits {
 const MINUTE = 60_000
 /**
  * Many phones share one address at Brazilian carriers, so only wrong guesses count. With 100 million links stored, 3,000 guesses
- * a minute from anywhere hit one in about two days; none of them reads more than what one message says.
+ * a minute from anywhere hit one in two to three days; a hit reads one message, and not behind its question.
  */
 export const guessLimits: GuessLimits = {
   perAddress: { wrong: 50, windowMs: 10 * MINUTE, lockMs: 15 * MINUTE },

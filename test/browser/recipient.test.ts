@@ -1,4 +1,3 @@
-import { mkdtempSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -21,7 +20,8 @@ import { request, send, validSend } from '../support/requests.js'
 import { type Stack, startStack } from '../support/stack.js'
 
 /** The recipient's whole walk in a real browser: from the simulated inbox to the receipt. */
-const SCREENS = mkdtempSync(join(tmpdir(), 'carteiro-pages-'))
+/** What the pages look like, for whoever wants to see; the last run's stay. */
+const SCREENS = join(tmpdir(), 'carteiro-pages')
 const LIMITS = { sinceSentMs: 300, sincePageMs: 300 }
 const content = `<h2>Aviso de vencimento</h2><p>Prezada <b>Maria</b>,</p><p>O contrato nº 4.217 vence em 30 dias, em
   <b>15/12/2026</b>. Para renovar, responda a esta mensagem ou procure a sua agência.</p>
