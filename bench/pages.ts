@@ -1,4 +1,4 @@
-import { STYLE_PATH } from '../src/http/recipient/assets.js'
+import { SCRIPT_PATH, STYLE_PATH } from '../src/http/recipient/assets.js'
 import { CONNECTIONS, fullLoad } from './load.js'
 import { machine, median, note, print, verdict } from './report.js'
 import { type Server, type Subject, type Workspace, withWorkspace } from './workspace.js'
@@ -52,7 +52,8 @@ async function compare(workspace: Workspace, { seconds, rounds }: PagesOptions):
   const [limit, landing, message] = contestants
   verdict('landing / limit', median(landing!.rates) / median(limit!.rates), 'at least', 0.3)
   verdict('message / limit', median(message!.rates) / median(limit!.rates), 'at least', 0.2)
-  verdict('bytes of a first view', limit!.bytes + landing!.bytes, 'at most', 30_000)
+  const script = await measureBytes(server, { path: SCRIPT_PATH, headers: PERSON })
+  verdict('bytes of a first view', limit!.bytes + landing!.bytes + script, 'at most', 30_000)
 }
 
 /** One notification, and the path of its link. */
@@ -81,7 +82,7 @@ async function open(server: Server, link: string): Promise<string> {
   return opened.headers.get('set-cookie')!.split(';')[0]!
 }
 
-async function measureBytes(server: Server, { path, headers }: Contestant): Promise<number> {
+async function measureBytes(server: Server, { path, headers }: Pick<Contestant, 'path' | 'headers'>): Promise<number> {
   const answer = await fetch(`${server.address}${path}`, { headers })
   if (!answer.ok) throw new Error(`${path} answered ${answer.status}`)
   return (await answer.arrayBuffer()).byteLength
