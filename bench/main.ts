@@ -1,6 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
+import { benchDelivery } from './delivery.js'
 import { benchLookup } from './lookup.js'
+import { benchPages } from './pages.js'
 
 /** npm run bench -- <name> [options] */
 const whole =
@@ -25,4 +27,17 @@ program
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
   .action(benchLookup)
+program
+  .command('delivery')
+  .description('e-mails from accepted to sent, beside Postfix and bare mail clients')
+  .option('--count <n>', 'e-mails of one measurement', whole(100), 3_000)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .option('--queued <n>', 'e-mails queued while the latency of the api is measured', whole(1_000), 10_000)
+  .action(benchDelivery)
+program
+  .command('pages')
+  .description('recipients’ pages: views a second and bytes, beside a static file of the same server')
+  .option('--seconds <n>', 'length of one measurement', whole(1), 5)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .action(benchPages)
 await program.parseAsync()

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createSigner, type Signer } from './channels/email/dkim.js'
 import { openInbound } from './channels/email/inbound.js'
 import { readReport } from './channels/email/reports.js'
+import { type MailResolver, systemResolver } from './channels/email/resolver.js'
 import type { Verp } from './channels/email/verp.js'
 import { openDirectory, tellUnmatched } from './compose.js'
 import type { Config } from './config.js'
@@ -18,6 +19,7 @@ import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
 import { listenDue } from './store/due-signal.js'
+import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
@@ -38,6 +40,8 @@ export interface WorkerParts {
   log: Log
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
+  /** Instead of the system's name servers. */
+  resolver?: MailResolver
 }
 
 const SECOND = 1_000
@@ -47,7 +51,7 @@ const HOUR = 60 * MINUTE
 const MAX_RETURN_BYTES = 40 * 1_048_576
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
+  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, resolver = systemResolver() } = options
   const directory = await openDirectory(pool)
   const wake = new Wake()
   const recorder = createRecorder(pool, directory.clock, wake)
@@ -90,7 +94,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onError,
   }
   const onUnreadable = (err: unknown): void => log.warn({ err }, 'an SMS carrier said something that cannot be read')
-  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
+  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts)
   const sms = await openLanes(wireSms({ config, keys, pool, onUnreadable }), parts)
   const lanes = [...email, ...sms]
   if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
@@ -143,6 +147,7 @@ function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>, news: 
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
+    { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },

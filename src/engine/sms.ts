@@ -1,5 +1,5 @@
 import type { SmsMessage } from '../channels/provider.js'
-import type { LinkTarget } from '../domain/link.js'
+import { type LinkTarget, linkBase } from '../domain/link.js'
 import { type AccentRule, fitSms, planSms } from '../domain/sms-text.js'
 import type { Claim } from '../store/claims.js'
 import type { Refused } from './lane.js'
@@ -23,12 +23,12 @@ export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
     const { notification, channel, reference, settings } = claim
     const custom = claim.request.customMessage
     const linked = typeof custom !== 'string' || custom.includes(PLACEHOLDER)
-    const link = linked ? `${publicUrl}/s/${await shortLink({ notification, channel })}` : ''
+    const link = linked ? `${linkBase(settings, publicUrl)}/s/${await shortLink({ notification, channel })}` : ''
     const accents = settings['sms.accents']
     const text =
       typeof custom === 'string'
         ? fitSms(custom.replaceAll(PLACEHOLDER, link), accents)
-        : ownText(claim.accountName, claim.subject, link, accents)
+        : ownText(settings['brand.name'] || claim.accountName, claim.subject, link, accents)
     return { reference, to: claim.recipient!, text }
   }
 }

@@ -110,6 +110,16 @@ describe('each fixed fate ends in its documented status', () => {
     expect(rows).toEqual([{ attempt: 3, reference: `${id}.sms.1` }])
   })
 
+  test('abre o link: the reading and its date; robô: what a link scanner loads is no reading', async () => {
+    const [person, machine] = [await accept('09'), await accept('16')]
+    await settled(person, 'Lido (acessou o link)')
+    expect(await statusOf(person)).toMatchObject({ dateReading: expect.stringMatching(brt) })
+    const notes = async () =>
+      (await database.pool.query("select from event where notification_id = $1 and type = 'note'", [machine])).rows.length
+    await expect.poll(notes, { timeout: 20_000 }).toBeGreaterThan(0)
+    expect(await statusOf(machine)).toMatchObject({ description: 'Entregue', dateReading: null })
+  })
+
   test('responde: the answer and its date', async () => {
     const id = await accept('07')
     await settled(id, 'Respondido')
