@@ -26,7 +26,7 @@ export function wireSms({ config, keys, pool, onUnreadable }: SmsWiring): Channe
   return {
     channel: 'sms',
     carriers: config.sms.carriers,
-    concurrency: MESSAGES_AT_ONCE,
+    concurrency: () => MESSAGES_AT_ONCE,
     simulatedSettleMs: SIMULATED_SETTLE_MS,
     provider: (url, { onNews }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onNews, onUnreadable })),
     prepare: () => createSmsPreparation({ publicUrl: config.publicUrl, shortLink }),
