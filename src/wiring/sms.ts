@@ -18,15 +18,16 @@ export interface SmsWiring {
 
 /** Receipts settle what is uncertain: on a busy machine even simulated ones take a while, and too soon would be twice. */
 const SIMULATED_SETTLE_MS = 30_000
-/** Twice the window of one connection: the next message is ready when there is room. */
-const MESSAGES_AT_ONCE = 100
+/** Of one connection, where the URL does not say. */
+const WINDOW = 50
 
 export function wireSms({ config, keys, pool, onUnreadable }: SmsWiring): ChannelWiring<SmsMessage> {
   const shortLink = createShortLinks(pool, keys.link)
   return {
     channel: 'sms',
     carriers: config.sms.carriers,
-    concurrency: () => MESSAGES_AT_ONCE,
+    // Twice the window: the next message is ready when there is room.
+    concurrency: url => 2 * Number(url.searchParams.get('window') ?? WINDOW),
     simulatedSettleMs: SIMULATED_SETTLE_MS,
     provider: (url, { onNews }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onNews, onUnreadable })),
     prepare: () => createSmsPreparation({ publicUrl: config.publicUrl, shortLink }),
