@@ -10,6 +10,7 @@ import { validateRecipient } from './channels/email/validation.js'
 import { type Verp, verpAddress } from './channels/email/verp.js'
 import type { EmailMessage, Provider } from './channels/provider.js'
 import { openDirectory } from './compose.js'
+import { startDeliverer, type WebhookWorkerParts, webhookChores } from './compose-webhooks.js'
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
@@ -41,6 +42,7 @@ export interface WorkerParts {
   log: Log
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
+  webhooks?: Pick<WebhookWorkerParts, 'pace' | 'trace'>
 }
 
 const SECOND = 1_000
@@ -59,11 +61,12 @@ const MAX_RETURN_BYTES = 40 * 1_048_576
 const OVERDUE_SECONDS = 15 * 60
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
+  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, webhooks } = options
   const directory = await openDirectory(pool)
   const wake = new Wake()
-  const recorder = createRecorder(pool, directory.clock, wake)
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
+  const deliverer = startDeliverer({ config, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
+  const recorder = createRecorder(pool, directory.clock, wake, deliverer)
   const verp: Verp = { domain: config.email.bounceDomain, key: keys.bounce }
   const signer = openSigner(config)
   const inbound = await openInbound({
@@ -100,13 +103,17 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   })
   if (lanes.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
-  const listener = listenDue(databaseUrl, () => wake.notify())
-  const upkeep = startUpkeep(pool, log, register)
+  const listener = listenDue(databaseUrl, () => {
+    wake.notify()
+    deliverer.notify()
+  })
+  const upkeep = startUpkeep(pool, log, register, webhookChores(config, pool))
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
       await running.stop()
       await inbound.close()
+      await deliverer.stop()
       await Promise.all([listener.close(), upkeep.stop(), signer?.close()])
       directory.close()
     },
@@ -207,7 +214,7 @@ async function registerReturns(simulatorUrl: string, bounces: string, site: stri
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>): { stop(): Promise<void> } {
+function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>, more: Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
@@ -216,6 +223,7 @@ function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>): { sto
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
+    ...more,
   ]
   const stop = new AbortController()
   const running = runChores(chores, stop.signal, (chore, err) =>

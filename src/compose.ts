@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { webhookRoutes } from './compose-webhooks.js'
 import type { Config } from './config.js'
 import { OperatorError, Refusal } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
@@ -36,6 +37,7 @@ import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion }
 import { leaseBudget } from './store/rate-windows.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
+import { readWebhookDepth } from './store/webhook-endpoints.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
 
@@ -165,6 +167,7 @@ export async function buildApi({
       saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },
+    webhooks: webhookRoutes(config, keys, pool, directory.clock, () => readiness.stopping),
     recipient: {
       linkKey: keys.link,
       now: directory.clock,
@@ -172,7 +175,7 @@ export async function buildApi({
       record: (notification, fact) => recorder.record({ notification, fact }),
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: { groups, pool },
+    metrics: { groups, pool, readWebhookDepth: () => readWebhookDepth(pool) },
     readiness,
     bodies: BODY_BUDGET,
   })

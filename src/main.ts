@@ -3,11 +3,13 @@ import { Command } from 'commander'
 import { accountCommand } from './cli/account.js'
 import { addressCommand } from './cli/address.js'
 import { auditCommand } from './cli/audit.js'
+import { listenCommand } from './cli/listen.js'
 import { migrateCommand } from './cli/migrate.js'
 import { simulateCommand } from './cli/simulate.js'
 import { startCommand } from './cli/start.js'
 import { templateCommand } from './cli/template.js'
 import { tokenCommand } from './cli/token.js'
+import { webhookCommand } from './cli/webhook.js'
 import { OperatorError, Refusal, StoreUnavailable } from './domain/errors.js'
 
 if (existsSync('.env')) process.loadEnvFile('.env')
@@ -20,6 +22,8 @@ const program = new Command('carteiro')
   .addCommand(tokenCommand())
   .addCommand(addressCommand())
   .addCommand(templateCommand())
+  .addCommand(webhookCommand())
+  .addCommand(listenCommand())
   .addCommand(simulateCommand())
   .addCommand(auditCommand())
 

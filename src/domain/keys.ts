@@ -12,6 +12,8 @@ export interface Keys {
   link: Buffer
   /** Mixed into the hashes of validation replies. */
   pepper: Buffer
+  /** Encrypts the secrets that the database keeps (domain/sealed.ts). */
+  sealing: Buffer
 }
 
 export const MASTER_KEY_BYTES = 32
@@ -33,6 +35,7 @@ export function deriveKeys(master: Buffer): Keys {
     bounce: derive('bounce'),
     link: derive('link'),
     pepper: derive('pepper'),
+    sealing: derive('sealing'),
   }
 }
 

@@ -2,14 +2,16 @@ import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Accept } from '../engine/accept.js'
 import type { Pool } from '../store/postgres.js'
+import type { WebhookDepth } from '../store/webhook-endpoints.js'
 
 /** What Prometheus reads at /metrics. */
 export interface MetricSources {
   groups: Accept['groups']
   pool: Pool
+  readWebhookDepth(): Promise<WebhookDepth>
 }
 
-export function addMetrics(app: FastifyInstance, { groups, pool }: MetricSources): void {
+export function addMetrics(app: FastifyInstance, { groups, pool, readWebhookDepth }: MetricSources): void {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -36,6 +38,12 @@ export function addMetrics(app: FastifyInstance, { groups, pool }: MetricSources
       },
     })
   }
+  const webhooks: [string, string, keyof WebhookDepth][] = [
+    ['carteiro_webhooks_queued', 'Webhook messages that wait at endpoints that are on.', 'queued'],
+    ['carteiro_webhooks_oldest_seconds', 'How long the oldest of them waits.', 'oldestSeconds'],
+    ['carteiro_webhooks_suspended', 'Endpoints switched off by failures or by 410.', 'suspended'],
+  ]
+  const depths = webhooks.map(([name, help, member]) => [new Gauge({ name, help, registers: [registry] }), member] as const)
   app.addHook('onResponse', (request, reply, done) => {
     requests.observe(
       { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
@@ -43,5 +51,10 @@ export function addMetrics(app: FastifyInstance, { groups, pool }: MetricSources
     )
     done()
   })
-  app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+  app.get('/metrics', async (_request, reply) => {
+    // Without the database the process's own figures are still worth reading; old figures would not be.
+    const depth = await readWebhookDepth().catch(() => null)
+    for (const [gauge, member] of depths) gauge.set(depth?.[member] ?? Number.NaN)
+    return reply.type(registry.contentType).send(await registry.metrics())
+  })
 }

@@ -12,6 +12,8 @@ import { addSend, type SendOptions } from './gw/send.js'
 import { addSequence, type SequenceOptions } from './gw/sequence.js'
 import { addStatus, type StatusOptions } from './gw/status.js'
 import { addTemplates, type TemplateOptions } from './gw/templates.js'
+import { addWebhookListening } from './gw/webhook-listening.js'
+import { addWebhooks, type WebhookOptions } from './gw/webhooks.js'
 import { addHealth, type Readiness } from './health.js'
 import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
@@ -24,6 +26,7 @@ export interface ServerOptions {
   status: StatusOptions & FullOptions
   templates: TemplateOptions
   sequence: SequenceOptions & FinalizeOptions
+  webhooks: WebhookOptions
   openApi: OpenApiOptions
   recipient: ImageOptions
   metrics: MetricSources
@@ -123,6 +126,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     addTemplates(scope, options.templates)
     addSequence(scope, options.sequence)
     addFinalize(scope, options.sequence)
+    addWebhooks(scope, options.webhooks)
+    addWebhookListening(scope, options.webhooks)
   })
   return app
 }

@@ -1,0 +1,44 @@
+import type { WebhookClaim } from '../store/webhook-queue.js'
+
+/** What this worker holds for one endpoint: a few under way, the next ones ready behind them. */
+export interface Held {
+  claim: WebhookClaim
+  body: string | null
+}
+
+export class Desk {
+  readonly #atOnce: number
+  readonly #waiting: Held[] = []
+  #flying = 0
+  /** Failures in a row seen here. */
+  failures = 0
+
+  constructor(atOnce: number) {
+    this.#atOnce = atOnce
+  }
+
+  get held(): number {
+    return this.#waiting.length + this.#flying
+  }
+
+  add(message: Held): void {
+    this.#waiting.push(message)
+  }
+
+  /** The next message that may go now. */
+  next(): Held | undefined {
+    if (this.#flying >= this.#atOnce) return undefined
+    const message = this.#waiting.shift()
+    if (message !== undefined) this.#flying++
+    return message
+  }
+
+  landed(): void {
+    this.#flying--
+  }
+
+  /** Takes back what has not been tried. */
+  clear(): WebhookClaim[] {
+    return this.#waiting.splice(0).map(({ claim }) => claim)
+  }
+}
