@@ -44,29 +44,32 @@ export interface ReplaySpan {
   missedOnly: boolean
 }
 
-/**
- * Queues again, oldest first, some of the messages of a span; null when none is left. Returns how many and from where to go on.
- * Those that wait already are only made due.
- */
+/** Where a replay goes on: the moment as the database writes it, since a Date would cut its microseconds. */
+export interface ReplayPlace {
+  at: string
+  position: number
+}
+
+/** Queues again, oldest first, some of the messages of a span; null when none is left. Returns how many and from where to go on. */
 export async function replaySome(
   db: Queryable,
   endpoint: string,
   { since, until, missedOnly }: ReplaySpan,
-  after: { at: Date; position: number },
+  after: ReplayPlace,
   limit: number,
-): Promise<{ count: number; at: Date; position: number } | null> {
-  const { rows } = await run<{ count: number; at: Date | null; position: number }>(
+): Promise<(ReplayPlace & { count: number }) | null> {
+  const { rows } = await run<{ count: number; at: string | null; position: number }>(
     db,
     `with span as (
        select id, created_at, position from webhook_message
-       where endpoint_id = $1 and created_at >= $2 and created_at < $3 and (created_at, position) > ($4, $5)
+       where endpoint_id = $1 and created_at >= $2 and created_at < $3 and (created_at, position) > ($4::timestamptz, $5)
          and state = any($6::text[])
        order by created_at, position limit $7
      ), queued as (
        update webhook_message m set state = 'queued', due_at = now(), queued_at = now(), earlier_attempts = m.attempt
        from span s where m.id = s.id and m.state <> 'sending'
      )
-     select count(*) as count, max(created_at) as at,
+     select count(*) as count, max(created_at)::text as at,
        coalesce((array_agg(position order by created_at desc, position desc))[1], 0) as position
      from span`,
     [

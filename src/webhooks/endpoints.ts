@@ -16,7 +16,7 @@ import {
   updateEndpoint,
   type WebhookEndpoint,
 } from '../store/webhook-endpoints.js'
-import { insertTestMessage, type ReplaySpan, replayMessage, replaySome } from '../store/webhook-messages.js'
+import { insertTestMessage, type ReplayPlace, type ReplaySpan, replayMessage, replaySome } from '../store/webhook-messages.js'
 
 /** The life of an endpoint: made, changed, tested, repaired, taken away. Each only by its own account. */
 export interface EndpointDraft {
@@ -121,9 +121,9 @@ export async function replayOne({ pool }: EndpointParts, account: string, id: st
 export async function replaySpan({ pool }: EndpointParts, account: string, id: string, span: ReplaySpan): Promise<number> {
   await requireActive(pool, account, id)
   let total = 0
-  let after: { at: Date; position: number } | null = { at: new Date(0), position: 0 }
+  let after: ReplayPlace = { at: '-infinity', position: 0 }
   for (;;) {
-    const portion: { count: number; at: Date; position: number } | null = await replaySome(pool, id, span, after, REPLAY_BATCH)
+    const portion: (ReplayPlace & { count: number }) | null = await replaySome(pool, id, span, after, REPLAY_BATCH)
     if (portion === null) return total
     total += portion.count
     after = portion
