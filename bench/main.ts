@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
 import { benchLookup } from './lookup.js'
+import { benchWebhooks } from './webhooks.js'
 
 /** npm run bench -- <name> [options] */
 const whole =
@@ -25,4 +26,10 @@ program
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
   .action(benchLookup)
+program
+  .command('webhooks')
+  .description('delivering webhooks, beside the bare HTTP client; and what a dead endpoint costs its neighbours')
+  .option('--events <n>', 'events of one measurement', whole(1_000), 20_000)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .action(benchWebhooks)
 await program.parseAsync()

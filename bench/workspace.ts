@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { prepareDatabase } from '../src/compose.js'
 import { newId } from '../src/domain/id.js'
-import { deriveKeys } from '../src/domain/keys.js'
+import { deriveKeys, type Keys } from '../src/domain/keys.js'
 import { signToken } from '../src/domain/token.js'
 import { insertAccount } from '../src/store/accounts.js'
 import { addRange } from '../src/store/address-ranges.js'
@@ -20,6 +20,7 @@ export interface Subject {
   pool: Pool
   url: string
   token: string
+  account: string
 }
 
 export interface Server {
@@ -40,6 +41,10 @@ export class Workspace {
   readonly #abort = new AbortController()
   #database: Promise<Embedded> | undefined
   #closing: Promise<void> | undefined
+
+  get keys(): Keys {
+    return deriveKeys(this.#masterKey)
+  }
 
   /** Aborted once this is being taken down. */
   get signal(): AbortSignal {
@@ -65,7 +70,7 @@ export class Workspace {
     await this.#connect(server).query(`create database "${name}"`)
     const url = server.replace(/[^/]+$/, name)
     const pool = this.#connect(url)
-    const keys = deriveKeys(this.#masterKey)
+    const { keys } = this
     await prepareDatabase(pool, keys)
     const now = Date.now()
     const account = newId(now)
@@ -79,7 +84,7 @@ export class Workspace {
     await addRange(pool, account, '127.0.0.0/8')
     const claims = { jti: newId(now), account, mode: 'live' as const, issuedAt: new Date(now), expiresAt: null }
     await insertToken(pool, claims)
-    return { pool, url, token: await signToken(keys.tokenSigning, claims) }
+    return { pool, url, account, token: await signToken(keys.tokenSigning, claims) }
   }
 
   #connect(url: string): Pool {
@@ -89,9 +94,9 @@ export class Workspace {
     return pool
   }
 
-  async startServer(subject: Subject, args: readonly string[], poolSize: number): Promise<Server> {
+  async startServer(subject: Subject, args: readonly string[], poolSize: number, file = SERVER): Promise<Server> {
     this.signal.throwIfAborted()
-    const child = fork(SERVER, args, {
+    const child = fork(file, args, {
       env: {
         ...process.env,
         PORT: '0',
@@ -102,7 +107,7 @@ export class Workspace {
       },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
-    this.#keep(child)
+    this.keep(child)
     const message = await Promise.race([
       once(child, 'message').then(([received]) => received as { ready: string }),
       once(child, 'exit').then(() => null),
@@ -115,14 +120,15 @@ export class Workspace {
   spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
     this.signal.throwIfAborted()
     const child = spawn(command, args, options)
-    this.#keep(child)
+    this.keep(child)
     return child
   }
 
-  #keep(child: ChildProcess): void {
+  keep(child: ChildProcess): ChildProcess {
     this.#children.add(child)
     child.once('exit', () => this.#children.delete(child))
     child.once('error', () => this.#children.delete(child))
+    return child
   }
 
   close(): Promise<void> {

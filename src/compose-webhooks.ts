@@ -11,7 +11,6 @@ import { statusRecords } from './http/gw/status.js'
 import type { WebhookOptions } from './http/gw/webhooks.js'
 import { wireChannels, wireStatuses } from './http/gw/wire.js'
 import type { Log } from './log.js'
-import { recordAudit } from './store/audit.js'
 import { isRowFault, type Pool } from './store/postgres.js'
 import { pruneAttempts, readEvents } from './store/webhook-attempts.js'
 import { deleteForgottenListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from './store/webhook-endpoints.js'
@@ -79,7 +78,7 @@ const DAY = 24 * HOUR
 
 /** One endpoint's share of a worker: sixteen connections, and enough messages ready that none of them waits for a claim. */
 const AT_ONCE = 16
-const PER_ENDPOINT = 128
+const PER_ENDPOINT = 256
 const TIMEOUT_MS = 15 * SECOND
 const HEALTH: HealthRules = { tolerated: 5, longestPauseMs: MINUTE, suspendAfterMs: 5 * DAY }
 const FORGOTTEN_LISTENER_MS = DAY
@@ -100,14 +99,11 @@ export interface WebhookWorkerParts {
 
 export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onError, pace, trace }: WebhookWorkerParts): Deliverer {
   const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
-  const audit = (subject: string, detail: object): Promise<void> =>
-    recordAudit(pool, { actor: 'worker', action: 'webhook suspend', subject, detail: { ...detail } })
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
       const { settled, suspended } = await patiently(() => writeOutcomes(pool, outcomes, health))
       for (const { endpoint, account, suspended: reason } of suspended) {
         log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')
-        await audit(endpoint, { account, reason }).catch(error => onError(error, 'audit of a webhook'))
       }
       return outcomes.map(({ settlement }) => settled.has(settlement.message))
     },

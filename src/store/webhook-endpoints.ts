@@ -158,7 +158,7 @@ export interface HealthRules {
   suspendAfterMs: number
 }
 
-/** Counts what became of a batch; a success ends every count. */
+/** Counts what became of a batch; a success ends every count. A switching off is written down for later questions. */
 export async function recordHealth(db: Queryable, reports: readonly HealthReport[], rules: HealthRules): Promise<HealthChange[]> {
   const { rows } = await run<HealthChange>(
     db,
@@ -169,7 +169,7 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
        select w.id, w.failures, w.disabled_at, g.succeeded, g.failed, g.pause_ms, g.gone,
          case when g.gone then 'gone' when not g.succeeded and w.failing_since < now() - $8 * interval '1 millisecond' then 'failing' end as verdict
        from webhook_endpoint w join given g on g.id = w.id order by w.id for no key update of w
-     )
+     ), changed as (
      update webhook_endpoint w set
        failures = case when b.succeeded then 0 else b.failures + b.failed end,
        failing_since = case when b.succeeded then null else coalesce(w.failing_since, now()) end,
@@ -183,7 +183,13 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
        disabled_reason = coalesce(w.disabled_reason, b.verdict)
      from before b where w.id = b.id
      returning w.id as endpoint, w.account_id as account, b.succeeded and b.failures >= $6 as recovered,
-       case when b.disabled_at is null then b.verdict end as suspended`,
+       case when b.disabled_at is null then b.verdict end as suspended
+     ), told as (
+       insert into audit (actor, action, subject, detail)
+       select 'worker', 'webhook suspend', endpoint::text, jsonb_build_object('account', account, 'reason', suspended)
+       from changed where suspended is not null
+     )
+     select endpoint, account, recovered, suspended from changed`,
     [
       reports.map(report => report.endpoint),
       reports.map(report => report.succeeded),

@@ -37,7 +37,7 @@ type WebhookPoint = 'claimed' | 'posting' | 'answered' | 'reported'
 
 const POLL_MS = 1_000
 /** Claimed at once, for all endpoints together. */
-const BATCH = 256
+const BATCH = 512
 /** Held by this process; the endpoints' own bounds keep a few slow ones from filling it. */
 const MOST_HELD = 4_096
 const USER_AGENT = 'Carteiro-Webhooks/1.0'
@@ -130,75 +130,82 @@ export class Deliverer {
       trace?.('claimed')
       this.#deskOf(message.endpoint).add({ claim: message, body: bodies[index]! })
     }
-    for (const endpoint of new Set(claims.map(message => message.endpoint))) this.#pump(endpoint)
+    for (const desk of new Set(claims.map(message => this.#deskOf(message.endpoint)))) this.#pump(desk)
     return claims.length
   }
 
   #deskOf(endpoint: string): Desk {
     const known = this.#desks.get(endpoint)
     if (known !== undefined) return known
-    const desk = new Desk(this.#options.atOnce)
+    const desk = new Desk(endpoint, this.#options.atOnce)
     this.#desks.set(endpoint, desk)
     return desk
   }
 
-  #pump(endpoint: string): void {
-    const desk = this.#desks.get(endpoint)!
+  #pump(desk: Desk): void {
     for (let message = desk.next(); message !== undefined; message = desk.next()) {
       const flight = this.#carry(desk, message)
         // Left to the lease: it is taken up when that runs out.
         .catch(error => this.#options.onError(error, 'a webhook was interrupted'))
         .finally(() => {
           this.#flights.delete(flight)
-          desk.landed()
           this.#held--
-          this.#pump(endpoint)
-          const { held } = desk
-          if (held === 0) this.#desks.delete(endpoint)
-          // Few large claims cost less than many small ones.
-          if (held === 0 || held === this.#options.perEndpoint >> 1) this.notify()
+          this.#ended(desk)
         })
       this.#flights.add(flight)
     }
   }
 
-  async #carry(desk: Desk, { claim, body }: Held): Promise<void> {
-    const { clock, outbound, unseal, report, rules, trace, tolerated } = this.#options
-    const fence = this.#fence(claim)
-    // A process that was stopped for longer than its lease must not post what another one posts already.
-    if (performance.now() >= this.#leaseUntil) return
-    const at = clock()
-    if (body === null) {
-      await report(unsendable(claim, fence, new Date(at)))
-      return
-    }
-    const seconds = Math.floor(at / 1_000)
-    trace?.('posting')
-    const started = performance.now()
-    const reply = await outbound
-      .post(
-        claim.url,
-        {
-          'content-type': 'application/json',
-          'user-agent': USER_AGENT,
-          'webhook-id': claim.id,
-          'webhook-timestamp': String(seconds),
-          'webhook-signature': signMessage(unseal(claim), claim.id, seconds, body),
-        },
-        body,
-      )
-      .catch(error => error as Error)
-    trace?.('answered')
-    const outcome = judgeReply(claim, fence, reply, { at: new Date(at), durationMs: performance.now() - started }, rules)
-    desk.failures = outcome.succeeded ? 0 : desk.failures + 1
-    // Taken off the desk now, given back only when the endpoint is known to rest: nobody is to claim it in between.
-    const untried = desk.failures >= tolerated || outcome.gone || outcome.pauseMs > 0 ? desk.clear() : []
+  #ended(desk: Desk): void {
+    desk.reported()
+    if (desk.held === 0) this.#desks.delete(desk.endpoint)
+    // Few large claims cost less than many small ones.
+    if (desk.held === 0 || desk.held === this.#options.perEndpoint >> 1) this.notify()
+  }
+
+  async #carry(desk: Desk, message: Held): Promise<void> {
+    const { tolerated, trace, report } = this.#options
+    let untried: WebhookClaim[] = []
+    let outcome: AttemptOutcome | null
     try {
-      await report(outcome)
+      outcome = await this.#attempt(message)
+      if (outcome?.changesHealth === true) desk.failures = outcome.succeeded ? 0 : desk.failures + 1
+      // Taken off the desk now, given back only when the endpoint is known to rest: nobody is to claim it in between.
+      if (desk.failures >= tolerated || outcome?.gone === true || (outcome?.pauseMs ?? 0) > 0) untried = desk.clear()
+    } finally {
+      // The next one goes while the outcome of this one is written.
+      desk.landed()
+      this.#pump(desk)
+    }
+    try {
+      if (outcome !== null) await report(outcome)
     } finally {
       await this.#release(untried)
     }
     trace?.('reported')
+  }
+
+  /** null: the lease ran out, somebody else may have the message. */
+  async #attempt({ claim, body }: Held): Promise<AttemptOutcome | null> {
+    const { clock, outbound, unseal, rules, trace } = this.#options
+    const fence = this.#fence(claim)
+    // A process that was stopped for longer than its lease must not post what another one posts already.
+    if (performance.now() >= this.#leaseUntil) return null
+    const at = clock()
+    if (body === null) return unsendable(claim, fence, new Date(at))
+    const seconds = Math.floor(at / 1_000)
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': USER_AGENT,
+      'webhook-id': claim.id,
+      'webhook-timestamp': String(seconds),
+      'webhook-signature': signMessage(unseal(claim), claim.id, seconds, body),
+    }
+    trace?.('posting')
+    const started = performance.now()
+    const reply = await outbound.post(claim.url, headers, body).catch(error => error as Error)
+    trace?.('answered')
+    return judgeReply(claim, fence, reply, { at: new Date(at), durationMs: performance.now() - started }, rules)
   }
 
   /** Gives back what has not been tried: it does not count as tried. */

@@ -1,24 +1,27 @@
 import type { WebhookClaim } from '../store/webhook-queue.js'
 
-/** What this worker holds for one endpoint: a few under way, the next ones ready behind them. */
+/** What this worker holds for one endpoint: a few under way, the next ones ready behind them, and those whose outcome is being written. */
 export interface Held {
   claim: WebhookClaim
   body: string | null
 }
 
 export class Desk {
+  readonly endpoint: string
   readonly #atOnce: number
   readonly #waiting: Held[] = []
   #flying = 0
+  #reporting = 0
   /** Failures in a row seen here. */
   failures = 0
 
-  constructor(atOnce: number) {
+  constructor(endpoint: string, atOnce: number) {
+    this.endpoint = endpoint
     this.#atOnce = atOnce
   }
 
   get held(): number {
-    return this.#waiting.length + this.#flying
+    return this.#waiting.length + this.#flying + this.#reporting
   }
 
   add(message: Held): void {
@@ -35,6 +38,11 @@ export class Desk {
 
   landed(): void {
     this.#flying--
+    this.#reporting++
+  }
+
+  reported(): void {
+    this.#reporting--
   }
 
   /** Takes back what has not been tried. */
