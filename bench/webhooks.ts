@@ -1,5 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { newId } from '../src/domain/id.js'
@@ -35,11 +37,15 @@ export const benchWebhooks = (options: WebhookBenchOptions): Promise<void> =>
 async function compare(workspace: Workspace, { events, rounds }: WebhookBenchOptions): Promise<void> {
   const receiver = await startReceiver(workspace)
   const rates = { bare: [] as number[], ours: [] as number[], ten: [] as number[], dead: [] as number[] }
+  const cpu = { bare: [] as number[], ours: [] as number[] }
   let queries = Number.NaN
   for (let round = 1; round <= rounds; round++) {
-    rates.bare.push(await measureBare(workspace, receiver, events))
+    const bare = await measureBare(workspace, receiver, events)
+    rates.bare.push(bare.perSecond)
+    cpu.bare.push(bare.cpuMs)
     const one = await measureOurs(workspace, receiver, `one_${round}`, ['/a'], events)
     rates.ours.push(one.perSecond)
+    cpu.ours.push(one.cpuMs)
     queries = one.transactions
     const paths = Array.from({ length: ENDPOINTS }, (_, n) => `/e${n}`)
     rates.ten.push((await measureOurs(workspace, receiver, `ten_${round}`, paths, events)).perSecond)
@@ -52,8 +58,10 @@ async function compare(workspace: Workspace, { events, rounds }: WebhookBenchOpt
   }
   const ratio = (a: number[], b: number[]): number => median(a.map((rate, round) => rate / b[round]!))
   print(`\n${machine()}; ${events} events, ${AT_ONCE} at once; median of ${rounds}\n\n`)
-  print(`bare client          ${Math.round(median(rates.bare))} a second\n`)
-  print(`ours, one endpoint   ${Math.round(median(rates.ours))} a second, ${queries.toFixed(3)} transactions an event\n`)
+  print(`bare client          ${Math.round(median(rates.bare))} a second, ${median(cpu.bare).toFixed(3)} ms of processor each\n`)
+  print(
+    `ours, one endpoint   ${Math.round(median(rates.ours))} a second, ${queries.toFixed(3)} transactions and ${median(cpu.ours).toFixed(3)} ms of processor an event\n`,
+  )
   print(`nine of ten          ${Math.round(median(rates.ten))} a second\n`)
   print(`nine, the tenth dead ${Math.round(median(rates.dead))} a second\n\n`)
   verdict('ours / bare client', ratio(rates.ours, rates.bare), 'at least', 0.5)
@@ -83,7 +91,7 @@ async function startReceiver(workspace: Workspace): Promise<Receiver> {
   return new Receiver(child, message.ready)
 }
 
-async function measureBare(workspace: Workspace, receiver: Receiver, requests: number): Promise<number> {
+async function measureBare(workspace: Workspace, receiver: Receiver, requests: number) {
   await receiver.ask('reset')
   const child = workspace.spawn(process.execPath, [
     CLIENT,
@@ -92,9 +100,9 @@ async function measureBare(workspace: Workspace, receiver: Receiver, requests: n
     String(AT_ONCE),
     String(BODY_BYTES),
   ])
-  const [code] = (await once(child, 'exit')) as [number]
+  const [[code], cpu] = (await Promise.all([once(child, 'exit'), text(child.stdout!)])) as [[number], string]
   if (code !== 0) throw new Error('the bare client failed')
-  return perSecond((await receiver.ask('read'))['/bare']!)
+  return { perSecond: perSecond((await receiver.ask('read'))['/bare']!), cpuMs: Number(cpu) / requests }
 }
 
 const perSecond = ({ count, firstMs, lastMs }: Tally): number => (count / (lastMs - firstMs)) * 1_000
@@ -123,13 +131,20 @@ async function measureOurs(workspace: Workspace, receiver: Receiver, name: strin
   const tallies = Object.entries(await receiver.ask('read'))
     .filter(([path]) => watched.includes(path))
     .map(([, tally]) => tally)
+  const cpuMs = readCpuMs(worker.pid) / events
   await worker.stop()
   const all: Tally = {
     count: tallies.reduce((sum, tally) => sum + tally.count, 0),
     firstMs: Math.min(...tallies.map(tally => tally.firstMs)),
     lastMs: Math.max(...tallies.map(tally => tally.lastMs)),
   }
-  return { perSecond: perSecond(all), transactions: ((await readTransactions(subject)) - before) / events }
+  return { perSecond: perSecond(all), transactions: ((await readTransactions(subject)) - before) / events, cpuMs }
+}
+
+/** Processor time of a process so far, in clock ticks of 10 ms. */
+function readCpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
 /** Exact only while no worker runs: connections report their transactions when they end. */

@@ -3,7 +3,9 @@ import type { WebhookClaim } from '../store/webhook-queue.js'
 /** What this worker holds for one endpoint: a few under way, the next ones ready behind them, and those whose outcome is being written. */
 export interface Held {
   claim: WebhookClaim
+  /** null: nothing left to tell. */
   body: string | null
+  secrets: Buffer[]
 }
 
 export class Desk {
