@@ -111,7 +111,8 @@ export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onErro
     weigh: () => 1,
     maxItems: 256,
     maxWeight: 256,
-    parallel: 2,
+    // One at a time: what waits for it makes the next one larger, and nothing is held up by it.
+    parallel: 1,
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
   })

@@ -111,7 +111,7 @@ export class Deliverer {
     if (this.#held >= MOST_HELD) return 0
     // The lease counts from before the question: the answer may be slow.
     const until = performance.now() + leaseMs
-    const held = new Map([...this.#desks].map(([endpoint, desk]) => [endpoint, desk.held]))
+    const held = new Map([...this.#desks].map(([endpoint, desk]) => [endpoint, desk.open]))
     const claims = await claim({ owner: this.owner, leaseMs, limit: BATCH, perEndpoint, held, tolerated })
     if (claims.length === 0) return 0
     if (this.#held === 0) this.#leaseUntil = until
@@ -161,9 +161,10 @@ export class Deliverer {
 
   #ended(desk: Desk): void {
     desk.reported()
-    if (desk.held === 0) this.#desks.delete(desk.endpoint)
-    // Few large claims cost less than many small ones.
-    if (desk.held === 0 || desk.held === this.#options.perEndpoint >> 1) this.notify()
+    if (!desk.empty) return
+    this.#desks.delete(desk.endpoint)
+    // What waited for these to be settled may go.
+    this.notify()
   }
 
   async #carry(desk: Desk, message: Held): Promise<void> {
@@ -179,6 +180,8 @@ export class Deliverer {
       // The next one goes while the outcome of this one is written.
       desk.landed()
       this.#pump(desk)
+      // While half of them are still there: the next claim is back before the last one has gone.
+      if (desk.waiting === this.#options.perEndpoint >> 1 || desk.open === 0) this.notify()
     }
     try {
       if (outcome !== null) await report(outcome)

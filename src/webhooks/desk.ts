@@ -22,8 +22,17 @@ export class Desk {
     this.#atOnce = atOnce
   }
 
-  get held(): number {
-    return this.#waiting.length + this.#flying + this.#reporting
+  /** Still to be answered. */
+  get open(): number {
+    return this.#waiting.length + this.#flying
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  get empty(): boolean {
+    return this.open + this.#reporting === 0
   }
 
   add(message: Held): void {

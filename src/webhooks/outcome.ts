@@ -89,7 +89,7 @@ function showHeaders(headers: Record<string, string | string[]>): string {
   return withoutNul(lines.join('\n')).slice(0, MAX_HEADERS_CHARACTERS)
 }
 
-const showBody = (body: Buffer): string => withoutNul(body.toString('utf8'))
+const showBody = (body: Buffer): string => (body.length === 0 ? '' : withoutNul(body.toString('utf8')))
 
 /** PostgreSQL's text holds no NUL, and a cut may leave half a character. */
 const withoutNul = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
