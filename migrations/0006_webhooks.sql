@@ -41,6 +41,9 @@ create table webhook_attempt (
   endpoint_id uuid not null,
   message_id uuid not null,
   attempt integer not null,
+  -- As they were then.
+  url text not null,
+  payload_version text not null,
   at timestamptz not null,
   duration_ms integer not null,
   -- What the endpoint answered; null when no answer came.

@@ -1,6 +1,7 @@
 import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
 import type { ToldEvent } from '../domain/rebuild.js'
+import type { PayloadVersion } from '../domain/webhook.js'
 import { type Queryable, run } from './postgres.js'
 
 /** The log of what was said to endpoints and answered by them. */
@@ -8,6 +9,8 @@ export interface LoggedAttempt {
   id: number
   message: string
   attempt: number
+  url: string
+  version: PayloadVersion
   at: Date
   durationMs: number
   status: number | null
@@ -33,7 +36,7 @@ export interface AttemptQuestion {
 export async function listAttempts(db: Queryable, endpoint: string, question: AttemptQuestion): Promise<LoggedAttempt[]> {
   const { rows } = await run<LoggedAttempt>(
     db,
-    `select a.id, a.message_id as message, a.attempt, a.at, a.duration_ms as "durationMs", a.status, a.error,
+    `select a.id, a.message_id as message, a.attempt, a.url, a.payload_version as version, a.at, a.duration_ms as "durationMs", a.status, a.error,
        a.response_headers as "responseHeaders", a.response_body as "responseBody",
        m.notification_id as notification, m.channel, m.event_seq as seq, m.state, m.created_at as "createdAt"
      from webhook_attempt a join webhook_message m on m.id = a.message_id

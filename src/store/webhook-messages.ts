@@ -124,8 +124,8 @@ export async function pruneMessages(db: Queryable, days: number, limit: number):
     `delete from webhook_message where id = any(array(
        select m.id from webhook_endpoint w cross join lateral (
          select id from webhook_message
-         where endpoint_id = w.id and state <> 'sending'
-           and (w.deleted_at is not null or created_at < now() - $1 * interval '1 day' and (state <> 'queued' or w.disabled_at is not null))
+         where endpoint_id = w.id and state <> 'sending' and (state <> 'queued' or w.disabled_at is not null)
+           and created_at < case when w.deleted_at is null then now() - $1 * interval '1 day' else 'infinity' end
          order by created_at limit $2
        ) m limit $2))`,
     [days, limit],

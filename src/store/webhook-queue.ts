@@ -119,6 +119,8 @@ export interface Settlement extends MessageFence {
   state: 'done' | 'queued' | 'dead'
   /** For those that go again. */
   delayMs: number | null
+  url: string
+  version: PayloadVersion
   at: Date
   durationMs: number
   status: number | null
@@ -133,7 +135,7 @@ export async function settleMessages(db: Queryable, settlements: readonly Settle
     name: 'settle-webhooks',
     text: `
       with given as materialized (
-        select * from json_to_recordset($1) as g(message uuid, owner uuid, attempt int, state text, "delayMs" bigint, at timestamptz,
+        select * from json_to_recordset($1) as g(message uuid, owner uuid, attempt int, state text, "delayMs" bigint, url text, version text, at timestamptz,
           "durationMs" int, status int, error text, "responseHeaders" text, "responseBody" text)
       ), settled as (
         update webhook_message m set state = g.state, due_at = coalesce(now() + g."delayMs" * interval '1 millisecond', m.due_at),
@@ -142,8 +144,8 @@ export async function settleMessages(db: Queryable, settlements: readonly Settle
         where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt
         returning m.id, m.endpoint_id
       ), logged as (
-        insert into webhook_attempt (endpoint_id, message_id, attempt, at, duration_ms, status, error, response_headers, response_body)
-        select s.endpoint_id, s.id, g.attempt, g.at, g."durationMs", g.status, g.error, g."responseHeaders", g."responseBody"
+        insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, status, error, response_headers, response_body)
+        select s.endpoint_id, s.id, g.attempt, g.url, g.version, g.at, g."durationMs", g.status, g.error, g."responseHeaders", g."responseBody"
         from given g join settled s on s.id = g.message
       )
       select id from settled`,
@@ -174,8 +176,8 @@ export async function reapMessages(db: Queryable, reason: string): Promise<numbe
        from expired x where m.id = x.id
        returning m.id, m.endpoint_id, m.attempt
      )
-     insert into webhook_attempt (endpoint_id, message_id, attempt, at, duration_ms, error)
-     select endpoint_id, id, attempt, now(), 0, $1 from freed`,
+     insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, error)
+     select f.endpoint_id, f.id, f.attempt, w.url, w.payload_version, now(), 0, $1 from freed f join webhook_endpoint w on w.id = f.endpoint_id`,
     [reason],
   )
   return rowCount ?? 0

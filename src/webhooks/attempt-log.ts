@@ -5,7 +5,6 @@ import { renderBody, type WebhookWords } from './payload.js'
 
 /** Attempts with what was sent: the request is told again from its event, so that erased data is not kept here. */
 export interface ShownAttempt extends LoggedAttempt {
-  url: string
   requestBody: string | null
 }
 
@@ -16,12 +15,11 @@ export async function showAttempts(
   id: string,
   question: AttemptQuestion,
 ): Promise<ShownAttempt[]> {
-  const { url, version } = await requireEndpoint(pool, account, id)
+  await requireEndpoint(pool, account, id)
   const attempts = await listAttempts(pool, id, question)
   const events = await readEvents(pool, [...new Set(attempts.map(({ notification }) => notification))])
   return attempts.map(attempt => ({
     ...attempt,
-    url,
-    requestBody: renderBody(attempt, events.get(attempt.notification) ?? [], version, attempt.attempt, words),
+    requestBody: renderBody(attempt, events.get(attempt.notification) ?? [], attempt.version, attempt.attempt, words),
   }))
 }

@@ -173,7 +173,11 @@ export class Deliverer {
     let outcome: AttemptOutcome | null
     try {
       outcome = await this.#attempt(message)
-      if (outcome?.changesHealth === true) desk.failures = outcome.succeeded ? 0 : desk.failures + 1
+      if (outcome?.posted === true) {
+        // This claim may be older than the failures that its success ends.
+        outcome.changesHealth ||= desk.failures > 0
+        desk.failures = outcome.succeeded ? 0 : desk.failures + 1
+      }
       // Taken off the desk now, given back only when the endpoint is known to rest: nobody is to claim it in between.
       if (desk.failures >= tolerated || outcome?.gone === true || (outcome?.pauseMs ?? 0) > 0) untried = desk.clear()
     } finally {

@@ -9,6 +9,8 @@ export interface AttemptOutcome {
   gone: boolean
   /** What the endpoint asked for with Retry-After. */
   pauseMs: number
+  /** Whether the endpoint was called at all. */
+  posted: boolean
   /** Whether the endpoint's health has to be written: it fails, or it did. */
   changesHealth: boolean
   settlement: Settlement
@@ -41,11 +43,14 @@ export function judgeReply(
     succeeded,
     gone,
     pauseMs: retryAfterMs ?? 0,
+    posted: true,
     changesHealth: !succeeded || claim.troubled,
     settlement: {
       ...fence,
       state: succeeded ? 'done' : delayMs === null ? 'dead' : 'queued',
       delayMs: delayMs === null ? null : Math.max(delayMs, retryAfterMs ?? 0),
+      url: claim.url,
+      version: claim.version,
       at: timing.at,
       durationMs: Math.round(timing.durationMs),
       status,
@@ -63,11 +68,14 @@ export const unsendable = (claim: WebhookClaim, fence: MessageFence, at: Date): 
   succeeded: false,
   gone: false,
   pauseMs: 0,
+  posted: false,
   changesHealth: false,
   settlement: {
     ...fence,
     state: 'dead',
     delayMs: null,
+    url: claim.url,
+    version: claim.version,
     at,
     durationMs: 0,
     status: null,

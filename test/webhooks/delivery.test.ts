@@ -413,7 +413,15 @@ describe('order and fairness', () => {
     await claimMessages(database.pool, { ...question, owner: successor })
     const settlement = {
       ...{ message: claim!.id, owner, attempt: claim!.attempt, state: 'dead' as const, delayMs: null, at: new Date() },
-      ...{ durationMs: 1, status: null, error: 'x', responseHeaders: null, responseBody: null },
+      ...{
+        url: claim!.url,
+        version: claim!.version,
+        durationMs: 1,
+        status: null,
+        error: 'x',
+        responseHeaders: null,
+        responseBody: null,
+      },
     }
     expect((await settleMessages(database.pool, [settlement])).size).toBe(0)
     expect((await settleMessages(database.pool, [{ ...settlement, owner: successor, attempt: 2, state: 'queued' }])).size).toBe(1)
