@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { FactType } from './transition.js'
 
 /** What senders are told of, how it is signed (Standard Webhooks) and when it is tried again. */
-export const announcedFacts = [
+const announcedFacts = [
   'sent',
   'delivered',
   'read',

@@ -127,14 +127,31 @@ export class Deliverer {
       return 0
     }
     // Opened once for all messages of an endpoint: opening costs more than signing.
-    const secrets = new Map(claims.map(message => [message.endpoint, message]))
-    const opened = new Map([...secrets].map(([endpoint, message]) => [endpoint, this.#options.unseal(message)]))
+    const opened = new Map([...new Map(claims.map(message => [message.endpoint, message]))].map(this.#open))
+    const desks = new Set<Desk>()
     for (const [index, message] of claims.entries()) {
       trace?.('claimed')
-      this.#deskOf(message.endpoint).add({ claim: message, body: bodies[index]!, secrets: opened.get(message.endpoint)! })
+      const secrets = opened.get(message.endpoint)!
+      if (secrets === null) {
+        this.#held--
+        continue
+      }
+      const desk = this.#deskOf(message.endpoint)
+      desk.add({ claim: message, body: bodies[index]!, secrets })
+      desks.add(desk)
     }
-    for (const desk of new Set(claims.map(message => this.#deskOf(message.endpoint)))) this.#pump(desk)
+    for (const desk of desks) this.#pump(desk)
     return claims.length
+  }
+
+  /** A secret that does not open stops its own endpoint, loudly and until its lease runs out, and no other one. */
+  readonly #open = ([endpoint, claim]: [string, WebhookClaim]): [string, Buffer[] | null] => {
+    try {
+      return [endpoint, this.#options.unseal(claim)]
+    } catch (error) {
+      this.#options.onError(error, `the secret of webhook ${endpoint} does not open`)
+      return [endpoint, null]
+    }
   }
 
   #deskOf(endpoint: string): Desk {

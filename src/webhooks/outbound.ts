@@ -27,7 +27,7 @@ export class NoAnswer extends Error {
   }
 }
 
-export type ResolveName = (hostname: string) => Promise<{ address: string; family: number }[]>
+type ResolveName = (hostname: string) => Promise<{ address: string; family: number }[]>
 
 export interface OutboundOptions extends TargetRules {
   timeoutMs: number

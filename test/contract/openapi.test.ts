@@ -105,10 +105,7 @@ describe('/openapi.json', () => {
   test('7 every operation tells its success and every error that can happen to it', () => {
     for (const { name, path, operation } of operationsOf(document)) {
       const statuses = Object.keys(operation.responses)
-      expect([name, statuses.filter(status => status.startsWith('2'))]).toEqual([
-        name,
-        [making.includes(name) ? '201' : '200'],
-      ])
+      expect([name, statuses.filter(status => status.startsWith('2'))]).toEqual([name, [making.includes(name) ? '201' : '200']])
       expect([name, statuses]).toEqual([name, expect.arrayContaining(['400', '401', '429', '500', '503'])])
       if (path.includes('{')) expect([name, statuses]).toEqual([name, expect.arrayContaining(['404'])])
       if (operation.requestBody !== undefined) expect([name, statuses]).toEqual([name, expect.arrayContaining(['413'])])
@@ -166,7 +163,10 @@ describe('/openapi.json', () => {
   test('bodies belong to POST, PUT and PATCH, are JSON and required', () => {
     for (const { name, method, operation } of operationsOf(document)) {
       const { requestBody } = operation
-      expect([name, requestBody !== undefined]).toEqual([name, ['POST', 'PUT', 'PATCH'].includes(method) && !bodiless.includes(name)])
+      expect([name, requestBody !== undefined]).toEqual([
+        name,
+        ['POST', 'PUT', 'PATCH'].includes(method) && !bodiless.includes(name),
+      ])
       if (requestBody === undefined) continue
       expect([name, requestBody.required, Object.keys(requestBody.content)]).toEqual([name, true, ['application/json']])
     }

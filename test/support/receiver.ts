@@ -20,7 +20,7 @@ export interface Receiver {
   close(): Promise<void>
 }
 
-export const ok: Answering = (_, response) => response.writeHead(204).end()
+const ok: Answering = (_, response) => response.writeHead(204).end()
 
 export const refuseWith =
   (status: number, headers: Record<string, string> = {}, body = ''): Answering =>
