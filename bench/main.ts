@@ -3,6 +3,7 @@ import { benchAccept } from './accept.js'
 import { benchDelivery } from './delivery.js'
 import { benchLookup } from './lookup.js'
 import { benchPages } from './pages.js'
+import { benchWebhooks } from './webhooks.js'
 
 /** npm run bench -- <name> [options] */
 const whole =
@@ -40,4 +41,10 @@ program
   .option('--seconds <n>', 'length of one measurement', whole(1), 5)
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .action(benchPages)
+program
+  .command('webhooks')
+  .description('delivering webhooks, beside the bare HTTP client; and what a dead endpoint costs its neighbours')
+  .option('--events <n>', 'events of one measurement', whole(1_000), 20_000)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .action(benchWebhooks)
 await program.parseAsync()

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type DrillKind, drillKinds, runDrill } from './drill.js'
+import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
 /** npm run drill -- KIND [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] */
 const { values, positionals } = parseArgs({
@@ -14,14 +15,27 @@ const { values, positionals } = parseArgs({
   },
 })
 const [kind] = positionals
-if (kind === undefined || !drillKinds.includes(kind as DrillKind)) {
+if (kind !== 'webhooks' && !drillKinds.includes(kind as DrillKind)) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')} [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
   )
   process.exit(2)
 }
 
 const number = (text: string): number => Number.parseInt(text, 10)
+const onProgress = (done: number, of: number): unknown => process.stderr.write(`\r${kind} ${done}/${of}   `)
+if (kind === 'webhooks') {
+  const verdict = await runWebhookDrill({
+    count: number(values.count),
+    seed: number(values.seed),
+    workers: number(values.workers),
+    clients: number(values.clients),
+    queued: number(values.queued),
+    onProgress,
+  })
+  process.stdout.write(describeWebhookVerdict(verdict, values.seed))
+  process.exit(verdict.clean ? 0 : 1)
+}
 const report = await runDrill({
   kind: kind as DrillKind,
   count: number(values.count),
@@ -30,7 +44,7 @@ const report = await runDrill({
   workers: number(values.workers),
   clients: number(values.clients),
   queued: number(values.queued),
-  onProgress: (done, of) => process.stderr.write(`\r${kind} ${done}/${of}   `),
+  onProgress,
 })
 const { verdict } = report
 process.stdout.write(`
