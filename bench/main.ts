@@ -1,8 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
+import { benchChannels, benchedChannels } from './channels.js'
 import { benchDelivery } from './delivery.js'
 import { benchLookup } from './lookup.js'
 import { benchPages } from './pages.js'
+import { benchWebhooks } from './webhooks.js'
 
 /** npm run bench -- <name> [options] */
 const whole =
@@ -40,4 +42,16 @@ program
   .option('--seconds <n>', 'length of one measurement', whole(1), 5)
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .action(benchPages)
+program
+  .command('webhooks')
+  .description('delivering webhooks, beside the bare HTTP client; and what a dead endpoint costs its neighbours')
+  .option('--events <n>', 'events of one measurement', whole(1_000), 20_000)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .action(benchWebhooks)
+program
+  .command('channels')
+  .description('notifications from the queue to the simulated carrier, beside a bare client of the same protocol')
+  .option('--channel <name>', `one of ${benchedChannels.join(', ')}; all of them unless said`)
+  .option('--count <n>', 'notifications of each channel', whole(1), 2_000)
+  .action(benchChannels)
 await program.parseAsync()

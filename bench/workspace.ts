@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { prepareDatabase } from '../src/compose.js'
 import { newId } from '../src/domain/id.js'
-import { deriveKeys } from '../src/domain/keys.js'
+import { deriveKeys, type Keys } from '../src/domain/keys.js'
 import { type LinkTarget, makeLinkCode } from '../src/domain/link.js'
 import { signToken } from '../src/domain/token.js'
 import { insertAccount } from '../src/store/accounts.js'
@@ -22,6 +22,7 @@ export interface Subject {
   pool: Pool
   url: string
   token: string
+  account: string
 }
 
 export interface Server {
@@ -52,6 +53,10 @@ export class Workspace {
   #database: Promise<Embedded> | undefined
   #closing: Promise<void> | undefined
 
+  get keys(): Keys {
+    return deriveKeys(this.#masterKey)
+  }
+
   /** Aborted once this is being taken down. */
   get signal(): AbortSignal {
     return this.#abort.signal
@@ -81,7 +86,7 @@ export class Workspace {
     await this.#connect(server).query(`create database "${name}"`)
     const url = server.replace(/[^/]+$/, name)
     const pool = this.#connect(url)
-    const keys = deriveKeys(this.#masterKey)
+    const { keys } = this
     await prepareDatabase(pool, keys)
     const now = Date.now()
     const account = newId(now)
@@ -95,7 +100,7 @@ export class Workspace {
     await addRange(pool, account, '127.0.0.0/8')
     const claims = { jti: newId(now), account, mode: 'live' as const, issuedAt: new Date(now), expiresAt: null }
     await insertToken(pool, claims)
-    return { pool, url, token: await signToken(keys.tokenSigning, claims) }
+    return { pool, url, account, token: await signToken(keys.tokenSigning, claims) }
   }
 
   #connect(url: string): Pool {
@@ -111,7 +116,7 @@ export class Workspace {
 
   /** A process of ours: bench/server.ts or bench/worker.ts. */
   async startRole(
-    role: 'server' | 'worker',
+    role: 'server' | 'worker' | 'webhook-worker',
     subject: Subject,
     { args = [], poolSize, env = {} }: ServerOptions,
   ): Promise<Server> {
@@ -140,7 +145,7 @@ export class Workspace {
   fork(name: string, args: readonly string[], env: Record<string, string>): ChildProcess {
     this.signal.throwIfAborted()
     const child = fork(fileOf(name), args, { env: { ...process.env, ...env }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    this.#keep(child)
+    this.keep(child)
     return child
   }
 
@@ -148,14 +153,15 @@ export class Workspace {
   spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
     this.signal.throwIfAborted()
     const child = spawn(command, args, options)
-    this.#keep(child)
+    this.keep(child)
     return child
   }
 
-  #keep(child: ChildProcess): void {
+  keep(child: ChildProcess): ChildProcess {
     this.#children.add(child)
     child.once('exit', () => this.#children.delete(child))
     child.once('error', () => this.#children.delete(child))
+    return child
   }
 
   close(): Promise<void> {

@@ -5,6 +5,7 @@ import { readReport } from './channels/email/reports.js'
 import { type MailResolver, systemResolver } from './channels/email/resolver.js'
 import type { Verp } from './channels/email/verp.js'
 import { openDirectory, tellUnmatched } from './compose.js'
+import { startDeliverer, type WebhookWorkerParts, webhookChores } from './compose-webhooks.js'
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
@@ -42,6 +43,7 @@ export interface WorkerParts {
   trace?: LaneOptions<unknown>['trace']
   /** Instead of the system's name servers. */
   resolver?: MailResolver
+  webhooks?: Pick<WebhookWorkerParts, 'pace' | 'trace'>
 }
 
 const SECOND = 1_000
@@ -51,11 +53,12 @@ const HOUR = 60 * MINUTE
 const MAX_RETURN_BYTES = 40 * 1_048_576
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, resolver = systemResolver() } = options
+  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, resolver = systemResolver(), webhooks } = options
   const directory = await openDirectory(pool)
   const wake = new Wake()
-  const recorder = createRecorder(pool, directory.clock, wake)
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
+  const deliverer = startDeliverer({ config, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
+  const recorder = createRecorder(pool, directory.clock, wake, deliverer)
   const verp: Verp = { domain: config.email.bounceDomain, key: keys.bounce }
   const signer = openSigner(config)
   const inbound = await openInbound({
@@ -100,13 +103,23 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   if (sms.length === 0) log.warn('no SMS carrier: set SMS_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
-  const listener = listenDue(databaseUrl, () => wake.notify())
-  const upkeep = startUpkeep(pool, log, register, news)
+  const listener = listenDue(databaseUrl, () => {
+    wake.notify()
+    deliverer.notify()
+  })
+  const upkeep = startUpkeep(pool, log, [
+    // A simulator that was started again has forgotten us.
+    { name: 'simulator route', everyMs: 5 * SECOND, run: register },
+    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
+    { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
+    ...webhookChores(config, pool),
+  ])
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
       await running.stop()
       await inbound.close()
+      await deliverer.stop()
       await Promise.all([listener.close(), upkeep.stop(), signer?.close()])
       directory.close()
     },
@@ -139,20 +152,17 @@ async function registerReturns(
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>, news: NewsParts): { stop(): Promise<void> } {
+function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
-    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
-    { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
-    // A simulator that was started again has forgotten us.
-    { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
     { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
+    ...more,
   ]
   const stop = new AbortController()
   const running = runChores(chores, stop.signal, (chore, err) =>

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { webhookRoutes } from './compose-webhooks.js'
 import type { Config } from './config.js'
 import { OperatorError, Refusal } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
@@ -33,6 +34,7 @@ import { readQueue } from './store/queue.js'
 import { leaseBudget } from './store/rate-windows.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
+import { readWebhookDepth } from './store/webhook-endpoints.js'
 import { wireCallbacks } from './wiring/callbacks.js'
 import { carrierKey } from './wiring/lanes.js'
 
@@ -170,6 +172,7 @@ export async function buildApi({
       saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },
+    webhooks: webhookRoutes(config, keys, pool, directory.clock, () => readiness.stopping),
     recipient: {
       recipient: createRecipient({ pool, clock: directory.clock, keys, record: recorder.record, limits: recipientLimits }),
       cleaner,
@@ -185,7 +188,7 @@ export async function buildApi({
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: { groups, pool, readQueue: () => readQueue(pool) },
+    metrics: { groups, pool, readQueue: () => readQueue(pool), readWebhookDepth: () => readWebhookDepth(pool) },
     readiness,
     bodies: BODY_BUDGET,
   })

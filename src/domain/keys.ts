@@ -16,6 +16,8 @@ export interface Keys {
   session: Buffer
   /** Mixed into the hashes of validation replies. */
   pepper: Buffer
+  /** Encrypts the secrets that the database keeps (domain/sealed.ts). */
+  sealing: Buffer
 }
 
 export const MASTER_KEY_BYTES = 32
@@ -39,6 +41,7 @@ export function deriveKeys(master: Buffer): Keys {
     simulator: derive('simulator'),
     session: derive('session'),
     pepper: derive('pepper'),
+    sealing: derive('sealing'),
   }
 }
 

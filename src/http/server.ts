@@ -13,6 +13,8 @@ import { addSend, type SendOptions } from './gw/send.js'
 import { addSequence, type SequenceOptions } from './gw/sequence.js'
 import { addStatus, type StatusOptions } from './gw/status.js'
 import { addTemplates, type TemplateOptions } from './gw/templates.js'
+import { addWebhookListening } from './gw/webhook-listening.js'
+import { addWebhooks, type WebhookOptions } from './gw/webhooks.js'
 import { addHealth, type Readiness } from './health.js'
 import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
@@ -28,6 +30,7 @@ export interface ServerOptions {
   templates: TemplateOptions
   sequence: SequenceOptions & FinalizeOptions
   callbacks: CallbackOptions
+  webhooks: WebhookOptions
   openApi: OpenApiOptions
   recipient: PageOptions
   metrics: MetricSources
@@ -130,6 +133,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     addTemplates(scope, options.templates)
     addSequence(scope, options.sequence)
     addFinalize(scope, options.sequence)
+    addWebhooks(scope, options.webhooks)
+    addWebhookListening(scope, options.webhooks)
   })
   return app
 }

@@ -28,7 +28,7 @@ export interface DrillReport {
 
 /** Deliveries that one worker may have in flight. */
 const IN_FLIGHT = 100
-const LEASE_MS = 3_000
+export const LEASE_MS = 3_000
 const DRAIN_MS = 240_000
 
 export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
@@ -64,7 +64,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   }
 }
 
-class Load {
+export class Load {
   readonly answered: string[] = []
   readonly #cluster: Cluster
   readonly #clients: number
