@@ -106,11 +106,19 @@ export function describeContract<Message>(name: string, { provider, carrier, mes
       expect(error).toMatchObject({ name: 'SendError', kind: 'uncertain' })
     })
 
-    test('close ends it, twice as well as once', async () => {
+    test('a signal that has fired already sends nothing', async () => {
+      const { simulator, opened } = await open()
+      await opened.send(message(fates.taken), patient())
+      expect(await errorOf(opened.send(message(fates.taken), AbortSignal.abort()))).toMatchObject({ kind: 'temporary' })
+      expect(await taken(simulator)).toHaveLength(1)
+    })
+
+    test('close ends it, twice as well as once, and what comes after is temporary', async () => {
       const { opened } = await open()
       await opened.send(message(fates.taken), patient())
       await opened.close()
       await opened.close()
+      expect(await errorOf(opened.send(message(fates.taken), patient()))).toMatchObject({ kind: 'temporary' })
     })
   })
 }

@@ -73,7 +73,7 @@ export class Load {
   #stopping = false
   #count = 0
 
-  constructor(cluster: Cluster, clients: number, request: (n: number) => object) {
+  constructor(cluster: Cluster, clients: number, request: (n: number) => object = loads.email.request) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request

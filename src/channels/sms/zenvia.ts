@@ -44,8 +44,10 @@ export function zenviaProvider(): Provider<SmsMessage> {
 
 function openZenvia(url: URL): Carrier<SmsMessage> {
   const { endpoint, token, from } = readZenviaUrl(url)
+  let closed = false
   return {
     async send({ to, text }, signal) {
+      if (closed || signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de sair.')
       const { parts, encoding } = planSms(text)
       const body = JSON.stringify({ from, to: to.replace(/^\+/, ''), contents: [{ type: 'text', text }] })
       const { status, retryAfter, content } = await post(endpoint, { token, body, signal })
@@ -59,7 +61,9 @@ function openZenvia(url: URL): Carrier<SmsMessage> {
         facts: { segments: parts.length, encoding },
       }
     },
-    async close() {},
+    async close() {
+      closed = true
+    },
   }
 }
 

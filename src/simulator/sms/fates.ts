@@ -7,7 +7,7 @@ export type Act =
   | { act: 'reply'; text: string }
   | { act: 'open' | 'scan' }
 
-export interface Step {
+interface Step {
   afterMs: number
   act: Act
 }
@@ -36,7 +36,7 @@ export interface Fate {
 
 const delivered: Step = { afterMs: 300, act: { act: 'delivered' } }
 export const REPLY_TEXT = 'Recebido, obrigado.'
-export const LONG_REPLY = `Olá! ${'Recebi a notificação e vou conferir os documentos com calma antes de responder. '.repeat(3)}Até breve.`
+const LONG_REPLY = `Olá! ${'Recebi a notificação e vou conferir os documentos com calma antes de responder. '.repeat(3)}Até breve.`
 
 export const FATES: readonly Fate[] = [
   {

@@ -62,6 +62,8 @@ export async function openSmsc({ host, port, faults, clock, take }: SmscParts): 
     parallel: RECEIPTS_AT_ONCE,
   })
   const server = smpp.createServer(session => {
+    // One for each receipt under way.
+    session.socket.setMaxListeners(RECEIPTS_AT_ONCE + 10)
     session.on('error', () => session.destroy())
     session.on('close', () => bound.delete(session))
     if (faults.now.outage) return session.destroy()

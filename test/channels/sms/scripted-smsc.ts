@@ -15,7 +15,7 @@ export interface ScriptedSmsc {
   close(): Promise<void>
 }
 
-export interface Connection {
+interface Connection {
   socket: Socket
   /** Sends a request of the SMSC's own and gives the status of the answer. */
   ask(command: number, body?: Buffer): Promise<number>
