@@ -137,7 +137,7 @@ describe('a mark', () => {
     work({ carrier, options: { settleMs: 60_000 } })
     const number = newNumber()
     const id = await accept(number)
-    await expect.poll(() => carrier.got.length).toBe(1)
+    await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
     await tell(report(['9:7'], 'delivered', marked(id, number)))
     expect((await status(id)).description).toBe('Processado')
     doubt?.()

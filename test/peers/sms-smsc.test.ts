@@ -66,7 +66,7 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
       known: 'carrier' in of && receipt.references.some(name => of.carrier.includes(name)),
     }))
     expect(named).toEqual(parts.map(() => ({ type: 'delivered', known: true })))
-    await expect.poll(() => smsc.lines('ACK').length).toBe(parts.length)
+    await expect.poll(() => smsc.lines('ACK').length, { timeout: 20_000 }).toBe(parts.length)
   })
 
   test('brings what people answer, in one part or in several', async () => {

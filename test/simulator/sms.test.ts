@@ -38,9 +38,9 @@ describe('a message', () => {
       simulator.ask(`/simulator/messages/${id}/actions`, { method: 'POST', body: { action, ...(said ? { text: said } : {}) } })
     expect((await act('open')).status).toBe(409)
     expect((await act('reply', 'Quem é?')).status).toBeLessThan(300)
-    await expect.poll(() => news).toContainEqual(expect.objectContaining({ kind: 'reply', text: 'Quem é?' }))
+    await expect.poll(() => news, { timeout: 20_000 }).toContainEqual(expect.objectContaining({ kind: 'reply', text: 'Quem é?' }))
     expect((await act('fail')).status).toBeLessThan(300)
-    await expect.poll(() => news).toContainEqual(expect.objectContaining({ kind: 'report', type: 'failed' }))
+    await expect.poll(() => news, { timeout: 20_000 }).toContainEqual(expect.objectContaining({ kind: 'report', type: 'failed' }))
     await carrier.close()
   })
 

@@ -211,7 +211,9 @@ describe('answers that come late', () => {
     const carrier = await open(smsc, '', { onNews: async items => void news.push(...items) })
     expect(await outcome(carrier.send(message(), soon(300)))).toBe('uncertain')
     ;(await held.promise)()
-    await expect.poll(() => news).toEqual([{ kind: 'report', of: { ours: reference }, type: 'sent', at: null, answer: 'id:id9' }])
+    await expect
+      .poll(() => news, { timeout: 20_000 })
+      .toEqual([{ kind: 'report', of: { ours: reference }, type: 'sent', at: null, answer: 'id:id9' }])
   })
 
   test('one that never comes frees its place in the window', async () => {
@@ -236,7 +238,7 @@ describe('what the carrier tells', () => {
       },
     })
     const asked = (await smsc.bound()).ask(commands.deliver, mo)
-    await expect.poll(() => news).toMatchObject([{ kind: 'reply', from: ['+5511987654321'], text: 'Ok' }])
+    await expect.poll(() => news, { timeout: 20_000 }).toMatchObject([{ kind: 'reply', from: ['+5511987654321'], text: 'Ok' }])
     expect(await Promise.race([asked, Promise.resolve('open')])).toBe('open')
     committed.resolve()
     expect(await asked).toBe(0)
