@@ -7,7 +7,9 @@ import { openDirectory, tellUnmatched } from './compose.js'
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
+import type { Channel } from './domain/notification.js'
 import type { LaneOptions } from './engine/lane.js'
+import { createShortLinks } from './engine/links.js'
 import { type NewsParts, takeEarlyReports, takeNews } from './engine/news.js'
 import { takeReturn } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
@@ -25,6 +27,7 @@ import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
+import { wireWhatsapp } from './wiring/whatsapp.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -71,7 +74,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const register = (): Promise<void> =>
     simulatorUrl === null
       ? Promise.resolve()
-      : registerReturns(simulatorUrl, { bounces: `smtp://127.0.0.1:${inbound.port}`, site: config.publicUrl })
+      : registerReturns(simulatorUrl, {
+          bounces: `smtp://127.0.0.1:${inbound.port}`,
+          site: config.publicUrl,
+          callbacks: `${callbackBase(config, simulatorUrl)}/callbacks/simulator`,
+          secret: keys.simulator.toString('hex'),
+        })
   await register()
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   const parts: LaneParts = {
@@ -84,11 +92,15 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     takeNews: (source, items) => takeNews(source, items, news),
     onError,
   }
-  const lanes = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
-  if (lanes.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  const shortLink = createShortLinks(pool, keys.link)
+  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
+  const whatsapp = await openLanes(wireWhatsapp({ config, pool, shortLink }), parts)
+  const lanes = [...email, ...whatsapp]
+  if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => wake.notify())
-  const upkeep = startUpkeep(pool, log, register, () => takeEarlyReports(news))
+  const served = new Set(lanes.flat().map(lane => lane.channel))
+  const upkeep = startUpkeep(pool, log, register, () => takeEarlyReports(news), served)
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
@@ -112,8 +124,17 @@ function openSigner({ email }: Config): Signer | null {
   return createSigner({ domain, selector, privateKeyPem })
 }
 
+/** A simulator on this machine calls nobody beyond it: where the public address lies elsewhere, our own port stands in. */
+function callbackBase({ publicUrl, port }: Config, simulatorUrl: string): string {
+  const isHere = (url: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)
+  return isHere(publicUrl) || !isHere(simulatorUrl) ? publicUrl : `http://127.0.0.1:${port}`
+}
+
 /** Tells the simulator where its reports go, and whose pages its people may open. */
-async function registerReturns(simulatorUrl: string, routes: { bounces: string; site: string }): Promise<void> {
+async function registerReturns(
+  simulatorUrl: string,
+  routes: { bounces: string; site: string; callbacks: string; secret: string },
+): Promise<void> {
   const response = await fetch(`${simulatorUrl}/simulator/routes`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
@@ -128,6 +149,7 @@ function startUpkeep(
   log: Log,
   register: () => Promise<void>,
   matchReports: () => Promise<void>,
+  served: ReadonlySet<Channel>,
 ): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
@@ -138,7 +160,7 @@ function startUpkeep(
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
-    { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
+    { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log, served) },
   ]
   const stop = new AbortController()
   const running = runChores(chores, stop.signal, (chore, err) =>
@@ -153,9 +175,9 @@ function startUpkeep(
 }
 
 /** What was accepted must be finished, or on its way: anything that stands still is told aloud. */
-async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
+async function alarmOverdue(pool: Pool, log: Log, served: ReadonlySet<Channel>): Promise<void> {
   for (const { channel, state, count, oldestSeconds } of await readQueue(pool)) {
-    const standing = channel === 'email' && (state === 'queued' || state === 'sending') && oldestSeconds > OVERDUE_SECONDS
+    const standing = served.has(channel) && (state === 'queued' || state === 'sending') && oldestSeconds > OVERDUE_SECONDS
     if (standing) log.error({ channel, state, count, oldestSeconds }, 'deliveries stand still')
   }
 }

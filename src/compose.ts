@@ -178,7 +178,7 @@ export async function buildApi({
       record: (notification, fact) => recorder.record({ notification, fact }),
     },
     callbacks: {
-      ...wireCallbacks(),
+      ...wireCallbacks(config, keys),
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) =>
         takeNews(

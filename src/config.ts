@@ -23,6 +23,7 @@ export interface Config {
   simulatorUrl: string | null
   simulatorPorts: { http: number; smtp: number }
   email: EmailConfig
+  whatsapp: WhatsappConfig
   maxBodyBytes: number
   attachments: AttachmentLimits
 }
@@ -38,9 +39,17 @@ interface EmailConfig {
   dkim: { domain: string; selector: string; keyFile: string } | null
 }
 
+interface WhatsappConfig {
+  /** Carriers in order of preference; empty: the simulator. */
+  carriers: URL[]
+  /** Of Meta's app: signs its callbacks, and proves to it that we are who it asked for. Both are needed with a carrier. */
+  appSecret: string | null
+  verifyToken: string | null
+}
+
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['SMS_URL', 'WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
+const OTHER_CARRIERS = ['SMS_URL', 'VOICE_URL', 'LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -67,7 +76,13 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'EMAIL_URL',
     [],
     'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
-    readEmailCarriers,
+    readCarriers(['smtp:', 'smtps:', 'mx:']),
+  )
+  const whatsappCarriers = setting<URL[]>(
+    'WHATSAPP_URL',
+    [],
+    'uma ou mais URLs whatsapp://, separadas por vírgulas',
+    readCarriers(['whatsapp:']),
   )
   const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
@@ -103,8 +118,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
       LOG_LEVELS.includes(text) ? text : null,
     ),
-    simulator: setting('SIMULATOR', emailCarriers.length === 0 && others.every(carrier => carrier === null), 'on ou off', text =>
-      text === 'on' ? true : text === 'off' ? false : null,
+    simulator: setting(
+      'SIMULATOR',
+      [...emailCarriers, ...whatsappCarriers].length === 0 && others.every(carrier => carrier === null),
+      'on ou off',
+      text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
     simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
     simulatorPorts: { http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535), smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535) },
@@ -120,6 +138,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       },
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
+    whatsapp: {
+      carriers: whatsappCarriers,
+      appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
+        /^[\x21-\x7e]{16,256}$/.test(text) ? text : null,
+      ),
+      verifyToken: setting<string | null>('WHATSAPP_VERIFY_TOKEN', null, 'um texto de 8 a 256 caracteres sem espaços', text =>
+        /^[\x21-\x7e]{8,256}$/.test(text) ? text : null,
+      ),
+    },
     maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
     attachments: {
       maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),
@@ -132,10 +159,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config
 }
 
-function readEmailCarriers(text: string): URL[] | null {
-  const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
-  return urls.every(carrier => carrier !== null && ['smtp:', 'smtps:', 'mx:'].includes(carrier.protocol)) ? (urls as URL[]) : null
-}
+const readCarriers =
+  (protocols: readonly string[]) =>
+  (text: string): URL[] | null => {
+    const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
+    return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
+  }
 
 function readRanges(text: string): AddressRange[] | null {
   const ranges = text.split(',').map(part => readRange(part.trim()))

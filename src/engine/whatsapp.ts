@@ -11,8 +11,8 @@ export interface WhatsappParts {
   rendering: Rendering
   /** The code that leads the person to the notification, the same at every try. */
   shortLink(target: LinkTarget): Promise<string>
-  /** What stands before the code in a whole link. */
-  linkBase: string
+  /** The whole link with that code, as the account shows it. */
+  linkUrl(claim: Claim, code: string): string
   /** Whether the name is that of a template that the account may no longer use. */
   isRetired(account: string, name: string): Promise<boolean>
 }
@@ -34,7 +34,7 @@ export function createWhatsappPreparation(parts: WhatsappParts) {
       link ??= parts.shortLink({ notification: claim.notification, channel: claim.channel })
       return link
     }
-    const filled = await fillLinks(values, parts.linkBase, linkCode)
+    const filled = await fillLinks(values, async () => parts.linkUrl(claim, await linkCode()))
     const draft = claim.template === null ? await draftForeign(claim, filled, parts) : await draftOwn(claim, filled, parts)
     if ('refused' in draft) return draft
     const { linkButton, ...message } = draft
@@ -95,10 +95,11 @@ function assemble(
   return { template, language, header, body, linkButton }
 }
 
-async function fillLinks(values: JsonObject, base: string, code: () => Promise<string>): Promise<JsonObject> {
+async function fillLinks(values: JsonObject, link: () => Promise<string>): Promise<JsonObject> {
   const text = JSON.stringify(values)
-  // Codes and base need no escaping in JSON.
-  return text.includes(LINK_PLACEHOLDER) ? JSON.parse(text.replaceAll(LINK_PLACEHOLDER, base + (await code()))) : values
+  if (!text.includes(LINK_PLACEHOLDER)) return values
+  const written = JSON.stringify(await link()).slice(1, -1)
+  return JSON.parse(text.replaceAll(LINK_PLACEHOLDER, () => written))
 }
 
 const carrierNameReason = (name: string): string =>

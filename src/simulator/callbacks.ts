@@ -15,7 +15,7 @@ export interface CallbackRoute {
 }
 
 /** One callback as it goes over the wire. */
-interface Callback {
+export interface Callback {
   /** A path below the base, or a whole URL that lies below it. */
   to: string
   headers: Record<string, string>

@@ -9,8 +9,8 @@ import { replyText } from './reply-text.js'
 export interface CloudCallbackParts {
   appSecret: string
   verifyToken: string
-  /** Ours: an app may have other numbers, which are nothing to us. */
-  phoneNumberIds: ReadonlySet<string>
+  /** Ours: an app may have other numbers, which are nothing to us. null: it has no others. */
+  phoneNumberIds: ReadonlySet<string> | null
 }
 
 /** The messages that a number may be sent after trouble that passes; then it has failed. */
@@ -68,9 +68,9 @@ interface Value {
 }
 
 /** Signed, so it is Meta's; what we cannot read of it is passed over, since it would be told again for days. */
-function readNews(body: Buffer, ours: ReadonlySet<string>): CarrierNews[] {
+function readNews(body: Buffer, ours: CloudCallbackParts['phoneNumberIds']): CarrierNews[] {
   return valuesIn(body)
-    .filter(({ metadata }) => ours.has(textOf(metadata?.phone_number_id)))
+    .filter(({ metadata }) => ours === null || ours.has(textOf(metadata?.phone_number_id)))
     .flatMap(({ statuses, messages }) => [
       ...listOf(statuses).flatMap(status => readStatus(status) ?? []),
       ...listOf(messages).flatMap(message => readReply(message) ?? []),
