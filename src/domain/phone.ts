@@ -55,7 +55,7 @@ function readInternational(digits: string, use: NumberUse): string | null {
  */
 export function numberForms(digits: string): string[] {
   const number = digits.replace(/^\+/, '')
-  const [, area, subscriber] = /^55(\d\d)9?([6-9]\d{7})$/.exec(number) ?? []
+  const [, area, subscriber] = /^55(\d\d)9?(\d{8})$/.exec(number) ?? []
   if (subscriber !== undefined) return [`+55${area}9${subscriber}`, `+55${area}${subscriber}`]
   const [, mexican] = /^521?(\d{10})$/.exec(number) ?? []
   if (mexican !== undefined) return [`+52${mexican}`, `+521${mexican}`]
