@@ -51,7 +51,8 @@ export function readCloudUrl(url: URL): CloudAddress {
   const [, version, phoneNumberId] = /^\/(v\d{1,3}\.\d{1,2})\/(\d{5,20})\/?$/.exec(url.pathname) ?? []
   if (url.protocol !== 'whatsapp:' || url.hostname === '') wrong('o endereço deve começar com whatsapp://')
   // What cannot stand in a header would fail every send instead of the start.
-  if (!/^[\w.~|-]+$/.test(url.username) || url.password !== '') wrong('falta o token de acesso, como a Meta o deu, antes do @')
+  const token = url.username.replaceAll('%7C', '|')
+  if (!/^[\w.~|-]+$/.test(token) || url.password !== '') wrong('falta o token de acesso, como a Meta o deu, antes do @')
   if (version === undefined || phoneNumberId === undefined) wrong('o caminho deve ser /versão/identificador-do-número')
   const options = url.searchParams
   for (const name of options.keys()) if (name !== 'pool' && name !== 'tls') wrong(`a opção ${name} não existe`)
@@ -61,7 +62,7 @@ export function readCloudUrl(url: URL): CloudAddress {
   if (!/^[1-9]\d{0,2}$/.test(pool) || Number(pool) > MAX_POOL) wrong(`pool deve ser de 1 a ${MAX_POOL}`)
   return {
     origin: `${tls === 'off' ? 'http' : 'https'}://${url.host}`,
-    token: url.username,
+    token,
     version: version!,
     phoneNumberId: phoneNumberId!,
     connections: Number(pool),

@@ -15,6 +15,7 @@ const MAX_ANSWER = 65_536
 
 export class Graph {
   readonly #pool: Pool
+  #closing: Promise<void> | undefined
 
   constructor(origin: string, connections: number) {
     this.#pool = new Pool(origin, {
@@ -79,7 +80,8 @@ export class Graph {
 
   /** Ends once what is under way has ended. */
   close(): Promise<void> {
-    return this.#pool.close()
+    this.#closing ??= this.#pool.close()
+    return this.#closing
   }
 }
 
