@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
+import { benchChannels, benchedChannels } from './channels.js'
+import { benchDelivery } from './delivery.js'
 import { benchLookup } from './lookup.js'
 
 /** npm run bench -- <name> [options] */
@@ -25,4 +27,17 @@ program
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
   .action(benchLookup)
+program
+  .command('delivery')
+  .description('e-mails from accepted to sent, beside Postfix and bare mail clients')
+  .option('--count <n>', 'e-mails of one measurement', whole(100), 3_000)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .option('--queued <n>', 'e-mails queued while the latency of the api is measured', whole(1_000), 10_000)
+  .action(benchDelivery)
+program
+  .command('channels')
+  .description('notifications from the queue to the simulated carrier, beside a bare client of the same protocol')
+  .option('--channel <name>', `one of ${benchedChannels.join(', ')}; all of them unless said`)
+  .option('--count <n>', 'notifications of each channel', whole(1), 2_000)
+  .action(benchChannels)
 await program.parseAsync()

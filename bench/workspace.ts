@@ -14,6 +14,7 @@ import { addRange } from '../src/store/address-ranges.js'
 import { type Embedded, openEmbedded } from '../src/store/embedded.js'
 import { openPool, type Pool } from '../src/store/postgres.js'
 import { insertToken } from '../src/store/tokens.js'
+import type { QueryCount } from './query-count.js'
 
 /** All that a benchmark leaves behind while it runs, a temporary folder, a PostgreSQL and child processes, and its removal. */
 export interface Subject {
@@ -25,10 +26,19 @@ export interface Subject {
 export interface Server {
   pid: number
   address: string
+  /** Puts a process to sleep and wakes it up. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void
+  countQueries(): Promise<QueryCount>
   stop(): Promise<void>
 }
 
-const SERVER = fileURLToPath(new URL('./server.js', import.meta.url))
+export interface ServerOptions {
+  args?: readonly string[]
+  poolSize: number
+  env?: Record<string, string>
+}
+
+const fileOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
 /** Out of the way of what is measured, but still checked on every request. */
 const REQUESTS_PER_MINUTE = 10_000_000
 
@@ -89,26 +99,43 @@ export class Workspace {
     return pool
   }
 
-  async startServer(subject: Subject, args: readonly string[], poolSize: number): Promise<Server> {
-    this.signal.throwIfAborted()
-    const child = fork(SERVER, args, {
-      env: {
-        ...process.env,
-        PORT: '0',
-        DATABASE_URL: subject.url,
-        DATABASE_POOL: String(poolSize),
-        CARTEIRO_MASTER_KEY: this.#masterKey.toString('hex'),
-        LOG_LEVEL: 'warn',
-      },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  startServer(subject: Subject, args: readonly string[], poolSize: number): Promise<Server> {
+    return this.startRole('server', subject, { args, poolSize })
+  }
+
+  /** A process of ours: bench/server.ts or bench/worker.ts. */
+  async startRole(
+    role: 'server' | 'worker',
+    subject: Subject,
+    { args = [], poolSize, env = {} }: ServerOptions,
+  ): Promise<Server> {
+    const child = this.fork(role, args, {
+      PORT: '0',
+      DATABASE_URL: subject.url,
+      DATABASE_POOL: String(poolSize),
+      CARTEIRO_MASTER_KEY: this.#masterKey.toString('hex'),
+      LOG_LEVEL: 'warn',
+      ...env,
     })
+    const { ready } = await answerOf<{ ready: string }>(child)
+    return {
+      pid: child.pid!,
+      address: ready,
+      signal: name => void child.kill(name),
+      countQueries: () => {
+        child.send('count')
+        return answerOf<QueryCount>(child)
+      },
+      stop: () => stop(child),
+    }
+  }
+
+  /** A file of this folder as a process of its own. */
+  fork(name: string, args: readonly string[], env: Record<string, string>): ChildProcess {
+    this.signal.throwIfAborted()
+    const child = fork(fileOf(name), args, { env: { ...process.env, ...env }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     this.#keep(child)
-    const message = await Promise.race([
-      once(child, 'message').then(([received]) => received as { ready: string }),
-      once(child, 'exit').then(() => null),
-    ])
-    if (message === null) throw new Error('the server under test did not start')
-    return { pid: child.pid!, address: message.ready, stop: () => stop(child) }
+    return child
   }
 
   /** Any other program of the benchmark; ended with it at the latest. */
@@ -136,6 +163,22 @@ export class Workspace {
     await Promise.all(this.#pools.map(pool => pool.end()))
     await (await this.#database)?.close()
     rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** The next message of a child; its end is an error. */
+export async function answerOf<T>(child: ChildProcess): Promise<T> {
+  const gone = new AbortController()
+  try {
+    const [message] = await Promise.race([
+      once(child, 'message', gone),
+      once(child, 'exit', gone).then(() => {
+        throw new Error('a process under test ended too early')
+      }),
+    ])
+    return message as T
+  } finally {
+    gone.abort()
   }
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createSigner, type Signer } from './channels/email/dkim.js'
 import { openInbound } from './channels/email/inbound.js'
 import { readReport } from './channels/email/reports.js'
+import { type MailResolver, systemResolver } from './channels/email/resolver.js'
 import type { Verp } from './channels/email/verp.js'
 import { openDirectory, tellUnmatched } from './compose.js'
 import type { Config } from './config.js'
@@ -39,6 +40,8 @@ export interface WorkerParts {
   log: Log
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
+  /** Instead of the system's name servers. */
+  resolver?: MailResolver
 }
 
 const SECOND = 1_000
@@ -48,7 +51,7 @@ const HOUR = 60 * MINUTE
 const MAX_RETURN_BYTES = 40 * 1_048_576
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
+  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, resolver = systemResolver() } = options
   const directory = await openDirectory(pool)
   const wake = new Wake()
   const recorder = createRecorder(pool, directory.clock, wake)
@@ -91,7 +94,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onError,
   }
   const shortLink = createShortLinks(pool, keys.link)
-  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
+  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts)
   const whatsapp = await openLanes(wireWhatsapp({ config, pool, shortLink }), parts)
   const lanes = [...email, ...whatsapp]
   if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')

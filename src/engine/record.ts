@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { decide } from '../domain/decision.js'
 import { chainEvent, SALT_BYTES } from '../domain/evidence.js'
+import { takeRandom } from '../domain/random.js'
 import type { DeliveryState } from '../domain/status.js'
 import { applyFact, type Fact } from '../domain/transition.js'
 import { type Pool, transaction } from '../store/postgres.js'
@@ -130,7 +130,7 @@ class Batch {
       type: fact.type,
       source: fact.source,
       data: { channel: fact.channel, ...withoutUndefined(fact.data) },
-      salt: randomBytes(SALT_BYTES),
+      salt: takeRandom(SALT_BYTES),
       prev: head.hash,
     })
     this.#heads.set(notification, { seq: event.seq, at: fact.at, hash: event.hash })

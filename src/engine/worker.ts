@@ -33,7 +33,8 @@ export function createRecorder(pool: Pool, clock: Clock, wake: Pick<Wake, 'notif
     weigh: () => 1,
     maxItems: 256,
     maxWeight: 256,
-    parallel: 2,
+    // One after the other: two at a time are half as large each and take the database a quarter more (bench/delivery.ts).
+    parallel: 1,
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
   })

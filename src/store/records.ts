@@ -56,7 +56,7 @@ export async function readLocked(
              e.seq as head_seq, e.at as head_at, e.hash as head_hash
            from notification n join delivery d on d.notification_id = n.id
            cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e
-           where n.id = any($1::uuid[]) order by n.id, d.step, d.channel`,
+           where n.id = any($1::uuid[]) and d.notification_id = any($1::uuid[]) order by n.id, d.step, d.channel`,
     values: [ids],
   })
   const heads = new Map<string, ChainHead>()
@@ -143,7 +143,7 @@ export async function writeRecords(
           $31::int[], $32::int[], $33::text[])
         as u(id, channel, state, delay_ms, processed_at, prepared_at, sent_at, delivered_at, read_at, confirmed_at, link_opened_at,
           answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts)
-      where d.notification_id = u.id and d.channel = u.channel`,
+      where d.notification_id = u.id and d.channel = u.channel and d.notification_id = any($12::uuid[])`,
     values: [
       ofEvent(event => event.notification),
       ofEvent(event => event.seq),

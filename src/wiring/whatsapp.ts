@@ -17,8 +17,8 @@ export interface WhatsappWiring {
   shortLink: ShortLinks
 }
 
-/** Twice the connections: the next message is ready when a connection is. */
-const MESSAGES_AT_ONCE = 40
+/** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
+const MESSAGES_PER_CONNECTION = 2
 /** Callbacks wait for an API that is being started again, in line with all others: 5 s made ten doubles in 2,400 sends of a drill. */
 const SIMULATED_SETTLE_MS = 30_000
 
@@ -27,7 +27,7 @@ export function wireWhatsapp({ config, pool, shortLink }: WhatsappWiring): Chann
   return {
     channel: 'whatsapp',
     carriers: config.whatsapp.carriers,
-    concurrency: MESSAGES_AT_ONCE,
+    concurrency: url => MESSAGES_PER_CONNECTION * readCloudUrl(url).connections,
     simulatedSettleMs: SIMULATED_SETTLE_MS,
     provider: () => cloudProvider,
     prepare: () =>

@@ -34,7 +34,11 @@ const worker = await startWorker({
   },
 })
 
+let stopping = false
 const stop = (): void => {
+  // Told twice where the drill itself is ended: by its signal, and by its silence.
+  if (stopping) return
+  stopping = true
   worker
     .close()
     .then(() => pool.end())
