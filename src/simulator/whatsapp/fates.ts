@@ -35,7 +35,7 @@ const arrives = [sent, delivered]
 const failed = (code: number): Step[] => [sent, { afterMs: 200, act: { act: 'failed', code } }]
 
 /** Everybody else: the whole life of a message within seconds. */
-export const ORDINARY: Fate = {
+const ORDINARY: Fate = {
   name: 'comum',
   ending: '',
   meaning: 'Pessoa comum',
