@@ -3,6 +3,7 @@ import { benchAccept } from './accept.js'
 import { benchChannels, benchedChannels } from './channels.js'
 import { benchDelivery } from './delivery.js'
 import { benchLookup } from './lookup.js'
+import { benchPages } from './pages.js'
 
 /** npm run bench -- <name> [options] */
 const whole =
@@ -40,4 +41,10 @@ program
   .option('--channel <name>', `one of ${benchedChannels.join(', ')}; all of them unless said`)
   .option('--count <n>', 'notifications of each channel', whole(1), 2_000)
   .action(benchChannels)
+program
+  .command('pages')
+  .description('recipients’ pages: views a second and bytes, beside a static file of the same server')
+  .option('--seconds <n>', 'length of one measurement', whole(1), 5)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .action(benchPages)
 await program.parseAsync()

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { prepareDatabase } from '../src/compose.js'
 import { newId } from '../src/domain/id.js'
 import { deriveKeys } from '../src/domain/keys.js'
+import { type LinkTarget, makeLinkCode } from '../src/domain/link.js'
 import { signToken } from '../src/domain/token.js'
 import { insertAccount } from '../src/store/accounts.js'
 import { addRange } from '../src/store/address-ranges.js'
@@ -67,6 +68,11 @@ export class Workspace {
     const path = join(this.#folder, name)
     mkdirSync(path, { recursive: true })
     return path
+  }
+
+  /** Of a recipient's link, as the servers of this workspace give it out. */
+  linkCode(target: LinkTarget): string {
+    return makeLinkCode(deriveKeys(this.#masterKey).link, target)
   }
 
   /** A migrated database of its own, with one account and its token. */

@@ -20,6 +20,7 @@ import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
 import { listenDue } from './store/due-signal.js'
+import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
@@ -156,6 +157,7 @@ function startUpkeep(
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
     { name: 'early reports', everyMs: SECOND, run: matchReports },
+    { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },

@@ -9,24 +9,19 @@ import { Directory } from './engine/directory.js'
 import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
 import { type NewsParts, takeNews } from './engine/news.js'
+import { createRecipient, type RecipientLimits } from './engine/recipient.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
 import { throttle } from './engine/wake.js'
 import { createRecorder } from './engine/worker.js'
 import { SendReader } from './http/gw/send-reader.js'
+import { ContentCleaner } from './http/recipient/content-cleaner.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { storeBlobs } from './store/blobs.js'
-import {
-  type FoundStatus,
-  findComing,
-  findNotification,
-  findSentAt,
-  findStatuses,
-  type StatusQuestion,
-} from './store/deliveries.js'
+import { type FoundStatus, findComing, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
 import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
 import { findKeyUse } from './store/idempotency.js'
@@ -114,6 +109,7 @@ export interface ApiParts {
   acceptLimits?: typeof ACCEPT_LIMITS
   store?: AcceptStore
   findStatus?: (question: StatusQuestion) => Promise<FoundStatus | null>
+  recipientLimits?: Partial<RecipientLimits>
 }
 
 export async function buildApi({
@@ -124,6 +120,7 @@ export async function buildApi({
   acceptLimits = ACCEPT_LIMITS,
   store = acceptStore(pool),
   findStatus,
+  recipientLimits = {},
 }: ApiParts): Promise<Api> {
   const directory = await openDirectory(pool)
   const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
@@ -146,6 +143,7 @@ export async function buildApi({
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
+  const cleaner = new ContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,
@@ -173,10 +171,10 @@ export async function buildApi({
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },
     recipient: {
-      linkKey: keys.link,
-      now: directory.clock,
-      findSentAt: target => findSentAt(pool, target.notification, target.channel),
-      record: (notification, fact) => recorder.record({ notification, fact }),
+      recipient: createRecipient({ pool, clock: directory.clock, keys, record: recorder.record, limits: recipientLimits }),
+      cleaner,
+      trustedProxies: config.trustedProxies,
+      publicUrl: config.publicUrl,
     },
     callbacks: {
       ...wireCallbacks(config, keys),
@@ -207,7 +205,7 @@ export async function buildApi({
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await reader.close()
+      await Promise.all([reader.close(), cleaner.close()])
     },
   }
 }

@@ -12,6 +12,8 @@ export interface Keys {
   link: Buffer
   /** Shared with the simulator, whose carriers sign their callbacks with it. */
   simulator: Buffer
+  /** Signs recipients' sessions and forms. */
+  session: Buffer
   /** Mixed into the hashes of validation replies. */
   pepper: Buffer
 }
@@ -35,6 +37,7 @@ export function deriveKeys(master: Buffer): Keys {
     bounce: derive('bounce'),
     link: derive('link'),
     simulator: derive('simulator'),
+    session: derive('session'),
     pepper: derive('pepper'),
   }
 }

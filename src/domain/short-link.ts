@@ -5,7 +5,7 @@ import type { LinkTarget } from './link.js'
  * Short codes, for messages where every character counts. Ten characters are 50 bits: too few to stand alone, so they are
  * stored, and guesses at them are counted and locked out (engine/short-links.ts).
  */
-export const SHORT_CODE_LENGTH = 10
+const SHORT_CODE_LENGTH = 10
 /** Crockford's base 32: no i, l, o or u, so that what is read aloud or copied by hand has one reading. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
@@ -15,10 +15,14 @@ export function makeShortCode(key: Buffer, { notification, channel }: LinkTarget
   return Array.from(digest.subarray(0, SHORT_CODE_LENGTH), byte => ALPHABET[byte % ALPHABET.length]).join('')
 }
 
-/** The code as stored: case and the letters that are mistaken for digits do not count. Never longer than a code can be. */
+/**
+ * The code as stored: case and the letters that are mistaken for digits do not count. Whatever no code can hold becomes a
+ * hyphen, so that any text at all is looked up in the same way.
+ */
 export const readShortCode = (text: string): string =>
   text
     .slice(0, SHORT_CODE_LENGTH + 1)
     .toLowerCase()
     .replaceAll('o', '0')
     .replaceAll(/[il]/g, '1')
+    .replaceAll(/[^0-9a-z]/g, '-')

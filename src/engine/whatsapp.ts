@@ -1,5 +1,5 @@
 import type { WhatsappMessage } from '../channels/provider.js'
-import type { LinkTarget } from '../domain/link.js'
+import { type LinkTarget, linkBase } from '../domain/link.js'
 import type { JsonObject } from '../domain/notification.js'
 import { readParameters, readSingle, readTemplatePlan, type TemplatePlan } from '../domain/whatsapp-template.js'
 import type { Claim } from '../store/claims.js'
@@ -11,8 +11,7 @@ export interface WhatsappParts {
   rendering: Rendering
   /** The code that leads the person to the notification, the same at every try. */
   shortLink(target: LinkTarget): Promise<string>
-  /** The whole link with that code, as the account shows it. */
-  linkUrl(claim: Claim, code: string): string
+  publicUrl: string
   /** Whether the name is that of a template that the account may no longer use. */
   isRetired(account: string, name: string): Promise<boolean>
 }
@@ -34,7 +33,8 @@ export function createWhatsappPreparation(parts: WhatsappParts) {
       link ??= parts.shortLink({ notification: claim.notification, channel: claim.channel })
       return link
     }
-    const filled = await fillLinks(values, async () => parts.linkUrl(claim, await linkCode()))
+    const base = linkBase(claim.settings, parts.publicUrl)
+    const filled = await fillLinks(values, async () => `${base}/s/${await linkCode()}`)
     const draft = claim.template === null ? await draftForeign(claim, filled, parts) : await draftOwn(claim, filled, parts)
     if ('refused' in draft) return draft
     const { linkButton, ...message } = draft

@@ -16,7 +16,9 @@ import { addTemplates, type TemplateOptions } from './gw/templates.js'
 import { addHealth, type Readiness } from './health.js'
 import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
-import { addImage, type ImageOptions } from './recipient/image.js'
+import { addAssets } from './recipient/assets.js'
+import { addImage } from './recipient/image.js'
+import { addPages, type PageOptions } from './recipient/pages.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
@@ -27,7 +29,7 @@ export interface ServerOptions {
   sequence: SequenceOptions & FinalizeOptions
   callbacks: CallbackOptions
   openApi: OpenApiOptions
-  recipient: ImageOptions
+  recipient: PageOptions
   metrics: MetricSources
   readiness: Readiness
   bodies: BodyLimits
@@ -104,6 +106,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addHealth(app, readiness)
   addImage(app, options.recipient)
   addCallbacks(app, options.callbacks)
+  addAssets(app, options.recipient.recipient)
+  addPages(app, options.recipient)
   addMetrics(app, metrics)
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
 

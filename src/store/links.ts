@@ -1,5 +1,4 @@
 import type { LinkTarget } from '../domain/link.js'
-import type { Channel } from '../domain/notification.js'
 import { type Queryable, run } from './postgres.js'
 
 export interface ShortLink extends LinkTarget {
@@ -30,13 +29,4 @@ export async function findCodes(db: Queryable, targets: readonly LinkTarget[]): 
   const codes: (string | null)[] = targets.map(() => null)
   for (const row of rows) codes[row.place - 1] = row.code
   return codes
-}
-
-export async function findLink(db: Queryable, code: string): Promise<LinkTarget | null> {
-  const { rows } = await run<{ notification: string; channel: Channel }>(db, {
-    name: 'find-link',
-    text: 'select notification_id as notification, channel from link where code = $1',
-    values: [code],
-  })
-  return rows[0] ?? null
 }

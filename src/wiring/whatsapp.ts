@@ -34,7 +34,7 @@ export function wireWhatsapp({ config, pool, shortLink }: WhatsappWiring): Chann
       createWhatsappPreparation({
         rendering: createRendering((id, version) => findVersionContent(pool, id, version)),
         shortLink,
-        linkUrl: (_claim, code) => `${config.publicUrl}/s/${code}`,
+        publicUrl: config.publicUrl,
         isRetired: (account, name) => isRetiredTemplate(pool, account, 'whatsapp', name),
       }),
   }

@@ -3,7 +3,7 @@ import { newId } from '../../src/domain/id.js'
 import type { LinkTarget } from '../../src/domain/link.js'
 import { makeShortCode, readShortCode } from '../../src/domain/short-link.js'
 import { createShortLinks } from '../../src/engine/links.js'
-import { findLink } from '../../src/store/links.js'
+import { findGuardedLink } from '../../src/store/guesses.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 let database: TestDatabase
@@ -21,7 +21,7 @@ test('a code leads back to its notification and channel, and asking again gives 
   const one = target()
   const code = await links(one)
   expect(code).toMatch(/^[0-9a-hjkmnp-tv-z]{10}$/)
-  expect(await findLink(database.pool, code)).toEqual(one)
+  expect(await findGuardedLink(database.pool, code, [])).toEqual({ target: one, lockedMs: 0 })
   expect(await links(one)).toBe(code)
   expect(await createShortLinks(database.pool, key)(one)).toBe(code)
   expect(await links({ ...one, channel: 'whatsapp' })).not.toBe(code)
@@ -53,4 +53,5 @@ test('codes differ with the key, and copied by hand they still lead there', () =
   expect(makeShortCode(key, one, 0)).not.toBe(makeShortCode(Buffer.alloc(32, 4), one, 0))
   expect(readShortCode('OIL0ABCDEF')).toBe('0110abcdef')
   expect(readShortCode('x'.repeat(5_000)).length).toBe(11)
+  expect(readShortCode("a\0'é b")).toBe('a----b')
 })
