@@ -180,7 +180,7 @@ export async function buildApi({
       publicUrl: config.publicUrl,
     },
     callbacks: {
-      ...wireCallbacks(),
+      ...wireCallbacks(config, keys),
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) =>
         takeNews(

@@ -27,6 +27,7 @@ export interface Config {
   email: EmailConfig
   /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
   webhooks: { allowedRanges: AddressRange[]; days: number }
+  whatsapp: WhatsappConfig
   maxBodyBytes: number
   attachments: AttachmentLimits
 }
@@ -42,9 +43,17 @@ interface EmailConfig {
   dkim: { domain: string; selector: string; keyFile: string } | null
 }
 
+interface WhatsappConfig {
+  /** Carriers in order of preference; empty: the simulator. */
+  carriers: URL[]
+  /** Of Meta's app: signs its callbacks, and proves to it that we are who it asked for. Both are needed with a carrier. */
+  appSecret: string | null
+  verifyToken: string | null
+}
+
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['SMS_URL', 'WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
+const OTHER_CARRIERS = ['SMS_URL', 'VOICE_URL', 'LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -71,7 +80,13 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'EMAIL_URL',
     [],
     'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
-    readEmailCarriers,
+    readCarriers(['smtp:', 'smtps:', 'mx:']),
+  )
+  const whatsappCarriers = setting<URL[]>(
+    'WHATSAPP_URL',
+    [],
+    'uma ou mais URLs whatsapp://, separadas por vírgulas',
+    readCarriers(['whatsapp:']),
   )
   const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
@@ -103,8 +118,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
       LOG_LEVELS.includes(text) ? text : null,
     ),
-    simulator: setting('SIMULATOR', emailCarriers.length === 0 && others.every(carrier => carrier === null), 'on ou off', text =>
-      text === 'on' ? true : text === 'off' ? false : null,
+    simulator: setting(
+      'SIMULATOR',
+      [...emailCarriers, ...whatsappCarriers].length === 0 && others.every(carrier => carrier === null),
+      'on ou off',
+      text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
     simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
     client: {
@@ -123,6 +141,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
         port: whole('INBOUND_SMTP_PORT', 0, 0, 65_535),
       },
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
+    },
+    whatsapp: {
+      carriers: whatsappCarriers,
+      appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
+        /^[\x21-\x7e]{16,256}$/.test(text) ? text : null,
+      ),
+      verifyToken: setting<string | null>('WHATSAPP_VERIFY_TOKEN', null, 'um texto de 8 a 256 caracteres sem espaços', text =>
+        /^[\x21-\x7e]{8,256}$/.test(text) ? text : null,
+      ),
     },
     webhooks: {
       allowedRanges: setting<AddressRange[]>(
@@ -145,10 +172,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config
 }
 
-function readEmailCarriers(text: string): URL[] | null {
-  const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
-  return urls.every(carrier => carrier !== null && ['smtp:', 'smtps:', 'mx:'].includes(carrier.protocol)) ? (urls as URL[]) : null
-}
+const readCarriers =
+  (protocols: readonly string[]) =>
+  (text: string): URL[] | null => {
+    const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
+    return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
+  }
 
 function readRanges(text: string): AddressRange[] | null {
   const ranges = text.split(',').map(part => readRange(part.trim()))

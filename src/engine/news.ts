@@ -41,8 +41,10 @@ export async function takeNews(source: NewsSource, news: readonly CarrierNews[],
 async function takeReport({ carrierKey, provider }: NewsSource, report: CarrierReport, parts: NewsParts): Promise<void> {
   const reference = 'ours' in report.of ? readOwn(report.of.ours) : await findReference(parts.pool, carrierKey, report.of.carrier)
   if (reference !== null) {
-    await parts.recorder.record(toChange(reference, report, provider, parts.clock))
-  } else if ('carrier' in report.of) {
+    const names = 'ours' in report.of ? (report.of.carrier ?? []) : []
+    const change = toChange(reference, report, provider, parts.clock)
+    await parts.recorder.record(names.length === 0 ? change : { ...change, references: { carrier: carrierKey, names } })
+  } else if (report.of.carrier !== undefined) {
     // It may have overtaken our own commit.
     await keepEarlyReport(parts.pool, carrierKey, report.of.carrier, { ...freeze(report), provider })
   } else parts.onUnmatched(carrierKey, report.kind)

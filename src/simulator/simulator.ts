@@ -6,6 +6,7 @@ import { openHttp } from './http/server.js'
 import { Inbox } from './inbox.js'
 import { Outbox } from './outbox.js'
 import { Visitor } from './visitor.js'
+import { openWhatsappDesk } from './whatsapp/desk.js'
 
 /** The carriers' side of every protocol, on sockets of its own, and the inbox that shows what they got. */
 export interface SimulatorOptions {
@@ -16,7 +17,7 @@ export interface SimulatorOptions {
   smtpPort?: number
   maxMessages?: number
   maxBytes?: number
-  /** How long the recipient silencio keeps a connection without an answer. */
+  /** How long recipients that fall silent keep a connection without an answer. */
   silenceMs?: number
   clock?: Clock
 }
@@ -40,7 +41,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   const parts: DeskParts = { host, inbox, callbacks, visitor, clock }
   const maxMessageBytes = Math.min(MAX_MESSAGE_BYTES, maxBytes)
   const email = openEmailDesk({ ...parts, outbox, port: smtpPort, maxMessageBytes, silenceMs })
-  const desks = await openDesks([email])
+  const desks = await openDesks([email, openWhatsappDesk({ ...parts, silenceMs })])
   const closeDesks = () => Promise.all(desks.map(desk => desk.close()))
   const http = await openHttp({ host, port: httpPort, inbox, outbox, callbacks, visitor, desks }).catch(async error => {
     await closeDesks()

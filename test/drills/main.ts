@@ -1,11 +1,12 @@
 import { parseArgs } from 'node:util'
-import { type DrillKind, drillKinds, runDrill } from './drill.js'
+import { type DrillChannel, type DrillKind, drillChannels, drillKinds, runDrill } from './drill.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
-/** npm run drill -- KIND [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] */
+/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    channel: { type: 'string', default: 'email' },
     count: { type: 'string', default: '10' },
     seed: { type: 'string', default: '1' },
     apis: { type: 'string', default: '1' },
@@ -15,9 +16,10 @@ const { values, positionals } = parseArgs({
   },
 })
 const [kind] = positionals
-if (kind !== 'webhooks' && !drillKinds.includes(kind as DrillKind)) {
+const known = kind === 'webhooks' || drillKinds.includes(kind as DrillKind)
+if (!known || !drillChannels.includes(values.channel as DrillChannel)) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
   )
   process.exit(2)
 }
@@ -38,6 +40,7 @@ if (kind === 'webhooks') {
 }
 const report = await runDrill({
   kind: kind as DrillKind,
+  channel: values.channel as DrillChannel,
   count: number(values.count),
   seed: number(values.seed),
   apis: number(values.apis),
@@ -48,7 +51,7 @@ const report = await runDrill({
 })
 const { verdict } = report
 process.stdout.write(`
-drill       ${kind}, seed ${values.seed}
+drill       ${kind}, ${values.channel}, seed ${values.seed}
 A answered  ${verdict.answered}
 E stored    ${verdict.stored}   lost ${verdict.lost}
 P carrier   strangers ${verdict.strangers}   doubles ${verdict.doubles} (at most ${report.mostDoubles} explained)
