@@ -31,6 +31,7 @@ export interface Config {
   }
   /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
   webhooks: { allowedRanges: AddressRange[]; days: number }
+  whatsapp: WhatsappConfig
   maxBodyBytes: number
   attachments: AttachmentLimits
 }
@@ -46,9 +47,17 @@ interface EmailConfig {
   dkim: { domain: string; selector: string; keyFile: string } | null
 }
 
+interface WhatsappConfig {
+  /** Carriers in order of preference; empty: the simulator. */
+  carriers: URL[]
+  /** Of Meta's app: signs its callbacks, and proves to it that we are who it asked for. Both are needed with a carrier. */
+  appSecret: string | null
+  verifyToken: string | null
+}
+
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
+const OTHER_CARRIERS = ['VOICE_URL', 'LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -83,6 +92,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'uma ou mais URLs smpp://, smpps:// ou zenvia://, separadas por vírgulas',
     readCarriers(['smpp:', 'smpps:', 'zenvia:']),
   )
+  const whatsappCarriers = setting<URL[]>(
+    'WHATSAPP_URL',
+    [],
+    'uma ou mais URLs whatsapp://, separadas por vírgulas',
+    readCarriers(['whatsapp:']),
+  )
   const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
   )
@@ -115,7 +130,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ),
     simulator: setting(
       'SIMULATOR',
-      emailCarriers.length + smsCarriers.length === 0 && others.every(carrier => carrier === null),
+      [...emailCarriers, ...smsCarriers, ...whatsappCarriers].length === 0 && others.every(carrier => carrier === null),
       'on ou off',
       text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
@@ -142,6 +157,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
     sms: { carriers: smsCarriers },
+    whatsapp: {
+      carriers: whatsappCarriers,
+      appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
+        /^[\x21-\x7e]{16,256}$/.test(text) ? text : null,
+      ),
+      verifyToken: setting<string | null>('WHATSAPP_VERIFY_TOKEN', null, 'um texto de 8 a 256 caracteres sem espaços', text =>
+        /^[\x21-\x7e]{8,256}$/.test(text) ? text : null,
+      ),
+    },
     webhooks: {
       allowedRanges: setting<AddressRange[]>(
         'WEBHOOK_ALLOWED_RANGES',

@@ -40,8 +40,11 @@ export interface CarrierReport {
   trackingCode?: string
 }
 
-/** How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back. */
-type Named = { carrier: readonly string[]; mark?: Mark } | { ours: string }
+/**
+ * How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back.
+ * Both: the carrier's is learned from it, should the answer to the send have been lost or overtaken.
+ */
+type Named = { carrier: readonly string[]; mark?: Mark } | { ours: string; carrier?: readonly string[] }
 
 /** Where a carrier gives back only a few bits of ours (domain/mark.ts): with the number, they name a send whose answer was lost. */
 export interface Mark {
@@ -166,5 +169,26 @@ export interface SmsMessage {
   reference: string
   /** E.164. */
   to: string
+  text: string
+}
+
+/** One approved template, filled in, for one person on WhatsApp. */
+export interface WhatsappMessage {
+  /** The same at every try; the carrier gives it back with every report. */
+  reference: string
+  /** E.164. */
+  to: string
+  /** As the carrier knows it. */
+  template: string
+  language: string
+  header: readonly TemplateParameter[]
+  body: readonly TemplateParameter[]
+  /** What completes the addresses of link buttons. */
+  buttons: readonly { index: number; suffix: string }[]
+}
+
+export interface TemplateParameter {
+  /** null: known by its place. */
+  name: string | null
   text: string
 }

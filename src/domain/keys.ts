@@ -45,6 +45,10 @@ export function deriveKeys(master: Buffer): Keys {
   }
 }
 
+/** What one of the simulator's carriers signs with: each has a secret of its own, as real ones do. */
+export const simulatedSecret = (simulatorKeyHex: string, carrier: string): string =>
+  createHmac('sha256', Buffer.from(simulatorKeyHex, 'hex')).update(carrier).digest('hex')
+
 /** Reads a master key written as 64 hexadecimal digits or as base64; null when it is neither. */
 export function readMasterKey(text: string): Buffer | null {
   const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')

@@ -51,8 +51,10 @@ async function takeReport(source: NewsSource, report: CarrierReport, parts: News
       : ((await findReference(parts.pool, carrierKey, report.of.carrier)) ??
         (report.of.mark === undefined ? null : await findMarked(source, report.of.mark, parts.pool)))
   if (reference !== null) {
-    await parts.recorder.record(toChange(reference, report, provider, parts.clock))
-  } else if ('carrier' in report.of) {
+    const names = 'ours' in report.of ? (report.of.carrier ?? []) : []
+    const change = toChange(reference, report, provider, parts.clock)
+    await parts.recorder.record(names.length === 0 ? change : { ...change, references: { carrier: carrierKey, names } })
+  } else if (report.of.carrier !== undefined) {
     // It may have overtaken our own commit.
     await keepEarlyReport(parts.pool, carrierKey, report.of.carrier, { ...freeze(report), provider })
   } else parts.onUnmatched(carrierKey, report.kind)
@@ -147,7 +149,7 @@ async function takeEarlyMarked({ pool, clock, recorder }: Omit<NewsParts, 'onUnm
   const taken: string[] = []
   for (const { id, report: frozen, references } of await findEarlyMarked(pool, BATCH)) {
     const { provider, ...report } = frozen as unknown as FrozenReport & { provider: string }
-    const bits = 'carrier' in report.of ? report.of.mark?.bits : undefined
+    const bits = 'ours' in report.of ? undefined : report.of.mark?.bits
     const marked = references.flatMap(reference => (bits === undefined ? null : markedBy(bits, reference)) ?? [])
     if (marked.length !== 1) continue
     const at = report.at === null ? null : new Date(report.at)

@@ -93,13 +93,15 @@ export interface VersionContent {
   externalId: string | null
   content: string
   variables: TemplateVariable[]
+  /** As it is now: how a template is used is not part of what it says. */
+  metadata: Record<string, unknown>
 }
 
 /** What a version says, for whoever holds its number already: the right to use it was checked when the send was accepted. */
 export async function findVersionContent(db: Queryable, id: string, version: number): Promise<VersionContent | null> {
   const { rows } = await run<VersionContent>(
     db,
-    `select t.name, t.external_id as "externalId", v.content, v.variables
+    `select t.name, t.external_id as "externalId", v.content, v.variables, t.metadata
      from template t join template_version v on v.template_id = t.id and v.version = $2 where t.id = $1`,
     [id, version],
   )
@@ -213,4 +215,16 @@ export async function resolveTemplates(
     values: [account, named.map(item => item.channel), named.map(item => item.name)],
   })
   return new Map(rows.map(row => [row.channel, { id: row.id, version: row.version }]))
+}
+
+/** Whether a name means only templates that were switched off, among those that the account could use. */
+export async function isRetiredTemplate(db: Queryable, account: string, channel: Channel, name: string): Promise<boolean> {
+  const { rowCount } = await run(
+    db,
+    `select from template t join account owner on owner.id = t.account_id join account me on me.id = $1
+     where (t.account_id = me.id or (t.shared and owner.entity_id = me.entity_id)) and t.channel = $2 and not t.active
+       and (t.id::text = lower($3) or t.external_id = $3 or t.name = $3) limit 1`,
+    [account, channel, name],
+  )
+  return rowCount === 1
 }

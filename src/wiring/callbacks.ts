@@ -2,12 +2,14 @@ import type { Callback } from '../channels/provider.js'
 import { readZenviaUrl, zenviaCallback } from '../channels/sms/zenvia.js'
 import type { Config } from '../config.js'
 import { carrierSecret, type Keys } from '../domain/keys.js'
+import { realWhatsappCallbacks, simulatedWhatsappCallbacks } from './whatsapp.js'
 
 /** The readers of carriers' callbacks, real and simulated: one line per provider that is told of things over HTTP. */
 export function wireCallbacks(config: Config, keys: Keys): { real: Callback[]; simulated: Callback[] } {
   const zenvia = config.sms.carriers.filter(({ protocol }) => protocol === 'zenvia:').map(url => readZenviaUrl(url).secret)
+  const zenviaOfSimulator = zenviaCallback([carrierSecret(keys.simulator, 'zenvia')])
   return {
-    real: [...(zenvia.length > 0 ? [zenviaCallback(zenvia)] : [])],
-    simulated: config.simulator ? [zenviaCallback([carrierSecret(keys.simulator, 'zenvia')])] : [],
+    real: [...(zenvia.length > 0 ? [zenviaCallback(zenvia)] : []), ...realWhatsappCallbacks(config)],
+    simulated: config.simulator ? [zenviaOfSimulator, ...simulatedWhatsappCallbacks(keys)] : [],
   }
 }

@@ -21,6 +21,7 @@ export interface ChannelWiring<Message> {
   concurrency(url: URL): number
   retryDelaysMs?: readonly number[]
   settleMs?: number
+  /** Where the simulated world needs longer than most to tell of a send. */
   simulatedSettleMs?: number
 }
 

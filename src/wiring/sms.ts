@@ -2,16 +2,13 @@ import type { SmsMessage } from '../channels/provider.js'
 import { smppProvider } from '../channels/sms/smpp.js'
 import { zenviaProvider } from '../channels/sms/zenvia.js'
 import type { Config } from '../config.js'
-import type { Keys } from '../domain/keys.js'
-import { createShortLinks } from '../engine/links.js'
+import type { ShortLinks } from '../engine/links.js'
 import { createSmsPreparation } from '../engine/sms.js'
-import type { Pool } from '../store/postgres.js'
 import type { ChannelWiring } from './lanes.js'
 
 export interface SmsWiring {
   config: Config
-  keys: Keys
-  pool: Pool
+  shortLink: ShortLinks
   /** Told of what a carrier says and nobody can read. */
   onUnreadable(error: unknown): void
 }
@@ -21,8 +18,7 @@ const SIMULATED_SETTLE_MS = 30_000
 /** Of one connection, where the URL does not say. */
 const WINDOW = 50
 
-export function wireSms({ config, keys, pool, onUnreadable }: SmsWiring): ChannelWiring<SmsMessage> {
-  const shortLink = createShortLinks(pool, keys.link)
+export function wireSms({ config, shortLink, onUnreadable }: SmsWiring): ChannelWiring<SmsMessage> {
   return {
     channel: 'sms',
     carriers: config.sms.carriers,

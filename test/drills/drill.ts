@@ -35,12 +35,21 @@ export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outag
 export type DrillKind = (typeof drillKinds)[number]
 
 /** What clients send on each channel, and whether its carriers may get a message twice at all. */
-const loads = {
+export const loads = {
   email: { doubles: true, request: n => ({ to: `entregue+${n}@simulador.test` }) },
   // A number each: by it the verdict knows a message again.
   sms: {
     doubles: false,
     request: n => ({ sms: { number: `11${910_000_000 + n}`, typeSend: '2', customMessage: `Aviso ${n}` } }),
+  },
+  whatsapp: {
+    doubles: false,
+    request: () => ({
+      whatsapp: {
+        number: '11900000001',
+        variables: { template: 'notificacao_contrato', nome: 'Maria', contrato: '4711' },
+      },
+    }),
   },
 } as const satisfies Partial<Record<Channel, { doubles: boolean; request(n: number): object }>>
 
@@ -73,7 +82,7 @@ export class Load {
   #stopping = false
   #count = 0
 
-  constructor(cluster: Cluster, clients: number, request: (n: number) => object = loads.email.request) {
+  constructor(cluster: Cluster, clients: number, request: (n: number) => object) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request

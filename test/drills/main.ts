@@ -16,7 +16,8 @@ const { values, positionals } = parseArgs({
   },
 })
 const [kind] = positionals
-if ((kind !== 'webhooks' && !drillKinds.includes(kind as DrillKind)) || !drillChannels.includes(values.channel as DrillChannel)) {
+const known = kind === 'webhooks' || drillKinds.includes(kind as DrillKind)
+if (!known || !drillChannels.includes(values.channel as DrillChannel)) {
   process.stderr.write(
     `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
   )

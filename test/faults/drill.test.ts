@@ -10,6 +10,7 @@ test.each<[DrillKind, DrillChannel, number]>([
   ['database', 'email', 2],
   ['reset', 'email', 2],
   ['kill', 'sms', 4],
+  ['kill', 'whatsapp', 4],
 ])(
   'drill %s of %s, %d times: nothing lost, nothing doubled beyond what the carrier’s class allows',
   async (kind, channel, count) => {
