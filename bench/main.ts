@@ -54,10 +54,4 @@ program
   .option('--events <n>', 'events of one measurement', whole(1_000), 20_000)
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .action(benchWebhooks)
-program
-  .command('channels')
-  .description('notifications from the queue to the simulated carrier, beside a bare client of the same protocol')
-  .option('--channel <name>', `one of ${benchedChannels.join(', ')}; all of them unless said`)
-  .option('--count <n>', 'notifications of each channel', whole(1), 2_000)
-  .action(benchChannels)
 await program.parseAsync()
