@@ -100,7 +100,7 @@ describe('planned deliveries', () => {
       'sms',
       'waiting',
       7,
-      2,
+      -1,
       'not delivered',
     ])
   })
@@ -132,7 +132,7 @@ describe('planned deliveries', () => {
     const sequence = [step('email', 0, 'always'), step('letter', 60, 'not read')]
     expect(plan({}, { sequence })[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
     const later = [step('whatsapp', 0, 'always'), step('email', 45, 'not read')]
-    expect(plan({}, { sequence: later })[1]).toEqual(['sms', 'waiting', 75, 3, 'not delivered'])
+    expect(plan({}, { sequence: later })[1]).toEqual(['sms', 'waiting', 75, -1, 'not delivered'])
     expect(plan({}, { sequence: [step('letter', 0, 'always')] })[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
     expect(plan({ email: null }, { sequence })[0]).toEqual(['sms', 'queued', 0, 0, 'always'])
   })
