@@ -7,6 +7,7 @@ import { openDirectory, tellUnmatched } from './compose.js'
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
+import { findStandingStill } from './engine/alarm.js'
 import type { LaneOptions } from './engine/lane.js'
 import { type NewsParts, takeEarlyReports, takeNews } from './engine/news.js'
 import { takeReturn } from './engine/returns.js'
@@ -16,11 +17,11 @@ import { createRecorder, LEASE_MS, startLanes } from './engine/worker.js'
 import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
-import { readQueue } from './store/claims.js'
 import { listenDue } from './store/due-signal.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
+import { countUnaccounted, readQueue } from './store/queue.js'
 import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
@@ -43,8 +44,6 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 /** Some servers return the whole original. */
 const MAX_RETURN_BYTES = 40 * 1_048_576
-/** What waits longer than this although it could go is worth waking somebody. */
-const OVERDUE_SECONDS = 15 * 60
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
   const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
@@ -71,7 +70,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const register = (): Promise<void> =>
     simulatorUrl === null
       ? Promise.resolve()
-      : registerReturns(simulatorUrl, { bounces: `smtp://127.0.0.1:${inbound.port}`, site: config.publicUrl })
+      : registerReturns(simulatorUrl, {
+          bounces: `smtp://127.0.0.1:${inbound.port}`,
+          site: config.publicUrl,
+          callbacks: `${config.publicUrl}/callbacks/simulator`,
+          secret: keys.simulator.toString('hex'),
+        })
   await register()
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   const parts: LaneParts = {
@@ -113,7 +117,10 @@ function openSigner({ email }: Config): Signer | null {
 }
 
 /** Tells the simulator where its reports go, and whose pages its people may open. */
-async function registerReturns(simulatorUrl: string, routes: { bounces: string; site: string }): Promise<void> {
+async function registerReturns(
+  simulatorUrl: string,
+  routes: { bounces: string; site: string; callbacks: string; secret: string },
+): Promise<void> {
   const response = await fetch(`${simulatorUrl}/simulator/routes`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
@@ -139,6 +146,7 @@ function startUpkeep(
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
+    { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
   ]
   const stop = new AbortController()
   const running = runChores(chores, stop.signal, (chore, err) =>
@@ -152,10 +160,12 @@ function startUpkeep(
   }
 }
 
-/** What was accepted must be finished, or on its way: anything that stands still is told aloud. */
+/** What was accepted must be finished, or on its way: anything that stands still, or that left no trace, is told aloud. */
 async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
-  for (const { channel, state, count, oldestSeconds } of await readQueue(pool)) {
-    const standing = channel === 'email' && (state === 'queued' || state === 'sending') && oldestSeconds > OVERDUE_SECONDS
-    if (standing) log.error({ channel, state, count, oldestSeconds }, 'deliveries stand still')
-  }
+  for (const depth of findStandingStill(await readQueue(pool))) log.error(depth, 'deliveries stand still')
+}
+
+async function alarmUnaccounted(pool: Pool, log: Log): Promise<void> {
+  const count = await countUnaccounted(pool)
+  if (count > 0) log.error({ count }, 'notifications without deliveries')
 }

@@ -34,6 +34,7 @@ import { claimInstallation, readRevision } from './store/installation.js'
 import { migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
 import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
+import { readQueue } from './store/queue.js'
 import { leaseBudget } from './store/rate-windows.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
@@ -188,7 +189,7 @@ export async function buildApi({
         ),
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: { groups, pool },
+    metrics: { groups, pool, readQueue: () => readQueue(pool) },
     readiness,
     bodies: BODY_BUDGET,
   })
