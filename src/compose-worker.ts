@@ -26,6 +26,7 @@ import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
+import { wireLetter } from './wiring/letter.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -88,17 +89,22 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     takeNews: (source, items) => takeNews(source, items, news),
     onError,
   }
-  const lanes = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
-  if (lanes.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
+  const letters = wireLetter({ config, keys, pool, onError })
+  const lanes = [...email, ...(await openLanes(letters.wiring, parts))]
+  if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => wake.notify())
-  const upkeep = startUpkeep(pool, log, register, () => takeEarlyReports(news))
+  const upkeep = startUpkeep(pool, log, register, [
+    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
+    ...(await letters.chores({ recorder, clock: directory.clock, simulatorUrl })),
+  ])
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
       await running.stop()
       await inbound.close()
-      await Promise.all([listener.close(), upkeep.stop(), signer?.close()])
+      await Promise.all([listener.close(), upkeep.stop(), signer?.close(), letters.close()])
       directory.close()
     },
   }
@@ -130,23 +136,18 @@ async function registerReturns(
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-function startUpkeep(
-  pool: Pool,
-  log: Log,
-  register: () => Promise<void>,
-  matchReports: () => Promise<void>,
-): { stop(): Promise<void> } {
+function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>, more: readonly Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
-    { name: 'early reports', everyMs: SECOND, run: matchReports },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
     { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
+    ...more,
   ]
   const stop = new AbortController()
   const running = runChores(chores, stop.signal, (chore, err) =>

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { createTypesetter } from './channels/letter/typesetter.js'
 import type { Config } from './config.js'
 import { OperatorError, Refusal } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
@@ -8,11 +9,13 @@ import { Budgets } from './engine/budgets.js'
 import { Directory } from './engine/directory.js'
 import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
+import { composeLetterProof } from './engine/letter-proof.js'
 import { type NewsParts, takeNews } from './engine/news.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
 import { throttle } from './engine/wake.js'
 import { createRecorder } from './engine/worker.js'
 import { SendReader } from './http/gw/send-reader.js'
+import { letterProofPath } from './http/recipient/letter-proof.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
@@ -31,6 +34,7 @@ import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
 import { findKeyUse } from './store/idempotency.js'
 import { claimInstallation, readRevision } from './store/installation.js'
+import { findLetter, findLetterHistory } from './store/letters.js'
 import { migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
 import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
@@ -143,6 +147,7 @@ export async function buildApi({
     ...LOOKUP_LIMITS,
   })
   const reader = new SendReader(config.attachments)
+  const typesetter = createTypesetter(1)
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
@@ -157,6 +162,7 @@ export async function buildApi({
     },
     send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
     status: {
+      links: { letterProof: notification => `${publicUrl}${letterProofPath(keys.letterProof, notification)}` },
       findStatus: findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
@@ -178,8 +184,20 @@ export async function buildApi({
       findSentAt: target => findSentAt(pool, target.notification, target.channel),
       record: (notification, fact) => recorder.record({ notification, fact }),
     },
+    letterProof: {
+      key: keys.letterProof,
+      compose: notification =>
+        composeLetterProof(
+          {
+            typesetter,
+            findHistory: id => findLetterHistory(pool, id),
+            findLetter: (id, ordinal) => findLetter(pool, { notification: id, ordinal }),
+          },
+          notification,
+        ),
+    },
     callbacks: {
-      ...wireCallbacks(),
+      ...wireCallbacks({ config, keys, clock: directory.clock }),
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) =>
         takeNews(
@@ -207,7 +225,7 @@ export async function buildApi({
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await reader.close()
+      await Promise.all([reader.close(), typesetter.close()])
     },
   }
 }

@@ -1,4 +1,5 @@
 import { readEmailAddress } from './email-address.js'
+import { readSenderAddress } from './postal-address.js'
 import { hasControlCharacters } from './text.js'
 
 /** The settings of an account: one table of names, defaults, meaning and accepted values. */
@@ -9,6 +10,9 @@ export interface AccountSettings {
   'fallback.minutes': number
   'email.from': string
   'email.name': string
+  'letter.name': string
+  'letter.address': string
+  'letter.color': string
 }
 
 export type SettingName = keyof AccountSettings
@@ -53,6 +57,17 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     read: text => (text === '' ? '' : readEmailAddress(text)),
   },
   'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
+  'letter.name': { default: '', meaning: 'nome de remetente das cartas da conta (vazio: o nome da conta)', read: oneLine },
+  'letter.address': {
+    default: '',
+    meaning: 'endereço de remetente das cartas: logradouro; número; complemento; bairro; cidade; UF; CEP',
+    read: text => (text === '' || readSenderAddress(text) !== null ? text.trim() : null),
+  },
+  'letter.color': {
+    default: '#1f3a5f',
+    meaning: 'cor do remetente nas cartas da conta, como #1f3a5f',
+    read: text => (/^#[0-9a-f]{6}$/i.test(text) ? text.toLowerCase() : null),
+  },
 }
 
 export const settingNames = Object.keys(accountSettings) as SettingName[]

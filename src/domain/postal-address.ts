@@ -204,3 +204,19 @@ export function addressLines({ street, number, complement, district, city, state
   ]
   return lines.filter(line => line !== '')
 }
+
+/** An address in one line, as an account's setting has it: logradouro; número; complemento; bairro; cidade; UF; CEP. */
+export function readSenderAddress(text: string): PostalAddress | null {
+  const [logradouro, numero, complemento, bairro, cidade, uf, cep, ...rest] = text.split(';').map(part => part.trim())
+  if (cep === undefined || rest.length > 0) return null
+  const read = readPostalAddress({
+    logradouro: logradouro!,
+    numero: numero!,
+    complemento: complemento!,
+    bairro: bairro!,
+    cidade: cidade!,
+    uf: uf!,
+    cep,
+  })
+  return 'problem' in read ? null : read.address
+}

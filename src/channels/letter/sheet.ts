@@ -30,17 +30,33 @@ export interface LetterReceipt {
   events: readonly { at: string; text: string }[]
   sha256: string
   /** The signed receipt of delivery, where the post sent one. */
-  image: { type: 'png' | 'jpg'; base64: string } | null
+  image: { type: 'png' | 'jpg'; bytes: Uint8Array } | null
+  /** The letter as it was printed, put into the file. */
+  letter: Uint8Array
 }
 
 const QR = { bcid: 'qrcode', eclevel: 'M', paddingwidth: 0, paddingheight: 0 } as const
 
-/** What the typesetter is given. */
-export const sheetInputs = (sheet: Sheet, receipt: LetterReceipt | null): Record<string, string> => ({
-  sheet: JSON.stringify(sheet),
-  receipt: JSON.stringify(receipt),
-  qr: toSVG({ ...QR, text: sheet.verification }),
-})
+/** What the typesetter is given: texts, and files by their path. */
+export interface SheetInputs {
+  texts: Record<string, string>
+  files: Record<string, Uint8Array>
+}
+
+export function sheetInputs(sheet: Sheet, receipt: LetterReceipt | null): SheetInputs {
+  const { facts = [], events = [], sha256 = '', image = null } = receipt ?? {}
+  return {
+    texts: {
+      sheet: JSON.stringify(sheet),
+      receipt: JSON.stringify(receipt === null ? null : { facts, events, sha256, image: image && `/ar.${image.type}` }),
+      qr: toSVG({ ...QR, text: sheet.verification }),
+    },
+    files: {
+      ...(receipt === null ? {} : { '/carta.pdf': receipt.letter }),
+      ...(image === null ? {} : { [`/ar.${image.type}`]: image.bytes }),
+    },
+  }
+}
 
 /**
  * The sheet, in Typst. A4; the address lies where DL and C5 window envelopes show it once the sheet is folded at its marks:
@@ -109,6 +125,7 @@ export const SHEET_SOURCE = String.raw`
 #let label(body) = text(size: 7pt, fill: grey, tracking: 0.4pt, upper(body))
 
 #if receipt != none {
+  pdf.embed("/carta.pdf", relationship: "source", mime-type: "application/pdf", description: "A carta como foi impressa")
   set page(paper: "a4", margin: (left: 25mm, right: 20mm, top: 22mm, bottom: 24mm), footer: none)
   set par(justify: false)
   text(size: 9pt, fill: accent, weight: "bold", tracking: 0.6pt)[COMPROVANTE DE CARTA]
@@ -126,7 +143,7 @@ export const SHEET_SOURCE = String.raw`
     v(6mm)
     text(weight: "bold", fill: accent)[Aviso de recebimento]
     v(1mm)
-    image(bytes(receipt.image.bytes), format: receipt.image.type, width: 100%, height: 70mm, fit: "contain")
+    image(receipt.image, width: 100%, height: 70mm, fit: "contain")
   }
   v(1fr)
   small[As páginas seguintes são a carta como foi impressa. SHA-256 do PDF entregue à impressão:]

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { type LetterReceipt, SHEET_SOURCE, type Sheet, sheetInputs } from './sheet.js'
+import { type LetterReceipt, SHEET_SOURCE, type Sheet, type SheetInputs, sheetInputs } from './sheet.js'
 
 /**
  * Letters become PDF in threads of their own: a page takes about 30 ms of processor time, during which nothing else would
@@ -35,7 +35,7 @@ export class TypesetterBusy extends Error {
 
 interface Question {
   id: number
-  inputs: Record<string, string>
+  inputs: SheetInputs
 }
 
 type Answer = { id: number; pdf: Uint8Array; pages: number } | { id: number; fault: string }
@@ -43,8 +43,8 @@ type Answer = { id: number; pdf: Uint8Array; pages: number } | { id: number; fau
 /** Marks the threads of this file among others. */
 const PURPOSE = 'carteiro-typesetter'
 const MAX_WAITING = 256
-/** PDF/A-2: fonts inside, nothing that runs, readable for as long as a case lasts. */
-const PDF_OPTIONS = { pdfStandard: 'a-2b', creationTimestamp: 0 }
+/** PDF/A: fonts inside, nothing that runs, readable for as long as a case lasts; the third part allows files inside. */
+const STANDARDS = { plain: 'a-2b', withFiles: 'a-3b' }
 /** What the typesetter remembers of earlier letters, in letters: they share the layout. Measured: 10 keep it below 200 MB. */
 const REMEMBERED = 10
 
@@ -73,7 +73,7 @@ class TypesettingThread {
     return this.#pending.size
   }
 
-  ask(inputs: Record<string, string>): Promise<Answer> {
+  ask(inputs: SheetInputs): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       this.#pending.set(id, { resolve, reject })
@@ -114,7 +114,8 @@ if (!isMainThread && parentPort !== null && workerData?.purpose === PURPOSE) {
   const compiler = NodeCompiler.create()
   port.on('message', ({ id, inputs }: Question) => {
     try {
-      const compiled = compiler.compile({ mainFileContent: SHEET_SOURCE, inputs })
+      for (const [path, bytes] of Object.entries(inputs.files)) compiler.mapShadow(path, Buffer.from(bytes))
+      const compiled = compiler.compile({ mainFileContent: SHEET_SOURCE, inputs: inputs.texts })
       const document = compiled.result
       if (document === null) {
         const faults = compiler.fetchDiagnostics(compiled.takeDiagnostics()!)
@@ -122,11 +123,13 @@ if (!isMainThread && parentPort !== null && workerData?.purpose === PURPOSE) {
         return
       }
       // A copy of its own: the thread's buffer may be part of a larger one.
-      const pdf = Uint8Array.from(compiler.pdf(document, PDF_OPTIONS))
+      const pdfStandard = Object.keys(inputs.files).length === 0 ? STANDARDS.plain : STANDARDS.withFiles
+      const pdf = Uint8Array.from(compiler.pdf(document, { pdfStandard, creationTimestamp: 0 }))
       port.postMessage({ id, pdf, pages: document.numOfPages } satisfies Answer, [pdf.buffer])
     } catch (error) {
       port.postMessage({ id, fault: String((error as Error).stack ?? error).slice(0, 2_000) } satisfies Answer)
     } finally {
+      compiler.resetShadow()
       compiler.evictCache(REMEMBERED)
     }
   })
