@@ -95,6 +95,7 @@ function makeSheet({ publicUrl, linkKey }: LetterParts, claim: Claim, envelope: 
     recipient: { name: recipient.name, lines: addressLines(recipient.address) },
     // The moment of acceptance: a letter that is made again is the same letter.
     date: longDate.format(claim.acceptedAt),
+    moment: Math.floor(claim.acceptedAt.getTime() / 1_000),
     subject: claim.subject,
     blocks,
     verification: `${publicUrl}/n/${makeLinkCode(linkKey, claim)}`,

@@ -9,6 +9,8 @@ export interface Sheet {
   sender: Addressed & { color: string }
   recipient: Addressed
   date: string
+  /** Seconds since the epoch: the file's own date. */
+  moment: number
   subject: string
   blocks: readonly Block[]
   /** Where the recipient can check the letter; printed as a QR code too. */
@@ -41,6 +43,7 @@ const QR = { bcid: 'qrcode', eclevel: 'M', paddingwidth: 0, paddingheight: 0 } a
 export interface SheetInputs {
   texts: Record<string, string>
   files: Record<string, Uint8Array>
+  moment: number
 }
 
 export function sheetInputs(sheet: Sheet, receipt: LetterReceipt | null): SheetInputs {
@@ -51,6 +54,7 @@ export function sheetInputs(sheet: Sheet, receipt: LetterReceipt | null): SheetI
       receipt: JSON.stringify(receipt === null ? null : { facts, events, sha256, image: image && `/ar.${image.type}` }),
       qr: toSVG({ ...QR, text: sheet.verification }),
     },
+    moment: sheet.moment,
     files: {
       ...(receipt === null ? {} : { '/carta.pdf': receipt.letter }),
       ...(image === null ? {} : { [`/ar.${image.type}`]: image.bytes }),
@@ -69,7 +73,7 @@ export const SHEET_SOURCE = String.raw`
 #let grey = luma(38%)
 #let registered = sheet.layout == "registrada"
 
-#set document(title: sheet.subject, author: sheet.sender.name, date: none)
+#set document(title: sheet.subject, author: sheet.sender.name, date: auto)
 #set text(font: "Libertinus Serif", size: 11pt, lang: "pt", region: "BR", fallback: false, hyphenate: true)
 #set par(justify: true, leading: 0.68em, spacing: 1.15em)
 

@@ -43,6 +43,8 @@ type Answer = { id: number; pdf: Uint8Array; pages: number } | { id: number; fau
 /** Marks the threads of this file among others. */
 const PURPOSE = 'carteiro-typesetter'
 const MAX_WAITING = 256
+/** Exists nowhere: the typesetter sees the files that it is handed and no others. */
+const WORKSPACE = '/carteiro-typesetter'
 /** PDF/A: fonts inside, nothing that runs, readable for as long as a case lasts; the third part allows files inside. */
 const STANDARDS = { plain: 'a-2b', withFiles: 'a-3b' }
 /** What the typesetter remembers of earlier letters, in letters: they share the layout. Measured: 10 keep it below 200 MB. */
@@ -111,10 +113,10 @@ if (!isMainThread && parentPort !== null && workerData?.purpose === PURPOSE) {
   const port = parentPort
   // Only here: the main thread never loads the compiler.
   const { NodeCompiler } = await import('@myriaddreamin/typst-ts-node-compiler')
-  const compiler = NodeCompiler.create()
+  const compiler = NodeCompiler.create({ workspace: WORKSPACE })
   port.on('message', ({ id, inputs }: Question) => {
     try {
-      for (const [path, bytes] of Object.entries(inputs.files)) compiler.mapShadow(path, Buffer.from(bytes))
+      for (const [path, bytes] of Object.entries(inputs.files)) compiler.mapShadow(WORKSPACE + path, Buffer.from(bytes))
       const compiled = compiler.compile({ mainFileContent: SHEET_SOURCE, inputs: inputs.texts })
       const document = compiled.result
       if (document === null) {
@@ -124,7 +126,7 @@ if (!isMainThread && parentPort !== null && workerData?.purpose === PURPOSE) {
       }
       // A copy of its own: the thread's buffer may be part of a larger one.
       const pdfStandard = Object.keys(inputs.files).length === 0 ? STANDARDS.plain : STANDARDS.withFiles
-      const pdf = Uint8Array.from(compiler.pdf(document, { pdfStandard, creationTimestamp: 0 }))
+      const pdf = Uint8Array.from(compiler.pdf(document, { pdfStandard, creationTimestamp: inputs.moment }))
       port.postMessage({ id, pdf, pages: document.numOfPages } satisfies Answer, [pdf.buffer])
     } catch (error) {
       port.postMessage({ id, fault: String((error as Error).stack ?? error).slice(0, 2_000) } satisfies Answer)
