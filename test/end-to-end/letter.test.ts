@@ -112,6 +112,8 @@ describe('each fixed fate ends in its documented status', () => {
     'recusada-depois': 'Falha no processamento',
     temporaria: 'Entregue',
     'sem-resposta': 'Entregue',
+    limite: 'Entregue',
+    silencio: 'Entregue',
   }
   test.concurrent.each(FATES.map(fate => [fate.name, fate.postcode, fate.meaning] as const))(
     '%s (%s)',

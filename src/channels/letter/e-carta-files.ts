@@ -64,7 +64,7 @@ export function packLot(matrix: string, lot: number, objects: readonly LotObject
 }
 
 /** The separator cannot be written inside a field. */
-const clean = (text: string): string => text.replace(/[|\r\n\t]+/g, ' ').trim()
+const clean = (text: string): string => text.replace(/[|\s]+/g, ' ').trim()
 
 /** What each kind of return says in its fields, after the record's type. */
 const RETURNS = {
@@ -82,7 +82,7 @@ export interface ReturnFile {
   receipts: { name: string; type: 'png' | 'jpg'; bytes: Uint8Array }[]
 }
 
-const NAME = /^e-Carta_(\w+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(txt|zip)$/i
+const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(txt|zip)$/i
 const MAX_UNPACKED = 64 * 1_048_576
 const MAX_IMAGE = 2 * 1_048_576
 

@@ -155,8 +155,10 @@ export const SHEET_SOURCE = String.raw`
   text(font: "DejaVu Sans Mono", size: 7.5pt, receipt.sha256)
 }
 
+// Pages count from the letter's first: a receipt in front of it changes nothing about the letter.
+#let page-number() = here().page() - locate(<start>).page() + 1
 #let continued = context {
-  if counter(page).get().first() > 1 {
+  if page-number() > 1 {
     grid(columns: (1fr, auto), small(sheet.sender.name), small[Ref. #sheet.reference])
     v(-1.5mm)
     line(length: 100%, stroke: 0.4pt + luma(75%))
@@ -167,15 +169,15 @@ export const SHEET_SOURCE = String.raw`
   v(-1.5mm)
   grid(columns: (1fr, auto), column-gutter: 6mm,
     small(if registered [Confira a autenticidade desta carta: #sheet.verification.replace(regex("^https?://"), "").split("/").first()] else [Ref. #sheet.reference]),
-    small[Página #counter(page).display() de #counter(page).at(<end>).first()])
+    small[Página #page-number() de #(locate(<end>).page() - locate(<start>).page() + 1)])
 }
 
-#let marks = context if counter(page).get().first() == 1 {
+#let marks = context if page-number() == 1 {
   for y in (99mm, 198mm) { place(top + left, dx: 4mm, dy: y, line(length: 4mm, stroke: 0.3pt + luma(60%))) }
 }
 
 #set page(paper: "a4", margin: (left: 25mm, right: 20mm, top: 26mm, bottom: 24mm), header: continued, footer: foot, background: marks)
-#counter(page).update(1)
+#metadata(none) <start>
 
 #place(top + left, dx: 0mm, dy: -10mm, block(width: 165mm, {
   grid(columns: (1fr, auto), align: (left + horizon, right + horizon),

@@ -8,7 +8,7 @@ export interface Fate {
   meaning: string
   does: string
   /** Of the print shop. */
-  printing?: 'refused' | 'put off twice' | 'refused later' | 'answer lost'
+  printing?: 'refused' | 'put off twice' | 'throttled once' | 'refused later' | 'answer lost' | 'silent'
   /** Of the post, from the posting on; absent: delivered. */
   post?: readonly PostStep[]
 }
@@ -107,6 +107,20 @@ export const FATES: readonly Fate[] = [
     meaning: 'Resposta que se perde',
     does: 'A gráfica aceita a carta e corta a conexão sem responder: o gateway pergunta antes de reenviar.',
     printing: 'answer lost',
+  },
+  {
+    name: 'limite',
+    postcode: '01000094',
+    meaning: 'Gráfica que pede calma',
+    does: 'Responde 429 com Retry-After à primeira tentativa e aceita a segunda.',
+    printing: 'throttled once',
+  },
+  {
+    name: 'silencio',
+    postcode: '01000095',
+    meaning: 'Gráfica que não responde',
+    does: 'A gráfica aceita a carta e deixa a conexão aberta sem responder.',
+    printing: 'silent',
   },
 ]
 

@@ -23,7 +23,7 @@ const MAX_BODY = 64 * 1_048_576
 const MAX_KNOWN = 100_000
 const MAX_TIMERS = 20_000
 const PRINTED_MS = { processing: 150, prepared: 500, posted: 1_000 }
-const PUT_OFF_TIMES = 2
+const PUT_OFF = { 'put off twice': 2, 'throttled once': 1 }
 
 export interface PrintShopParts {
   inbox: Inbox
@@ -110,17 +110,22 @@ export class PrintShop {
       request.raw.socket.destroy()
       return reply
     }
+    if (fate?.printing === 'silent') {
+      letter.answer = null
+      return reply.hijack()
+    }
     return reply.code(201).send(describe(letter))
   }
 
   #objectTo(reference: string, fate: Fate | null): void {
     if (fate?.printing === 'refused') throw new Refused(422, 'Endereço fora da área atendida pela gráfica.')
-    if (fate?.printing !== 'put off twice') return
+    const printing = fate?.printing
+    if (printing !== 'put off twice' && printing !== 'throttled once') return
     const times = this.#putOff.get(reference) ?? 0
-    if (times >= PUT_OFF_TIMES) return
+    if (times >= PUT_OFF[printing]) return
     this.#putOff.set(reference, times + 1)
     forgetOldest(this.#putOff, MAX_KNOWN)
-    throw new Refused(503, 'Gráfica ocupada, tente de novo.')
+    throw new Refused(printing === 'throttled once' ? 429 : 503, 'Gráfica ocupada, tente de novo.')
   }
 
   #take(letter: Letter, pdf: Buffer, hash: string, fate: Fate | null): void {
@@ -201,7 +206,10 @@ function forgetOldest(map: Map<string, unknown>, most: number): void {
 
 /** As a print service answers: a sentence in mensagem. */
 function answerError(error: unknown, reply: FastifyReply): FastifyReply {
-  if (error instanceof Refused) return reply.code(error.status).send({ mensagem: error.message })
+  if (error instanceof Refused) {
+    if (error.status === 429) reply.header('retry-after', '1')
+    return reply.code(error.status).send({ mensagem: error.message })
+  }
   if (error instanceof Refusal) return reply.code(422).send({ mensagem: error.message })
   const { statusCode = 500, message } = error as { statusCode?: number; message: string }
   return reply.code(statusCode).send({ mensagem: message })
