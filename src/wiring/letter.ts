@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { E_CARTA, eCartaProvider, type LotJournal } from '../channels/letter/e-carta.js'
 import type { LetterLine } from '../channels/letter/e-carta-files.js'
-import { printServiceCallback, printServiceProvider, readPrintAccount } from '../channels/letter/print-service.js'
+import { printShopCallback, printShopProvider, readPrintAccount } from '../channels/letter/print-shop.js'
 import { createRastro } from '../channels/letter/rastro.js'
 import { createTypesetter } from '../channels/letter/typesetter.js'
 import type { Callback, LetterMessage, Provider } from '../channels/provider.js'
@@ -86,7 +86,7 @@ export function wireLetter(parts: LetterParts): LetterWiring {
 }
 
 function openProvider(url: URL, world: World, { config, pool, onError }: LetterParts): Provider<LetterMessage> {
-  if (url.protocol !== 'ecarta+sftp:') return printServiceProvider()
+  if (url.protocol !== 'ecarta+sftp:') return printShopProvider()
   const key = carrierKey(E_CARTA, world.simulatorUrl !== null)
   return eCartaProvider({
     journal: journalOf(pool, key),
@@ -150,9 +150,9 @@ async function readSimulatedTracking(simulatorUrl: string): Promise<URL | null> 
 /** The reader of a print service's callbacks; a bad URL stops the start. */
 export function realLetterCallbacks({ letter }: Config, clock: Clock): Callback[] {
   const secrets = letter.carriers.filter(url => url.protocol !== 'ecarta+sftp:').map(url => readPrintAccount(url).secret)
-  return secrets.length === 0 ? [] : [printServiceCallback(secrets, clock)]
+  return secrets.length === 0 ? [] : [printShopCallback(secrets, clock)]
 }
 
 export const simulatedLetterCallbacks = ({ simulator }: Keys, clock: Clock): Callback[] => [
-  printServiceCallback([createHmac('sha256', simulator).update('print-service').digest('hex')], clock),
+  printShopCallback([createHmac('sha256', simulator).update('print-shop').digest('hex')], clock),
 ]

@@ -1,17 +1,19 @@
 import { expect, test } from 'vitest'
-import { type DrillKind, runDrill } from '../drills/drill.js'
+import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
 
 /** Short drills; `npm run drill` has the long ones. */
-test.each<[DrillKind, number]>([
-  ['kill', 6],
-  ['points', 5],
-  ['stop', 1],
-  ['database', 2],
-  ['reset', 2],
+test.each<[DrillKind, DrillChannel, number]>([
+  ['kill', 'email', 6],
+  ['points', 'email', 5],
+  ['stop', 'email', 1],
+  ['database', 'email', 2],
+  ['reset', 'email', 2],
+  ['kill', 'letter', 4],
+  ['points', 'letter', 5],
 ])(
-  'drill %s, %d times: nothing lost, nothing doubled beyond what was in flight',
-  async (kind, count) => {
-    const { verdict, clean } = await runDrill({ kind, count, seed: 7, apis: 1, workers: 2, clients: 2, queued: 0 })
+  'drill %s of %s, %d times: nothing lost, nothing doubled beyond what the carrier’s class allows',
+  async (kind, channel, count) => {
+    const { verdict, clean } = await runDrill({ kind, channel, count, seed: 7, apis: 1, workers: 2, clients: 2, queued: 0 })
     expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, faults: [] })
     expect(verdict.answered).toBeGreaterThan(0)
     expect(clean).toBe(true)

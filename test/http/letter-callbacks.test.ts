@@ -27,13 +27,13 @@ async function sentLetter(): Promise<string> {
   const { body } = await send(gateway.url, account.token, { ...rest, carta: { name: 'Maria' } })
   const id = (body as { idEmail: string }).idEmail
   await database.pool.query(
-    "update delivery set state = 'sending', attempt = 1, provider = 'print-service', reference = $2 where notification_id = $1",
+    "update delivery set state = 'sending', attempt = 1, provider = 'print-shop', reference = $2 where notification_id = $1",
     [id, `${id}.letter.1`],
   )
   return id
 }
 
-const secret = createHmac('sha256', testKeys.simulator).update('print-service').digest('hex')
+const secret = createHmac('sha256', testKeys.simulator).update('print-shop').digest('hex')
 
 async function tell(id: string, said: object, options: { secret?: string; at?: number } = {}): Promise<number> {
   const body = JSON.stringify({ referencia: `${id}.letter.1`, ...said })
@@ -42,7 +42,7 @@ async function tell(id: string, said: object, options: { secret?: string; at?: n
     .update(`${timestamp}.${body}`)
     .digest('hex')
   const headers = { 'carteiro-timestamp': timestamp, 'carteiro-signature': `v1=${signature}` }
-  return (await fetch(`${gateway.url}/callbacks/simulator/print-service`, { method: 'POST', headers, body })).status
+  return (await fetch(`${gateway.url}/callbacks/simulator/print-shop`, { method: 'POST', headers, body })).status
 }
 
 const statusOf = async (id: string): Promise<Record<string, unknown>> =>
@@ -116,7 +116,7 @@ test('forged, stale or unsigned words are 401 and change nothing', async () => {
   expect(await tell(id, { situacao: 'entregue' }, { secret: 'outro' })).toBe(401)
   expect(await tell(id, { situacao: 'entregue' }, { secret: testKeys.simulator.toString('hex') })).toBe(401)
   expect(await tell(id, { situacao: 'entregue' }, { at: Date.now() - 600_000 })).toBe(401)
-  const bare = await fetch(`${gateway.url}/callbacks/simulator/print-service`, { method: 'POST', body: '{}' })
+  const bare = await fetch(`${gateway.url}/callbacks/simulator/print-shop`, { method: 'POST', body: '{}' })
   expect([bare.status, await bare.json()]).toEqual([401, { statusCode: 401, message: 'Unauthorized', error: 'Unauthorized' }])
   expect(await statusOf(id)).toEqual(before)
   const { rows } = await database.pool.query('select count(*)::int as n from event where notification_id = $1', [id])

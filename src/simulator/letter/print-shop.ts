@@ -156,7 +156,7 @@ export class PrintShop {
         em: brazilianIso(stamp.at),
         ...more,
       })
-      return { to: '/print-service', headers: signed(route, body, clock()), body }
+      return { to: '/print-shop', headers: signed(route, body, clock()), body }
     }
     callbacks.send({ message: letter, faults, type: situation, afterMs, compose })
   }
@@ -194,7 +194,7 @@ const readBody = (body: unknown): Record<string, unknown> => {
 
 /** The time is the moment of sending: a callback that waited long is still fresh. */
 function signed({ secret }: CallbackRoute, body: string, now: number): Record<string, string> {
-  const own = createHmac('sha256', Buffer.from(secret, 'hex')).update('print-service').digest('hex')
+  const own = createHmac('sha256', Buffer.from(secret, 'hex')).update('print-shop').digest('hex')
   const timestamp = String(Math.floor(now / 1_000))
   const signature = createHmac('sha256', own).update(`${timestamp}.${body}`).digest('hex')
   return { 'content-type': 'application/json', 'carteiro-timestamp': timestamp, 'carteiro-signature': `v1=${signature}` }

@@ -11,7 +11,7 @@ import { ask, type HttpAnswer } from './http-answer.js'
  * A print service over HTTP, as docs/carta.md describes it: it prints, puts into envelopes and posts. Our reference is its
  * idempotency key and the name under which it can be asked.
  */
-export const PRINT_SERVICE = 'print-service'
+export const PRINT_SHOP = 'print-shop'
 const TIMEOUT_MS = 18_000
 /** A callback that is older than this may be a recording of an old one. */
 const FRESH_MS = 300_000
@@ -44,9 +44,9 @@ const SITUATIONS: Record<string, { type: CarrierReport['type']; failure?: 'retur
   recusada: { type: 'failed', failure: 'rejected' },
 }
 
-export function printServiceProvider(): Provider<LetterMessage> {
+export function printShopProvider(): Provider<LetterMessage> {
   return {
-    name: PRINT_SERVICE,
+    name: PRINT_SHOP,
     channel: 'letter',
     whenUncertain: 'lookup',
     takenIs: 'processed',
@@ -121,10 +121,10 @@ function readReceipt({ status, body, text, retryAfterMs }: HttpAnswer): Receipt 
 }
 
 /** `secrets`: of every account that may speak; an empty one never matches. */
-export function printServiceCallback(secrets: readonly string[], clock: Clock): Callback {
+export function printShopCallback(secrets: readonly string[], clock: Clock): Callback {
   const usable = secrets.filter(secret => secret !== '')
   return {
-    name: PRINT_SERVICE,
+    name: PRINT_SHOP,
     channel: 'letter',
     async read(request) {
       if (request.method !== 'POST' || !usable.some(secret => isSigned(request, secret, clock()))) return null

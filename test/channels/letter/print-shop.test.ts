@@ -2,14 +2,14 @@ import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { printServiceCallback, printServiceProvider } from '../../../src/channels/letter/print-service.js'
+import { printShopCallback, printShopProvider } from '../../../src/channels/letter/print-shop.js'
 import type { CallbackRequest } from '../../../src/channels/provider.js'
 import { simulatorForTest } from '../../simulator/carriers.js'
 import { describeContract } from '../contract.js'
 import { letterTo } from './letters.js'
 
 describeContract('the print service', {
-  provider: printServiceProvider,
+  provider: printShopProvider,
   carrier: 'letter',
   message: letterTo,
   fates: { taken: '01000001', refused: '01000090', throttled: '01000094', silent: '01000095' },
@@ -28,7 +28,7 @@ async function answering(status: number, body: string, headers: Record<string, s
   await new Promise(resolve => server.once('listening', resolve))
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  const carrier = await printServiceProvider().open(new URL(`print+http://t%40ken@127.0.0.1:${port}/v1/`))
+  const carrier = await printShopProvider().open(new URL(`print+http://t%40ken@127.0.0.1:${port}/v1/`))
   return { carrier, asked }
 }
 
@@ -76,7 +76,7 @@ describe('the print service', () => {
   test('the same reference twice is one letter, and a lost answer is found again', async () => {
     const simulator = await simulatorForTest()
     const { letter: url } = (await simulator.ask('/simulator/carriers')).body as { letter: string }
-    const carrier = await printServiceProvider().open(new URL(url))
+    const carrier = await printShopProvider().open(new URL(url))
     const letter = letterTo('01000093')
     await expect(carrier.send(letter, patient())).rejects.toMatchObject({ kind: 'uncertain' })
     const found = await carrier.find!(letter.reference, null, patient())
@@ -90,19 +90,19 @@ describe('the print service', () => {
   })
 
   test('a URL without token or server stops the start, by the setting’s name', async () => {
-    await expect(printServiceProvider().open(new URL('print+https://cartas.example.com'))).rejects.toThrow(/LETTER_URL/)
+    await expect(printShopProvider().open(new URL('print+https://cartas.example.com'))).rejects.toThrow(/LETTER_URL/)
   })
 })
 
 describe('a callback of the print service', () => {
   const now = Date.parse('2026-11-15T12:00:00Z')
-  const reader = printServiceCallback(['segredo', ''], () => now)
+  const reader = printShopCallback(['segredo', ''], () => now)
   const sign = (body: string, { secret = 'segredo', at = now } = {}): CallbackRequest => {
     const timestamp = String(Math.floor(at / 1_000))
     const signature = `v1=${createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')}`
     return {
       method: 'POST',
-      url: 'https://gateway.example.com/callbacks/print-service',
+      url: 'https://gateway.example.com/callbacks/print-shop',
       headers: { 'carteiro-timestamp': timestamp, 'carteiro-signature': signature },
       body: Buffer.from(body),
     }
