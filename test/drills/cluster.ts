@@ -77,6 +77,8 @@ export class Cluster {
   simulator!: Node
   token = ''
   pool!: Pool
+  /** What a process of this cluster is started with. */
+  env: NodeJS.ProcessEnv = {}
   #database!: Embedded
 
   constructor() {
@@ -105,6 +107,7 @@ export class Cluster {
     this.simulator = new Node('simulator', MAIN, ['simulate'], { ...env })
     await this.simulator.start()
     const nodeEnv = { ...env, SIMULATOR: 'on', SIMULATOR_URL: this.simulator.url }
+    this.env = nodeEnv
     for (let n = 0; n < size.apis; n++) this.apis.push(new Node('api', MAIN, ['start', '--role', 'api'], { ...nodeEnv }))
     for (let n = 0; n < size.workers; n++)
       this.workers.push(new Node('worker', WORKER, ['--lease', String(size.leaseMs)], { ...nodeEnv }))
