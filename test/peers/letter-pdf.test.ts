@@ -39,8 +39,8 @@ async function make(given: Sheet): Promise<{ file: string; pages: number; pdf: U
   return { file, pages, pdf }
 }
 
-const text = (file: string, ...options: string[]): string =>
-  execFileSync('pdftotext', [...options, '-layout', file, '-'], { encoding: 'utf8' })
+const run = (program: string, options: string[]): string => execFileSync(program, options, { encoding: 'utf8' })
+const text = (file: string, ...options: string[]): string => run('pdftotext', [...options, '-layout', file, '-'])
 
 test('the same sheet gives the same bytes, in any thread', async () => {
   const other = createTypesetter(1)
@@ -87,15 +87,15 @@ describe.skipIf(missing.length > 0)(
       for (let page = 1; page <= pages; page++) expect(words).toContain(`Página ${page} de ${pages}`)
       expect(words).toContain('Constituição, coração, pingüim, “aspas” e travessão —.')
       expect(text(file, '-f', '2', '-l', '2')).toContain('Ref. 019a8f2e-77aa-7c3e-9d12-0123456789ab')
-      const fonts = execFileSync('pdffonts', [file], { encoding: 'utf8' }).trim().split('\n').slice(2)
+      const fonts = run('pdffonts', [file]).trim().split('\n').slice(2)
       expect(fonts.length).toBeGreaterThan(0)
       for (const font of fonts) expect(font).toMatch(/Libertinus.* yes yes yes/)
     })
 
     test('the QR code leads where the letter can be checked', async () => {
       const { file } = await make(sheet('<p>Olá</p>', { layout: 'simples' }))
-      execFileSync('pdftoppm', ['-r', '150', '-png', '-singlefile', file, file])
-      expect(execFileSync('zbarimg', ['-q', '--raw', '--nodbus', `${file}.png`], { encoding: 'utf8' }).trim()).toBe(verification)
+      run('pdftoppm', ['-r', '150', '-png', '-singlefile', file, file])
+      expect(run('zbarimg', ['-q', '--raw', '--nodbus', `${file}.png`]).trim()).toBe(verification)
     })
 
     test('a receipt tells what happened and holds the letter as it was printed', async () => {
@@ -116,8 +116,8 @@ describe.skipIf(missing.length > 0)(
       // The letter's first page looks as it did alone.
       expect(text(file, '-f', '2', '-l', '2')).not.toContain('Ref. 019a8f2e')
       const saved = join(folder, 'saved.pdf')
-      execFileSync('pdfdetach', ['-save', '1', '-o', saved, file])
-      expect(execFileSync('cmp', [saved, (await make(given)).file]).toString()).toBe('')
+      run('pdfdetach', ['-save', '1', '-o', saved, file])
+      expect(run('cmp', [saved, (await make(given)).file])).toBe('')
     })
   },
 )

@@ -17,6 +17,8 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 /** e-Carta over a real SFTP server: OpenSSH's own, on a port of this test. */
 const SSHD = '/usr/sbin/sshd'
 const present = existsSync(SSHD)
+const KEYGEN = 'ssh-keygen'
+const keygen = (options: string[]): string => execFileSync(KEYGEN, options, { encoding: 'utf8' })
 
 describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd)'}`, () => {
   let database: TestDatabase
@@ -30,9 +32,9 @@ describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd
     database = await createDatabase()
     folder = mkdtempSync(join(tmpdir(), 'carteiro-sshd-'))
     chmodSync(folder, 0o700)
-    for (const name of ['host', 'client']) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)])
+    for (const name of ['host', 'client']) keygen(['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)])
     writeFileSync(join(folder, 'authorized'), readFileSync(join(folder, 'client.pub')), { mode: 0o600 })
-    fingerprint = execFileSync('ssh-keygen', ['-l', '-f', join(folder, 'host.pub')], { encoding: 'utf8' }).split(' ')[1]!
+    fingerprint = keygen(['-l', '-f', join(folder, 'host.pub')]).split(' ')[1]!
     port = await freePort()
     writeFileSync(
       join(folder, 'config'),

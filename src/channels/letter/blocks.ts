@@ -1,7 +1,7 @@
 import { Parser } from 'htmlparser2'
 
 /** What a letter's HTML says, without how a browser would show it: what the sheet can print. */
-export interface Run {
+interface Run {
   text: string
   bold?: true
   italic?: true

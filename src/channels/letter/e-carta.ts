@@ -17,13 +17,13 @@ export interface LotJournal {
   uploaded(lot: number): Promise<void>
 }
 
-export interface JournalLetter {
+interface JournalLetter {
   reference: string
   line: LetterLine
   sha256: string
 }
 
-export interface LotPlace {
+interface LotPlace {
   lot: number
   object: number
   uploaded: boolean

@@ -17,7 +17,7 @@ export interface Sheet {
   verification: string
 }
 
-export interface Addressed {
+interface Addressed {
   name: string
   lines: readonly string[]
 }

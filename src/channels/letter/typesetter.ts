@@ -12,7 +12,7 @@ export interface Typesetter {
   close(): Promise<void>
 }
 
-export interface Typeset {
+interface Typeset {
   pdf: Uint8Array
   pages: number
 }

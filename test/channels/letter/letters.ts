@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { LetterMessage } from '../../../src/channels/provider.js'
 import type { PostalAddress } from '../../../src/domain/postal-address.js'
 
-export const address: PostalAddress = {
+const address: PostalAddress = {
   street: 'Rua das Flores',
   number: '100',
   complement: 'ap. 42',
