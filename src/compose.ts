@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { createTypesetter } from './channels/letter/typesetter.js'
+import { webhookRoutes } from './compose-webhooks.js'
 import type { Config } from './config.js'
 import { OperatorError, Refusal } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
@@ -11,25 +12,19 @@ import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
 import { composeLetterProof } from './engine/letter-proof.js'
 import { type NewsParts, takeNews } from './engine/news.js'
+import { createRecipient, type RecipientLimits } from './engine/recipient.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
 import { throttle } from './engine/wake.js'
 import { createRecorder } from './engine/worker.js'
 import { SendReader } from './http/gw/send-reader.js'
-import { letterProofPath } from './http/recipient/letter-proof.js'
+import { ContentCleaner } from './http/recipient/content-cleaner.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { storeBlobs } from './store/blobs.js'
-import {
-  type FoundStatus,
-  findComing,
-  findNotification,
-  findSentAt,
-  findStatuses,
-  type StatusQuestion,
-} from './store/deliveries.js'
+import { type FoundStatus, findComing, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
 import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
 import { findKeyUse } from './store/idempotency.js'
@@ -42,8 +37,10 @@ import { readQueue } from './store/queue.js'
 import { leaseBudget } from './store/rate-windows.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
+import { readWebhookDepth } from './store/webhook-endpoints.js'
 import { wireCallbacks } from './wiring/callbacks.js'
 import { carrierKey } from './wiring/lanes.js'
+import { recordLinks } from './wiring/links.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
 
@@ -118,6 +115,7 @@ export interface ApiParts {
   acceptLimits?: typeof ACCEPT_LIMITS
   store?: AcceptStore
   findStatus?: (question: StatusQuestion) => Promise<FoundStatus | null>
+  recipientLimits?: Partial<RecipientLimits>
 }
 
 export async function buildApi({
@@ -128,6 +126,7 @@ export async function buildApi({
   acceptLimits = ACCEPT_LIMITS,
   store = acceptStore(pool),
   findStatus,
+  recipientLimits = {},
 }: ApiParts): Promise<Api> {
   const directory = await openDirectory(pool)
   const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
@@ -151,6 +150,7 @@ export async function buildApi({
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
+  const cleaner = new ContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,
@@ -162,7 +162,7 @@ export async function buildApi({
     },
     send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
     status: {
-      links: { letterProof: notification => `${publicUrl}${letterProofPath(keys.letterProof, notification)}` },
+      links: recordLinks(() => publicUrl, keys),
       findStatus: findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
@@ -178,11 +178,12 @@ export async function buildApi({
       saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },
+    webhooks: webhookRoutes(config, keys, pool, directory.clock, () => readiness.stopping),
     recipient: {
-      linkKey: keys.link,
-      now: directory.clock,
-      findSentAt: target => findSentAt(pool, target.notification, target.channel),
-      record: (notification, fact) => recorder.record({ notification, fact }),
+      recipient: createRecipient({ pool, clock: directory.clock, keys, record: recorder.record, limits: recipientLimits }),
+      cleaner,
+      trustedProxies: config.trustedProxies,
+      publicUrl: config.publicUrl,
     },
     letterProof: {
       key: keys.letterProof,
@@ -207,7 +208,7 @@ export async function buildApi({
         ),
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: { groups, pool, readQueue: () => readQueue(pool) },
+    metrics: { groups, pool, readQueue: () => readQueue(pool), readWebhookDepth: () => readWebhookDepth(pool) },
     readiness,
     bodies: BODY_BUDGET,
   })
@@ -225,7 +226,7 @@ export async function buildApi({
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await Promise.all([reader.close(), typesetter.close()])
+      await Promise.all([reader.close(), cleaner.close(), typesetter.close()])
     },
   }
 }

@@ -65,7 +65,7 @@ export function wireLetter(parts: LetterParts): LetterWiring {
     wiring: {
       channel: 'letter',
       carriers: config.letter.carriers,
-      concurrency: LETTERS_AT_ONCE,
+      concurrency: () => LETTERS_AT_ONCE,
       provider: (url, world) => openProvider(url, world, parts),
       prepare: () =>
         createLetterPreparation({
