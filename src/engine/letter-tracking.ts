@@ -30,11 +30,11 @@ export async function trackLetters(parts: TrackingParts): Promise<void> {
   }
 }
 
-/** In the order in which it happened; told again after a crash, only notes are recorded twice. */
+/** In the order in which it happened. What changes the status is told at every asking, lest one that came in late be missed: it counts once. */
 async function take({ pool, recorder }: TrackingParts, letter: TrackedLetter, events: readonly PostEvent[]): Promise<void> {
-  const fresh = events.slice(letter.seen)
-  for (const event of fresh) await recorder.record(toChange(letter, event))
-  if (fresh.length > 0) await saveSeen(pool, letter.notification, events.length)
+  const telling = events.filter(({ type }, place) => type !== 'note' || place >= letter.seen)
+  for (const event of telling) await recorder.record(toChange(letter, event))
+  if (events.length > letter.seen) await saveSeen(pool, letter.notification, events.length)
 }
 
 const toChange = ({ notification, code }: TrackedLetter, { at, type, text, failure, reason }: PostEvent): Change => ({

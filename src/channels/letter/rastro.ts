@@ -76,7 +76,11 @@ export function createRastro(url: URL, clock: Clock): Rastro {
 function readObject(object: unknown): [string, PostEvent[]][] {
   const { codObjeto, eventos } = (object ?? {}) as { codObjeto?: unknown; eventos?: unknown }
   if (typeof codObjeto !== 'string' || !Array.isArray(eventos)) return []
-  const events = eventos.flatMap(readEvent).sort((a, b) => a.at.getTime() - b.at.getTime())
+  // Told newest first, to the second: of the same second, the later one stays the later one.
+  const events = eventos
+    .toReversed()
+    .flatMap(readEvent)
+    .sort((a, b) => a.at.getTime() - b.at.getTime())
   return [[codObjeto, events]]
 }
 

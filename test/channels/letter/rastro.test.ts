@@ -69,6 +69,14 @@ test.each([
   expect((await rastro.track(['X'], signal())).get('X')).toMatchObject([expected])
 })
 
+test('events of the same second keep their order', async () => {
+  const at = '2026-11-15T10:00:00'
+  const { rastro } = await post([
+    { codObjeto: 'X', eventos: [event('BDE', '01', at), event('OEC', '01', at), event('PO', '01', at)] },
+  ])
+  expect((await rastro.track(['X'], signal())).get('X')!.map(({ type }) => type)).toEqual(['sent', 'note', 'delivered'])
+})
+
 test('one token serves many questions, until it ends or is refused', async () => {
   const { rastro, asked } = await post([], { refuseOnce: true })
   await expect(rastro.track(['X'], signal())).rejects.toThrow()
