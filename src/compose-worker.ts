@@ -100,6 +100,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const letters = wireLetter({ config, keys, pool, onError })
   const lanes = [...email, ...(await openLanes(letters.wiring, parts))]
   if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  const tracking = await letters.chores({ recorder, clock: directory.clock, simulatorUrl })
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
@@ -110,7 +111,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     ...webhookChores(config, pool),
-    ...(await letters.chores({ recorder, clock: directory.clock, simulatorUrl })),
+    ...tracking,
   ])
   return {
     async close() {

@@ -83,11 +83,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
     text => readCarriers(text, ['smtp:', 'smtps:', 'mx:']),
   )
-  const letterCarriers = setting<URL[]>(
-    'LETTER_URL',
-    [],
-    'uma ou mais URLs print+https://, print+http:// ou ecarta+sftp://, separadas por vírgulas',
-    text => readCarriers(text, ['print+https:', 'print+http:', 'ecarta+sftp:']),
+  const letterCarriers = setting<URL[]>('LETTER_URL', [], 'uma URL print+https://, print+http:// ou ecarta+sftp://', text =>
+    readCarriers(text, ['print+https:', 'print+http:', 'ecarta+sftp:']),
   )
   const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),

@@ -54,11 +54,9 @@ const SIMULATED_TRACKED_EVERY_MS = SECOND
 
 export function wireLetter(parts: LetterParts): LetterWiring {
   const { config, keys, pool } = parts
-  const protocols = config.letter.carriers.map(({ protocol }) => protocol.split('+')[0])
-  if (new Set(protocols).size < protocols.length) {
-    throw new OperatorError(
-      'LETTER_URL aceita um serviço de impressão e um e-Carta: duas operadoras do mesmo tipo se confundiriam.',
-    )
+  // A letter that has its place in a lot may still leave with it: a second carrier would print it a second time.
+  if (config.letter.carriers.length > 1) {
+    throw new OperatorError('LETTER_URL aceita uma só operadora: com duas, uma carta poderia ser impressa duas vezes.')
   }
   const typesetter = createTypesetter()
   return {

@@ -1,3 +1,4 @@
+import { utils } from 'ssh2'
 import { OperatorError } from '../../domain/errors.js'
 import type { PostalAddress } from '../../domain/postal-address.js'
 import type { Carrier, CarrierNews, LetterMessage, Provider, Receipt } from '../provider.js'
@@ -78,6 +79,9 @@ function readECartaAccount(url: URL, privateKey: string | null): ECartaAccount {
   if (url.password === '' && privateKey === null) {
     throw new OperatorError('LETTER_URL: o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE.')
   }
+  if (privateKey !== null && utils.parseKey(privateKey) instanceof Error) {
+    throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
+  }
   const folder = decodeURIComponent(url.pathname).replace(/\/+$/, '') || '/'
   // In a query a plus sign is a blank, which no fingerprint has.
   const fingerprint = value('chave')
@@ -155,10 +159,11 @@ class ECarta implements Carrier<LetterMessage> {
   }
 
   async close(): Promise<void> {
-    this.#leave()
-    clearTimeout(this.#returns)
-    await Promise.all(this.#flights)
+    // Returns can wait for the next start; lots are finished.
     this.#stop.abort(new Error('closing'))
+    clearTimeout(this.#returns)
+    this.#leave()
+    await Promise.all(this.#flights)
   }
 
   #leave(): void {
@@ -237,7 +242,9 @@ class ECarta implements Carrier<LetterMessage> {
   #collectLater(ms: number): void {
     this.#returns = setTimeout(() => {
       const work = this.#collect()
-        .catch(error => this.#options.onError(error, 'returns of e-Carta'))
+        .catch(error => {
+          if (!this.#stop.signal.aborted) this.#options.onError(error, 'returns of e-Carta')
+        })
         .finally(() => {
           if (!this.#stop.signal.aborted) this.#collectLater(this.#account.returnsEveryMs)
         })
