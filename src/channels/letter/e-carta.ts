@@ -1,4 +1,4 @@
-import { utils } from 'ssh2'
+import ssh2 from 'ssh2'
 import { OperatorError } from '../../domain/errors.js'
 import type { PostalAddress } from '../../domain/postal-address.js'
 import type { Carrier, CarrierNews, LetterMessage, Provider, Receipt } from '../provider.js'
@@ -79,7 +79,7 @@ function readECartaAccount(url: URL, privateKey: string | null): ECartaAccount {
   if (url.password === '' && privateKey === null) {
     throw new OperatorError('LETTER_URL: o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE.')
   }
-  if (privateKey !== null && utils.parseKey(privateKey) instanceof Error) {
+  if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
     throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
   }
   const folder = decodeURIComponent(url.pathname).replace(/\/+$/, '') || '/'
