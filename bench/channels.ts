@@ -4,6 +4,7 @@ import { readConfig } from '../src/config.js'
 import { openLog } from '../src/log.js'
 import { loadKeys } from '../src/master-key.js'
 import { Cluster } from '../test/drills/cluster.js'
+import { letterBench } from './channels-letter.js'
 import { smsBench } from './channels-sms.js'
 import { whatsappBench } from './channels-whatsapp.js'
 import { machine, note, print, verdict } from './report.js'
@@ -16,9 +17,11 @@ export interface ChannelBench {
   send(carrier: URL, n: number): Promise<void>
   /** Requests under way at a time, as the channel's lane has them. */
   atOnce: number
+  /** What else there is to measure about it. */
+  more?(count: number): Promise<void>
 }
 
-const benches: Readonly<Record<string, ChannelBench>> = { sms: smsBench, whatsapp: whatsappBench }
+const benches: Readonly<Record<string, ChannelBench>> = { sms: smsBench, whatsapp: whatsappBench, letter: letterBench }
 export const benchedChannels = Object.keys(benches)
 const LEASE_MS = 54_000
 const CLIENTS = 32
@@ -47,6 +50,7 @@ export async function benchChannels({ channel, count }: ChannelOptions): Promise
         print(`${`${name}, ${who}`.padEnd(28)}${perSecond.toFixed(0).padStart(8)}/s${cpuMs.toFixed(2).padStart(9)} ms CPU each\n`)
       line('bare client', bare)
       line('ours', ours)
+      await bench.more?.(count)
       verdict(`${name}: ours / bare client`, ours.perSecond / bare.perSecond, 'at least', 0.3)
     } finally {
       await cluster.stop()

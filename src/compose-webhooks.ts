@@ -36,12 +36,16 @@ import { openOutbound } from './webhooks/outbound.js'
 import type { AttemptOutcome } from './webhooks/outcome.js'
 import { writeOutcomes } from './webhooks/outcome-writer.js'
 import { renderBody, type WebhookWords } from './webhooks/payload.js'
+import { recordLinks } from './wiring/links.js'
 
 /** Webhooks wired: their routes for the api, their delivery and upkeep for the worker. */
-export const webhookWords: WebhookWords = {
-  channels: wireChannels,
-  statuses: wireStatuses,
-  record: status => statusRecords[status.channel].from(status),
+export function webhookWords({ publicUrl }: Config, keys: Keys): WebhookWords {
+  const links = recordLinks(() => publicUrl, keys)
+  return {
+    channels: wireChannels,
+    statuses: wireStatuses,
+    record: status => statusRecords[status.channel].from(status, links),
+  }
 }
 
 export const targetRules = (config: Config): TargetRules => ({
@@ -52,7 +56,8 @@ export const targetRules = (config: Config): TargetRules => ({
 
 export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clock, isStopping: () => boolean): WebhookOptions {
   const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
-  const listenParts = { pool, words: webhookWords, readEvents: (ids: readonly string[]) => readEvents(pool, ids) }
+  const words = webhookWords(config, keys)
+  const listenParts = { pool, words, readEvents: (ids: readonly string[]) => readEvents(pool, ids) }
   return {
     list: account => listEndpoints(pool, account),
     find: (account, id) => requireEndpoint(pool, account, id),
@@ -61,7 +66,7 @@ export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clo
     remove: (account, id) => removeEndpoint(parts, account, id),
     rotate: (account, id) => rotateEndpoint(parts, account, id),
     test: (account, id) => testEndpoint(parts, account, id, clock()),
-    attempts: (account, id, question) => showAttempts(pool, webhookWords, account, id, question),
+    attempts: (account, id, question) => showAttempts(pool, words, account, id, question),
     replayOne: (account, id, message) => replayOne(parts, account, id, message),
     replaySpan: (account, id, span) => replaySpan(parts, account, id, span),
     now: clock,
@@ -98,6 +103,7 @@ export interface WebhookWorkerParts {
 }
 
 export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onError, pace, trace }: WebhookWorkerParts): Deliverer {
+  const words = webhookWords(config, keys)
   const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
@@ -125,7 +131,7 @@ export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onErro
     tolerated: HEALTH.tolerated,
     outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS }),
     claim: question => claimMessages(pool, question),
-    render: claims => renderClaims(pool, claims),
+    render: claims => renderClaims(pool, words, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => reports.submit(outcome),
     release: messages => releaseMessages(pool, messages),
@@ -137,9 +143,9 @@ export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onErro
   return deliverer
 }
 
-async function renderClaims(pool: Pool, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
+async function renderClaims(pool: Pool, words: WebhookWords, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
   const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
-  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, webhookWords))
+  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, words))
 }
 
 export const webhookChores = (config: Config, pool: Pool): Chore[] => [

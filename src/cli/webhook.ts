@@ -6,6 +6,7 @@ import { readId } from '../domain/id.js'
 import { type Channel, channels } from '../domain/notification.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
+import { wireStatuses } from '../http/gw/wire.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook-endpoints.js'
 import { showAttempts } from '../webhooks/attempt-log.js'
 import {
@@ -19,6 +20,7 @@ import {
   rotateEndpoint,
   testEndpoint,
 } from '../webhooks/endpoints.js'
+import type { WebhookWords } from '../webhooks/payload.js'
 import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
@@ -131,9 +133,9 @@ function addRepairVerbs(webhook: Command): void {
     .argument('<id>', 'identificador do webhook')
     .option('--failed', 'só as que falharam')
     .action((id: string, options: Options & { failed?: boolean }) =>
-      forAccount(options, async ({ pool }, account) => {
+      forAccount(options, async ({ pool, words }, account) => {
         const question = { before: null, message: null, failedOnly: options.failed ?? false, limit: ATTEMPTS_SHOWN }
-        const attempts = await showAttempts(pool, webhookWords, account, requireId(id), question)
+        const attempts = await showAttempts(pool, words, account, requireId(id), question)
         const shown = attempts.map(({ at, message, attempt, status, error, state, durationMs, ...rest }) => ({
           ...{ at, message, attempt, status, durationMs, state, error },
           ...(options.json ? rest : {}),
@@ -168,9 +170,14 @@ const change = (id: string, options: Options, changes: EndpointChanges): Promise
     printRecord(describe(edited), options)
   })
 
-const forAccount = (options: Options, work: (parts: EndpointParts, account: string) => Promise<void>): Promise<void> =>
+type Parts = EndpointParts & { words: WebhookWords }
+
+const forAccount = (options: Options, work: (parts: Parts, account: string) => Promise<void>): Promise<void> =>
   withDatabase(async ({ pool, keys, config }: Administration) =>
-    work({ pool, sealing: keys.sealing, rules: targetRules(config) }, (await requireAccount(pool, options.account)).id),
+    work(
+      { pool, sealing: keys.sealing, rules: targetRules(config), words: webhookWords(config, keys) },
+      (await requireAccount(pool, options.account)).id,
+    ),
   )
 
 const describe = (endpoint: WebhookEndpoint) => ({
@@ -178,7 +185,7 @@ const describe = (endpoint: WebhookEndpoint) => ({
   url: endpoint.url,
   payload: endpoint.version,
   channels: endpoint.channels ?? 'all',
-  statuses: endpoint.statuses?.map(status => webhookWords.statuses[status]) ?? 'all',
+  statuses: endpoint.statuses?.map(status => wireStatuses[status]) ?? 'all',
   active: endpoint.disabledAt === null,
   reason: endpoint.disabledReason,
   failingSince: endpoint.failingSince,

@@ -10,6 +10,8 @@ export interface Keys {
   bounce: Buffer
   /** Signs recipients' links. */
   link: Buffer
+  /** Signs the addresses of letters' receipts: the code printed on a letter opens none. */
+  letterProof: Buffer
   /** Shared with the simulator, whose carriers sign their callbacks with it. */
   simulator: Buffer
   /** Signs recipients' sessions and forms. */
@@ -38,6 +40,7 @@ export function deriveKeys(master: Buffer): Keys {
     tokenVerifying: createPublicKey(tokenSigning),
     bounce: derive('bounce'),
     link: derive('link'),
+    letterProof: derive('letter proof'),
     simulator: derive('simulator'),
     session: derive('session'),
     pepper: derive('pepper'),

@@ -11,6 +11,8 @@ test.each<[DrillKind, DrillChannel, number]>([
   ['reset', 'email', 2],
   ['kill', 'sms', 4],
   ['kill', 'whatsapp', 4],
+  ['kill', 'letter', 4],
+  ['points', 'letter', 5],
 ])(
   'drill %s of %s, %d times: nothing lost, nothing doubled beyond what the carrier’s class allows',
   async (kind, channel, count) => {

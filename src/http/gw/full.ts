@@ -5,11 +5,12 @@ import { Refusal } from '../../domain/errors.js'
 import { type Channel, channels } from '../../domain/notification.js'
 import { lastStep, type Step, timeline } from '../../domain/status.js'
 import type { NotificationStatuses } from '../../store/deliveries.js'
-import { statusRecords } from './status.js'
+import { type RecordLinks, statusRecords } from './status.js'
 import { pathId, wireChannels } from './wire.js'
 
 /** GET /gw/full/{idEmail}: every channel of a notification at once, with its steps. */
 export interface FullOptions {
+  links: RecordLinks
   findNotification(account: string, id: string): Promise<NotificationStatuses | null>
 }
 
@@ -35,12 +36,12 @@ const fullSchema = Type.Object({
 const toWire = ({ label, at }: Step) => ({ label, dateTime: brazilianDate(at) })
 
 /** What the lookup of the channel answers, and what it cost. */
-const toRecord = (status: NotificationStatuses['statuses'][number]): object => ({
-  ...statusRecords[status.channel].from(status),
+const toRecord = (status: NotificationStatuses['statuses'][number], links: RecordLinks): object => ({
+  ...statusRecords[status.channel].from(status, links),
   ...(status.segments === null ? {} : { segments: status.segments }),
 })
 
-export function addFull(app: FastifyInstance, { findNotification }: FullOptions): void {
+export function addFull(app: FastifyInstance, { findNotification, links }: FullOptions): void {
   app.get<{ Params: { idEmail: string } }>(
     '/gw/full/:idEmail',
     { schema: { summary: 'Situação de todos os canais', tags: ['Situação'], response: { 200: fullSchema } } },
@@ -52,7 +53,9 @@ export function addFull(app: FastifyInstance, { findNotification }: FullOptions)
         codEmail: found.code,
         statusFull: Object.fromEntries(used.map(({ name, status }) => [name, timeline(status).map(toWire)])),
         lastStatus: Object.fromEntries(used.map(({ name, status }) => [name, toWire(lastStep(status))])),
-        ...perChannel(channel => found.statuses.filter(status => status.channel === channel).map(toRecord)),
+        ...perChannel(channel =>
+          found.statuses.filter(status => status.channel === channel).map(status => toRecord(status, links)),
+        ),
       }
     },
   )

@@ -16,7 +16,12 @@ const dateOrNothing = (description: string) =>
 
 interface StatusRecord {
   schema: TSchema
-  from(status: FoundStatus): object
+  from(status: FoundStatus, links: RecordLinks): object
+}
+
+/** Addresses that records name. */
+export interface RecordLinks {
+  letterProof(notification: string): string
 }
 
 export const statusRecords: Record<Channel, StatusRecord> = {
@@ -82,10 +87,13 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateDelivery: dateOrNothing('Entrega'),
       dateSent: Type.Optional(Type.String({ description: 'Postagem; presente só depois que aconteceu.' })),
       sro: textOrNull,
-      linkSvcCartaComprovante: textOrNull,
+      linkSvcCartaComprovante: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'Comprovante em PDF, desde o processamento.',
+      }),
       linkRastreio: textOrNull,
     }),
-    from: status => ({
+    from: (status, links) => ({
       description: describe(status),
       error: status.failure !== null,
       dateProcessing: dateOrNull(status.processedAt),
@@ -93,7 +101,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateDelivery: dateOrNull(status.deliveredAt),
       ...(status.sentAt === null ? {} : { dateSent: dateOrNull(status.sentAt) }),
       sro: status.trackingCode,
-      linkSvcCartaComprovante: null,
+      linkSvcCartaComprovante: status.processedAt === null ? null : links.letterProof(status.notification),
       linkRastreio: status.trackingCode === null ? null : trackingLink(status.trackingCode),
     }),
   },
@@ -135,6 +143,7 @@ const trackingLink = (code: string): string =>
   `https://rastreamento.correios.com.br/app/index.php?objetos=${encodeURIComponent(code)}`
 
 export interface StatusOptions {
+  links: RecordLinks
   findStatus(question: StatusQuestion): Promise<FoundStatus | null>
 }
 
@@ -146,7 +155,7 @@ const summaries: Record<Channel, string> = {
   letter: 'Situação da carta',
 }
 
-export function addStatus(app: FastifyInstance, { findStatus }: StatusOptions): void {
+export function addStatus(app: FastifyInstance, { findStatus, links }: StatusOptions): void {
   for (const channel of channels) {
     const { schema, from } = statusRecords[channel]
     app.get<{ Params: { idEmail: string } }>(
@@ -156,7 +165,7 @@ export function addStatus(app: FastifyInstance, { findStatus }: StatusOptions): 
         const notification = pathId(request.params.idEmail, 'noStatus')
         const status = await findStatus({ account: request.caller.account, notification, channel })
         if (status === null) throw new Refusal('noStatus')
-        return from(status)
+        return from(status, links)
       },
     )
   }

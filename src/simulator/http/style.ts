@@ -110,6 +110,7 @@ pre.source { max-height: 30rem; overflow: auto; background: var(--back); border-
 .reports span, .reports time { color: var(--soft); font-size: .85rem }
 .reports code { font-size: .78rem; white-space: pre-line; max-height: 12rem; overflow: auto }
 
+iframe.sheet { height: 52rem; max-height: 85vh; background: #fff }
 .lead { max-width: 46rem; margin: .5rem 0 1.25rem }
 main > h2, main > h3 { margin-top: 2.5rem; margin-bottom: 0 }
 main > h2 + .faults { margin-top: .75rem }

@@ -1,0 +1,8 @@
+import type { Keys } from '../domain/keys.js'
+import type { RecordLinks } from '../http/gw/status.js'
+import { letterProofPath } from '../http/recipient/letter-proof.js'
+
+/** The addresses that status records name, below where people reach us: known once we listen. */
+export const recordLinks = (publicUrl: () => string, keys: Keys): RecordLinks => ({
+  letterProof: notification => `${publicUrl()}${letterProofPath(keys.letterProof, notification)}`,
+})
