@@ -32,6 +32,7 @@ create table early_report (
   report jsonb not null,
   received_at timestamptz not null default now()
 );
+create index early_report_received on early_report (received_at);
 
 -- What gave up waits for a person.
 create index delivery_dead on delivery (notification_id) where state = 'dead';

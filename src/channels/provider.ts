@@ -127,6 +127,13 @@ export interface Receipt {
  */
 export type SendErrorKind = 'temporary' | 'throttled' | 'permanent' | 'uncertain'
 
+interface SendErrorOptions {
+  answer?: string
+  retryAfterMs?: number
+  scope?: 'carrier' | 'message'
+  cause?: unknown
+}
+
 export class SendError extends Error {
   readonly kind: SendErrorKind
   /** In Portuguese, for the status and the timeline. */
@@ -134,14 +141,17 @@ export class SendError extends Error {
   /** The carrier's answer as it came. */
   readonly answer: string | null
   readonly retryAfterMs: number | null
+  /** Whether it speaks of the carrier, so that others are kept back too, or of this message alone. */
+  readonly scope: 'carrier' | 'message'
 
-  constructor(kind: SendErrorKind, reason: string, options: { answer?: string; retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(kind: SendErrorKind, reason: string, options: SendErrorOptions = {}) {
     super(`${kind}: ${options.answer ?? reason}`, { cause: options.cause })
     this.name = 'SendError'
     this.kind = kind
     this.reason = reason
     this.answer = options.answer ?? null
     this.retryAfterMs = options.retryAfterMs ?? null
+    this.scope = options.scope ?? 'carrier'
   }
 }
 

@@ -26,32 +26,42 @@ export function decide(deliveries: readonly Planned[], now: Date): Fact[] {
     if (verdict === null) return []
     const { needed, reason } = verdict
     if (!needed && state === 'cancelled') return []
-    const outcome = needed ? 'liberado' : 'não enviado'
-    return [
-      {
-        channel,
-        type: needed ? ('released' as const) : ('cancelled' as const),
-        at: now,
-        source: 'sequence',
-        data: { reason: `${names[channel]} ${outcome}: ${reason}`, ...(needed ? {} : { cancelReason: 'not needed' as const }) },
-      },
-    ]
+    const [type, words] = needed === 'again' ? AGAIN : needed ? RELEASED : NOT_NEEDED
+    const data = { reason: `${names[channel]} ${words}: ${reason}`, ...(needed ? {} : { cancelReason: 'not needed' as const }) }
+    return [{ channel, type, at: now, source: 'sequence', data }]
   })
 }
+
+const AGAIN = ['reopened', 'volta a aguardar'] as const
+const RELEASED = ['released', 'liberado'] as const
+const NOT_NEEDED = ['cancelled', 'não enviado'] as const
 
 /** Steps 0 and below are outside the order. */
 const isEarlier = (other: Planned, delivery: Planned): boolean =>
   delivery.step === FALLBACK_STEP ? other.status.channel === 'email' : other.step > 0 && other.step < delivery.step
 
+interface Verdict {
+  /** again: it waits once more. */
+  needed: boolean | 'again'
+  reason: string
+}
+
+const failed = (status: DeliveryStatus): boolean => status.failure !== null
+
+const failures = (statuses: readonly DeliveryStatus[]): string =>
+  statuses.map(status => `${names[status.channel]} falhou`).join(', ')
+
 /** null: not yet known, keep waiting. */
-function judge(delivery: Planned, earlier: readonly DeliveryStatus[], now: Date): { needed: boolean; reason: string } | null {
+function judge(delivery: Planned, earlier: readonly DeliveryStatus[], now: Date): Verdict | null {
   const due = delivery.dueAt.getTime() <= now.getTime()
   if (delivery.condition === 'always') return due ? { needed: true, reason: 'chegou a sua vez' } : null
   const reached = earlier.flatMap(status => goal(delivery.condition, status) ?? [])
   if (reached[0] !== undefined) return { needed: false, reason: reached[0] }
-  if (earlier.every(status => status.failure !== null || status.state === 'cancelled')) {
-    return { needed: true, reason: earlier.map(status => `${names[status.channel]} falhou`).join(', ') }
+  if (earlier.every(status => failed(status) || status.cancelReason === 'finalized')) {
+    return { needed: true, reason: failures(earlier) }
   }
+  // What made it needless has failed since, and a step before it goes after all: it waits for that one, as it first did.
+  if (delivery.status.state === 'cancelled') return { needed: 'again', reason: failures(earlier.filter(failed)) }
   if (!due || delivery.condition === 'failed') return null
   return { needed: true, reason: `${missed[delivery.condition]} no prazo` }
 }
@@ -66,10 +76,12 @@ const missed: Record<Exclude<StepCondition, 'always' | 'failed'>, string> = {
 function goal(condition: StepCondition, status: DeliveryStatus): string | null {
   if (status.failure !== null) return null
   const read = status.readAt ?? status.linkOpenedAt ?? status.answeredAt
+  // Who answers was reached, whether or not the carrier said so.
+  const delivered = status.deliveredAt ?? read
   const moments: Record<StepCondition, [Date | null, string]> = {
     always: [null, ''],
-    failed: [status.deliveredAt, 'entregue'],
-    'not delivered': [status.deliveredAt, 'entregue'],
+    failed: [delivered, 'entregue'],
+    'not delivered': [delivered, 'entregue'],
     'not read': [read, 'lido'],
     'not confirmed': [status.confirmedAt, 'confirmado'],
   }

@@ -8,6 +8,7 @@ import type { DeliveryState, DeliveryStatus, Failure } from './status.js'
  */
 export type FactType =
   | 'released' // a waiting step goes after all
+  | 'reopened' // a step that was not needed waits again
   | 'processed' // a letter was taken into production
   | 'prepared' // a letter is ready for the post
   | 'sent'
@@ -76,15 +77,17 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
     case 'revived':
       return status.state === 'dead' || status.state === 'uncertain' ? revived(status) : null
     case 'processed':
-      return status.processedAt === null || isUnderWay(status) ? processed(status, at) : null
+      return isAboutLatest(status, data) && (status.processedAt === null || isUnderWay(status)) ? processed(status, at) : null
     case 'prepared':
       return status.preparedAt === null ? { ...processed(status, at), preparedAt: at } : null
     case 'cancelled':
-      return status.state === 'waiting'
+      return status.state === 'waiting' || (status.cancelReason === 'not needed' && data.cancelReason === 'finalized')
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }
         : null
+    case 'reopened':
+      return status.cancelReason === 'not needed' ? { ...status, state: 'waiting', cancelReason: null, cancelledAt: null } : null
     case 'sent':
-      return status.sentAt === null || isUnderWay(status) ? sent(status, at) : null
+      return isAboutLatest(status, data) && (status.sentAt === null || isUnderWay(status)) ? sent(status, at) : null
     case 'delivered':
       return status.deliveredAt === null ? delivered(sent(status, at), fact) : null
     case 'read':
@@ -96,7 +99,8 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
     case 'link opened':
       return status.linkOpenedAt === null ? { ...sent(status, at), linkOpenedAt: at } : null
     case 'answered':
-      return answered(sent(status, at), fact)
+      // Whatever is on its way goes on: the answer is to an earlier message.
+      return answered(isOnItsWay(status) ? status : sent(status, at), fact)
     case 'failed':
       return status.failure === null && isAboutLatest(status, data) ? failed(status, fact) : null
   }
@@ -119,6 +123,8 @@ const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
   sentAt: status.sentAt ?? at,
 })
 
+const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
+
 const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
   failure === null && (state === 'queued' || state === 'sending' || state === 'uncertain')
 
@@ -127,14 +133,19 @@ const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boole
   ordinal === undefined || ordinal >= status.ordinal
 
 /** A message in parts has arrived when all of them have. */
-function delivered(status: DeliveryStatus, { at, data: { part = 1, parts = 1 } }: Fact): DeliveryStatus | null {
-  if (status.parts.includes(part)) return null
+function delivered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | null {
+  const { part = 1, parts = 1 } = data
+  // Parts of an earlier message do not complete the one that followed it.
+  if (status.parts.includes(part) || (parts > 1 && !isAboutLatest(status, data))) return null
   const arrived = parts === 1 ? [] : [...status.parts, part].sort((a, b) => a - b)
   return { ...status, parts: arrived, deliveredAt: parts === 1 || arrived.length === parts ? at : null }
 }
 
+/** Somebody who writes a thousand times must not make every lookup heavy. */
+const MAX_ANSWERS = 100
+
 function answered(status: DeliveryStatus, { at, data: { answer = '', answerId = null } }: Fact): DeliveryStatus | null {
-  if (answerId !== null && status.answers.some(({ id }) => id === answerId)) return null
+  if (status.answers.length >= MAX_ANSWERS || (answerId !== null && status.answers.some(({ id }) => id === answerId))) return null
   return { ...status, answeredAt: status.answeredAt ?? at, answers: [...status.answers, { text: answer, id: answerId }] }
 }
 

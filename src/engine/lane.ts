@@ -44,12 +44,16 @@ export interface Refused {
 
 const MAX_CLAIM = 128
 const JITTER = 0.2
+const MAX_PAUSE_MS = 5 * 60_000
+const MAX_DELAY_MS = 4 * 60 * 60_000
+/** Why a try is repeated whose worker is gone. */
+export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
 
 export class Lane<Message> {
   readonly owner: string
   readonly #options: LaneOptions<Message>
   readonly #breaker = new Breaker()
-  readonly #flying = new Set<Promise<void>>()
+  readonly #flying = new Map<Promise<void>, string>()
   #onRoom = (): void => {}
   #pausedUntil = 0
   #stopping = false
@@ -87,8 +91,9 @@ export class Lane<Message> {
     return this.#options.settleMs
   }
 
-  get inFlight(): number {
-    return this.#flying.size
+  /** The notifications in its hands. */
+  get held(): string[] {
+    return [...this.#flying.values()]
   }
 
   get #room(): number {
@@ -130,10 +135,15 @@ export class Lane<Message> {
     return this.hasRoom || !this.open
   }
 
-  /** Finishes what is in flight; claims nothing more. */
-  async stop(): Promise<void> {
+  /** Claims nothing more. */
+  halt(): void {
     this.#stopping = true
-    await Promise.all(this.#flying)
+    this.#onRoom()
+  }
+
+  /** Once nobody claims for it any more: finishes what is in flight. */
+  async finish(): Promise<void> {
+    await Promise.all(this.#flying.keys())
     await this.#options.carrier.close()
   }
 
@@ -160,6 +170,7 @@ export class Lane<Message> {
       })
       return 'settled'
     }
+    if (provider.whenUncertain === 'safe') return conclude('retried', { reason: INTERRUPTED })
     if (provider.whenUncertain === 'report' && doubts === 1) {
       return conclude('retried', { reason: 'A operadora não deu notícia deste envio: ele é repetido uma vez.' })
     }
@@ -179,7 +190,7 @@ export class Lane<Message> {
         this.#flying.delete(flight)
         if (this.#isWorthALook) this.#onRoom()
       })
-    this.#flying.add(flight)
+    this.#flying.set(flight, claim.notification)
   }
 
   async #carry(claim: Claim, heldUntil: number): Promise<void> {
@@ -239,8 +250,7 @@ export class Lane<Message> {
       reason: error.reason,
       answer: error.answer ?? error.message,
     }
-    if (error.kind !== 'permanent' && atCarrier) this.#breaker.failed()
-    if (error.kind === 'throttled') this.#pausedUntil = performance.now() + (error.retryAfterMs ?? 1_000)
+    if (atCarrier && error.scope === 'carrier') this.#slowDown(error)
     const planned = retryDelaysMs[claim.attempt - 1]
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
     if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), this.#options.settleMs)
@@ -251,8 +261,15 @@ export class Lane<Message> {
         this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason, ...(dead ? { dead } : {}) }),
       )
     }
-    const delayMs = Math.max(error.retryAfterMs ?? 0, jittered(planned))
+    const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), jittered(planned))
     await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), delayMs)
+  }
+
+  /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */
+  #slowDown({ kind, retryAfterMs }: SendError): void {
+    if (kind !== 'permanent') this.#breaker.failed()
+    if (kind !== 'throttled') return
+    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + Math.min(retryAfterMs ?? 1_000, MAX_PAUSE_MS))
   }
 
   async #report(claim: Claim, fact: Fact, delayMs?: number, names: readonly string[] = []): Promise<void> {

@@ -81,7 +81,7 @@ async function takeReply(source: NewsSource, reply: CarrierReply, parts: NewsPar
   if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
   const { carrierKey, channel, provider } = source
   const named = reply.inReplyTo === null ? null : await findReference(parts.pool, carrierKey, [reply.inReplyTo])
-  const notification = named?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, provider))
+  const notification = named?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, provider, reply.at))
   if (notification === null) return parts.onUnmatched(carrierKey, reply.kind)
   const optOut = channel === 'sms' && isOptOut(reply.text)
   // First of all: whoever asks to be left alone must be, also if we fall over now.

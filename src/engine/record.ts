@@ -88,8 +88,7 @@ class Batch {
     if (delivery === undefined) return 'unknown'
     if (fence !== undefined && (delivery.leaseOwner !== fence.owner || delivery.attempt !== fence.attempt)) return 'fenced'
     if (whilst !== undefined && delivery.status.state !== whilst) return 'fenced'
-    // A chain's times never run backwards, whatever a carrier or a clock says.
-    const fact = { ...given, at: later(given.at, this.#heads.get(notification)!.at) }
+    const fact = { ...given, at: this.#timeOf(given, notification) }
     const status = applyFact(delivery.status, fact)
     if (status === null) return 'nothing new'
     // A note about a delivery under way must not end its lease.
@@ -99,6 +98,12 @@ class Batch {
     if (fact.type === 'released') this.released = true
     this.#chain(delivery, fact)
     return 'recorded'
+  }
+
+  /** A chain's times never run backwards nor ahead of the clock, whatever a carrier says. */
+  #timeOf({ at }: Fact, notification: string): Date {
+    const told = at.getTime() <= this.#now.getTime() ? at : this.#now
+    return later(told, this.#heads.get(notification)!.at)
   }
 
   #name(
@@ -114,7 +119,16 @@ class Batch {
 
   /** What the facts so far mean for the channels that wait. */
   follow(notification: string): void {
-    for (const fact of decide(this.#byNotification.get(notification) ?? [], this.#now)) this.apply({ notification, fact })
+    const deliveries = this.#byNotification.get(notification) ?? []
+    // One by one: what one step does decides on the next.
+    for (let round = 0; round < 2 * deliveries.length; round++) {
+      const [fact] = decide(deliveries, this.#now)
+      if (fact === undefined) return
+      const { dueAt, status } = deliveries.find(delivery => delivery.status.channel === fact.channel)!
+      const delayMs = Math.max(0, dueAt.getTime() - status.acceptedAt.getTime())
+      const outcome = this.apply({ notification, fact, ...(fact.type === 'reopened' ? { delayMs } : {}) })
+      if (outcome !== 'recorded') return
+    }
   }
 
   writes(): DeliveryWrite[] {

@@ -8,7 +8,7 @@ import { templateRefusal } from './templates.js'
 /** Fills in the template that a delivery names, in the version that was current when it was accepted. */
 export type Rendering = (claim: Claim, values: JsonObject) => Promise<Rendered | Refused>
 
-export interface Rendered {
+interface Rendered {
   text: string
   template: VersionContent
 }

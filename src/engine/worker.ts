@@ -1,10 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { uncertaintyOf } from '../channels/uncertainty.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../domain/errors.js'
-import { findDueSteps, findExpiredLeases, findUncertain, parkUndecided, putOffUncertain, renewLeases } from '../store/claims.js'
-import { isRowFault, type Pool } from '../store/postgres.js'
+import type { Fact } from '../domain/transition.js'
+import {
+  findDueSteps,
+  findExpiredLeases,
+  findUncertain,
+  parkUndecided,
+  putOffUncertain,
+  renewLeases,
+  type Uncertain,
+} from '../store/claims.js'
+import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
 import { GroupCommit } from './group-commit.js'
-import type { Lane } from './lane.js'
+import { INTERRUPTED, type Lane } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
 import type { Wake } from './wake.js'
 
@@ -12,6 +22,8 @@ import type { Wake } from './wake.js'
 /** Three times the longest that a carrier may take, and short enough that a dead worker's work is taken up within a minute. */
 export const LEASE_MS = 54_000
 const POLL_MS = 1_000
+/** Before anything is done about a send of a carrier that this worker does not know. */
+const UNKNOWN_SETTLE_MS = 10 * 60_000
 const REAP_MS = 5_000
 const BATCH = 500
 /** How long facts are held while the database is away; then the lease decides. */
@@ -35,7 +47,8 @@ export function createRecorder(
       if (announced) webhooks.notify()
       return outcomes
     },
-    isItemFault: isRowFault,
+    // A group that takes too long is halved: one account's many webhooks must not hold up everybody's facts.
+    isItemFault: error => isRowFault(error) || isTimeout(error),
     weigh: () => 1,
     maxItems: 256,
     maxWeight: 256,
@@ -54,7 +67,7 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || performance.now() > giveUpAt) throw error
+      if (!(error instanceof StoreUnavailable) || isTimeout(error) || performance.now() > giveUpAt) throw error
       await sleep(200)
     }
   }
@@ -84,20 +97,22 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
     ...lanes.map(group => runGroup(group, wake, stop.signal, onError)),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
     every(POLL_MS, 'waiting steps', () => promote(pool, clock, wake)),
-    every(POLL_MS, 'uncertain deliveries', () => settle(pool, all, onError)),
+    every(POLL_MS, 'uncertain deliveries', () => settle(pool, recorder, clock, all, onError)),
   ]
   // Renewed until the last delivery is done, also while stopping.
   const renewal = setInterval(() => {
     for (const lane of all) {
-      if (lane.inFlight > 0) renewLeases(pool, lane.owner, leaseMs).catch(error => onError(error, 'lease renewal'))
+      const { held, owner } = lane
+      if (held.length > 0) renewLeases(pool, owner, held, leaseMs).catch(error => onError(error, 'lease renewal'))
     }
   }, leaseMs / 6)
   return {
     async stop() {
       stop.abort()
+      for (const lane of all) lane.halt()
       wake.notify()
-      await Promise.all(all.map(lane => lane.stop()))
       await Promise.all(loops)
+      await Promise.all(all.map(lane => lane.finish()))
       clearInterval(renewal)
     },
   }
@@ -134,13 +149,13 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
   await Promise.all(
     expired.map(({ notification, channel, provider, attempt, owner, mode }) => {
       const lane = lanes.find(candidate => candidate.name === provider && candidate.mode === mode)
-      const safe = lane?.whenUncertain === 'safe'
-      const data = { provider, attempt, reason: 'O processo que fazia este envio foi interrompido.' }
+      const safe = (lane?.whenUncertain ?? uncertaintyOf(provider)) === 'safe'
+      const data = { provider, attempt, reason: INTERRUPTED }
       return recorder.record({
         notification,
         fact: { channel, type: safe ? 'retried' : 'uncertain', at: new Date(clock()), source: 'engine', data },
         fence: { owner, attempt },
-        delayMs: safe ? 0 : (lane?.settleMs ?? 0),
+        delayMs: safe ? 0 : (lane?.settleMs ?? UNKNOWN_SETTLE_MS),
       })
     }),
   )
@@ -149,6 +164,8 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
 /** What nobody knows is asked, waited for, or left to a person, as the provider's class says. */
 async function settle(
   pool: Pool,
+  recorder: Recorder,
+  clock: Clock,
   lanes: readonly Lane<unknown>[],
   onError: (error: unknown, what: string) => void,
 ): Promise<void> {
@@ -156,12 +173,26 @@ async function settle(
   for (const uncertain of due) {
     const lane = lanes.find(({ name, mode }) => name === uncertain.provider && mode === uncertain.mode)
     try {
-      const next = lane === undefined ? 'later' : await lane.settle(uncertain)
-      if (next !== 'settled') await putOffUncertain(pool, uncertain, next === 'later' ? (lane?.settleMs ?? LEASE_MS) : null)
+      const next = lane === undefined ? await settleOrphan(uncertain, recorder, clock) : await lane.settle(uncertain)
+      if (next !== 'settled')
+        await putOffUncertain(pool, uncertain, next === 'later' ? (lane?.settleMs ?? UNKNOWN_SETTLE_MS) : null)
     } catch (error) {
       onError(error, 'an uncertain delivery')
     }
   }
+}
+
+/** Of a carrier that is no longer configured here: a safe one's goes with those that are, the rest waits for who knows it. */
+async function settleOrphan(
+  { notification, channel, provider, reference }: Uncertain,
+  recorder: Recorder,
+  clock: Clock,
+): Promise<'settled' | 'later'> {
+  if (uncertaintyOf(provider) !== 'safe') return 'later'
+  const data = { provider, reference, reason: INTERRUPTED }
+  const fact: Fact = { channel, type: 'retried', at: new Date(clock()), source: 'engine', data }
+  await recorder.record({ notification, fact, whilst: 'uncertain', delayMs: 0 })
+  return 'settled'
 }
 
 /** Decides on the steps whose wait is over. */

@@ -13,6 +13,9 @@ export interface CallbackOptions {
   take(callback: Callback, simulated: boolean, news: CarrierNews[]): Promise<void>
 }
 
+/** Meta gathers reports into bodies of up to 3 MB. */
+const BODY_LIMIT = 4 * 1_048_576
+
 export function addCallbacks(app: FastifyInstance, { real, simulated, publicUrl, take }: CallbackOptions): void {
   app.register(async scope => {
     // Signatures are over the bytes, whatever they claim to be.
@@ -23,6 +26,7 @@ export function addCallbacks(app: FastifyInstance, { real, simulated, publicUrl,
         method: ['GET', 'POST'],
         url: path,
         exposeHeadRoute: false,
+        bodyLimit: BODY_LIMIT,
         schema: { hide: true },
         handler: async (request, reply) => {
           const content = await callback.read({

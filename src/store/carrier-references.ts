@@ -1,6 +1,6 @@
 import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
-import { type Queryable, run } from './postgres.js'
+import { deleteInBatches, type Queryable, run } from './postgres.js'
 
 /** What carriers call our messages, and reports that came before we knew it. */
 export interface CarrierReference {
@@ -39,6 +39,7 @@ export async function findMatchedReports(db: Queryable, limit: number): Promise<
     db,
     `select e.id::text, e.report, ${COLUMNS}
      from early_report e join carrier_reference r on r.carrier = e.carrier and r.reference = any(e.names)
+     where e.received_at > now() - interval '1 hour'
      order by e.id limit $1`,
     [limit],
   )
@@ -51,23 +52,28 @@ export async function deleteEarlyReports(db: Queryable, ids: readonly string[]):
 
 /** Reports of messages that are not ours, and names of messages that no carrier speaks of any more. */
 export async function deleteStaleReferences(db: Queryable): Promise<void> {
-  await run(db, "delete from early_report where received_at < now() - interval '7 days'")
-  await run(db, "delete from carrier_reference where created_at < now() - interval '90 days'")
+  await deleteInBatches(db, 'early_report', "received_at < now() - interval '1 day'")
+  await deleteInBatches(db, 'carrier_reference', "created_at < now() - interval '90 days'")
 }
 
-/** The newest notification that went to one of these numbers: whoever answers without saying to what, answers to that. */
+/**
+ * The newest notification that had reached one of these numbers by then: whoever answers without saying to what, answers to
+ * that.
+ */
 export async function findNewestTo(
   db: Queryable,
   channel: Channel,
   recipients: readonly string[],
   provider: string,
+  at: Date | null,
 ): Promise<string | null> {
   const { rows } = await run<{ id: string }>(
     db,
     `select notification_id as id from delivery
-     where channel = $1 and channel in ('sms', 'whatsapp') and recipient = any($2::text[]) and sent_at is not null and provider = $3
-     order by notification_id desc limit 1`,
-    [channel, recipients, provider],
+     where channel = $1 and channel in ('sms', 'whatsapp') and recipient = any($2::text[]) and provider = $3
+       and sent_at <= coalesce($4::timestamptz, now()) + interval '1 minute'
+     order by (failure is null) desc, notification_id desc limit 1`,
+    [channel, recipients, provider, at],
   )
   return rows[0]?.id ?? null
 }

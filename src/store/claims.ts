@@ -121,12 +121,13 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
   }))
 }
 
-/** Keeps a living worker's leases from running out. */
-export async function renewLeases(db: Queryable, owner: string, leaseMs: number): Promise<void> {
+/** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. */
+export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<void> {
   await run(
     db,
-    "update delivery set lease_until = now() + $2 * interval '1 millisecond' where lease_owner = $1 and state = 'sending'",
-    [owner, leaseMs],
+    `update delivery set lease_until = now() + $3 * interval '1 millisecond'
+     where notification_id = any($2::uuid[]) and lease_owner = $1 and state = 'sending' and lease_until > now()`,
+    [owner, held, leaseMs],
   )
 }
 

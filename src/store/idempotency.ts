@@ -1,4 +1,4 @@
-import { type Queryable, run } from './postgres.js'
+import { deleteInBatches, type Queryable, run } from './postgres.js'
 
 export interface KeyUse {
   bodySha256: string
@@ -18,5 +18,5 @@ export async function findKeyUse(db: Queryable, account: string, key: string): P
 }
 
 export async function deleteExpiredKeys(db: Queryable): Promise<void> {
-  await run(db, "delete from idempotency where created_at < now() - interval '24 hours'")
+  await deleteInBatches(db, 'idempotency', "created_at < now() - interval '24 hours'")
 }

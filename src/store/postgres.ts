@@ -37,6 +37,8 @@ export function openPool({ url, size, onError }: PoolOptions): Pool {
   return pool
 }
 
+const DELETED_AT_ONCE = 5_000
+
 /** Runs a query; out of reach becomes StoreUnavailable, data that PostgreSQL cannot hold a Refusal, the rest stays what it is. */
 export async function run<Row extends pg.QueryResultRow>(
   db: Queryable,
@@ -48,6 +50,14 @@ export async function run<Row extends pg.QueryResultRow>(
   } catch (error) {
     if (isUnavailable(error)) throw new StoreUnavailable(error)
     throw sqlState(error).startsWith('22') ? new Refusal('storeRefused', [], { cause: error }) : error
+  }
+}
+
+/** A long backlog must not make one statement that outlasts its time limit, and fails again an hour later. */
+export async function deleteInBatches(db: Queryable, table: string, condition: string): Promise<void> {
+  for (let deleted: number | null = DELETED_AT_ONCE; deleted === DELETED_AT_ONCE; ) {
+    const batch: string = `select ctid from ${table} where ${condition} limit ${DELETED_AT_ONCE}`
+    deleted = (await run(db, `delete from ${table} where ctid = any(array(${batch}))`)).rowCount
   }
 }
 
@@ -116,5 +126,8 @@ export const isRowFault = (error: unknown): boolean => error instanceof Refusal 
 /** 23514 without a constraint's name: no partition takes the row. */
 export const isMissingPartition = (error: unknown): boolean =>
   sqlState(error) === '23514' && (error as { constraint?: string }).constraint === undefined
+
+/** The statement took longer than it may. */
+export const isTimeout = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === '57014'
 
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505'

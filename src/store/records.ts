@@ -102,7 +102,7 @@ export interface ReferenceWrite {
 }
 
 /**
- * One statement: events, statuses, the outbox of webhooks and the carriers' references. Leases end with it. Returns how many
+ * One statement: events, statuses, the outbox of webhooks and the carriers' references. Leases end with it, but those of deliveries that are still being sent. Returns how many
  * webhook messages it queued.
  */
 export async function writeRecords(
@@ -138,7 +138,9 @@ export async function writeRecords(
         on conflict do nothing
       ), statuses as (
       update delivery d set
-        state = u.state, due_at = coalesce(now() + u.delay_ms * interval '1 millisecond', d.due_at), lease_owner = null, lease_until = null,
+        state = u.state, due_at = coalesce(now() + u.delay_ms * interval '1 millisecond', d.due_at),
+        lease_owner = case when u.state = 'sending' then d.lease_owner end, lease_until = case when u.state = 'sending' then d.lease_until end,
+        attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end,
         processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
         confirmed_at = u.confirmed_at, link_opened_at = u.link_opened_at, answered_at = u.answered_at, failed_at = u.failed_at,
         cancelled_at = u.cancelled_at, cancel_reason = u.cancel_reason, failure = u.failure, failure_detail = u.failure_detail,

@@ -198,7 +198,7 @@ describe('2.5 once everything has happened', () => {
       read_at: at(3),
       link_opened_at: at(4),
       answered_at: at(5),
-      answers: JSON.stringify(['ok']),
+      answers: JSON.stringify([{ text: 'ok', id: null }]),
     })
     expect(record).toEqual({
       description: 'Respondido',
@@ -243,7 +243,7 @@ describe('2.5 once everything has happened', () => {
       delivered_at: at(2),
       read_at: at(3),
       answered_at: at(4),
-      answers: JSON.stringify(answers),
+      answers: JSON.stringify(answers.map(text => ({ text, id: null }))),
     })
     expect(record).toEqual({
       dateSend: shown(1),

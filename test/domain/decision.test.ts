@@ -49,6 +49,21 @@ test("the SMS of typeSend '1' looks at the e-mail alone, whatever other channels
   expect(decide([whatsapp, bounced, fallback], now)).toMatchObject([{ channel: 'sms', type: 'released' }])
 })
 
+test('a bounce releases the next step alone: those after it wait for it again', () => {
+  const bounced = email({ deliveredAt: now, failure: 'bounced', failedAt: later })
+  const notNeeded = { state: 'cancelled', cancelReason: 'not needed', cancelledAt: now } as const
+  const letter: Planned = { status: freshStatus('letter', notNeeded), step: 3, condition: 'not delivered', dueAt: now }
+  const [first] = decide([bounced, sms('not delivered', notNeeded), letter], later)
+  expect(first).toMatchObject({ channel: 'sms', type: 'released' })
+  expect(decide([bounced, sms('not delivered', { state: 'queued' }), letter], later)).toMatchObject([
+    { channel: 'letter', type: 'reopened', data: { reason: 'carta volta a aguardar: e-mail falhou' } },
+  ])
+})
+
+test('who answered was reached, although no carrier said so', () => {
+  expect(decide([email({ answeredAt: now }), sms()], later)).toMatchObject([{ channel: 'sms', type: 'cancelled' }])
+})
+
 test.each(['failed', 'not delivered', 'not read', 'not confirmed'] as const)(
   'a failed e-mail releases a step of condition "%s" at once',
   condition => {

@@ -64,7 +64,14 @@ class DirectCarrier implements Carrier<EmailMessage> {
   }
 
   async send(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
-    const limits = limitsOf(TIMEOUT_MS, signal)
+    try {
+      return await this.#deliver(message, limitsOf(TIMEOUT_MS, signal))
+    } catch (error) {
+      throw error instanceof SendError ? ofThisDomain(error) : error
+    }
+  }
+
+  async #deliver(message: EmailMessage, limits: Limits): Promise<Receipt> {
     const targets = await this.#targets(message.to.slice(message.to.lastIndexOf('@') + 1))
     const raw = await prepare(message, this.#options.signer)
     const reply = await this.#toFirst(targets, limits, session => session.send(envelopeOf(message), raw, limits))
@@ -155,3 +162,12 @@ function isPublic(text: string): boolean {
   // 2000::/3 is all that is given out; the rest holds forms with an IPv4 address inside.
   return address instanceof ipaddr.IPv4 || address.parts[0]! >> 13 === 1
 }
+
+/** One domain's server, however slow or angry, says nothing about the others. */
+const ofThisDomain = ({ kind, reason, answer, retryAfterMs, cause }: SendError): SendError =>
+  new SendError(kind, reason, {
+    ...(answer === null ? {} : { answer }),
+    ...(retryAfterMs === null ? {} : { retryAfterMs }),
+    scope: 'message',
+    cause,
+  })

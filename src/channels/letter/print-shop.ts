@@ -53,9 +53,11 @@ export function printShopProvider(): Provider<LetterMessage> {
     timeoutMs: TIMEOUT_MS,
     async open(url) {
       const { base, token } = readPrintAccount(url)
+      let closed = false
       const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
       return {
         async send(message, signal) {
+          if (closed || signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de sair.')
           const answer = await ask(
             `${base}/cartas`,
             {
@@ -74,7 +76,9 @@ export function printShopProvider(): Provider<LetterMessage> {
           const { references, answer: text } = readReceipt(answer)
           return { references, answer: text }
         },
-        async close() {},
+        async close() {
+          closed = true
+        },
       }
     },
   }

@@ -45,7 +45,7 @@ describe('straight to the exchanger', () => {
     const server = await scriptedServer()
     const opened = await carrier(server.port, names({ 'example.net': two }, twoAddresses))
     const receipt = await opened.send(email(), never)
-    expect(receipt).toEqual({ reference: '4YbX2k0QzB', answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB', delivered: true })
+    expect(receipt).toEqual({ references: [], answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB', delivered: true })
     expect(server.commands[0]).toBe('EHLO envio.example.com')
   })
 

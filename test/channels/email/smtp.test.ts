@@ -86,10 +86,10 @@ describe('the relay provider', () => {
     expect(provider.timeoutMs).toBeGreaterThanOrEqual(10_000)
   })
 
-  test('hands over a message and gives the relay’s own name for it; delivery is not known yet', async () => {
+  test('hands over a message and gives the relay’s own answer; delivery is not known yet', async () => {
     const server = await scriptedServer()
     const receipt = await (await carrier(`smtp://127.0.0.1:${server.port}?tls=off&name=envio.example.com`)).send(email(), never)
-    expect(receipt).toEqual({ reference: '4YbX2k0QzB', answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB', delivered: false })
+    expect(receipt).toEqual({ references: [], answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB', delivered: false })
     expect(server.commands).toContain('EHLO envio.example.com')
     expect(server.commands.some(command => command.startsWith(`MAIL FROM:<${email().envelopeFrom}>`))).toBe(true)
     expect(server.commands.some(command => command.includes(` ENVID=${email().reference}`))).toBe(true)

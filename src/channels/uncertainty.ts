@@ -1,0 +1,21 @@
+import type { Provider } from './provider.js'
+
+/**
+ * What happens to a send without an answer, by the name that every attempt keeps: also where its provider is no longer
+ * configured. A test holds this against the providers themselves.
+ */
+const classes: Readonly<Record<string, Provider<unknown>['whenUncertain']>> = {
+  smtp: 'safe',
+  mx: 'safe',
+  smpp: 'report',
+  zenvia: 'never',
+  'whatsapp-cloud': 'report',
+  twilio: 'lookup',
+  sip: 'never',
+  'print-shop': 'lookup',
+  'e-carta': 'safe',
+}
+
+/** A simulated carrier is of the class of the one that it plays. Unknown: left to a person. */
+export const uncertaintyOf = (provider: string): Provider<unknown>['whenUncertain'] =>
+  classes[provider.replace(/^simulator\//, '')] ?? 'never'
