@@ -9,6 +9,7 @@ import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
 import type { LaneOptions } from './engine/lane.js'
 import { type NewsParts, takeEarlyReports, takeNews } from './engine/news.js'
+import { fetchRecordings } from './engine/recordings.js'
 import { takeReturn } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
 import { Wake } from './engine/wake.js'
@@ -25,6 +26,7 @@ import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
+import { wireRecordings, wireVoice } from './wiring/voice.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -84,11 +86,16 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     takeNews: (source, items) => takeNews(source, items, news),
     onError,
   }
-  const lanes = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
-  if (lanes.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
+  const voice = await openLanes(wireVoice({ config, pool }), parts)
+  const lanes = [...email, ...voice]
+  if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => wake.notify())
-  const upkeep = startUpkeep(pool, log, register, () => takeEarlyReports(news))
+  const recorders = await wireRecordings(config)
+  const recordings: Chore = { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) }
+  const served = new Set(lanes.flat().map(({ channel }) => channel))
+  const upkeep = startUpkeep({ pool, log, register, served, matchReports: () => takeEarlyReports(news), more: [recordings] })
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
@@ -123,12 +130,17 @@ async function registerReturns(simulatorUrl: string, routes: { bounces: string; 
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-function startUpkeep(
-  pool: Pool,
-  log: Log,
-  register: () => Promise<void>,
-  matchReports: () => Promise<void>,
-): { stop(): Promise<void> } {
+interface UpkeepParts {
+  pool: Pool
+  log: Log
+  /** Channels that have a carrier. */
+  served: ReadonlySet<string>
+  register(): Promise<void>
+  matchReports(): Promise<void>
+  more: readonly Chore[]
+}
+
+function startUpkeep({ pool, log, served, register, matchReports, more }: UpkeepParts): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
@@ -138,7 +150,8 @@ function startUpkeep(
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
-    { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
+    { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log, served) },
+    ...more,
   ]
   const stop = new AbortController()
   const running = runChores(chores, stop.signal, (chore, err) =>
@@ -153,9 +166,9 @@ function startUpkeep(
 }
 
 /** What was accepted must be finished, or on its way: anything that stands still is told aloud. */
-async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
+async function alarmOverdue(pool: Pool, log: Log, served: ReadonlySet<string>): Promise<void> {
   for (const { channel, state, count, oldestSeconds } of await readQueue(pool)) {
-    const standing = channel === 'email' && (state === 'queued' || state === 'sending') && oldestSeconds > OVERDUE_SECONDS
+    const standing = served.has(channel) && (state === 'queued' || state === 'sending') && oldestSeconds > OVERDUE_SECONDS
     if (standing) log.error({ channel, state, count, oldestSeconds }, 'deliveries stand still')
   }
 }

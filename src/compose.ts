@@ -13,6 +13,7 @@ import { createTemplate, editTemplate, requireTemplate } from './engine/template
 import { throttle } from './engine/wake.js'
 import { createRecorder } from './engine/worker.js'
 import { SendReader } from './http/gw/send-reader.js'
+import { recordingPath } from './http/recipient/recording.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
@@ -35,6 +36,7 @@ import { migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
 import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
 import { leaseBudget } from './store/rate-windows.js'
+import { readRecording } from './store/recordings.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
 import { wireCallbacks } from './wiring/callbacks.js'
@@ -156,6 +158,7 @@ export async function buildApi({
     },
     send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
     status: {
+      links: { recording: notification => `${publicUrl}${recordingPath(keys.recording, notification)}` },
       findStatus: findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
@@ -177,8 +180,12 @@ export async function buildApi({
       findSentAt: target => findSentAt(pool, target.notification, target.channel),
       record: (notification, fact) => recorder.record({ notification, fact }),
     },
+    recording: {
+      key: keys.recording,
+      read: (notification, from, length) => readRecording(pool, notification, from, length),
+    },
     callbacks: {
-      ...wireCallbacks(),
+      ...wireCallbacks({ config, keys, pool }),
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) =>
         takeNews(

@@ -23,6 +23,7 @@ export interface Config {
   simulatorUrl: string | null
   simulatorPorts: { http: number; smtp: number }
   email: EmailConfig
+  voice: VoiceConfig
   maxBodyBytes: number
   attachments: AttachmentLimits
 }
@@ -38,9 +39,14 @@ interface EmailConfig {
   dkim: { domain: string; selector: string; keyFile: string } | null
 }
 
+interface VoiceConfig {
+  /** Carriers in order of preference; empty: the simulator. */
+  carriers: URL[]
+}
+
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['SMS_URL', 'WHATSAPP_URL', 'VOICE_URL', 'LETTER_URL']
+const OTHER_CARRIERS = ['SMS_URL', 'WHATSAPP_URL', 'LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -67,7 +73,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'EMAIL_URL',
     [],
     'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
-    readEmailCarriers,
+    text => readCarriers(text, ['smtp:', 'smtps:', 'mx:']),
+  )
+  const voiceCarriers = setting<URL[]>('VOICE_URL', [], 'uma ou mais URLs twilio:// ou sip://, separadas por vírgulas', text =>
+    readCarriers(text, ['twilio:', 'sip:']),
   )
   const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
@@ -103,8 +112,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
       LOG_LEVELS.includes(text) ? text : null,
     ),
-    simulator: setting('SIMULATOR', emailCarriers.length === 0 && others.every(carrier => carrier === null), 'on ou off', text =>
-      text === 'on' ? true : text === 'off' ? false : null,
+    simulator: setting(
+      'SIMULATOR',
+      emailCarriers.length === 0 && voiceCarriers.length === 0 && others.every(carrier => carrier === null),
+      'on ou off',
+      text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
     simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
     simulatorPorts: { http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535), smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535) },
@@ -120,6 +132,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       },
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
+    voice: { carriers: voiceCarriers },
     maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
     attachments: {
       maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),
@@ -132,9 +145,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config
 }
 
-function readEmailCarriers(text: string): URL[] | null {
+function readCarriers(text: string, protocols: readonly string[]): URL[] | null {
   const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
-  return urls.every(carrier => carrier !== null && ['smtp:', 'smtps:', 'mx:'].includes(carrier.protocol)) ? (urls as URL[]) : null
+  return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
 }
 
 function readRanges(text: string): AddressRange[] | null {

@@ -39,8 +39,8 @@ export interface CarrierReport {
   trackingCode?: string
 }
 
-/** How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back. */
-type Named = { carrier: readonly string[] } | { ours: string }
+/** How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back (with the carrier's, which is then kept). */
+type Named = { carrier: readonly string[] } | { ours: string; carrier?: readonly string[] }
 
 /** What a person wrote back. */
 export interface CarrierReply {
@@ -55,7 +55,19 @@ export interface CarrierReply {
   at: Date | null
 }
 
-export type CarrierNews = CarrierReport | CarrierReply
+/** The recording of a call. */
+export interface CarrierRecording {
+  kind: 'recording'
+  /** Our reference of the call. */
+  of: { ours: string }
+  /** The carrier's name for it, the same when it is told twice. */
+  id: string
+  seconds: number | null
+  /** Where the provider holds it already; otherwise it is fetched by its name. */
+  bytes?: Buffer
+}
+
+export type CarrierNews = CarrierReport | CarrierReply | CarrierRecording
 
 /** A request from outside that claims to come from a carrier. */
 export interface CallbackRequest {
@@ -82,6 +94,8 @@ export interface CallbackContent {
 }
 
 export interface Carrier<Message> {
+  /** How many messages at a time it can take, where that is fewer than the channel would send. */
+  readonly concurrency?: number
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */
@@ -144,4 +158,25 @@ export interface EmailMessage {
   replyTo?: string
   /** Asks the recipient's mail program for a reading receipt (RFC 8098), to this address. */
   receiptTo?: string
+}
+
+/** One call to one number. */
+export interface VoiceMessage {
+  reference: string
+  /** E.164. */
+  to: string
+  script: VoiceScript
+  /** How long to wait before another call where nobody answers this one; null: it is the last. */
+  againMs: number | null
+}
+
+/** What is said in a call, in Brazilian Portuguese. */
+export interface VoiceScript {
+  /** The message itself: for a person who answered, and where `key` says so only once a key was pressed. */
+  text: string
+  /** Who is calling, and how to hear the message: nothing of its content. */
+  greeting: string
+  /** What an answering machine hears: nothing of its content. */
+  neutral: string
+  key: boolean
 }

@@ -9,6 +9,9 @@ export interface AccountSettings {
   'fallback.minutes': number
   'email.from': string
   'email.name': string
+  'voice.name': string
+  'voice.retries': number
+  'voice.retry.minutes': number
 }
 
 export type SettingName = keyof AccountSettings
@@ -53,6 +56,17 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     read: text => (text === '' ? '' : readEmailAddress(text)),
   },
   'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
+  'voice.name': { default: '', meaning: 'nome falado no começo das ligações da conta (vazio: o nome da conta)', read: oneLine },
+  'voice.retries': {
+    default: 2,
+    meaning: 'novas ligações depois de uma ocupada ou não atendida: 0 a 10',
+    read: whole(0, 10),
+  },
+  'voice.retry.minutes': {
+    default: 15,
+    meaning: 'minutos entre uma ligação ocupada ou não atendida e a seguinte: 1 a 1440',
+    read: whole(1, 1_440),
+  },
 }
 
 export const settingNames = Object.keys(accountSettings) as SettingName[]

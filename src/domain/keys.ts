@@ -10,6 +10,8 @@ export interface Keys {
   bounce: Buffer
   /** Signs recipients' links. */
   link: Buffer
+  /** Signs the addresses of calls' recordings: whoever has one cannot open the notification with it. */
+  recording: Buffer
   /** Shared with the simulator, whose carriers sign their callbacks with it. */
   simulator: Buffer
   /** Mixed into the hashes of validation replies. */
@@ -34,6 +36,7 @@ export function deriveKeys(master: Buffer): Keys {
     tokenVerifying: createPublicKey(tokenSigning),
     bounce: derive('bounce'),
     link: derive('link'),
+    recording: derive('recording'),
     simulator: derive('simulator'),
     pepper: derive('pepper'),
   }

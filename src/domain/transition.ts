@@ -22,6 +22,7 @@ export type FactType =
   | 'uncertain' // the bytes left, no answer came
   | 'again' // this message ended without reaching anybody, another one follows
   | 'revived' // a person had it tried again
+  | 'recorded' // the recording of a call is in our hands
   | 'note' // recorded as evidence, changes nothing (automated access, delay report)
 
 export interface Fact {
@@ -43,6 +44,8 @@ export interface Fact {
     part?: number
     parts?: number
     trackingCode?: string
+    /** SHA-256 of a call's recording. */
+    recording?: string
     [member: string]: Json | undefined
   }
 }
@@ -63,7 +66,7 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
       return isUnderWay(status) ? { ...status, state: 'uncertain', doubts: status.doubts + 1 } : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
-        ? { ...status, state: 'queued', ordinal: status.ordinal + 1, parts: [] }
+        ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [] }
         : null
     case 'revived':
       return status.state === 'dead' || status.state === 'uncertain' ? revived(status) : null
@@ -78,7 +81,7 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }
         : null
     case 'sent':
-      return status.sentAt === null || isUnderWay(status) ? tracked(sent(status, at), data) : null
+      return (status.sentAt === null || isUnderWay(status)) && isAboutLatest(status, data) ? tracked(sent(status, at), data) : null
     case 'delivered':
       return status.deliveredAt === null ? delivered(tracked(sent(status, at), data), fact) : null
     case 'read':
@@ -92,7 +95,13 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
     case 'answered':
       return answered(sent(status, at), fact)
     case 'failed':
-      return status.failure === null && isAboutLatest(status, data) ? failed(status, fact) : null
+      return status.failure === null && isAboutLatest(status, data) && !wasHeard(status, data)
+        ? failed(reported(status, fact), fact)
+        : null
+    case 'recorded':
+      // Of a call that another one followed: kept as evidence, the status speaks of the latest.
+      if (!isAboutLatest(status, data)) return status
+      return status.trackingCode === data.recording ? null : { ...sent(status, at), trackingCode: data.recording ?? null }
   }
 }
 
@@ -104,6 +113,14 @@ const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
 /** What is told of an earlier message no longer matters once another one follows it. */
 const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boolean =>
   ordinal === undefined || ordinal >= status.ordinal
+
+/** Whatever a carrier tells of a message says that it had got it, even where it overtakes the answer to the send. */
+const reported = (status: DeliveryStatus, { at, data }: Fact): DeliveryStatus =>
+  data.ordinal === undefined || status.sentAt !== null ? status : { ...status, sentAt: at }
+
+/** A call that somebody listened to was answered, whatever is told of its end. */
+const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>
+  deliveredAt !== null && (failure === 'no-answer' || failure === 'busy' || failure === 'machine')
 
 const tracked = (status: DeliveryStatus, { trackingCode }: Fact['data']): DeliveryStatus => ({
   ...status,

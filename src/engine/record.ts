@@ -95,15 +95,16 @@ class Batch {
     // A note about a delivery under way must not end its lease.
     if (status !== delivery.status) this.#changed.set(delivery, delayMs ?? (fact.type === 'released' ? 0 : null))
     delivery.status = status
-    if (references !== undefined) this.#name(delivery, references)
+    if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
     this.#chain(delivery, fact)
     return 'recorded'
   }
 
   #name(
-    { notification, status: { channel, ordinal } }: StoredDelivery,
+    { notification, status: { channel } }: StoredDelivery,
     { carrier, names }: NonNullable<Change['references']>,
+    ordinal: number,
   ): void {
     const parts = names.length
     for (const [index, reference] of names.entries()) {

@@ -17,6 +17,7 @@ import { addHealth, type Readiness } from './health.js'
 import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
 import { addImage, type ImageOptions } from './recipient/image.js'
+import { addRecording, type RecordingOptions } from './recipient/recording.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
@@ -28,6 +29,7 @@ export interface ServerOptions {
   callbacks: CallbackOptions
   openApi: OpenApiOptions
   recipient: ImageOptions
+  recording: RecordingOptions
   metrics: MetricSources
   readiness: Readiness
   bodies: BodyLimits
@@ -103,6 +105,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addOpenApi(app, options.openApi)
   addHealth(app, readiness)
   addImage(app, options.recipient)
+  addRecording(app, options.recording)
   addCallbacks(app, options.callbacks)
   addMetrics(app, metrics)
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))

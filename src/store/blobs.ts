@@ -32,7 +32,8 @@ export async function deleteUnusedBlobs(db: Queryable): Promise<number> {
   const { rowCount } = await run(
     db,
     `delete from blob b where touched_at < now() - interval '1 day'
-     and not exists (select from attachment a where a.sha256 = b.sha256)`,
+     and not exists (select from attachment a where a.sha256 = b.sha256)
+     and not exists (select from recording r where r.sha256 = b.sha256)`,
   )
   return rowCount ?? 0
 }

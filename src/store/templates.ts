@@ -93,13 +93,14 @@ export interface VersionContent {
   externalId: string | null
   content: string
   variables: TemplateVariable[]
+  metadata: Record<string, unknown>
 }
 
 /** What a version says, for whoever holds its number already: the right to use it was checked when the send was accepted. */
 export async function findVersionContent(db: Queryable, id: string, version: number): Promise<VersionContent | null> {
   const { rows } = await run<VersionContent>(
     db,
-    `select t.name, t.external_id as "externalId", v.content, v.variables
+    `select t.name, t.external_id as "externalId", v.content, v.variables, t.metadata
      from template t join template_version v on v.template_id = t.id and v.version = $2 where t.id = $1`,
     [id, version],
   )

@@ -84,12 +84,13 @@ async function openLane<Message>(
   }
   const provider = wiring.provider(url, world)
   const key = carrierKey(provider.name, simulated)
+  const carrier = await provider.open(url)
   const lane = new Lane<Message>({
     provider,
-    carrier: await provider.open(url),
+    carrier,
     carrierKey: key,
     mode,
-    concurrency: wiring.concurrency,
+    concurrency: Math.min(wiring.concurrency, carrier.concurrency ?? wiring.concurrency),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
     settleMs: simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS),
@@ -104,7 +105,7 @@ async function openLane<Message>(
 }
 
 /** Where the simulator serves a channel. */
-async function readSimulated(simulatorUrl: string, channel: Channel): Promise<URL> {
+export async function readSimulated(simulatorUrl: string, channel: Channel): Promise<URL> {
   const response = await fetch(`${simulatorUrl}/simulator/carriers`)
   const url = ((await response.json()) as Record<string, string>)[channel]
   if (url === undefined) throw new OperatorError(`O simulador em ${simulatorUrl} não atende o canal ${channel}.`)

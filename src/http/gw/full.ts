@@ -5,11 +5,12 @@ import { Refusal } from '../../domain/errors.js'
 import { channels } from '../../domain/notification.js'
 import { lastStep, type Step, timeline } from '../../domain/status.js'
 import type { NotificationStatuses } from '../../store/deliveries.js'
-import { statusRecords } from './status.js'
+import { type RecordLinks, statusRecords } from './status.js'
 import { pathId, wireChannels } from './wire.js'
 
 /** GET /gw/full/{idEmail}: every channel of a notification at once, with its steps. */
 export interface FullOptions {
+  links: RecordLinks
   findNotification(account: string, id: string): Promise<NotificationStatuses | null>
 }
 
@@ -26,7 +27,7 @@ const fullSchema = Type.Object({
 
 const toWire = ({ label, at }: Step) => ({ label, dateTime: brazilianDate(at) })
 
-export function addFull(app: FastifyInstance, { findNotification }: FullOptions): void {
+export function addFull(app: FastifyInstance, { findNotification, links }: FullOptions): void {
   app.get<{ Params: { idEmail: string } }>(
     '/gw/full/:idEmail',
     { schema: { summary: 'Situação de todos os canais', tags: ['Situação'], response: { 200: fullSchema } } },
@@ -38,7 +39,9 @@ export function addFull(app: FastifyInstance, { findNotification }: FullOptions)
         codEmail: found.code,
         statusFull: Object.fromEntries(used.map(({ name, status }) => [name, timeline(status).map(toWire)])),
         lastStatus: Object.fromEntries(used.map(({ name, status }) => [name, toWire(lastStep(status))])),
-        ...perChannel(channel => found.statuses.filter(status => status.channel === channel).map(statusRecords[channel].from)),
+        ...perChannel(channel =>
+          found.statuses.filter(status => status.channel === channel).map(status => statusRecords[channel].from(status, links)),
+        ),
       }
     },
   )

@@ -16,7 +16,12 @@ const dateOrNothing = (description: string) =>
 
 interface StatusRecord {
   schema: TSchema
-  from(status: FoundStatus): object
+  from(status: FoundStatus, links: RecordLinks): object
+}
+
+/** Addresses that records name. */
+export interface RecordLinks {
+  recording(notification: string): string
 }
 
 export const statusRecords: Record<Channel, StatusRecord> = {
@@ -119,14 +124,14 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateSuccessCall: dateOrNothing('Chamada atendida'),
       dateFailureCall: Type.Optional(Type.String({ description: 'Chamada que falhou; presente só depois que aconteceu.' })),
       description: text,
-      linkCall: textOrNull,
+      linkCall: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Gravação da ligação, quando há.' }),
     }),
-    from: status => ({
+    from: (status, links) => ({
       dateSent: dateOrNull(status.sentAt),
       dateSuccessCall: dateOrNull(status.deliveredAt),
       ...(status.failedAt === null ? {} : { dateFailureCall: dateOrNull(status.failedAt) }),
       description: describe(status),
-      linkCall: null,
+      linkCall: status.trackingCode === null ? null : links.recording(status.notification),
     }),
   },
 }
@@ -135,6 +140,7 @@ const trackingLink = (code: string): string =>
   `https://rastreamento.correios.com.br/app/index.php?objetos=${encodeURIComponent(code)}`
 
 export interface StatusOptions {
+  links: RecordLinks
   findStatus(question: StatusQuestion): Promise<FoundStatus | null>
 }
 
@@ -146,7 +152,7 @@ const summaries: Record<Channel, string> = {
   letter: 'Situação da carta',
 }
 
-export function addStatus(app: FastifyInstance, { findStatus }: StatusOptions): void {
+export function addStatus(app: FastifyInstance, { findStatus, links }: StatusOptions): void {
   for (const channel of channels) {
     const { schema, from } = statusRecords[channel]
     app.get<{ Params: { idEmail: string } }>(
@@ -156,7 +162,7 @@ export function addStatus(app: FastifyInstance, { findStatus }: StatusOptions): 
         const notification = pathId(request.params.idEmail, 'noStatus')
         const status = await findStatus({ account: request.caller.account, notification, channel })
         if (status === null) throw new Refusal('noStatus')
-        return from(status)
+        return from(status, links)
       },
     )
   }

@@ -1,0 +1,50 @@
+import type { FastifyInstance } from 'fastify'
+import { Refusal } from '../../domain/errors.js'
+import { makeLinkCode, readLinkCode } from '../../domain/link.js'
+
+/** GET /gravacao/{code}.wav: the recording of a call, for whoever was given its address. */
+export interface RecordingOptions {
+  key: Buffer
+  /** A stretch of it; null: there is none. */
+  read(notification: string, from: number, length: number): Promise<{ size: number; bytes: Buffer } | null>
+}
+
+export const recordingPath = (key: Buffer, notification: string): string =>
+  `/gravacao/${makeLinkCode(key, { notification, channel: 'voice' })}.wav`
+
+/** A player asks for the rest by itself; what is read at once stays small however long the call was. */
+const MAX_PART = 1_048_576
+
+export function addRecording(app: FastifyInstance, { key, read }: RecordingOptions): void {
+  app.get<{ Params: { code: string } }>('/gravacao/:code', { schema: { hide: true } }, async (request, reply) => {
+    const target = readLinkCode(key, request.params.code.replace(/\.wav$/, ''))
+    const range = readRange(request.headers.range)
+    const size = target === null ? null : ((await read(target.notification, 0, 0))?.size ?? null)
+    if (target === null || size === null) throw new Refusal('recordingMissing')
+    reply.headers({
+      'accept-ranges': 'bytes',
+      'cache-control': 'no-store, private',
+      'content-disposition': 'inline; filename="ligacao.wav"',
+      'content-security-policy': "sandbox; default-src 'none'",
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-robots-tag': 'noindex',
+    })
+    const stretch = async (from: number, length: number): Promise<Buffer> =>
+      (await read(target.notification, from, length))?.bytes ?? Buffer.alloc(0)
+    if (range === null) return reply.type('audio/wav').send(await stretch(0, size))
+    const from = range.from ?? Math.max(0, size - range.to!)
+    const to = Math.min(range.from === null ? size - 1 : (range.to ?? size - 1), size - 1, from + MAX_PART - 1)
+    if (from >= size) return reply.code(416).header('content-range', `bytes */${size}`).send()
+    const bytes = await stretch(from, to - from + 1)
+    return reply.code(206).type('audio/wav').header('content-range', `bytes ${from}-${to}/${size}`).send(bytes)
+  })
+}
+
+/** RFC 9110, 14.1.2: one range of bytes; whatever else may be ignored. */
+function readRange(header: string | undefined): { from: number | null; to: number | null } | null {
+  const [, first = '', last = ''] = /^bytes=(\d{0,12})-(\d{0,12})$/.exec(header ?? '') ?? []
+  if (first === '' && (last === '' || Number(last) === 0)) return null
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return null
+  return { from: first === '' ? null : Number(first), to: last === '' ? null : Number(last) }
+}
