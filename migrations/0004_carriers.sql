@@ -32,3 +32,6 @@ create table early_report (
   report jsonb not null,
   received_at timestamptz not null default now()
 );
+
+-- What gave up waits for a person.
+create index delivery_dead on delivery (notification_id) where state = 'dead';

@@ -7,6 +7,7 @@ import { openDirectory, tellUnmatched } from './compose.js'
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
+import { findStandingStill } from './engine/alarm.js'
 import type { LaneOptions } from './engine/lane.js'
 import { type NewsParts, takeEarlyReports, takeNews } from './engine/news.js'
 import { fetchRecordings } from './engine/recordings.js'
@@ -17,11 +18,11 @@ import { createRecorder, LEASE_MS, startLanes } from './engine/worker.js'
 import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
-import { readQueue } from './store/claims.js'
 import { listenDue } from './store/due-signal.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
+import { countUnaccounted, readQueue } from './store/queue.js'
 import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
@@ -45,8 +46,6 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 /** Some servers return the whole original. */
 const MAX_RETURN_BYTES = 40 * 1_048_576
-/** What waits longer than this although it could go is worth waking somebody. */
-const OVERDUE_SECONDS = 15 * 60
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
   const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
@@ -93,9 +92,10 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => wake.notify())
   const recorders = await wireRecordings(config)
-  const recordings: Chore = { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) }
-  const served = new Set(lanes.flat().map(({ channel }) => channel))
-  const upkeep = startUpkeep({ pool, log, register, served, matchReports: () => takeEarlyReports(news), more: [recordings] })
+  const upkeep = startUpkeep(pool, log, register, [
+    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
+    { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
+  ])
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
@@ -130,27 +130,22 @@ async function registerReturns(simulatorUrl: string, routes: { bounces: string; 
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-interface UpkeepParts {
-  pool: Pool
-  log: Log
-  /** Channels that have a carrier. */
-  served: ReadonlySet<string>
-  register(): Promise<void>
-  matchReports(): Promise<void>
-  more: readonly Chore[]
-}
-
-function startUpkeep({ pool, log, served, register, matchReports, more }: UpkeepParts): { stop(): Promise<void> } {
+function startUpkeep(
+  pool: Pool,
+  log: Log,
+  register: () => Promise<void>,
+  more: readonly Chore[],
+): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
-    { name: 'early reports', everyMs: SECOND, run: matchReports },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
-    { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log, served) },
+    { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
+    { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
     ...more,
   ]
   const stop = new AbortController()
@@ -165,10 +160,12 @@ function startUpkeep({ pool, log, served, register, matchReports, more }: Upkeep
   }
 }
 
-/** What was accepted must be finished, or on its way: anything that stands still is told aloud. */
-async function alarmOverdue(pool: Pool, log: Log, served: ReadonlySet<string>): Promise<void> {
-  for (const { channel, state, count, oldestSeconds } of await readQueue(pool)) {
-    const standing = served.has(channel) && (state === 'queued' || state === 'sending') && oldestSeconds > OVERDUE_SECONDS
-    if (standing) log.error({ channel, state, count, oldestSeconds }, 'deliveries stand still')
-  }
+/** What was accepted must be finished, or on its way: anything that stands still, or that left no trace, is told aloud. */
+async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
+  for (const depth of findStandingStill(await readQueue(pool))) log.error(depth, 'deliveries stand still')
+}
+
+async function alarmUnaccounted(pool: Pool, log: Log): Promise<void> {
+  const count = await countUnaccounted(pool)
+  if (count > 0) log.error({ count }, 'notifications without deliveries')
 }

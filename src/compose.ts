@@ -35,6 +35,7 @@ import { claimInstallation, readRevision } from './store/installation.js'
 import { migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
 import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
+import { readQueue } from './store/queue.js'
 import { leaseBudget } from './store/rate-windows.js'
 import { readRecording } from './store/recordings.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
@@ -195,7 +196,7 @@ export async function buildApi({
         ),
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: { groups, pool },
+    metrics: { groups, pool, readQueue: () => readQueue(pool) },
     readiness,
     bodies: BODY_BUDGET,
   })

@@ -4,6 +4,7 @@ import { accountCommand } from './cli/account.js'
 import { addressCommand } from './cli/address.js'
 import { auditCommand } from './cli/audit.js'
 import { migrateCommand } from './cli/migrate.js'
+import { queueCommand } from './cli/queue.js'
 import { simulateCommand } from './cli/simulate.js'
 import { startCommand } from './cli/start.js'
 import { templateCommand } from './cli/template.js'
@@ -20,6 +21,7 @@ const program = new Command('carteiro')
   .addCommand(tokenCommand())
   .addCommand(addressCommand())
   .addCommand(templateCommand())
+  .addCommand(queueCommand())
   .addCommand(simulateCommand())
   .addCommand(auditCommand())
 

@@ -42,7 +42,7 @@ export interface RecordResult {
 }
 
 /** Facts that change nothing a sender would see. */
-const UNANNOUNCED = new Set(['note', 'retried', 'released'])
+const UNANNOUNCED = new Set(['note', 'retried', 'released', 'again'])
 
 /** `due`: notifications whose waiting steps are to be decided on although nothing new happened to them. */
 export function recordChanges(

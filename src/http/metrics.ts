@@ -1,15 +1,21 @@
 import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Accept } from '../engine/accept.js'
+import { findStandingStill } from '../engine/alarm.js'
 import type { Pool } from '../store/postgres.js'
+import type { QueueDepth } from '../store/queue.js'
 
 /** What Prometheus reads at /metrics. */
 export interface MetricSources {
   groups: Accept['groups']
   pool: Pool
+  readQueue(): Promise<QueueDepth[]>
 }
 
-export function addMetrics(app: FastifyInstance, { groups, pool }: MetricSources): void {
+/** Whoever may read the metrics may read them often: the database is asked at most this often. */
+const QUEUE_EVERY_MS = 5_000
+
+export function addMetrics(app: FastifyInstance, { groups, pool, readQueue }: MetricSources): void {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -36,6 +42,7 @@ export function addMetrics(app: FastifyInstance, { groups, pool }: MetricSources
       },
     })
   }
+  addQueueMetrics(registry, readQueue)
   app.addHook('onResponse', (request, reply, done) => {
     requests.observe(
       { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
@@ -44,4 +51,44 @@ export function addMetrics(app: FastifyInstance, { groups, pool }: MetricSources
     done()
   })
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+}
+
+/** What is on its way in the whole installation, whichever node is asked. */
+function addQueueMetrics(registry: Registry, readQueue: MetricSources['readQueue']): void {
+  let asked = Number.NEGATIVE_INFINITY
+  let depths: Promise<QueueDepth[]> = Promise.resolve([])
+  const read = (): Promise<QueueDepth[]> => {
+    if (performance.now() - asked > QUEUE_EVERY_MS) {
+      asked = performance.now()
+      // Without the database the other metrics still tell something.
+      depths = readQueue().catch(() => [])
+    }
+    return depths
+  }
+  const gauge = (
+    name: string,
+    help: string,
+    pick: (all: QueueDepth[]) => QueueDepth[],
+    value: (depth: QueueDepth) => number,
+  ): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['channel', 'state'],
+      registers: [registry],
+      async collect() {
+        this.reset()
+        for (const depth of pick(await read())) this.set({ channel: depth.channel, state: depth.state }, value(depth))
+      },
+    })
+  }
+  const all = (depths: QueueDepth[]): QueueDepth[] => depths
+  gauge('carteiro_deliveries', 'Deliveries that are not finished.', all, depth => depth.count)
+  gauge('carteiro_deliveries_oldest_seconds', 'Since when the oldest of them has been due.', all, depth => depth.oldestSeconds)
+  gauge(
+    'carteiro_deliveries_standing_still',
+    'Alarm: deliveries that should move and do not.',
+    findStandingStill,
+    depth => depth.count,
+  )
 }

@@ -16,39 +16,17 @@ export type FaultField = { name: keyof Faults; about: 'send' | 'reports'; label:
   | { kind: 'number'; most: number; step: number }
 )
 
-export const FAULT_FIELDS: readonly FaultField[] = [
-  {
-    name: 'outage',
-    about: 'send',
-    label: 'Fora do ar',
-    help: 'Conexões abertas caem e novas são recusadas com 421.',
-    kind: 'switch',
-  },
-  {
-    name: 'errorRate',
-    about: 'send',
-    label: 'Parte dos envios com erro',
-    help: 'De 0 a 1: 0,25 adia um em cada quatro com 451.',
-    kind: 'number',
-    most: 1,
-    step: 0.01,
-  },
-  {
-    name: 'latencyMs',
-    about: 'send',
-    label: 'Demora da resposta, em milissegundos',
-    help: 'Espera antes de responder ao conteúdo.',
-    kind: 'number',
-    most: 600_000,
-    step: 1,
-  },
-  {
-    name: 'resetAfterAccept',
-    about: 'send',
-    label: 'Aceita e derruba a conexão',
-    help: 'Guarda a mensagem e corta a conexão sem responder: quem envia não sabe se chegou.',
-    kind: 'switch',
-  },
+/** What a carrier's protocol can suffer while it takes a message, each explained in the words of its channel. */
+export type SendFaults = Partial<Record<'outage' | 'errorRate' | 'latencyMs' | 'resetAfterAccept', string>>
+
+const number = (most: number, step = 1) => ({ kind: 'number', most, step }) as const
+
+/** In the order of the page; those without a text are explained by the carriers that have them. */
+const FIELDS: readonly (FaultField | (Omit<FaultField, 'help'> & { help: null }))[] = [
+  { name: 'outage', about: 'send', label: 'Fora do ar', help: null, kind: 'switch' },
+  { name: 'errorRate', about: 'send', label: 'Parte dos envios com erro', help: null, ...number(1, 0.01) },
+  { name: 'latencyMs', about: 'send', label: 'Demora da resposta, em milissegundos', help: null, ...number(600_000) },
+  { name: 'resetAfterAccept', about: 'send', label: 'Aceita e derruba a conexão', help: null, kind: 'switch' },
   {
     name: 'duplicateReports',
     about: 'reports',
@@ -61,20 +39,23 @@ export const FAULT_FIELDS: readonly FaultField[] = [
     about: 'reports',
     label: 'Atraso dos avisos, em milissegundos',
     help: 'Espera antes de mandar o que volta ao remetente.',
-    kind: 'number',
-    most: 3_600_000,
-    step: 1,
+    ...number(3_600_000),
   },
   {
     name: 'seed',
     about: 'send',
     label: 'Semente do acaso',
     help: 'A mesma semente sorteia os mesmos erros, na mesma ordem.',
-    kind: 'number',
-    most: 4_294_967_295,
-    step: 1,
+    ...number(4_294_967_295),
   },
 ]
+
+/** The switches of a carrier: those that it explains, and those that every carrier has. */
+export const describeFaults = (help: SendFaults): readonly FaultField[] =>
+  FIELDS.flatMap(field => {
+    const text = help[field.name as keyof SendFaults] ?? field.help
+    return text === null ? [] : [{ ...field, help: text } as FaultField]
+  })
 
 export const NO_FAULTS: Faults = {
   latencyMs: 0,
@@ -86,20 +67,6 @@ export const NO_FAULTS: Faults = {
   seed: 1,
 }
 
-/** Reads all switches of a carrier; one that is left out is off. */
-export function readFaults(value: unknown, carrier: string): Faults {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return refuse('notObjectField', carrier)
-  const faults: Faults = { ...NO_FAULTS }
-  for (const [name, given] of Object.entries(value)) {
-    const field = FAULT_FIELDS.find(field => field.name === name)
-    if (field === undefined) return refuse('notOneOf', carrier, FAULT_FIELDS.map(({ name }) => name).join(', '))
-    if (field.kind === 'switch' && typeof given !== 'boolean') return refuse('notBoolean', `${carrier}.${name}`)
-    if (field.kind === 'number' && !isNumber(given, field)) return refuse('wrongValue', `${carrier}.${name}`)
-    Object.assign(faults, { [name]: given })
-  }
-  return faults
-}
-
 const isNumber = (value: unknown, { most, step }: { most: number; step: number }): boolean =>
   typeof value === 'number' && value >= 0 && value <= most && (step < 1 || Number.isInteger(value))
 
@@ -107,14 +74,40 @@ const isNumber = (value: unknown, { most, step }: { most: number; step: number }
 export class FaultSwitch {
   #faults = NO_FAULTS
   #random = seeded(NO_FAULTS.seed)
+  readonly fields: readonly FaultField[]
   readonly #onOutage: () => void
 
-  constructor(onOutage: () => void) {
+  constructor(fields: readonly FaultField[], onOutage: () => void) {
+    this.fields = fields
     this.#onOutage = onOutage
   }
 
   get now(): Faults {
     return this.#faults
+  }
+
+  /** The switches that this carrier has. */
+  get shown(): Partial<Faults> {
+    return Object.fromEntries(this.fields.map(({ name }) => [name, this.#faults[name]]))
+  }
+
+  /** How many are on. A seed alone breaks nothing. */
+  get count(): number {
+    return this.fields.filter(({ name }) => name !== 'seed' && this.#faults[name] !== NO_FAULTS[name]).length
+  }
+
+  /** All switches as somebody wants them; one that is left out is off. */
+  read(value: unknown, carrier: string): Faults {
+    if (value === null || typeof value !== 'object' || Array.isArray(value)) return refuse('notObjectField', carrier)
+    const faults: Faults = { ...NO_FAULTS }
+    for (const [name, given] of Object.entries(value)) {
+      const field = this.fields.find(field => field.name === name)
+      if (field === undefined) return refuse('notOneOf', carrier, this.fields.map(({ name }) => name).join(', '))
+      if (field.kind === 'switch' && typeof given !== 'boolean') return refuse('notBoolean', `${carrier}.${name}`)
+      if (field.kind === 'number' && !isNumber(given, field)) return refuse('wrongValue', `${carrier}.${name}`)
+      Object.assign(faults, { [name]: given })
+    }
+    return faults
   }
 
   set(faults: Faults): void {

@@ -1,8 +1,8 @@
-import type { Mail } from './email/mail.js'
+import type { Message } from './message.js'
 
-/** What the carriers took, newest last. Bounded: the oldest make room. */
-export interface Kept {
-  mail: Mail
+/** One message and the bytes that came. */
+export interface Kept<M extends Message = Message> {
+  message: M
   raw: Buffer
 }
 
@@ -21,10 +21,12 @@ export interface Filter {
 /** One line for every message that was accepted, kept after the message itself made room, so that doubles can be counted. */
 export interface LogEntry {
   id: string
+  channel: string
   to: string
-  messageId: string | null
-  envid: string | null
+  reference: string | null
   receivedAt: Date
+  /** The channel's own names for it. */
+  names: Record<string, string | null>
 }
 
 interface Waiter {
@@ -33,13 +35,13 @@ interface Waiter {
 }
 
 const MAX_LOG = 100_000
-/** What a mail takes beside its bytes and its headers. */
+/** What a message takes beside its bytes. */
 const OVERHEAD = 1_024
-const weigh = ({ mail, raw }: Kept): number => raw.length + mail.header.length + OVERHEAD
 
+/** What the carriers took, newest last. Bounded: the oldest make room. */
 export class Inbox {
   readonly #limits: InboxLimits
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, { kept: Kept; bytes: number }>()
   readonly #waiters = new Set<Waiter>()
   #log: LogEntry[] = []
   #bytes = 0
@@ -52,21 +54,23 @@ export class Inbox {
     return this.#kept.size
   }
 
-  add(kept: Kept): void {
-    this.#kept.set(kept.mail.id, kept)
-    this.#bytes += weigh(kept)
+  /** A desk whose messages hold much beside the raw bytes says how much. */
+  add(kept: Kept, besideBytes = 0): void {
+    const bytes = kept.raw.length + besideBytes + OVERHEAD
+    this.#kept.set(kept.message.id, { kept, bytes })
+    this.#bytes += bytes
     for (const [id, oldest] of this.#kept) {
       if (this.#kept.size <= this.#limits.maxMessages && this.#bytes <= this.#limits.maxBytes) break
-      if (oldest === kept) break
+      if (oldest.kept === kept) break
       this.#kept.delete(id)
-      this.#bytes -= weigh(oldest)
+      this.#bytes -= oldest.bytes
     }
-    for (const waiter of this.#waiters) if (matches(kept.mail, waiter.filter)) waiter.wake()
+    for (const waiter of this.#waiters) if (matches(kept.message, waiter.filter)) waiter.wake()
   }
 
-  record({ id, to, messageId, envelope, receivedAt }: Mail): void {
-    this.#log.push({ id, to, messageId, envid: envelope.envid, receivedAt })
-    // In chunks: shifting 100,000 entries for each new one would cost more than the mail.
+  record({ id, channel, to, reference, receivedAt }: Message, names: Record<string, string | null> = {}): void {
+    this.#log.push({ id, channel, to, reference, receivedAt, names })
+    // In chunks: shifting 100,000 entries for each new one would cost more than the message.
     if (this.#log.length >= MAX_LOG + 10_000) this.#log = this.#log.slice(-MAX_LOG)
   }
 
@@ -79,18 +83,18 @@ export class Inbox {
   }
 
   find(id: string): Kept | null {
-    return this.#kept.get(id) ?? null
+    return this.#kept.get(id)?.kept ?? null
   }
 
   /** Newest first. */
-  list(filter: Filter): Mail[] {
-    const found: Mail[] = []
-    for (const { mail } of this.#kept.values()) if (matches(mail, filter)) found.push(mail)
+  list(filter: Filter): Message[] {
+    const found: Message[] = []
+    for (const { kept } of this.#kept.values()) if (matches(kept.message, filter)) found.push(kept.message)
     return found.reverse()
   }
 
   /** Like list, but waits for the first that matches; an empty list once the time is up or the asker is gone. */
-  async wait(filter: Filter, ms: number, signal: AbortSignal): Promise<Mail[]> {
+  async wait(filter: Filter, ms: number, signal: AbortSignal): Promise<Message[]> {
     if (ms > 0 && !signal.aborted && this.list(filter).length === 0) {
       await new Promise<void>(resolve => {
         const waiter = { filter, wake: () => done() }
@@ -118,8 +122,18 @@ export class Inbox {
   }
 }
 
-const matches = (mail: Mail, { to, subject, channel, since }: Filter): boolean =>
-  (to === undefined || mail.to.toLowerCase() === to.toLowerCase()) &&
-  (subject === undefined || mail.subject.toLowerCase().includes(subject.toLowerCase())) &&
-  (channel === undefined || mail.channel === channel) &&
-  (since === undefined || mail.receivedAt >= since)
+const matches = (message: Message, { to, subject, channel, since }: Filter): boolean =>
+  (to === undefined || isTo(message, to)) &&
+  (subject === undefined || message.subject.toLowerCase().includes(subject.toLowerCase())) &&
+  (channel === undefined || message.channel === channel) &&
+  (since === undefined || message.receivedAt >= since)
+
+const PHONES: readonly string[] = ['sms', 'whatsapp', 'voice']
+
+/** A phone number is the same with and without plus sign, blanks and hyphens. */
+function isTo({ channel, to }: Message, wanted: string): boolean {
+  if (PHONES.includes(channel) && /^[\d\s().+-]+$/.test(wanted)) return digits(to) === digits(wanted)
+  return to.toLowerCase() === wanted.toLowerCase()
+}
+
+const digits = (text: string): string => text.replace(/\D/g, '')

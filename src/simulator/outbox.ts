@@ -1,7 +1,8 @@
 import { createTransport, type Transporter } from 'nodemailer'
 import type { Clock } from '../domain/clock.js'
-import type { Report } from './email/mail.js'
 import type { Mailing } from './email/reports.js'
+import type { Report } from './message.js'
+import { type Attempt, ReportQueue } from './report-queue.js'
 
 /** Carries reports and replies back to whoever registered to take them, over SMTP, as a relay's queue does. */
 export interface Outgoing {
@@ -10,42 +11,29 @@ export interface Outgoing {
   compose(): Mailing
 }
 
-interface Waiting extends Outgoing {
-  /** When the first try was made; from then on there is a limited time. */
-  since: number | null
-}
-
-type Attempt = { outcome: 'done' | 'refused' | 'put off' | 'no answer'; detail: string }
-
 const MAX_ROUTES = 16
 const RETRY_MS = 1_000
 const GIVE_UP_MS = 60_000
-const PARALLEL = 8
-/** Reports that may wait altogether; past this the oldest is given up. About 4 kB each. */
-const MAX_WAITING = 20_000
-/** Senders are slowed down from here on, as long as somebody takes the reports. */
-const CROWDED = 2_000
-const PATIENCE_MS = 10_000
+const CONNECTIONS = 8
 /** An idle connection would keep the other side from stopping quickly. */
 const IDLE_MS = 500
 
 export class Outbox {
-  readonly #clock: Clock
   /** Newest first. */
   #routes: string[] = []
+  readonly #queue: ReportQueue<Outgoing>
   readonly #transports = new Map<string, Transporter>()
-  /** Not due yet, or resting after a failed try. */
-  readonly #resting = new Map<Waiting, NodeJS.Timeout>()
-  readonly #ready = new Set<Waiting>()
-  #inFlight = 0
-  #pausedUntil = 0
   #idle: NodeJS.Timeout | undefined
-  #pause: NodeJS.Timeout | undefined
-  readonly #blocked = new Set<() => void>()
-  #closed = false
 
   constructor(clock: Clock) {
-    this.#clock = clock
+    this.#queue = new ReportQueue({
+      clock,
+      attempt: outgoing => this.#tryRoutes(outgoing),
+      hasRoutes: () => this.#routes.length > 0,
+      restMs: () => RETRY_MS,
+      giveUpMs: GIVE_UP_MS,
+      onIdle: () => this.#closeLater(),
+    })
   }
 
   get routes(): readonly string[] {
@@ -55,113 +43,25 @@ export class Outbox {
   /** The newest registration is tried first; what was waiting for one goes now. */
   register(route: string): void {
     this.#routes = [route, ...this.#routes.filter(known => known !== route)].slice(0, MAX_ROUTES)
-    this.#pausedUntil = 0
-    for (const [waiting, timer] of this.#resting) {
-      if (waiting.since === null) continue
-      clearTimeout(timer)
-      this.#resting.delete(waiting)
-      this.#ready.add(waiting)
-    }
-    this.#pump()
+    this.#queue.hurry()
   }
 
   add(outgoing: Outgoing, delayMs: number): void {
-    if (this.#closed) return
-    if (this.#resting.size + this.#ready.size >= MAX_WAITING) this.#dropOldest()
-    const waiting = { ...outgoing, since: null }
-    if (delayMs > 0) this.#rest(waiting, delayMs)
-    else {
-      this.#ready.add(waiting)
-      this.#pump()
-    }
+    this.#queue.add(outgoing, delayMs)
   }
 
   /** Resolves once the reports under way are few enough to take on more. */
-  async room(): Promise<void> {
-    const deadline = this.#clock() + PATIENCE_MS
-    while (this.#isCrowded() && this.#clock() < deadline) {
-      await new Promise<void>(resolve => {
-        const timer = setTimeout(() => done(), 250)
-        const done = (): void => {
-          clearTimeout(timer)
-          this.#blocked.delete(done)
-          resolve()
-        }
-        this.#blocked.add(done)
-      })
-    }
+  room(): Promise<void> {
+    return this.#queue.room()
   }
 
   close(): void {
-    this.#closed = true
-    for (const timer of this.#resting.values()) clearTimeout(timer)
-    this.#resting.clear()
-    this.#ready.clear()
-    clearTimeout(this.#pause)
-    for (const wake of this.#blocked) wake()
+    this.#queue.close()
     this.#closeTransports()
   }
 
-  #isCrowded(): boolean {
-    return !this.#closed && this.#routes.length > 0 && this.#ready.size >= CROWDED && this.#pausedUntil <= this.#clock()
-  }
-
-  #dropOldest(): void {
-    const oldest = this.#ready.values().next().value ?? this.#resting.keys().next().value
-    if (oldest === undefined) return
-    this.#ready.delete(oldest)
-    clearTimeout(this.#resting.get(oldest))
-    this.#resting.delete(oldest)
-    this.#settle(oldest.report, 'expired', 'Descartado: avisos demais à espera.')
-  }
-
-  #rest(waiting: Waiting, ms: number): void {
-    const timer = setTimeout(() => {
-      this.#resting.delete(waiting)
-      this.#ready.add(waiting)
-      this.#pump()
-    }, ms)
-    this.#resting.set(waiting, timer)
-  }
-
-  #pump(): void {
-    const wait = this.#pausedUntil - this.#clock()
-    if (wait > 0) {
-      clearTimeout(this.#pause)
-      this.#pause = setTimeout(() => this.#pump(), wait)
-      return
-    }
-    for (const waiting of this.#ready) {
-      if (this.#inFlight >= PARALLEL) return
-      this.#ready.delete(waiting)
-      this.#inFlight++
-      this.#send(waiting).finally(() => {
-        this.#inFlight--
-        if (this.#ready.size < CROWDED) for (const wake of this.#blocked) wake()
-        if (!this.#closed) this.#pump()
-      })
-    }
-    if (this.#inFlight === 0 && this.#transports.size > 0) {
-      clearTimeout(this.#idle)
-      this.#idle = setTimeout(() => {
-        if (this.#inFlight === 0) this.#closeTransports()
-      }, IDLE_MS)
-    }
-  }
-
-  async #send(waiting: Waiting): Promise<void> {
-    waiting.since ??= this.#clock()
-    const { outcome, detail } = await this.#tryRoutes(waiting.compose())
-    if (outcome === 'done' || outcome === 'refused') return this.#settle(waiting.report, outcome, detail)
-    if (this.#clock() - waiting.since >= GIVE_UP_MS) return this.#settle(waiting.report, 'expired', detail)
-    waiting.report.detail = detail
-    if (this.#closed) return
-    // With nobody there, one report finds out for all.
-    if (outcome === 'no answer' && this.#routes.length > 0) this.#pausedUntil = this.#clock() + RETRY_MS
-    this.#rest(waiting, RETRY_MS)
-  }
-
-  async #tryRoutes(mailing: Mailing): Promise<Attempt> {
+  async #tryRoutes({ compose }: Outgoing): Promise<Attempt> {
+    const mailing = compose()
     let last: Attempt = { outcome: 'no answer', detail: 'Nenhum gateway se registrou para receber avisos.' }
     for (const route of this.#routes) {
       last = await this.#tryRoute(route, mailing)
@@ -201,7 +101,7 @@ export class Outbox {
       port: Number(port),
       name: 'relay.simulador.test',
       ignoreTLS: true,
-      maxConnections: PARALLEL,
+      maxConnections: CONNECTIONS,
       maxMessages: Number.POSITIVE_INFINITY,
       connectionTimeout: 5_000,
       greetingTimeout: 10_000,
@@ -213,15 +113,15 @@ export class Outbox {
     return transport
   }
 
+  /** Whoever takes a transport before that stops the clock. */
+  #closeLater(): void {
+    clearTimeout(this.#idle)
+    if (this.#transports.size > 0) this.#idle = setTimeout(() => this.#closeTransports(), IDLE_MS)
+  }
+
   #closeTransports(): void {
     clearTimeout(this.#idle)
     for (const transport of this.#transports.values()) transport.close()
     this.#transports.clear()
-  }
-
-  #settle(report: Report, state: Report['state'], detail: string): void {
-    report.state = state
-    report.detail = detail
-    report.doneAt = new Date(this.#clock())
   }
 }

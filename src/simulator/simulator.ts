@@ -1,7 +1,7 @@
 import type { Clock } from '../domain/clock.js'
-import { type Exchanger, openExchanger } from './email/exchanger.js'
-import { Recipient } from './email/recipient.js'
-import { FaultSwitch } from './faults.js'
+import { Callbacks } from './callbacks.js'
+import { type DeskParts, openDesks } from './desk.js'
+import { openEmailDesk } from './email/desk.js'
 import { openHttp } from './http/server.js'
 import { Inbox } from './inbox.js'
 import { Outbox } from './outbox.js'
@@ -36,38 +36,25 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   const { host = '127.0.0.1', httpPort = 0, smtpPort = 0, maxMessages = 10_000, maxBytes = 64 * MIB } = options
   const { silenceMs = 300_000, clock = Date.now } = options
   const inbox = new Inbox({ maxMessages, maxBytes })
-  const outbox = new Outbox(clock)
-  const visitor = new Visitor()
-  let exchanger: Exchanger | undefined
-  const faults = new FaultSwitch(() => exchanger?.interrupt())
-  const recipient = new Recipient({ inbox, outbox, visitor, faults, clock })
-  exchanger = await openExchanger({
-    host,
-    port: smtpPort,
-    inbox,
-    outbox,
-    recipient,
-    faults,
-    clock,
-    maxMessageBytes: Math.min(MAX_MESSAGE_BYTES, maxBytes),
-    silenceMs,
+  const [outbox, callbacks, visitor] = [new Outbox(clock), new Callbacks(clock), new Visitor()]
+  const parts: DeskParts = { host, inbox, callbacks, visitor, clock }
+  const maxMessageBytes = Math.min(MAX_MESSAGE_BYTES, maxBytes)
+  const email = openEmailDesk({ ...parts, outbox, port: smtpPort, maxMessageBytes, silenceMs })
+  const desks = await openDesks([email])
+  const closeDesks = () => Promise.all(desks.map(desk => desk.close()))
+  const http = await openHttp({ host, port: httpPort, inbox, outbox, callbacks, visitor, desks }).catch(async error => {
+    await closeDesks()
+    throw error
   })
-  const carriers = { email: exchanger.url }
-  const http = await openHttp({ host, port: httpPort, inbox, outbox, visitor, recipient, faults, carriers }).catch(
-    async error => {
-      await exchanger.close()
-      throw error
-    },
-  )
   return {
     url: http.url,
-    smtpUrl: exchanger.url,
+    smtpUrl: (await email).smtpUrl,
     async close() {
       inbox.close()
-      recipient.close()
       visitor.close()
       outbox.close()
-      await Promise.all([http.close(), exchanger.close()])
+      callbacks.close()
+      await Promise.all([http.close(), closeDesks()])
     },
   }
 }

@@ -204,20 +204,3 @@ export async function parkUndecided(db: Queryable, ids: readonly string[]): Prom
     [ids],
   )
 }
-
-export interface QueueDepth {
-  channel: Channel
-  state: string
-  count: number
-  oldestSeconds: number
-}
-
-/** What is on its way, and since when: for metrics and for the alarm. */
-export async function readQueue(db: Queryable): Promise<QueueDepth[]> {
-  const { rows } = await run<QueueDepth>(
-    db,
-    `select channel, state, count(*)::int as count, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as "oldestSeconds"
-     from delivery where state in ('waiting', 'queued', 'sending', 'uncertain') group by channel, state`,
-  )
-  return rows
-}

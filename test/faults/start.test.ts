@@ -174,6 +174,10 @@ test('commands work while the server is stopped and while it runs', async () => 
   const { jti } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { jti: string }
   expect(carteiro(['token', 'revoke', jti], { data }).status).toBe(0)
   await expect.poll(() => send(program.url, token, validSend).then(sent => sent.status), { timeout: 5_000 }).toBe(401)
+  const { idEmail } = answer.body as { idEmail: string }
+  expect(JSON.parse(carteiro(['queue', 'list', '--state', 'dead', '--json'], { data }).stdout)).toEqual([])
+  const nothing = carteiro(['queue', 'retry', idEmail, '--channel', 'email'], { data })
+  expect([nothing.status, nothing.stderr]).toEqual([1, expect.stringContaining('Nada a decidir')])
   await program.stop()
   const shown = JSON.parse(carteiro(['account', 'show', '--account', 'acme', '--json'], { data }).stdout)
   expect(shown).toMatchObject({ settings: { 'limit.registered': 77, validation: true }, addresses: ['127.0.0.1/32'] })
@@ -189,11 +193,18 @@ test('every command explains itself and refuses what it does not know', () => {
     ['token', 'issue'],
     ['token', 'revoke'],
     ['address', 'add'],
+    ['queue', 'list'],
+    ['queue', 'retry'],
   ]) {
     const { status, stdout } = carteiro([...verb, '--help'], { data })
     expect([status, stdout]).toEqual([0, expect.stringContaining(`carteiro ${verb.join(' ')}`)])
   }
-  for (const wrong of [['account', 'create'], ['token', 'issue', '--account', 'x', '--mode', 'both'], ['nonsense']]) {
+  for (const wrong of [
+    ['queue', 'retry', 'x', '--channel', 'email'],
+    ['account', 'create'],
+    ['token', 'issue', '--account', 'x', '--mode', 'both'],
+    ['nonsense'],
+  ]) {
     const { status, stderr } = carteiro(wrong, { data })
     expect([status, stderr]).toEqual([1, expect.stringMatching(/\S/)])
   }

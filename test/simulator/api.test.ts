@@ -105,6 +105,7 @@ describe('one message', () => {
       fromName: 'Conta, Ção',
       to: 'maria@example.com',
       subject: 'Cobrança nº 7 €',
+      reference: '<m7@exemplo.test>',
       messageId: '<m7@exemplo.test>',
       receivedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-03:00$/),
       answer: `250 2.6.0 OK: queued as ${message.id}`,
@@ -177,7 +178,9 @@ describe('bounds', () => {
     expect((await simulator.ask('/simulator/log')).body).toEqual(
       [1, 2, 3, 4, 5].map(number => ({
         id: expect.any(String),
+        channel: 'email',
         to: `m${number}@example.com`,
+        reference: `<${number}@x.test>`,
         messageId: `<${number}@x.test>`,
         envid: 'ref-1',
         receivedAt: expect.any(String),

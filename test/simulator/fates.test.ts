@@ -333,7 +333,9 @@ describe('the table', () => {
     const document = readSource('docs/simulador.md')
     const page = await (await fetch(`${simulator.url}/destinatarios`)).text()
     const { body } = await simulator.ask('/simulator/fates')
-    expect(body).toEqual(FATES.map(({ name, meaning, does }) => ({ name, address: `${name}@simulador.test`, meaning, does })))
+    expect(body).toEqual(
+      FATES.map(({ name, meaning, does }) => ({ channel: 'email', name, address: `${name}@simulador.test`, meaning, does })),
+    )
     for (const fate of FATES) {
       expect(document).toContain(`| \`${fateAddress(fate)}\` | ${fate.meaning} | ${fate.does} |`)
       expect(page).toContain(fate.does.replaceAll('"', '&quot;'))

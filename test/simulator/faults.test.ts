@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { FAULT_FIELDS, NO_FAULTS } from '../../src/simulator/faults.js'
+import { FAULT_FIELDS } from '../../src/simulator/email/words.js'
+import { NO_FAULTS } from '../../src/simulator/faults.js'
 import { readSource } from '../support/sources.js'
 import { carriersForTest, Dialogue, send, settled, simulatorForTest, type TestSimulator, tryToSend } from './carriers.js'
 
@@ -47,6 +48,7 @@ test('values that make no sense are refused by name and change nothing', async (
     [{ email: [] }, 'email'],
     [{ email: null }, 'email'],
     [{}, 'email'],
+    [{ email: { outage: true }, fax: {} }, 'fax'],
   ]
   for (const [body, field] of bad) {
     const answer = await simulator.ask('/simulator/faults', { method: 'PUT', body })

@@ -89,7 +89,7 @@ describe('pages', () => {
   test('the failure switches are a form that works without script', async () => {
     const simulator = await simulatorForTest()
     const numbers = { errorRate: '0.25', latencyMs: '0', lateReportsMs: '10', seed: '3' }
-    const saved = await submit(simulator, '/falhas', { ...numbers, resetAfterAccept: 'on' })
+    const saved = await submit(simulator, '/falhas/email', { ...numbers, resetAfterAccept: 'on' })
     expect([saved.status, saved.headers.get('location')]).toEqual([303, '/falhas?salvo=1'])
     expect((await simulator.ask('/simulator/faults')).body).toEqual({
       email: {
@@ -103,16 +103,17 @@ describe('pages', () => {
       },
     })
     const page = await read(simulator, '/falhas?salvo=1')
-    expect(page).toMatch(/id="resetAfterAccept" name="resetAfterAccept" checked/)
-    expect(page).toMatch(/id="errorRate"[^>]* value="0\.25"/)
+    expect(page).toMatch(/id="email-resetAfterAccept" name="resetAfterAccept" checked/)
+    expect(page).toMatch(/id="email-errorRate"[^>]* value="0\.25"/)
     expect(page).toMatch(/role="status">Salvo\./)
     expect(page).toMatch(/Falhas <span class="chip bad">3</)
 
-    const bad = await submit(simulator, '/falhas', { ...numbers, errorRate: '2' })
+    const bad = await submit(simulator, '/falhas/email', { ...numbers, errorRate: '2' })
     expect(bad.status).toBe(400)
     expect(await bad.text()).toMatch(/role="alert">O campo email\.errorRate/)
-    expect((await submit(simulator, '/falhas', { ...numbers, latencyMs: '' })).status).toBe(400)
-    await submit(simulator, '/falhas', { ...numbers, reset: '1' })
+    expect((await submit(simulator, '/falhas/email', { ...numbers, latencyMs: '' })).status).toBe(400)
+    expect((await submit(simulator, '/falhas/fax', numbers)).status).toBe(404)
+    await submit(simulator, '/falhas/email', { ...numbers, reset: '1' })
     expect((await simulator.ask('/simulator/faults')).body).toMatchObject({ email: { errorRate: 0, resetAfterAccept: false } })
   })
 

@@ -103,7 +103,7 @@ describe('routes', () => {
     await first.wait(1)
     expect(second.received.length).toBe(1)
     const { body } = await simulator.ask('/simulator/routes')
-    expect(body).toEqual({ bounces: [first.url, third.url, second.url] })
+    expect(body).toEqual({ bounces: [first.url, third.url, second.url], callbacks: [] })
   })
 
   test('a report that is put off is tried again', async () => {
@@ -163,7 +163,7 @@ describe('routes', () => {
       expect(await put({ bounces })).toMatchObject({ status: 400, body: { statusCode: 400, error: 'Bad Request' } })
     }
     expect(await put({})).toMatchObject({ status: 400, body: { message: expect.stringContaining('bounces') } })
-    expect((await simulator.ask('/simulator/routes')).body).toEqual({ bounces: [] })
+    expect((await simulator.ask('/simulator/routes')).body).toEqual({ bounces: [], callbacks: [] })
   })
 })
 

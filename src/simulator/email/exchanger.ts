@@ -157,10 +157,10 @@ export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
     const text = `OK: queued as ${mails[0]!.id}`
     for (const mail of mails) {
       mail.answer = silent || reset ? null : `250 2.6.0 ${text}`
-      inbox.add({ mail, raw })
+      inbox.add({ message: mail, raw }, mail.header.length)
     }
     if (silent) return { answer: 'none' }
-    for (const mail of mails) inbox.record(mail)
+    for (const mail of mails) inbox.record(mail, { messageId: mail.messageId, envid: mail.envelope.envid })
     // After the answer: reports do not overtake it in this process.
     setImmediate(() => {
       for (const [index, mail] of mails.entries()) recipient.receive(mail, fates[index]!)

@@ -1,30 +1,35 @@
 import type { Clock } from '../../domain/clock.js'
 import { newId } from '../../domain/id.js'
+import type { DeskAction } from '../desk.js'
 import type { FaultSwitch } from '../faults.js'
 import type { Inbox } from '../inbox.js'
+import { addReport, type Report, type Stamp } from '../message.js'
 import type { Outbox } from '../outbox.js'
 import { Refused } from '../refused.js'
 import type { Visitor } from '../visitor.js'
 import { linksIn, readContent, trackingImageIn } from './content.js'
 import { type Act, type Fate, UNKNOWN_MAILBOX } from './fates.js'
-import { addReport, findHeader, type Mail, type Report, type ReportType } from './mail.js'
-import { awayMail, complaintReport, deliveryReport, dispositionReport, type Mailing, replyMail, type Stamp } from './reports.js'
+import { findHeader, type Mail } from './mail.js'
+import { awayMail, complaintReport, deliveryReport, dispositionReport, type Mailing, replyMail } from './reports.js'
+import type { REPORT_WORDS } from './words.js'
+
+const REPLY_TEXT = 'Recebido, obrigado.'
 
 /** What people may make a recipient do by hand, from the page or the API. */
 export const ACTIONS = {
   deliver: { label: 'Avisar entrega', act: { act: 'delivered' } },
   bounce: { label: 'Devolver', act: { act: 'failed', ...UNKNOWN_MAILBOX } },
   open: { label: 'Abrir', act: { act: 'open' } },
-  reply: { label: 'Responder', act: { act: 'reply' } },
+  reply: { label: 'Responder', act: { act: 'reply' }, text: { label: 'Texto da resposta', value: REPLY_TEXT } },
   confirm: { label: 'Confirmar leitura', act: { act: 'confirm' } },
   away: { label: 'Resposta automática', act: { act: 'away' } },
   complain: { label: 'Marcar como spam', act: { act: 'complain' } },
   scan: { label: 'Passar o robô', act: { act: 'scan' } },
-} as const satisfies Record<string, { label: string; act: Act }>
+} as const satisfies Record<string, DeskAction & { act: Act }>
 
 export type Action = keyof typeof ACTIONS
 
-export const REPLY_TEXT = 'Recebido, obrigado.'
+type ReportType = keyof typeof REPORT_WORDS
 
 const DELIVERED = { status: '2.1.5', diagnostic: '250 2.1.5 Entregue na caixa postal' }
 /** NOTIFY keywords of RFC 3461. Without NOTIFY, trouble is reported and success is not. */
@@ -93,10 +98,10 @@ export class Recipient {
     const { outbox, faults, clock } = this.#parts
     const delayMs = afterMs + faults.now.lateReportsMs
     const stamp = { id: newId(clock()), at: new Date(clock() + delayMs) }
-    const report = addReport(mail, newReport(stamp, type, status))
+    const report = addReport(mail, stamp, type, status)
     outbox.add({ report, compose: () => compose(stamp) }, delayMs)
     if (faults.now.duplicateReports) {
-      const again = addReport(mail, newReport(stamp, type, status))
+      const again = addReport(mail, stamp, type, status)
       outbox.add({ report: again, compose: () => compose(stamp) }, delayMs)
     }
     return report
@@ -110,7 +115,7 @@ export class Recipient {
 
   #browse(mail: Mail, type: ReportType, afterMs: number, visit: () => Promise<{ done: boolean; detail: string }>): Report {
     const { clock } = this.#parts
-    const report = addReport(mail, newReport({ id: newId(clock()), at: new Date(clock() + afterMs) }, type, null))
+    const report = addReport(mail, { id: newId(clock()), at: new Date(clock() + afterMs) }, type)
     const settle = (state: Report['state'], detail: string): void => {
       Object.assign(report, { state, detail, doneAt: new Date(clock()) })
     }
@@ -162,16 +167,6 @@ export class Recipient {
 }
 
 const NO_IMAGE = 'A mensagem não tem imagem de rastreamento (uma imagem cujo caminho contém /o/).'
-
-const newReport = ({ id, at }: Stamp, type: ReportType, status: string | null): Report => ({
-  id,
-  type,
-  status,
-  state: 'waiting',
-  at,
-  doneAt: null,
-  detail: null,
-})
 
 /** Why a real server or mail program would not do this for this mail, or null when it would. */
 function objection(mail: Mail, act: Act): string | null {

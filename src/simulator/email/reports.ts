@@ -1,4 +1,5 @@
 import { addressParser } from 'postal-mime'
+import type { Stamp } from '../message.js'
 import { FATE_DOMAIN } from './fates.js'
 import { findHeader, type Mail } from './mail.js'
 
@@ -9,12 +10,6 @@ export interface Mailing {
   /** Addresses to try in turn. */
   to: string[]
   raw: string
-}
-
-/** What makes a mailing itself: the same id and time give the same bytes, so that a repeated one is recognisable. */
-export interface Stamp {
-  id: string
-  at: Date
 }
 
 const RELAY = `relay.${FATE_DOMAIN}`

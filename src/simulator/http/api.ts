@@ -1,118 +1,94 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { brazilianIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
-import { type Content, readContent } from '../email/content.js'
-import { resolveDomain } from '../email/domains.js'
-import { FATES, fateAddress } from '../email/fates.js'
-import type { Mail } from '../email/mail.js'
-import { ACTIONS, type Action, type Recipient } from '../email/recipient.js'
-import { type FaultSwitch, readFaults } from '../faults.js'
+import { type Desk, deskOf, findDesk } from '../desk.js'
 import type { Filter, Inbox, Kept } from '../inbox.js'
-import { isLoopback } from '../loopback.js'
-import type { Outbox } from '../outbox.js'
+import type { Message, Report } from '../message.js'
 import { Refused } from '../refused.js'
-import type { Visitor } from '../visitor.js'
+import { type Query, readNumber, readObject, readText } from './readers.js'
 
 export interface ApiParts {
-  /** Where the simulator listens; routes beyond loopback are taken only where it serves beyond it too. */
-  host: string
   inbox: Inbox
-  outbox: Outbox
-  visitor: Visitor
-  recipient: Recipient
-  faults: FaultSwitch
-  carriers: Record<string, string>
+  desks: readonly Desk[]
 }
 
 type ById = { Params: { id: string } }
-type Query = Record<string, string | string[] | undefined>
 
 const MAX_WAIT_MS = 60_000
 const MAX_LISTED = 10_000
 const MAX_REPLY = 10_000
 
 /** What programs ask of the simulator: the gateway, tests, the console. */
-export function addApi(app: FastifyInstance, parts: ApiParts): void {
-  const { inbox, outbox, visitor, recipient, faults, carriers, host } = parts
+export function addApi(app: FastifyInstance, { inbox, desks }: ApiParts): void {
+  const summarize = (message: Message) => ({ ...summarizeMessage(message), ...deskOf(desks, message).summarize(message) })
 
   app.get('/simulator/messages', async (request, reply) => {
     const query = request.query as Query
     const limit = readNumber(query, 'limit', 1_000, MAX_LISTED)
-    const mails = await inbox.wait(readFilter(query), readWait(query), goneSignal(reply))
-    return mails.slice(0, limit).map(summarize)
+    const messages = await inbox.wait(readFilter(query), readWait(query), goneSignal(reply))
+    return messages.slice(0, limit).map(summarize)
   })
   app.delete('/simulator/messages', async () => {
     inbox.clear()
     return { message: 'Mensagens apagadas.' }
   })
   app.get<ById>('/simulator/messages/:id', async ({ params }) => {
-    const { mail, raw } = findKept(inbox, params.id)
-    return detail(mail, await readContent(raw))
+    const kept = findKept(inbox, params.id)
+    const { message } = kept
+    const own = await deskOf(desks, message).detail(kept)
+    return { ...summarize(message), answer: message.answer, ...own, reports: message.reports.map(describeReport) }
   })
-  app.get<ById>('/simulator/messages/:id/raw', async ({ params }, reply) => {
-    const { raw } = findKept(inbox, params.id)
-    return reply.type('message/rfc822').send(raw)
-  })
-  app.get<{ Params: { id: string; n: string } }>('/simulator/messages/:id/attachments/:n', async ({ params }, reply) => {
-    const { attachments } = await readContent(findKept(inbox, params.id).raw)
-    const attachment = /^\d{1,6}$/.test(params.n) ? attachments[Number(params.n)] : undefined
-    if (attachment === undefined) throw new Refused(404, 'Anexo não encontrado.')
-    reply.headers({
-      // Never shown in place: it is somebody else's file.
-      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(attachment.name.toWellFormed())}`,
-      'content-security-policy': "sandbox; default-src 'none'",
-    })
-    return reply.type('application/octet-stream').send(Buffer.from(attachment.bytes))
+  app.get<{ Params: { id: string; '*': string } }>('/simulator/messages/:id/*', async ({ params }, reply) => {
+    const kept = findKept(inbox, params.id)
+    const file = await deskOf(desks, kept.message).file(kept, params['*'])
+    if (file === null) throw new Refused(404, 'Esta mensagem não tem esse arquivo.')
+    if (file.downloadName !== undefined) {
+      reply.headers({
+        'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(file.downloadName.toWellFormed())}`,
+        'content-security-policy': "sandbox; default-src 'none'",
+      })
+    }
+    return reply.type(file.type).send(file.bytes)
   })
   app.post<ById>('/simulator/messages/:id/actions', async ({ params, body }, reply) => {
-    const { mail } = findKept(inbox, params.id)
+    const { message } = findKept(inbox, params.id)
     const { action, text } = readObject(body)
     if (text !== undefined && typeof text !== 'string') return refuse('notText', 'text')
-    return reply.code(202).send(describeReport(await recipient.act(mail, readAction(action), readReply(text))))
+    const desk = deskOf(desks, message)
+    return reply.code(202).send(describeReport(await desk.act(message, readAction(desk, action), readReply(text))))
   })
 
-  app.get('/simulator/faults', async () => ({ email: faults.now }))
+  const faults = () => Object.fromEntries(desks.map(({ channel, faults }) => [channel, faults.shown]))
+  app.get('/simulator/faults', async () => faults())
   app.put('/simulator/faults', async ({ body }) => {
-    const { email } = readObject(body)
-    if (email === undefined) return refuse('required', 'email')
-    faults.set(readFaults(email, 'email'))
-    return { email: faults.now }
+    const given = Object.entries(readObject(body))
+    const known = desks.map(({ channel }) => channel)
+    if (given.length === 0) return refuse('required', known.join(' ou '))
+    // All are read before one is set: a refused request changes nothing.
+    const wanted = given.map(([name, value]) => {
+      const desk = findDesk(desks, name)
+      if (desk === undefined) throw new Refused(400, `O campo ${name} não existe. Use um destes: ${known.join(', ')}.`)
+      return { desk, faults: desk.faults.read(value, name) }
+    })
+    for (const { desk, faults } of wanted) desk.faults.set(faults)
+    return faults()
   })
 
-  app.get('/simulator/routes', async () => ({ bounces: outbox.routes }))
-  app.put('/simulator/routes', async ({ body }) => {
-    const { bounces, site } = readObject(body)
-    const local = isLoopback(host)
-    if (bounces === undefined) return refuse('required', 'bounces')
-    const route = readUrl(bounces, 'bounces', ['smtp:'])
-    if (route.port === '') return refuse('wrongValue', 'bounces')
-    if (local && !isLoopback(route.hostname)) {
-      throw new Refused(400, 'O campo bounces deve apontar para esta máquina (127.0.0.1), onde o simulador está.')
-    }
-    if (site !== undefined) visitor.allow(readUrl(site, 'site', ['http:', 'https:']).href)
-    outbox.register(`smtp://${route.host}`)
-    return { bounces: outbox.routes }
-  })
-
-  app.get('/simulator/carriers', async () => carriers)
-  app.get('/simulator/fates', async () =>
-    FATES.map(fate => ({ name: fate.name, address: fateAddress(fate), meaning: fate.meaning, does: fate.does })),
+  // The address by which the asker reached us is the one that works for the asker.
+  app.get('/simulator/carriers', async ({ protocol, host }) =>
+    Object.assign({}, ...desks.map(desk => desk.carriers(`${protocol}://${host}`))),
   )
-  app.get('/simulator/log', async () => inbox.log.map(entry => ({ ...entry, receivedAt: brazilianIso(entry.receivedAt) })))
+  app.get('/simulator/fates', async () =>
+    desks.flatMap(({ channel, fates }) =>
+      fates.list.map(({ name, address, meaning, does }) => ({ channel, name, address, meaning, does })),
+    ),
+  )
+  app.get('/simulator/log', async () =>
+    inbox.log.map(({ names, ...entry }) => ({ ...entry, ...names, receivedAt: brazilianIso(entry.receivedAt) })),
+  )
   app.delete('/simulator/log', async () => {
     inbox.clearLog()
     return { message: 'Registro vazio.' }
-  })
-
-  app.get('/simulator/dns', async request => {
-    const query = request.query as Query
-    const name = readText(query, 'name') ?? refuse('required', 'name')
-    const type = (readText(query, 'type') ?? 'MX').toUpperCase()
-    const { status, exchangers, addresses } = resolveDomain(name)
-    if (type === 'MX') return { status, exchangers }
-    if (type === 'A') return { status, addresses }
-    if (type === 'AAAA') return { status, addresses: [] }
-    return refuse('notOneOf', 'type', 'MX, A, AAAA')
   })
 }
 
@@ -122,10 +98,10 @@ export function findKept(inbox: Inbox, id: string): Kept {
   return kept
 }
 
-export const readAction = (value: unknown): Action =>
-  typeof value === 'string' && Object.hasOwn(ACTIONS, value)
-    ? (value as Action)
-    : refuse('notOneOf', 'action', Object.keys(ACTIONS).join(', '))
+export const readAction = ({ actions }: Desk, value: unknown): string =>
+  typeof value === 'string' && Object.hasOwn(actions, value)
+    ? value
+    : refuse('notOneOf', 'action', Object.keys(actions).join(', '))
 
 /** A blank text counts as none. */
 export function readReply(text: string | undefined): string | undefined {
@@ -158,31 +134,6 @@ function readWait(query: Query): number {
   return ms
 }
 
-function readNumber(query: Query, name: string, fallback: number, most: number): number {
-  const text = readText(query, name)
-  if (text === undefined) return fallback
-  if (!/^\d{1,9}$/.test(text) || Number(text) > most) return refuse('wrongValue', name)
-  return Number(text)
-}
-
-/** An empty parameter counts as absent. */
-export function readText(query: Query, name: string): string | undefined {
-  const value = query[name]
-  if (Array.isArray(value)) return refuse('notText', name)
-  return value === '' ? undefined : value
-}
-
-function readObject(body: unknown): Record<string, unknown> {
-  if (body === undefined || body === null) return refuse('emptyBody')
-  if (typeof body !== 'object' || Array.isArray(body) || body instanceof URLSearchParams) return refuse('notObject')
-  return body as Record<string, unknown>
-}
-
-function readUrl(value: unknown, field: string, protocols: string[]): URL {
-  if (typeof value !== 'string') return refuse('notText', field)
-  return URL.canParse(value) && protocols.includes(new URL(value).protocol) ? new URL(value) : refuse('wrongValue', field)
-}
-
 /** Aborted when the asker hangs up. */
 function goneSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
@@ -190,30 +141,18 @@ function goneSignal(reply: FastifyReply): AbortSignal {
   return gone.signal
 }
 
-const summarize = ({ id, channel, from, fromName, to, subject, messageId, receivedAt }: Mail) => ({
+const summarizeMessage = ({ id, channel, from, fromName, to, subject, reference, receivedAt }: Message) => ({
   id,
   channel,
   from,
   fromName,
   to,
   subject,
-  messageId,
+  reference,
   receivedAt: brazilianIso(receivedAt),
 })
 
-const detail = (mail: Mail, { headers, text, html, links, attachments }: Content) => ({
-  ...summarize(mail),
-  answer: mail.answer,
-  envelope: mail.envelope,
-  headers,
-  text,
-  html,
-  links,
-  attachments: attachments.map(({ name, type, size, sha256 }) => ({ name, type, size, sha256 })),
-  reports: mail.reports.map(describeReport),
-})
-
-const describeReport = ({ id, type, status, state, at, doneAt, detail }: Mail['reports'][number]) => ({
+const describeReport = ({ id, type, status, state, at, doneAt, detail }: Report) => ({
   id,
   type,
   status,

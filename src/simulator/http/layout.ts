@@ -1,3 +1,4 @@
+import type { Showing } from '../desk.js'
 import { type Html, html } from './html.js'
 
 /** The frame of every page. */
@@ -11,20 +12,21 @@ export interface Page {
   body: Html
 }
 
-/** Nothing but our own files; the message's own page also lets the framed mail keep its looks (a frame inherits the policy). */
-const policy = (styles: string): string =>
+/** Nothing but our own files, and what a message's own page has to show: a framed mail keeps its looks (a frame inherits the policy). */
+export const messagePolicy = (shows: readonly Showing[]): string =>
   [
     "default-src 'none'",
-    `style-src ${styles}`,
+    `style-src 'self'${shows.includes('styles') ? " 'unsafe-inline'" : ''}`,
     "script-src 'self'",
     "connect-src 'self'",
     "img-src 'self' data:",
+    ...(shows.includes('media') ? ["media-src 'self'"] : []),
+    ...(shows.includes('frame') ? ["frame-src 'self'"] : []),
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
-export const PAGE_POLICY = policy("'self'")
-export const MESSAGE_POLICY = policy("'self' 'unsafe-inline'")
+export const PAGE_POLICY = messagePolicy([])
 
 const LINKS = [
   { page: 'inbox', href: '/', text: 'Mensagens' },

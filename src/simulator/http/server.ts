@@ -8,9 +8,9 @@ import { type ApiParts, addApi } from './api.js'
 import { html } from './html.js'
 import { layout, PAGE_POLICY } from './layout.js'
 import { addPages } from './pages.js'
+import { addRoutes, type RouteParts } from './routes.js'
 
-export interface HttpParts extends ApiParts {
-  host: string
+export interface HttpParts extends ApiParts, RouteParts {
   port: number
 }
 
@@ -30,7 +30,9 @@ export async function openHttp(parts: HttpParts): Promise<{ url: string; close()
   guard(app, isLoopback(parts.host))
   readBodies(app)
   addApi(app, parts)
+  addRoutes(app, parts)
   addPages(app, parts)
+  for (const desk of parts.desks) app.register(async scope => desk.addRoutes?.(scope))
   const url = await app.listen({ host: parts.host, port: parts.port })
   return { url, close: () => app.close() }
 }

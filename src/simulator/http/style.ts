@@ -22,7 +22,7 @@ a { color: var(--accent); text-underline-offset: .15em }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px }
 code, pre { font: .9em/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 }
-h2 { font-size: 1.1rem; line-height: 1.3; margin: 0 0 .75rem }
+h2, h3 { font-size: 1.1rem; line-height: 1.3; margin: 0 0 .75rem }
 .skip { position: absolute; left: -100vw }
 .skip:focus { left: 1rem; top: 1rem; z-index: 1; background: var(--card); padding: .5rem 1rem }
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
@@ -41,14 +41,14 @@ button:hover { border-color: var(--accent); color: var(--accent) }
 button.main, .search button, .reply button { background: var(--accent); border-color: var(--accent); color: var(--accent-ink); font-weight: 600 }
 button.main:hover, .search button:hover, .reply button:hover { color: var(--accent-ink); filter: brightness(1.08) }
 button.quiet { background: none }
-input, textarea { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--soft); border-radius: 8px; padding: .45rem .7rem; width: 100%; min-height: 2.5rem }
+input, textarea, select { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--soft); border-radius: 8px; padding: .45rem .7rem; width: 100%; min-height: 2.5rem }
 ::placeholder { color: var(--soft); opacity: 1 }
 
 .heading form { flex: none }
 .heading { display: flex; align-items: center; justify-content: space-between; gap: 1rem; margin-bottom: 1rem }
-.search { display: grid; grid-template-columns: 1fr 1fr auto; gap: .75rem; align-items: end }
+.search { display: grid; grid-template-columns: 1fr 1fr 10rem auto; gap: .75rem; align-items: end }
 .search label { font-size: .9rem; color: var(--soft) }
-.search input { display: block; margin-top: .2rem; color: var(--ink) }
+.search input, .search select { display: block; margin-top: .2rem; color: var(--ink) }
 .count { color: var(--soft); font-size: .9rem; margin: 1rem 0 .5rem }
 .mails { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow: hidden }
 .mails li + li { border-top: 1px solid var(--line) }
@@ -64,6 +64,7 @@ input, textarea { font: inherit; color: inherit; background: var(--card); border
 .good.chip { background: var(--good-back); color: var(--good) }
 .bad.chip { background: var(--bad-back); color: var(--bad) }
 .warn.chip { background: var(--warn-back); color: var(--warn) }
+.channel.chip { background: var(--accent-soft); color: var(--accent) }
 .pager { display: flex; justify-content: space-between; padding: 1rem 0 }
 .empty { background: var(--card); border: 1px dashed var(--line); border-radius: 12px; padding: 1.5rem; max-width: 44rem }
 .empty > :last-child { margin-bottom: 0 }
@@ -110,7 +111,8 @@ pre.source { max-height: 30rem; overflow: auto; background: var(--back); border-
 .reports code { font-size: .78rem; white-space: pre-line; max-height: 12rem; overflow: auto }
 
 .lead { max-width: 46rem; margin: .5rem 0 1.25rem }
-main > h2 { margin-top: 2.5rem; margin-bottom: 0 }
+main > h2, main > h3 { margin-top: 2.5rem; margin-bottom: 0 }
+main > h2 + .faults { margin-top: .75rem }
 .fates { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow: hidden }
 .fates li { display: grid; grid-template-columns: 17rem 15rem 1fr; gap: .1rem 1.5rem; padding: .7rem 1rem }
 .fates li + li { border-top: 1px solid var(--line) }

@@ -1,19 +1,8 @@
-import type { Mail, Report } from '../email/mail.js'
+import type { Desk, ReportWords } from '../desk.js'
+import type { Message, Report } from '../message.js'
 import { type Html, html } from './html.js'
 
 /** What people read about the things that a recipient's side did. */
-const REPORTS: Record<Report['type'], { text: string; tone: string }> = {
-  delivered: { text: 'Entrega avisada', tone: 'good' },
-  failed: { text: 'Devolvida', tone: 'bad' },
-  delayed: { text: 'Atraso avisado', tone: 'warn' },
-  reply: { text: 'Respondida', tone: 'good' },
-  away: { text: 'Resposta automática', tone: 'plain' },
-  complaint: { text: 'Marcada como spam', tone: 'bad' },
-  confirmation: { text: 'Leitura confirmada', tone: 'good' },
-  open: { text: 'Aberta', tone: 'good' },
-  scan: { text: 'Visitada por robô', tone: 'plain' },
-}
-
 const STATES: Record<Report['state'], string> = {
   waiting: 'à espera',
   done: 'feito',
@@ -23,19 +12,23 @@ const STATES: Record<Report['state'], string> = {
 
 const MAX_CHIPS = 4
 
-export const reportText = ({ type, status }: Report): string => `${REPORTS[type].text}${status === null ? '' : ` (${status})`}`
+const wordsOf = ({ reportWords }: Desk, { type }: Report): ReportWords => reportWords[type] ?? { text: type, tone: 'plain' }
+
+export const reportText = (desk: Desk, report: Report): string =>
+  `${wordsOf(desk, report).text}${report.status === null ? '' : ` (${report.status})`}`
 
 export const stateText = ({ state }: Report): string => STATES[state]
 
-export const tone = ({ type, state }: Report): string =>
-  state === 'done' ? REPORTS[type].tone : state === 'waiting' ? 'wait' : 'warn'
+export const tone = (desk: Desk, report: Report): string =>
+  report.state === 'done' ? wordsOf(desk, report).tone : report.state === 'waiting' ? 'wait' : 'warn'
 
-/** What became of a mail, at a glance: each kind of report once, the newest that count. */
-export function chips(mail: Mail): Html[] {
-  const kinds = new Map(mail.reports.map(report => [report.type, report]))
+/** Its channel and what became of a message, at a glance: each kind of report once, the newest that count. */
+export function chips(desk: Desk, message: Message): Html[] {
+  const kinds = new Map(message.reports.map(report => [report.type, report]))
   const shown = [...kinds.values()].slice(-MAX_CHIPS).map(report => {
     const undone = report.state === 'done' ? '' : `: ${stateText(report)}`
-    return html`<span class="chip ${tone(report)}">${REPORTS[report.type].text}${undone}</span>`
+    return html`<span class="chip ${tone(desk, report)}">${wordsOf(desk, report).text}${undone}</span>`
   })
-  return mail.answer === null ? [html`<span class="chip bad">Sem resposta</span>`, ...shown] : shown
+  if (message.answer === null) shown.unshift(html`<span class="chip bad">Sem resposta</span>`)
+  return [html`<span class="chip channel"><span class="hidden">canal </span>${desk.name}</span>`, ...shown]
 }

@@ -1,0 +1,103 @@
+import { userInfo } from 'node:os'
+import { Command, Option } from 'commander'
+import { OperatorError } from '../domain/errors.js'
+import { readId } from '../domain/id.js'
+import { type Channel, channelNames, channels } from '../domain/notification.js'
+import { describe } from '../domain/status.js'
+import { type Repair, repairDelivery } from '../engine/repair.js'
+import { listQueue, readQueue, type UnfinishedState, unfinishedStates } from '../store/queue.js'
+import { audit, requireAccount, withDatabase } from './administration.js'
+import { type OutputOptions, printList, printRecord } from './output.js'
+
+interface ListOptions extends OutputOptions {
+  state: UnfinishedState
+  channel?: Channel
+  account?: string
+  limit: string
+}
+
+const channelOption = (flag: string): Option => new Option(flag, 'canal').choices([...channels])
+
+/** queue: what is not finished, and what a person decides about it. */
+export function queueCommand(): Command {
+  const queue = new Command('queue').description('entregas por terminar: contagem, lista, novo envio, conferência')
+
+  queue
+    .command('count')
+    .description('quantas entregas há por canal e estado, e há quantos segundos espera a mais antiga')
+    .option('--json', 'resultado em JSON')
+    .action((options: OutputOptions) =>
+      withDatabase(async ({ pool }) => {
+        const depths = await readQueue(pool)
+        printList(
+          depths.map(({ channel, state, count, oldestSeconds }) => ({
+            channel,
+            state,
+            count,
+            oldest: Math.round(oldestSeconds),
+          })),
+          options,
+        )
+      }),
+    )
+
+  queue
+    .command('list')
+    .description('as entregas em um estado, a mais antiga primeiro')
+    .addOption(new Option('--state <estado>', 'estado').choices([...unfinishedStates]).default('dead'))
+    .addOption(channelOption('--channel <canal>'))
+    .option('--account <conta>', 'nome ou id da conta')
+    .option('--limit <n>', 'quantas no máximo', '100')
+    .option('--json', 'resultado em JSON')
+    .action((options: ListOptions) =>
+      withDatabase(async ({ pool }) => {
+        const limit = /^\d{1,6}$/.test(options.limit) ? Number(options.limit) : Number.NaN
+        if (!(limit > 0)) throw new OperatorError('--limit deve ser um número inteiro a partir de 1.')
+        const account = options.account === undefined ? null : (await requireAccount(pool, options.account)).id
+        const found = await listQueue(pool, { state: options.state, channel: options.channel ?? null, account, limit })
+        printList(
+          found.map(delivery => ({
+            id: delivery.notification,
+            channel: delivery.channel,
+            account: delivery.account,
+            description: describe(delivery),
+            reason: delivery.failureDetail,
+            attempts: delivery.attempt,
+            provider: delivery.provider,
+            reference: delivery.reference,
+            since: delivery.failedAt ?? delivery.acceptedAt,
+          })),
+          options,
+        )
+      }),
+    )
+
+  const decide = (name: string, description: string, repair: Repair): void => {
+    queue
+      .command(name)
+      .description(description)
+      .argument('<id>', 'idEmail da notificação')
+      .addOption(channelOption('--channel <canal>').makeOptionMandatory())
+      .option('--json', 'resultado em JSON')
+      .action(async (text: string, options: OutputOptions & { channel: Channel }) => {
+        const notification = readId(text)
+        if (notification === null) throw new OperatorError(`"${text}" não é um idEmail (um UUID).`)
+        await withDatabase(async ({ pool }) => {
+          const order = { notification, channel: options.channel, repair, by: userInfo().username }
+          const outcome = await repairDelivery(pool, Date.now, order)
+          if (outcome !== 'recorded') throw new OperatorError(explain(order.channel, repair, outcome === 'unknown'))
+          await audit(pool, `queue ${name}`, order.notification, { channel: order.channel })
+          printRecord({ id: order.notification, channel: order.channel, done: name }, options)
+        })
+      })
+  }
+  decide('retry', 'envia de novo o que desistiu (dead) ou está em verificação (uncertain)', 'retry')
+  decide('sent', 'declara enviado o que está em verificação, conferido com a operadora', 'sent')
+  decide('failed', 'declara não enviado o que está em verificação, conferido com a operadora', 'failed')
+  return queue
+}
+
+const explain = (channel: Channel, repair: Repair, unknown: boolean): string =>
+  unknown
+    ? `Não há ${channelNames[channel]} nesta notificação. Confira o id e o canal.`
+    : `Nada a decidir: ${repair === 'retry' ? 'a entrega não desistiu nem está em verificação' : 'a entrega não está em verificação'}. Veja: carteiro queue list --state ${repair === 'retry' ? 'dead' : 'uncertain'}`

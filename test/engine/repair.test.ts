@@ -1,0 +1,90 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { findFaults } from '../../src/engine/rebuild.js'
+import { repairDelivery } from '../../src/engine/repair.js'
+import { readEventLog } from '../../src/store/event-log.js'
+import { countUnaccounted, listQueue } from '../../src/store/queue.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
+import { request, send, validSend } from '../support/requests.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let worker: TestWorker | undefined
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool, { name: 'acme' })
+})
+
+afterEach(async () => {
+  await worker?.stop()
+  worker = undefined
+  for await (const page of readEventLog(database.pool)) expect(page.flatMap(findFaults)).toEqual([])
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const work = (lane: TestLane): void => {
+  worker = startTestWorker(database.pool, [lane])
+}
+
+const accept = async (): Promise<string> =>
+  ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
+
+const described = (id: string) =>
+  expect.poll(
+    async () =>
+      ((await request(`${gateway.url}/gw/email/${id}`, { token: account.token })).body as { description: string }).description,
+    { timeout: 20_000 },
+  )
+
+const repair = (notification: string, how: 'retry' | 'sent' | 'failed') =>
+  repairDelivery(database.pool, Date.now, { notification, channel: 'email', repair: how, by: 'ana' })
+
+const everything = { channel: null, account: null, limit: 10 }
+
+test('what gave up is listed with its reason and, once retried by a person, goes as a new message', async () => {
+  let mended = false
+  const carrier = new ScriptedCarrier(() => (mended ? {} : Promise.reject(refused('temporary'))))
+  work({ carrier, options: { retryDelaysMs: [] } })
+  const id = await accept()
+  await described(id).toBe('Falha no envio')
+  expect(await listQueue(database.pool, { ...everything, state: 'dead' })).toMatchObject([
+    { notification: id, account: 'acme', failureDetail: 'Motivo: temporary', attempt: 1, provider: 'scripted' },
+  ])
+  expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('carteiro_deliveries{channel="email",state="dead"} 1')
+  mended = true
+  expect(await repair(id, 'retry')).toBe('recorded')
+  await described(id).toBe('Enviado')
+  expect(carrier.got.map(parcel => parcel.reference)).toEqual([`${id}.email.1`, `${id}.email.2`])
+  expect(await repair(id, 'retry')).toBe('nothing new')
+  expect(await listQueue(database.pool, { ...everything, state: 'dead' })).toEqual([])
+})
+
+test('an uncertain one can be declared sent or failed after a look at the carrier, and only that', async () => {
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUncertain: 'never' })
+  const [sent, failed] = [await accept(), await accept()]
+  for (const id of [sent, failed]) await described(id).toBe('Em verificação')
+  expect(await listQueue(database.pool, { ...everything, state: 'uncertain' })).toHaveLength(2)
+  expect(await repair(sent, 'sent')).toBe('recorded')
+  expect(await repair(failed, 'failed')).toBe('recorded')
+  await described(sent).toBe('Enviado')
+  await described(failed).toBe('Falha no envio')
+  expect(await repair(sent, 'failed')).toBe('fenced')
+  expect(await repair('01900000-0000-7000-8000-000000000000', 'retry')).toBe('unknown')
+})
+
+test('a notification that left no delivery behind is counted, so that the alarm can tell of it', async () => {
+  expect(await countUnaccounted(database.pool)).toBe(0)
+  const id = await accept()
+  await database.pool.query('delete from delivery where notification_id = $1', [id])
+  expect(await countUnaccounted(database.pool)).toBe(1)
+  await database.pool.query('delete from event where notification_id = $1', [id])
+  await database.pool.query('delete from notification where id = $1', [id])
+})
