@@ -130,12 +130,7 @@ async function registerReturns(simulatorUrl: string, routes: { bounces: string; 
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-function startUpkeep(
-  pool: Pool,
-  log: Log,
-  register: () => Promise<void>,
-  more: readonly Chore[],
-): { stop(): Promise<void> } {
+function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>, more: readonly Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },

@@ -81,7 +81,9 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }
         : null
     case 'sent':
-      return (status.sentAt === null || isUnderWay(status)) && isAboutLatest(status, data) ? tracked(sent(status, at), data) : null
+      return (status.sentAt === null || isUnderWay(status)) && isAboutLatest(status, data)
+        ? tracked(sent(status, at), data)
+        : null
     case 'delivered':
       return status.deliveredAt === null ? delivered(tracked(sent(status, at), data), fact) : null
     case 'read':

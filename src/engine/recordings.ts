@@ -9,8 +9,8 @@ import {
   type Recording,
   settleRecording,
   takeWantedRecordings,
-  wantRecording,
   type WantedRecording,
+  wantRecording,
 } from '../store/recordings.js'
 import type { Recorder } from './worker.js'
 

@@ -44,7 +44,9 @@ async function writeScript(call: Call, render: Rendering): Promise<VoiceScript |
   const text = rendered.text.replace(/[^\S\n]+/g, ' ').trim()
   if (text === '') return refusedFor('O template ficou vazio depois de preenchido: não há o que falar na ligação.')
   if (text.length > MAX_SPOKEN) {
-    return refusedFor(`O texto da ligação tem ${text.length} caracteres; o máximo são ${MAX_SPOKEN}. Reduza o template ou os valores.`)
+    return refusedFor(
+      `O texto da ligação tem ${text.length} caracteres; o máximo são ${MAX_SPOKEN}. Reduza o template ou os valores.`,
+    )
   }
   const name = call.settings['voice.name'] || call.accountName
   // A person who had to be asked a question before reading must at least be there before listening.

@@ -23,8 +23,7 @@ export function wireVoice({ config, pool }: { config: Config; pool: Pool }): Cha
     carriers: config.voice.carriers,
     concurrency: CALLS_AT_ONCE,
     provider: (url, world) => (url.protocol === 'sip:' ? sipProvider({ onNews: world.onNews }) : twilio(config, pool, world)),
-    prepare: world =>
-      createVoicePreparation({ render, minuteMs: world.simulatorUrl === null ? MINUTE_MS : SIMULATED_MINUTE_MS }),
+    prepare: world => createVoicePreparation({ render, minuteMs: world.simulatorUrl === null ? MINUTE_MS : SIMULATED_MINUTE_MS }),
   }
 }
 
@@ -39,8 +38,7 @@ function twilio({ publicUrl }: Config, pool: Pool, { simulatorUrl }: World): Pro
 /** Whom to ask for the recordings of whose calls. */
 export async function wireRecordings(config: Config): Promise<Map<string, FetchRecording>> {
   const real = config.voice.carriers.filter(url => url.protocol === 'twilio:')
-  const simulated =
-    config.simulator && config.simulatorUrl !== null ? [await readSimulated(config.simulatorUrl, 'voice')] : []
+  const simulated = config.simulator && config.simulatorUrl !== null ? [await readSimulated(config.simulatorUrl, 'voice')] : []
   const carriers = new Map<string, FetchRecording>()
   if (real.length > 0) carriers.set(carrierKey(TWILIO, false), fetchFrom(real))
   if (simulated.length > 0) carriers.set(carrierKey(TWILIO, true), fetchFrom(simulated))

@@ -2,7 +2,9 @@ import { Agent as HttpAgent, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 
 /** What came back, or how far the request got: only one that never left may be repeated without a thought. */
-export type Posted = { status: number; retryAfter: string | null; body: string } | { failed: 'unsent' | 'unanswered'; cause: Error }
+export type Posted =
+  | { status: number; retryAfter: string | null; body: string }
+  | { failed: 'unsent' | 'unanswered'; cause: Error }
 
 export interface FormPoster {
   post(url: string, form: URLSearchParams, authorization: string, signal: AbortSignal): Promise<Posted>

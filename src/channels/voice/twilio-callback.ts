@@ -52,8 +52,17 @@ export function twilioCallback({ name, accounts, findScript }: TwilioCallbackOpt
 /** X-Twilio-Signature: base64 of HMAC-SHA1 over the whole address and every parameter, sorted, name and value joined. */
 export function twilioSignature(url: string, form: URLSearchParams, token: string): string {
   const names = [...new Set(form.keys())].sort()
-  const text = names.map(name => [...new Set(form.getAll(name))].sort().map(value => name + value).join('')).join('')
-  return createHmac('sha1', token).update(url + text).digest('base64')
+  const text = names
+    .map(name =>
+      [...new Set(form.getAll(name))]
+        .sort()
+        .map(value => name + value)
+        .join(''),
+    )
+    .join('')
+  return createHmac('sha1', token)
+    .update(url + text)
+    .digest('base64')
 }
 
 function isSigned({ method, url, headers }: CallbackRequest, form: URLSearchParams, token: string): boolean {
@@ -153,7 +162,8 @@ function speak(
   if (script === null) return { news: [], answer: document(HANGUP) }
   const answeredBy = form.get('AnsweredBy') ?? ''
   const heard = report(query, form, { type: 'delivered' })
-  if (query.about === 'key' && form.get('Digits') === '1') return { news: [heard], answer: document(textDocument(script, speech)) }
+  if (query.about === 'key' && form.get('Digits') === '1')
+    return { news: [heard], answer: document(textDocument(script, speech)) }
   if (isMachine(answeredBy) || answeredBy === 'fax') {
     const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
     return { news: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
@@ -177,7 +187,10 @@ function report(
     kind: 'report',
     of: { ours: reference, ...(sid === '' ? {} : { carrier: [sid.slice(0, 64)] }) },
     at: Number.isNaN(told) ? null : new Date(told),
-    answer: [sid.slice(0, 64), ...words.flatMap(word => (form.has(word) ? [`${word}=${form.get(word)!.slice(0, 40)}`] : []))].join(' '),
+    answer: [
+      sid.slice(0, 64),
+      ...words.flatMap(word => (form.has(word) ? [`${word}=${form.get(word)!.slice(0, 40)}`] : [])),
+    ].join(' '),
     ...more,
   }
 }

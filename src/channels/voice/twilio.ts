@@ -1,8 +1,8 @@
 import { type Carrier, type Found, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
 import { createFormPoster, type FormPoster, type Posted } from './post-form.js'
-import { messageDocument } from './twiml.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl } from './twilio-callback.js'
+import { messageDocument } from './twiml.js'
 
 /** Calls over Twilio's REST interface, which other carriers speak too. */
 export interface TwilioOptions {
@@ -100,7 +100,8 @@ function readAnswer(posted: Posted): Receipt {
   }
   // 503 says that it did not begin; other errors of its own may have come after it did.
   if (status >= 500 && status !== 503) throw new SendError('uncertain', 'A operadora de voz teve um erro interno.', { answer })
-  if (status === 400) throw new SendError('permanent', permanentErrors[Number(code)] ?? 'A operadora de voz recusou a ligação.', { answer })
+  if (status === 400)
+    throw new SendError('permanent', permanentErrors[Number(code)] ?? 'A operadora de voz recusou a ligação.', { answer })
   throw new SendError('temporary', 'A operadora de voz não aceitou o pedido agora (credenciais ou disponibilidade).', { answer })
 }
 

@@ -36,7 +36,9 @@ const document = (verbs: string): string => `${HEAD}<Response>${verbs}</Response
 const say = (text: string, { voice }: Speech): string =>
   text
     .split(/\n\s*\n/)
-    .map(paragraph => `<Say language="pt-BR"${voice === null ? '' : ` voice="${escapeXml(voice)}"`}>${escapeXml(paragraph)}</Say>`)
+    .map(
+      paragraph => `<Say language="pt-BR"${voice === null ? '' : ` voice="${escapeXml(voice)}"`}>${escapeXml(paragraph)}</Say>`,
+    )
     .join('<Pause length="1"/>')
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' }
