@@ -72,7 +72,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const register = (): Promise<void> =>
     simulatorUrl === null
       ? Promise.resolve()
-      : registerReturns(simulatorUrl, { bounces: `smtp://127.0.0.1:${inbound.port}`, site: config.publicUrl })
+      : registerReturns(simulatorUrl, {
+          bounces: `smtp://127.0.0.1:${inbound.port}`,
+          site: config.publicUrl,
+          callbacks: `${config.publicUrl}/callbacks/simulator`,
+          secret: keys.simulator.toString('hex'),
+        })
   await register()
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   const parts: LaneParts = {
@@ -120,7 +125,10 @@ function openSigner({ email }: Config): Signer | null {
 }
 
 /** Tells the simulator where its reports go, and whose pages its people may open. */
-async function registerReturns(simulatorUrl: string, routes: { bounces: string; site: string }): Promise<void> {
+async function registerReturns(
+  simulatorUrl: string,
+  routes: { bounces: string; site: string; callbacks: string; secret: string },
+): Promise<void> {
   const response = await fetch(`${simulatorUrl}/simulator/routes`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },

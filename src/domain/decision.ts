@@ -1,6 +1,6 @@
 import { brazilianDate } from './dates.js'
 import { channelNames as names } from './notification.js'
-import type { StepCondition } from './sequence.js'
+import { FALLBACK_STEP, type StepCondition } from './sequence.js'
 import type { DeliveryStatus } from './status.js'
 import type { Fact } from './transition.js'
 
@@ -21,8 +21,7 @@ export function decide(deliveries: readonly Planned[], now: Date): Fact[] {
     const { state, cancelReason, channel } = delivery.status
     const open = state === 'waiting' || (state === 'cancelled' && cancelReason === 'not needed')
     if (!open) return []
-    // Step 0 is outside the order.
-    const earlier = deliveries.filter(other => other.step > 0 && other.step < delivery.step).map(other => other.status)
+    const earlier = deliveries.filter(other => isEarlier(other, delivery)).map(other => other.status)
     const verdict = judge(delivery, earlier, now)
     if (verdict === null) return []
     const { needed, reason } = verdict
@@ -39,6 +38,10 @@ export function decide(deliveries: readonly Planned[], now: Date): Fact[] {
     ]
   })
 }
+
+/** Steps 0 and below are outside the order. */
+const isEarlier = (other: Planned, delivery: Planned): boolean =>
+  delivery.step === FALLBACK_STEP ? other.status.channel === 'email' : other.step > 0 && other.step < delivery.step
 
 /** null: not yet known, keep waiting. */
 function judge(delivery: Planned, earlier: readonly DeliveryStatus[], now: Date): { needed: boolean; reason: string } | null {

@@ -1,7 +1,7 @@
 import type { Attachment } from './attachment.js'
 import { canonicalJson, type Json } from './canonical-json.js'
 import { type ChainedEvent, chainEvent, GENESIS, sha256 } from './evidence.js'
-import { type SequenceStep, type StepCondition, type Turn, turnsOf } from './sequence.js'
+import { FALLBACK_STEP, type SequenceStep, type StepCondition, type Turn, turnsOf } from './sequence.js'
 import type { Mode } from './token.js'
 
 export const channels = ['email', 'sms', 'whatsapp', 'voice', 'letter'] as const
@@ -106,7 +106,7 @@ export function planDeliveries(
     const { step, waitMinutes, condition } = turns.get(channel) ?? IMMEDIATE
     deliveries.push({
       channel,
-      state: step <= 1 ? 'queued' : 'waiting',
+      state: step === 0 || step === 1 ? 'queued' : 'waiting',
       waitMs: waitMinutes * 60_000,
       step,
       condition,
@@ -135,7 +135,7 @@ function turnsFor(request: SendRequest, { sequence, fallbackMinutes }: DeliveryR
   if (asked.has('email') && asked.has('sms') && !turns.has('sms')) {
     const email = turns.get('email') ?? FIRST
     turns.set('email', email)
-    turns.set('sms', { step: email.step + 1, waitMinutes: email.waitMinutes + fallbackMinutes, condition: 'not delivered' })
+    turns.set('sms', { step: FALLBACK_STEP, waitMinutes: email.waitMinutes + fallbackMinutes, condition: 'not delivered' })
   }
   return turns
 }

@@ -13,6 +13,9 @@ export interface SequenceStep {
   condition: StepCondition
 }
 
+/** The place of an SMS that stands in for the e-mail: outside the order, and it looks at the e-mail alone. */
+export const FALLBACK_STEP = -1
+
 export const MAX_WAIT_MINUTES = 129_600
 
 /** Where a channel of a request stands: its place in the order, how long after acceptance it is due, and under which condition. */

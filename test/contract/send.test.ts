@@ -158,7 +158,7 @@ describe('2.4 and 4 the answer', () => {
           recipient: '+5511987654321',
           state: 'waiting',
           waitMs: 1_800_000,
-          step: 2,
+          step: -1,
           condition: 'not delivered',
           requestSha256: sha256('{"always":false,"customMessage":null}'),
           template: null,

@@ -187,7 +187,7 @@ describe('a send under a sequence', () => {
     const account = await accountUnder(['email', 0, 'always'], ['letter', 60, 'not read'])
     expect(await plan(account, { ...validSend, sms: { number } })).toEqual([
       ['email', 'queued', 1, 'always', 0],
-      ['sms', 'waiting', 2, 'not delivered', 30],
+      ['sms', 'waiting', -1, 'not delivered', 30],
     ])
   })
 

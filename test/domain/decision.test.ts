@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decide, type Planned } from '../../src/domain/decision.js'
-import type { StepCondition } from '../../src/domain/sequence.js'
+import { FALLBACK_STEP, type StepCondition } from '../../src/domain/sequence.js'
 import { type DeliveryStatus, describe as label } from '../../src/domain/status.js'
 import { applyFact } from '../../src/domain/transition.js'
 import { freshStatus } from '../support/statuses.js'
@@ -34,6 +34,19 @@ test('an SMS is not sent once the e-mail was delivered, and the reason says when
       data: { cancelReason: 'not needed', reason: 'SMS não enviado: e-mail entregue às 15/11/2026 09:10:00' },
     },
   ])
+})
+
+test("the SMS of typeSend '1' looks at the e-mail alone, whatever other channels of a sequence did", () => {
+  const whatsapp: Planned = {
+    status: freshStatus('whatsapp', { state: 'done', sentAt: now, deliveredAt: now }),
+    step: 1,
+    condition: 'always',
+    dueAt: now,
+  }
+  const fallback = { ...sms(), step: FALLBACK_STEP }
+  expect(decide([whatsapp, { ...email(), step: 2 }, fallback], now)).toEqual([])
+  const bounced = { ...email({ failure: 'bounced', failedAt: now }), step: 2 }
+  expect(decide([whatsapp, bounced, fallback], now)).toMatchObject([{ channel: 'sms', type: 'released' }])
 })
 
 test.each(['failed', 'not delivered', 'not read', 'not confirmed'] as const)(
