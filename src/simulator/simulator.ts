@@ -6,6 +6,7 @@ import { openHttp } from './http/server.js'
 import { Inbox } from './inbox.js'
 import { Outbox } from './outbox.js'
 import { Visitor } from './visitor.js'
+import { openVoiceDesk } from './voice/desk.js'
 
 /** The carriers' side of every protocol, on sockets of its own, and the inbox that shows what they got. */
 export interface SimulatorOptions {
@@ -40,7 +41,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   const parts: DeskParts = { host, inbox, callbacks, visitor, clock }
   const maxMessageBytes = Math.min(MAX_MESSAGE_BYTES, maxBytes)
   const email = openEmailDesk({ ...parts, outbox, port: smtpPort, maxMessageBytes, silenceMs })
-  const desks = await openDesks([email])
+  const desks = await openDesks([email, openVoiceDesk(parts)])
   const closeDesks = () => Promise.all(desks.map(desk => desk.close()))
   const http = await openHttp({ host, port: httpPort, inbox, outbox, callbacks, visitor, desks }).catch(async error => {
     await closeDesks()
