@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { connect as connectTcp, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,6 +26,9 @@ export interface CallEvent {
 
 const START_TRIES = 100
 const START_REST_MS = 50
+/** It ends itself by then, should we die and leave it behind. */
+export const LONGEST_SECONDS = 600
+const FOLDER_PREFIX = 'carteiro-call-'
 const SPEECH_FILE = 'speech.wav'
 const EVENTS: Record<string, CallEvent['type']> = {
   CALL_RINGING: 'ringing',
@@ -51,7 +55,7 @@ export class Baresip {
 
   /** Nothing has been dialled yet when this fails. */
   static async start(options: BaresipOptions): Promise<Baresip> {
-    const folder = await mkdtemp(join(tmpdir(), 'carteiro-call-'))
+    const folder = await mkdtemp(join(tmpdir(), FOLDER_PREFIX))
     let child: ChildProcess | undefined
     try {
       const ports = { sip: await freePortPair(), control: await freePort() }
@@ -59,7 +63,7 @@ export class Baresip {
       await writeFile(join(folder, 'config'), configText(folder, ports, options.local))
       await writeFile(join(folder, 'accounts'), `${options.account}\n`, { mode: 0o600 })
       await writeFile(join(folder, 'contacts'), '')
-      child = spawn('baresip', ['-f', folder], { stdio: 'ignore' })
+      child = spawn('baresip', ['-f', folder, '-t', String(LONGEST_SECONDS)], { stdio: 'ignore' })
       child.on('error', () => {})
       return new Baresip(folder, child, await connectControl(ports.control, child))
     } catch (error) {
@@ -136,6 +140,23 @@ export class Baresip {
   }
 }
 
+/** What calls of processes that died left behind: it holds what was said. */
+export async function removeLeftovers(): Promise<void> {
+  const oldest = Date.now() - 2 * LONGEST_SECONDS * 1_000
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(FOLDER_PREFIX)) continue
+    const folder = join(tmpdir(), name)
+    const { mtimeMs } = await stat(folder).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (mtimeMs < oldest) await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Where its packages put the modules; without a word it looks in the folder of whoever built it. */
+const MODULE_FOLDERS = ['/usr/lib/baresip/modules', '/usr/local/lib/baresip/modules', '/opt/homebrew/lib/baresip/modules']
+
+/** Null: they are not on this machine. */
+export const findModules = (): string | null => MODULE_FOLDERS.find(folder => existsSync(join(folder, 'ctrl_tcp.so'))) ?? null
+
 const configText = (folder: string, ports: { sip: number; control: number }, local: string | null): string =>
   [
     `sip_listen ${local ?? '0.0.0.0'}:${ports.sip}`,
@@ -146,6 +167,7 @@ const configText = (folder: string, ports: { sip: number; control: number }, loc
     'auplay_srate 8000',
     'ausrc_channels 1',
     'auplay_channels 1',
+    `module_path ${findModules()}`,
     'module g711.so',
     'module aufile.so',
     'module sndfile.so',

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
 import { type Carrier, type CarrierNews, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
-import { Baresip, type CallEvent } from './baresip.js'
+import { Baresip, type CallEvent, findModules, LONGEST_SECONDS, removeLeftovers } from './baresip.js'
 import { speakText, TELEPHONE_RATE } from './speech.js'
 
 /** Calls over a SIP trunk, by Debian's baresip and espeak-ng: sip://user:password@host:port. The call lasts as long as its send. */
@@ -21,7 +21,7 @@ interface Trunk {
 
 const NAME = 'sip'
 /** Ringing, and the longest message there is. Leases are renewed meanwhile; whoever finds one run out calls nobody. */
-const TIMEOUT_MS = 600_000
+const TIMEOUT_MS = LONGEST_SECONDS * 1_000
 const OPTIONS = ['lines', 'ring', 'local']
 const PAUSE_SECONDS = 1
 
@@ -50,6 +50,7 @@ export const sipProvider = ({ onNews }: SipOptions): Provider<VoiceMessage> => (
   async open(url) {
     const trunk = readTrunk(url)
     requirePrograms()
+    await removeLeftovers()
     return openTrunk(trunk, onNews)
   },
 })
@@ -188,13 +189,11 @@ const accountLine = ({ user, password, host }: Trunk): string =>
   `<sip:${user}@${host}>;auth_user=${user};auth_pass=${password};regint=0;outbound="sip:${host}"`
 
 function requirePrograms(): void {
-  for (const [program, option] of [
-    ['baresip', '-h'],
-    ['espeak-ng', '--version'],
-  ] as const) {
-    if (spawnSync(program, [option], { stdio: 'ignore' }).error !== undefined)
-      throw new OperatorError(
-        `VOICE_URL pede um tronco SIP, e o programa ${program} não está instalado (apt install baresip espeak-ng).`,
-      )
+  const missing = (program: string): never => {
+    throw new OperatorError(
+      `VOICE_URL pede um tronco SIP, e falta o programa ${program} nesta máquina (apt install baresip espeak-ng).`,
+    )
   }
+  if (spawnSync('espeak-ng', ['--version'], { stdio: 'ignore' }).error !== undefined) missing('espeak-ng')
+  if (spawnSync('baresip', ['-h'], { stdio: 'ignore' }).error !== undefined || findModules() === null) missing('baresip')
 }

@@ -48,10 +48,11 @@ export function addCarrier(app: FastifyInstance, parts: CarrierParts): void {
 
   app.post(`${base}/Calls.json`, async (request, reply) => {
     if (faults.now.outage) throw new Fault(503, 20503, 'Fora do ar.')
-    if (faults.drawError()) throw new Fault(429, 20429, 'Pedidos demais.')
+    if (faults.drawError()) throw new Fault(503, 20503, 'Erro sorteado.')
     const call = takeCall(readForm(request.body), parts)
     if (faults.now.latencyMs > 0) await sleep(faults.now.latencyMs)
     if (faults.now.resetAfterAccept) return cutOff(reply)
+    if (findFate(call.to).silent) return stayMute(reply)
     call.answer = `201 ${call.sid}`
     return reply.code(201).send(describe(call))
   })
@@ -95,7 +96,7 @@ function takeCall(form: URLSearchParams, { inbox, telephone, clock }: CarrierPar
   if (order.url === null && order.twiml === null) throw new Fault(400, 21205, 'Falta Url ou Twiml.')
   if ((order.twiml ?? '').length > MAX_INLINE) throw new Fault(400, 21218, 'Twiml passa de 4000 caracteres.')
   const fate = findFate(to)
-  if (fate.refusal !== undefined) throw new Fault(400, fate.refusal.code, fate.refusal.message)
+  if (fate.refusal !== undefined) throw new Fault(fate.refusal.status, fate.refusal.code, fate.refusal.message)
   const id = newId(clock())
   const reference = referenceIn(order.statusCallback)
   const call: Call = {
@@ -160,5 +161,15 @@ const describe = (call: Call): Record<string, unknown> => ({
 function cutOff(reply: FastifyReply): FastifyReply {
   reply.hijack()
   reply.raw.socket?.resetAndDestroy()
+  return reply
+}
+
+const MUTE_MS = 300_000
+
+/** Nobody answers until the asker has gone. */
+function stayMute(reply: FastifyReply): FastifyReply {
+  reply.hijack()
+  const timer = setTimeout(() => reply.raw.socket?.destroy(), MUTE_MS)
+  reply.raw.once('close', () => clearTimeout(timer))
   return reply
 }

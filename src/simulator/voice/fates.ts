@@ -8,8 +8,10 @@ export interface Fate {
   ending: string
   meaning: string
   does: string
-  /** Refused at once, with the carrier's code. */
-  refusal?: { code: number; message: string }
+  /** Refused at once, with the answer's status and the carrier's code. */
+  refusal?: { status: number; code: number; message: string }
+  /** Takes the call and never answers the request. */
+  silent?: true
   /** What the first call meets, then the second; the last one stays. */
   meets: readonly [Meeting, ...Meeting[]]
 }
@@ -93,7 +95,7 @@ export const FATES: readonly Fate[] = [
     ending: '09',
     meaning: 'Número que a operadora recusa na hora',
     does: 'Responde ao pedido com o erro 21211. A ligação não aparece na lista.',
-    refusal: { code: 21211, message: 'O número de destino não é válido.' },
+    refusal: { status: 400, code: 21211, message: 'O número de destino não é válido.' },
     meets: ['failed'],
   },
   {
@@ -109,6 +111,22 @@ export const FATES: readonly Fate[] = [
     meaning: 'Telefone nas suas mãos',
     does: 'Toca, sem que nada seja avisado, até que alguém aja pela página ou pela API.',
     meets: ['waits'],
+  },
+  {
+    name: 'devagar',
+    ending: '12',
+    meaning: 'Operadora que pede calma',
+    does: 'Responde ao pedido com 429 e Retry-After de 1 s, sempre. A ligação não aparece na lista.',
+    refusal: { status: 429, code: 20429, message: 'Pedidos demais.' },
+    meets: ['failed'],
+  },
+  {
+    name: 'mudo',
+    ending: '13',
+    meaning: 'Operadora que aceita e emudece',
+    does: 'Aceita a ligação e nunca responde ao pedido; a ligação toca e a pessoa ouve.',
+    silent: true,
+    meets: ['listens'],
   },
 ]
 

@@ -18,7 +18,7 @@ export const REPORT_WORDS = {
 /** What can go wrong with a carrier that speaks HTTP. */
 export const FAULT_FIELDS = describeFaults({
   outage: 'Todo pedido é respondido com 503.',
-  errorRate: 'De 0 a 1: 0,25 responde a um em cada quatro pedidos com 429.',
+  errorRate: 'De 0 a 1: 0,25 responde a um em cada quatro pedidos com 503.',
   latencyMs: 'Espera entre aceitar a ligação e responder ao pedido.',
   resetAfterAccept: 'Aceita a ligação e corta a conexão sem responder: quem envia não sabe se ela foi aceita.',
 })
