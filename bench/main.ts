@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
+import { benchChannels, benchedChannels } from './channels.js'
 import { benchLookup } from './lookup.js'
 
 /** npm run bench -- <name> [options] */
@@ -25,4 +26,10 @@ program
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
   .action(benchLookup)
+program
+  .command('channels')
+  .description('notifications from the queue to the simulated carrier, beside a bare client of the same protocol')
+  .option('--channel <name>', `one of ${benchedChannels.join(', ')}; all of them unless said`)
+  .option('--count <n>', 'notifications of each channel', whole(1), 2_000)
+  .action(benchChannels)
 await program.parseAsync()

@@ -9,7 +9,7 @@ import { templateRefusal } from './templates.js'
 export type Rendering = (named: NamesTemplate, values: JsonObject) => Promise<Rendered | Refused>
 
 /** All that is needed of a delivery to find its template. */
-export type NamesTemplate = Pick<Claim, 'channel' | 'template' | 'request'>
+type NamesTemplate = Pick<Claim, 'channel' | 'template' | 'request'>
 
 export interface Rendered {
   text: string

@@ -47,6 +47,10 @@ export class Node {
     }
   }
 
+  setEnv(more: NodeJS.ProcessEnv): void {
+    Object.assign(this.#env, more)
+  }
+
   get alive(): boolean {
     return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
   }
@@ -73,6 +77,8 @@ export class Cluster {
   simulator!: Node
   token = ''
   pool!: Pool
+  /** What a process of this cluster is started with. */
+  env: NodeJS.ProcessEnv = {}
   #database!: Embedded
 
   constructor() {
@@ -101,10 +107,14 @@ export class Cluster {
     this.simulator = new Node('simulator', MAIN, ['simulate'], { ...env })
     await this.simulator.start()
     const nodeEnv = { ...env, SIMULATOR: 'on', SIMULATOR_URL: this.simulator.url }
+    this.env = nodeEnv
     for (let n = 0; n < size.apis; n++) this.apis.push(new Node('api', MAIN, ['start', '--role', 'api'], { ...nodeEnv }))
     for (let n = 0; n < size.workers; n++)
       this.workers.push(new Node('worker', WORKER, ['--lease', String(size.leaseMs)], { ...nodeEnv }))
-    await Promise.all([...this.apis, ...this.workers].map(node => node.start()))
+    await Promise.all(this.apis.map(node => node.start()))
+    // Where carriers call back.
+    for (const worker of this.workers) worker.setEnv({ PUBLIC_URL: this.apis[0]!.url })
+    await Promise.all(this.workers.map(node => node.start()))
   }
 
   /** What the supervisor does for a process that ended. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Channel } from '../../src/domain/notification.js'
 import { seeded } from '../support/random.js'
 import { Cluster, type Node } from './cluster.js'
 import { isClean, judge, type Verdict } from './verdict.js'
@@ -6,6 +7,7 @@ import { isClean, judge, type Verdict } from './verdict.js'
 /** A drill: clients send without pause while something is broken again and again; then everything drains and is judged. */
 export interface DrillOptions {
   kind: DrillKind
+  channel: DrillChannel
   /** How often it is broken. */
   count: number
   seed: number
@@ -32,17 +34,36 @@ const DRAIN_MS = 240_000
 export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
 export type DrillKind = (typeof drillKinds)[number]
 
+/** What clients send on each channel, and whether its carriers may get a message twice at all. */
+const loads = {
+  email: { doubles: true, request: n => ({ to: `entregue+${n}@simulador.test` }) },
+  voice: {
+    doubles: false,
+    // Everybody has a number of their own: calls are told apart by it.
+    request: n => ({
+      voz: {
+        number: `119${10_000_000 + n}`,
+        template: 'ligacao-lembrete',
+        payload: { nome: 'Maria', contrato: '4711' },
+      },
+    }),
+  },
+} as const satisfies Partial<Record<Channel, { doubles: boolean; request(n: number): object }>>
+
+export type DrillChannel = keyof typeof loads
+export const drillChannels = Object.keys(loads) as DrillChannel[]
+
 export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   const cluster = new Cluster()
   try {
     await cluster.start({ apis: options.apis, workers: options.workers, leaseMs: LEASE_MS })
-    const load = new Load(cluster, options.clients)
+    const load = new Load(cluster, options.clients, loads[options.channel].request)
     load.start()
     const broken = await breakThings[options.kind](cluster, options, load)
     await load.stop()
-    await drain(cluster, load.answered)
-    const verdict = await judge(cluster, load.answered)
-    const mostDoubles = broken * IN_FLIGHT
+    await drain(cluster, load.answered, options.channel)
+    const verdict = await judge(cluster, load.answered, options.channel)
+    const mostDoubles = loads[options.channel].doubles ? broken * IN_FLIGHT : 0
     return { verdict, mostDoubles, clean: isClean(verdict, mostDoubles) }
   } finally {
     await cluster.stop()
@@ -53,13 +74,15 @@ class Load {
   readonly answered: string[] = []
   readonly #cluster: Cluster
   readonly #clients: number
+  readonly #request: (n: number) => object
   #running: Promise<void>[] = []
   #stopping = false
   #count = 0
 
-  constructor(cluster: Cluster, clients: number) {
+  constructor(cluster: Cluster, clients: number, request: (n: number) => object) {
     this.#cluster = cluster
     this.#clients = clients
+    this.#request = request
   }
 
   start(): void {
@@ -81,7 +104,7 @@ class Load {
       const n = ++this.#count
       const body = {
         nameTo: 'Maria',
-        to: `entregue+${n}@simulador.test`,
+        ...this.#request(n),
         subject: `Aviso ${n}`,
         content: '<p>Aviso</p>',
         customID: String(n),
@@ -124,10 +147,10 @@ const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, l
   },
 
   /** A worker that dies by its own hand at each named point in turn. */
-  async points(cluster, { count, onProgress }, load) {
+  async points(cluster, { count, channel, onProgress }, load) {
     await load.reach(10)
     // Slow enough that "the bytes left, no answer came" is a place one can stand in.
-    await cluster.simulate('faults', { email: { latencyMs: 200 } })
+    await cluster.simulate('faults', { [channel]: { latencyMs: 200 } })
     const points = ['claimed', 'sending', 'bytes', 'answered', 'recorded']
     const victim = cluster.workers[0]!
     for (let n = 0; n < count; n++) {
@@ -138,7 +161,7 @@ const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, l
     }
     if (victim.alive) await victim.stop()
     await victim.start(['--lease', String(LEASE_MS)])
-    await cluster.simulate('faults', { email: { latencyMs: 0 } })
+    await cluster.simulate('faults', { [channel]: { latencyMs: 0 } })
     return count
   },
 
@@ -169,12 +192,12 @@ const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, l
   },
 
   /** The carrier takes messages and resets the connection without an answer. */
-  async reset(cluster, { count, onProgress }, load) {
+  async reset(cluster, { count, channel, onProgress }, load) {
     await load.reach(10)
     for (let n = 0; n < count; n++) {
-      await cluster.simulate('faults', { email: { resetAfterAccept: true } })
+      await cluster.simulate('faults', { [channel]: { resetAfterAccept: true } })
       await sleep(300)
-      await cluster.simulate('faults', { email: { resetAfterAccept: false } })
+      await cluster.simulate('faults', { [channel]: { resetAfterAccept: false } })
       await sleep(1_000)
       onProgress?.(n + 1, count)
     }
@@ -183,14 +206,14 @@ const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, l
   },
 
   /** The carrier is away while thousands queue up. */
-  async outage(cluster, { queued, onProgress }, load) {
-    await cluster.simulate('faults', { email: { outage: true } })
+  async outage(cluster, { queued, channel, onProgress }, load) {
+    await cluster.simulate('faults', { [channel]: { outage: true } })
     for (let reached = 0; reached < queued; ) {
       await sleep(500)
       reached = load.answered.length
       onProgress?.(Math.min(reached, queued), queued)
     }
-    await cluster.simulate('faults', { email: { outage: false } })
+    await cluster.simulate('faults', { [channel]: { outage: false } })
     return 0
   },
 }
@@ -201,14 +224,16 @@ async function killAndRestart(node: Node): Promise<void> {
   await node.start()
 }
 
-/** Waits until every e-mail is finished or uncertain, and the reports of delivery are in. */
-async function drain(cluster: Cluster, answered: readonly string[]): Promise<void> {
+/** Waits until every delivery is finished or left to a person, and the reports of delivery are in. */
+async function drain(cluster: Cluster, answered: readonly string[], channel: DrillChannel): Promise<void> {
   const deadline = Date.now() + DRAIN_MS
   while (Date.now() < deadline) {
     await cluster.revive()
     const { rows } = await cluster.pool
       .query<{ open: number }>(
-        "select count(*)::int as open from delivery where channel = 'email' and (state in ('waiting', 'queued', 'sending') or (state = 'done' and failure is null and delivered_at is null))",
+        `select count(*)::int as open from delivery where channel = $1 and (state in ('waiting', 'queued', 'sending')
+           or (state = 'uncertain' and due_at < now() + interval '1 year') or (state = 'done' and failure is null and delivered_at is null))`,
+        [channel],
       )
       .catch(() => ({ rows: [{ open: -1 }] }))
     if (rows[0]!.open === 0) return

@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
-import { type DrillKind, drillKinds, runDrill } from './drill.js'
+import { type DrillChannel, type DrillKind, drillChannels, drillKinds, runDrill } from './drill.js'
 
-/** npm run drill -- KIND [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] */
+/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    channel: { type: 'string', default: 'email' },
     count: { type: 'string', default: '10' },
     seed: { type: 'string', default: '1' },
     apis: { type: 'string', default: '1' },
@@ -14,9 +15,9 @@ const { values, positionals } = parseArgs({
   },
 })
 const [kind] = positionals
-if (kind === undefined || !drillKinds.includes(kind as DrillKind)) {
+if (!drillKinds.includes(kind as DrillKind) || !drillChannels.includes(values.channel as DrillChannel)) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')} [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')} [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
   )
   process.exit(2)
 }
@@ -24,6 +25,7 @@ if (kind === undefined || !drillKinds.includes(kind as DrillKind)) {
 const number = (text: string): number => Number.parseInt(text, 10)
 const report = await runDrill({
   kind: kind as DrillKind,
+  channel: values.channel as DrillChannel,
   count: number(values.count),
   seed: number(values.seed),
   apis: number(values.apis),
@@ -34,7 +36,7 @@ const report = await runDrill({
 })
 const { verdict } = report
 process.stdout.write(`
-drill       ${kind}, seed ${values.seed}
+drill       ${kind}, ${values.channel}, seed ${values.seed}
 A answered  ${verdict.answered}
 E stored    ${verdict.stored}   lost ${verdict.lost}
 P carrier   strangers ${verdict.strangers}   doubles ${verdict.doubles} (at most ${report.mostDoubles} explained)

@@ -1,3 +1,4 @@
+import type { Channel } from '../../src/domain/notification.js'
 import { findFaults } from '../../src/engine/rebuild.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { Cluster } from './cluster.js'
@@ -19,12 +20,17 @@ export interface Verdict {
   faults: string[]
 }
 
-export async function judge(cluster: Cluster, answered: readonly string[]): Promise<Verdict> {
-  const log = (await cluster.simulate('log')) as { envid: string | null }[]
+export async function judge(cluster: Cluster, answered: readonly string[], channel: Channel): Promise<Verdict> {
+  const log = (await cluster.simulate('log')) as { channel: Channel; envid?: string | null; reference: string | null }[]
   const counts = new Map<string, number>()
-  for (const { envid } of log) counts.set(envid ?? '', (counts.get(envid ?? '') ?? 0) + 1)
+  for (const entry of log.filter(entry => entry.channel === channel)) {
+    // An e-mail's own name is its Message-ID; ours stands in its envelope.
+    const ours = (channel === 'email' ? entry.envid : entry.reference) ?? ''
+    counts.set(ours, (counts.get(ours) ?? 0) + 1)
+  }
   const { rows } = await cluster.pool.query<{ id: string; state: string; sent: boolean }>(
-    "select notification_id as id, state, sent_at is not null as sent from delivery where channel = 'email'",
+    'select notification_id as id, state, sent_at is not null as sent from delivery where channel = $1',
+    [channel],
   )
   const stored = new Map(rows.map(row => [row.id, row]))
   const faults: string[] = []
@@ -43,7 +49,7 @@ export async function judge(cluster: Cluster, answered: readonly string[]): Prom
   }
   // What counts as sent must have been at the carrier.
   for (const { id, sent } of rows)
-    if (sent && !counts.has(`${id}.email.1`)) faults.push(`${id}: "sent", but the carrier never got it`)
+    if (sent && !counts.has(`${id}.${channel}.1`)) faults.push(`${id}: "sent", but the carrier never got it`)
   return {
     answered: answered.length,
     stored: rows.length,

@@ -92,10 +92,17 @@ const spokenIn = ({ said }: SimulatedCall): string =>
     .map(({ text }) => text)
     .join(' ')
 
-describe.concurrent('each fixed fate ends in its documented status', () => {
+describe('each fixed fate ends in its documented status', () => {
+  const ids = new Map<string, string>()
+
+  /** All at once: the calls of one do not wait for those of another. */
+  beforeAll(async () => {
+    const endings = ['01', '02', '03', '04', '05', '07', '08', '09', '10', '11']
+    await Promise.all(endings.map(async ending => ids.set(ending, await accept({ number: number(ending) }))))
+  })
+
   test('atende: the whole record, to the recording that can be heard', async () => {
-    const id = await accept({ number: number('01') })
-    expect(Object.keys(await statusOf(id)).sort()).toEqual(['dateSent', 'dateSuccessCall', 'description', 'linkCall'])
+    const id = ids.get('01')!
     await settled(id, 'Entregue')
     const link = await linkOf(id)
     expect(await statusOf(id)).toEqual({
@@ -121,7 +128,7 @@ describe.concurrent('each fixed fate ends in its documented status', () => {
     ['08', 'Falha na chamada', 1],
     ['10', 'Falha na chamada', 1],
   ])('…%s: %s after %i calls, each under its own reference', async (ending, description, calls) => {
-    const id = await accept({ number: number(ending) })
+    const id = ids.get(ending)!
     await settled(id, description)
     expect(await statusOf(id)).toMatchObject({
       dateSent: expect.stringMatching(brt),
@@ -133,14 +140,14 @@ describe.concurrent('each fixed fate ends in its documented status', () => {
   })
 
   test('ocupado-depois-atende: the second call is heard', async () => {
-    const id = await accept({ number: number('07') })
+    const id = ids.get('07')!
     await settled(id, 'Entregue')
     expect(await callsOf(id)).toHaveLength(2)
     expect(await statusOf(id)).not.toHaveProperty('dateFailureCall')
   })
 
   test('caixa-postal: the machine hears nothing of the message', async () => {
-    const id = await accept({ number: number('04') })
+    const id = ids.get('04')!
     await settled(id, 'Caixa postal')
     const [call] = await callsOf(id)
     expect(spokenIn(call!)).toContain('Banco Exemplo')
@@ -149,14 +156,14 @@ describe.concurrent('each fixed fate ends in its documented status', () => {
   })
 
   test('recusado: the carrier’s refusal is the end, and nobody was called', async () => {
-    const id = await accept({ number: number('09') })
+    const id = ids.get('09')!
     await settled(id, 'Falha na chamada')
     expect(await statusOf(id)).toMatchObject({ dateSent: null, linkCall: null })
     expect(await callsOf(id)).toEqual([])
   })
 
   test('espera: nothing is told until somebody acts by hand, and acting twice is refused', async () => {
-    const id = await accept({ number: number('11') })
+    const id = ids.get('11')!
     await settled(id, 'Enviado')
     const [call] = await callsOf(id)
     const act = (action: string) =>
@@ -169,7 +176,7 @@ describe.concurrent('each fixed fate ends in its documented status', () => {
   })
 })
 
-describe.concurrent('a call that asks for a key', () => {
+describe('a call that asks for a key', () => {
   test('says the message only to whoever presses it', async () => {
     const id = await accept({ number: number('01'), payload: { ...payload, tecla: true } })
     await settled(id, 'Entregue')
@@ -187,7 +194,7 @@ describe.concurrent('a call that asks for a key', () => {
   })
 })
 
-describe.concurrent('what cannot be said', () => {
+describe('what cannot be said', () => {
   test.each([
     ['a missing variable', { payload: { nome: 'Maria' } }, /contrato/],
     ['an unknown template', { template: 'nenhum' }, /"nenhum" não existe/],

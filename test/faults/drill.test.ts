@@ -1,17 +1,19 @@
 import { expect, test } from 'vitest'
-import { type DrillKind, runDrill } from '../drills/drill.js'
+import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
 
 /** Short drills; `npm run drill` has the long ones. */
-test.each<[DrillKind, number]>([
-  ['kill', 6],
-  ['points', 5],
-  ['stop', 1],
-  ['database', 2],
-  ['reset', 2],
+test.each<[DrillKind, number, DrillChannel]>([
+  ['kill', 6, 'email'],
+  ['points', 5, 'email'],
+  ['stop', 1, 'email'],
+  ['database', 2, 'email'],
+  ['reset', 2, 'email'],
+  ['points', 5, 'voice'],
+  ['reset', 1, 'voice'],
 ])(
-  'drill %s, %d times: nothing lost, nothing doubled beyond what was in flight',
-  async (kind, count) => {
-    const { verdict, clean } = await runDrill({ kind, count, seed: 7, apis: 1, workers: 2, clients: 2, queued: 0 })
+  'drill %s, %d times, %s: nothing lost, nothing doubled beyond what was in flight',
+  async (kind, count, channel) => {
+    const { verdict, clean } = await runDrill({ kind, channel, count, seed: 7, apis: 1, workers: 2, clients: 2, queued: 0 })
     expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, faults: [] })
     expect(verdict.answered).toBeGreaterThan(0)
     expect(clean).toBe(true)

@@ -1,5 +1,5 @@
 import { type Carrier, type Found, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
-import { createFormPoster, type FormPoster, type Posted } from './post-form.js'
+import { type Posted, postForm, readBytes } from './carrier-request.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl } from './twilio-callback.js'
 import { messageDocument } from './twiml.js'
@@ -20,7 +20,7 @@ const STATUS_EVENTS = ['initiated', 'ringing', 'answered', 'completed']
 /** The carrier's clock may be behind ours. */
 const CLOCK_SKEW_MS = 5 * 60_000
 const PAGE = 100
-const CONNECTIONS = 20
+const MAX_LIST = 4 * 1_048_576
 const MAX_RECORDING = 64 * 1_048_576
 
 /** Errors of which a second try changes nothing, with the reason for people. */
@@ -42,19 +42,17 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
     // A call whose answer was lost is looked for at the carrier; nobody is called twice on a guess.
     whenUncertain: 'lookup',
     timeoutMs: TIMEOUT_MS,
-    open: async url => openCarrier(readTwilioAccount(url), createFormPoster(CONNECTIONS), options),
+    open: async url => openCarrier(readTwilioAccount(url), options),
   }
 }
 
-const openCarrier = (account: TwilioAccount, poster: FormPoster, options: TwilioOptions): Carrier<VoiceMessage> => ({
+const openCarrier = (account: TwilioAccount, options: TwilioOptions): Carrier<VoiceMessage> => ({
   async send(message, signal) {
     const form = callForm(message, account, options.callbackBase)
-    return readAnswer(await poster.post(`${account.baseUrl}/Calls.json`, form, basicAuth(account), signal))
+    return readAnswer(await postForm(`${account.baseUrl}/Calls.json`, form, basicAuth(account), signal))
   },
   find: (reference, sentTo, signal) => findCall(account, options, reference, sentTo ?? '', signal),
-  async close() {
-    poster.close()
-  },
+  async close() {},
 })
 
 function callForm(message: VoiceMessage, account: TwilioAccount, base: string): URLSearchParams {
@@ -125,7 +123,7 @@ async function findCall(
 ): Promise<Found> {
   const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
   const answer = await fetch(`${account.baseUrl}/Calls.json?${query}`, { headers: { authorization: basicAuth(account) }, signal })
-  const { calls } = readJson(await answer.text())
+  const { calls } = readJson((await readBytes(answer, MAX_LIST)).toString('utf8'))
   if (!answer.ok || !Array.isArray(calls)) throw new SendError('temporary', 'A operadora de voz não respondeu à consulta.')
   const since = acceptedAt(reference) - CLOCK_SKEW_MS
   const recent = (calls as ListedCall[]).filter(({ date_created: made }) => !(Date.parse(String(made)) < since))
@@ -146,15 +144,9 @@ export async function fetchTwilioRecording(url: URL, name: string, signal: Abort
   // Never by the address that a callback names: our credentials go nowhere but to the carrier.
   const address = `${account.baseUrl}/Recordings/${encodeURIComponent(name)}.wav`
   const answer = await fetch(address, { headers: { authorization: basicAuth(account) }, signal })
-  if (!answer.ok || answer.body === null) return null
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of answer.body) {
-    size += chunk.length
-    if (size > MAX_RECORDING) throw new SendError('permanent', 'A gravação é grande demais.')
-    chunks.push(chunk)
-  }
-  return size === 0 ? null : Buffer.concat(chunks)
+  if (!answer.ok) return null
+  const bytes = await readBytes(answer, MAX_RECORDING)
+  return bytes.length === 0 ? null : bytes
 }
 
 function readJson(text: string): Record<string, unknown> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../domain/clock.js'
 import { newId } from '../../domain/id.js'
@@ -39,6 +40,8 @@ export class Telephone {
 
   constructor(parts: TelephoneParts) {
     this.#parts = parts
+    // Every call that rings listens for the end.
+    setMaxListeners(0, this.#stop.signal)
   }
 
   /** Lives what this call meets. Past a bound of calls at once the line is busy, as on any exchange. */

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startWorker } from '../src/compose-worker.js'
+import { readConfig } from '../src/config.js'
+import { openLog } from '../src/log.js'
+import { loadKeys } from '../src/master-key.js'
+import { Cluster } from '../test/drills/cluster.js'
+import { voiceBench } from './channels-voice.js'
+import { machine, note, print, verdict } from './report.js'
+
+/** How fast each channel's notifications leave the queue, and what one costs, beside a bare client of the same protocol. */
+export interface ChannelBench {
+  /** The channel's members of a send. */
+  request(n: number): object
+  /** Hands one message to the carrier with nothing around it. */
+  send(carrier: URL, n: number): Promise<void>
+  /** Requests under way at a time, as the channel's lane has them. */
+  atOnce: number
+}
+
+const benches: Readonly<Record<string, ChannelBench>> = { voice: voiceBench }
+export const benchedChannels = Object.keys(benches)
+const LEASE_MS = 54_000
+const CLIENTS = 32
+
+export interface ChannelOptions {
+  channel?: string
+  count: number
+}
+
+interface Figures {
+  perSecond: number
+  cpuMs: number
+}
+
+export async function benchChannels({ channel, count }: ChannelOptions): Promise<void> {
+  print(`\n${machine()}; ${count} notifications a channel; CPU of the sending process alone\n\n`)
+  for (const name of channel === undefined ? benchedChannels : [channel]) {
+    const bench = benches[name]
+    if (bench === undefined) throw new Error(`no such channel: ${name}`)
+    const cluster = new Cluster()
+    try {
+      await cluster.start({ apis: 1, workers: 0, leaseMs: LEASE_MS })
+      const bare = await measureBare(cluster, name, bench, count)
+      const ours = await measureOurs(cluster, name, bench, count)
+      const line = (who: string, { perSecond, cpuMs }: Figures): void =>
+        print(`${`${name}, ${who}`.padEnd(28)}${perSecond.toFixed(0).padStart(8)}/s${cpuMs.toFixed(2).padStart(9)} ms CPU each\n`)
+      line('bare client', bare)
+      line('ours', ours)
+      verdict(`${name}: ours / bare client`, ours.perSecond / bare.perSecond, 'at least', 0.3)
+    } finally {
+      await cluster.stop()
+    }
+  }
+}
+
+async function measureBare(cluster: Cluster, name: string, { send, atOnce }: ChannelBench, count: number): Promise<Figures> {
+  const carriers = (await cluster.simulate('carriers')) as Record<string, string>
+  const carrier = new URL(carriers[name]!)
+  return measure(count, () => inParallel(count, atOnce, n => send(carrier, n)))
+}
+
+async function measureOurs(cluster: Cluster, name: string, { request }: ChannelBench, count: number): Promise<Figures> {
+  const [api] = cluster.apis
+  note(`${name}: queueing ${count}`)
+  await inParallel(count, CLIENTS, async n => {
+    const body = { nameTo: 'Maria', subject: 'Aviso', content: '<p>Aviso</p>', ...request(n) }
+    const headers = { authorization: cluster.token, 'content-type': 'application/json' }
+    const answer = await fetch(`${api!.url}/gw/email`, { method: 'POST', headers, body: JSON.stringify(body) })
+    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`)
+    await answer.arrayBuffer()
+  })
+  const config = readConfig({ ...cluster.env, PUBLIC_URL: api!.url })
+  const databaseUrl = config.databaseUrl!
+  const parts = { config, keys: loadKeys(config), pool: cluster.pool, databaseUrl, log: openLog('fatal', 'worker') }
+  let worker: { close(): Promise<void> } | undefined
+  try {
+    return await measure(count, async () => {
+      worker = await startWorker(parts)
+      while ((await countSent(cluster, name)) < count) await sleep(50)
+    })
+  } finally {
+    await worker?.close()
+  }
+}
+
+async function countSent({ pool }: Cluster, channel: string): Promise<number> {
+  const { rows } = await pool.query<{ sent: number }>(
+    'select count(*)::int as sent from delivery where channel = $1 and sent_at is not null',
+    [channel],
+  )
+  return rows[0]!.sent
+}
+
+async function measure(count: number, work: () => Promise<unknown>): Promise<Figures> {
+  const [cpu, started] = [process.cpuUsage(), performance.now()]
+  await work()
+  const { user, system } = process.cpuUsage(cpu)
+  return { perSecond: count / ((performance.now() - started) / 1_000), cpuMs: (user + system) / 1_000 / count }
+}
+
+async function inParallel(count: number, atOnce: number, work: (n: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const run = async (): Promise<void> => {
+    while (next < count) await work(next++)
+  }
+  await Promise.all(Array.from({ length: atOnce }, run))
+}
