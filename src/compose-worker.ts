@@ -94,9 +94,9 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const voice = await openLanes(wireVoice({ config, pool }), parts)
   const lanes = [...email, ...voice]
   if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  const recorders = await wireRecordings(config)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => wake.notify())
-  const recorders = await wireRecordings(config)
   const upkeep = startUpkeep(pool, log, register, [
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },

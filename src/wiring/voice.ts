@@ -27,17 +27,20 @@ export function wireVoice({ config, pool }: { config: Config; pool: Pool }): Cha
   }
 }
 
-function twilio({ publicUrl }: Config, pool: Pool, { simulatorUrl }: World): Provider<VoiceMessage> {
+function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl }: World): Provider<VoiceMessage> {
   const simulated = simulatorUrl !== null
   return twilioProvider({
     callbackBase: `${publicUrl}/callbacks/${simulated ? 'simulator/' : ''}${TWILIO}`,
+    accounts: simulated ? [] : voice.carriers.filter(isTwilio),
     findKnown: names => findKnownNames(pool, carrierKey(TWILIO, simulated), names),
   })
 }
 
+const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
+
 /** Whom to ask for the recordings of whose calls. */
 export async function wireRecordings(config: Config): Promise<Map<string, FetchRecording>> {
-  const real = config.voice.carriers.filter(url => url.protocol === 'twilio:')
+  const real = config.voice.carriers.filter(isTwilio)
   const simulated = config.simulator && config.simulatorUrl !== null ? [await readSimulated(config.simulatorUrl, 'voice')] : []
   const carriers = new Map<string, FetchRecording>()
   if (real.length > 0) carriers.set(carrierKey(TWILIO, false), fetchFrom(real))

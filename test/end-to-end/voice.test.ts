@@ -97,7 +97,7 @@ describe('each fixed fate ends in its documented status', () => {
 
   /** All at once: the calls of one do not wait for those of another. */
   beforeAll(async () => {
-    const endings = ['01', '02', '03', '04', '05', '07', '08', '09', '10', '11']
+    const endings = ['01', '02', '03', '04', '05', '07', '08', '09', '10', '11', '13']
     await Promise.all(endings.map(async ending => ids.set(ending, await accept({ number: number(ending) }))))
   })
 
@@ -144,6 +144,11 @@ describe('each fixed fate ends in its documented status', () => {
     await settled(id, 'Entregue')
     expect(await callsOf(id)).toHaveLength(2)
     expect(await statusOf(id)).not.toHaveProperty('dateFailureCall')
+  })
+
+  test('mudo: what is told of a call counts, although its answer never comes', async () => {
+    await settled(ids.get('13')!, 'Entregue')
+    expect(await callsOf(ids.get('13')!)).toHaveLength(1)
   })
 
   test('caixa-postal: the machine hears nothing of the message', async () => {

@@ -71,6 +71,10 @@ function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMes
         await phone.stop()
         await tellRecording(phone, message, end, onNews)
         return receipt
+      } catch (cause) {
+        // The call was made: whatever else fails now, nobody is to be called again for it.
+        if (cause instanceof SendError) throw cause
+        throw new SendError('uncertain', 'O fim da ligação não pôde ser registrado.', { answer: String(cause), cause })
       } finally {
         await phone.remove()
       }

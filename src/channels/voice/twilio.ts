@@ -10,6 +10,8 @@ export interface TwilioOptions {
   callbackBase: string
   /** Those of these calls that belong to deliveries already. */
   findKnown(names: readonly string[]): Promise<Set<string>>
+  /** Every account that calls of ours may have gone to: whoever looks for one does not know by which it went. */
+  accounts: readonly URL[]
 }
 
 export const TWILIO = 'twilio'
@@ -115,24 +117,31 @@ interface ListedCall {
  * notification was accepted, and of no other delivery. None: it was never taken. One: it is the one. More: nobody can tell.
  */
 async function findCall(
-  account: TwilioAccount,
-  { findKnown }: TwilioOptions,
+  own: TwilioAccount,
+  { findKnown, accounts }: TwilioOptions,
   reference: string,
   to: string,
   signal: AbortSignal,
 ): Promise<Found> {
-  const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
-  const answer = await fetch(`${account.baseUrl}/Calls.json?${query}`, { headers: { authorization: basicAuth(account) }, signal })
-  const { calls } = readJson((await readBytes(answer, MAX_LIST)).toString('utf8'))
-  if (!answer.ok || !Array.isArray(calls)) throw new SendError('temporary', 'A operadora de voz não respondeu à consulta.')
+  const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
   const since = acceptedAt(reference) - CLOCK_SKEW_MS
-  const recent = (calls as ListedCall[]).filter(({ date_created: made }) => !(Date.parse(String(made)) < since))
-  if (recent.length >= PAGE) throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
+  const lists = await Promise.all([...asked.values()].map(account => listCalls(account, to, signal)))
+  const recent = lists.flat().filter(({ date_created: made }) => !(Date.parse(String(made)) < since))
   const known = await findKnown(recent.map(({ sid }) => String(sid)))
   const [call, another] = recent.filter(({ sid }) => !known.has(String(sid)))
   if (call === undefined) return 'unknown'
   if (another !== undefined) throw new SendError('temporary', 'Há mais de uma ligação que pode ser a procurada.')
   return { references: [String(call.sid)], answer: `${call.sid} ${call.status}` }
+}
+
+/** To this number from ours, newest first. */
+async function listCalls(account: TwilioAccount, to: string, signal: AbortSignal): Promise<ListedCall[]> {
+  const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
+  const answer = await fetch(`${account.baseUrl}/Calls.json?${query}`, { headers: { authorization: basicAuth(account) }, signal })
+  const { calls } = readJson((await readBytes(answer, MAX_LIST)).toString('utf8'))
+  if (!answer.ok || !Array.isArray(calls)) throw new SendError('temporary', 'A operadora de voz não respondeu à consulta.')
+  if (calls.length >= PAGE) throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
+  return calls as ListedCall[]
 }
 
 /** A UUIDv7 begins with the millisecond at which it was made. */

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { Refusal } from '../../domain/errors.js'
 import { makeLinkCode, readLinkCode } from '../../domain/link.js'
@@ -12,8 +13,7 @@ export interface RecordingOptions {
 export const recordingPath = (key: Buffer, notification: string): string =>
   `/gravacao/${makeLinkCode(key, { notification, channel: 'voice' })}.wav`
 
-/** A player asks for the rest by itself; what is read at once stays small however long the call was. */
-const MAX_PART = 1_048_576
+const PART = 262_144
 
 export function addRecording(app: FastifyInstance, { key, read }: RecordingOptions): void {
   app.get<{ Params: { code: string } }>('/gravacao/:code', { schema: { hide: true } }, async (request, reply) => {
@@ -30,15 +30,30 @@ export function addRecording(app: FastifyInstance, { key, read }: RecordingOptio
       'x-content-type-options': 'nosniff',
       'x-robots-tag': 'noindex',
     })
-    const stretch = async (from: number, length: number): Promise<Buffer> =>
-      (await read(target.notification, from, length))?.bytes ?? Buffer.alloc(0)
-    if (range === null) return reply.type('audio/wav').send(await stretch(0, size))
-    const from = range.from ?? Math.max(0, size - range.to!)
-    const to = Math.min(range.from === null ? size - 1 : (range.to ?? size - 1), size - 1, from + MAX_PART - 1)
+    const from = range === null ? 0 : (range.from ?? Math.max(0, size - range.to!))
+    const to = range === null || range.from === null ? size - 1 : Math.min(range.to ?? size - 1, size - 1)
     if (from >= size) return reply.code(416).header('content-range', `bytes */${size}`).send()
-    const bytes = await stretch(from, to - from + 1)
-    return reply.code(206).type('audio/wav').header('content-range', `bytes ${from}-${to}/${size}`).send(bytes)
+    if (range !== null) reply.code(206).header('content-range', `bytes ${from}-${to}/${size}`)
+    const parts = readParts(read, target.notification, from, to)
+    return reply
+      .type('audio/wav')
+      .header('content-length', to - from + 1)
+      .send(Readable.from(parts))
   })
+}
+
+/** Piece by piece: what is held in memory stays small however long the call was. */
+async function* readParts(
+  read: RecordingOptions['read'],
+  notification: string,
+  from: number,
+  to: number,
+): AsyncGenerator<Buffer> {
+  for (let at = from; at <= to; at += PART) {
+    const part = await read(notification, at, Math.min(PART, to - at + 1))
+    if (part === null) throw new Error('the recording is gone')
+    yield part.bytes
+  }
 }
 
 /** RFC 9110, 14.1.2: one range of bytes; whatever else may be ignored. */

@@ -57,10 +57,9 @@ export class Telephone {
   /** What somebody makes a waiting call meet by hand. */
   act(call: Call, meeting: Meeting): Report {
     if (call.settled) throw new Refused(409, 'A ligação já foi atendida ou terminou.')
-    call.settled = true
-    const report = this.#tell(call, 'ringing')
     this.ring(call, meeting)
-    return report
+    // The first thing that is told of it is told at once.
+    return call.reports.at(-1)!
   }
 
   /** Says the last thing once more. */

@@ -6,7 +6,11 @@ import { fetchTwilioRecording, twilioProvider } from '../../../src/channels/voic
 import { describeContract } from '../contract.js'
 import { call } from './calls.js'
 
-const NOBODY = { callbackBase: 'http://127.0.0.1:9/callbacks/simulator/twilio', findKnown: async () => new Set<string>() }
+const NOBODY = {
+  callbackBase: 'http://127.0.0.1:9/callbacks/simulator/twilio',
+  findKnown: async () => new Set<string>(),
+  accounts: [],
+}
 const provider = (known: readonly string[] = []) => twilioProvider({ ...NOBODY, findKnown: async () => new Set(known) })
 const never = new AbortController().signal
 const number = (ending: string): string => `+55119000000${ending}`
@@ -157,6 +161,15 @@ describe('a call whose answer was lost', () => {
       answer: 'CA2 completed',
     })
     expect(await find([made('CA1', today)], ['CA1'])).toBe('unknown')
+  })
+
+  test('is looked for in every account that it may have gone to', async () => {
+    const [first, second] = await Promise.all(
+      [[], [made('CA9', today)]].map(calls => scripted(() => ({ status: 200, body: JSON.stringify({ calls }) }))),
+    )
+    const opened = await twilioProvider({ ...NOBODY, accounts: [first!.url(), second!.url()] }).open(first!.url())
+    expect(await opened.find!(call().reference, '+5511987654321', never)).toMatchObject({ references: ['CA9'] })
+    expect(first!.requests).toHaveLength(1)
   })
 
   test('stays unknown to us while two could be it, or the carrier cannot be asked', async () => {
