@@ -40,7 +40,7 @@ test('simulate prints its addresses, tells its parent, and ends on SIGTERM', asy
   const running = start([], true)
   const [url, smtpUrl] = await ready(running)
   await vi.waitFor(() => expect(running.messages).toEqual([{ ready: url }]))
-  expect((await request(`${url}/simulator/carriers`)).body).toEqual({ email: smtpUrl })
+  expect((await request(`${url}/simulator/carriers`)).body).toMatchObject({ email: smtpUrl })
   running.child.kill('SIGTERM')
   expect(await once(running.child, 'exit')).toEqual([0, null])
 })
