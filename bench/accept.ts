@@ -3,7 +3,7 @@ import { newId } from '../src/domain/id.js'
 import { fill } from './fill.js'
 import { startKannel } from './kannel.js'
 import { CONNECTIONS, fullLoad, type PacedLoad, pacedLoad, type Target } from './load.js'
-import { machine, median, note, print, verdict } from './report.js'
+import { machine, median, note, print, table, verdict } from './report.js'
 import { type Subject, type Workspace, withWorkspace } from './workspace.js'
 
 /**
@@ -71,7 +71,7 @@ async function compare(workspace: Workspace, { seconds, rounds, stored }: Accept
   await inTurns(rounds, shown, contestant => measureLatency(workspace, contestant, half, seconds))
 
   print(`\n${machine()}; 1 KB of HTML, e-mail and SMS; ${CONNECTIONS} connections; median of ${rounds} × ${seconds} s\n\n`)
-  print(table(shown, half))
+  print(tableOf(shown, half))
   if (typeof kannel === 'string') print(`kannel: skipped (${kannel})\n`)
   print('\n')
   // Round by round, since neighbours in time had the same machine.
@@ -178,12 +178,12 @@ function readMemory(one: Contestant, pid: number): void {
   one.residentMiB = Math.max(one.residentMiB, mebibytes('VmRSS'))
 }
 
-function table(shown: Contestant[], half: number): string {
+function tableOf(shown: Contestant[], half: number): string {
   const number = (value: number, digits = 0): string => (Number.isFinite(value) && value > 0 ? value.toFixed(digits) : '–')
   const latency = (one: Contestant, pick: 'p50' | 'p99'): string =>
     // Behind its schedule a queue only grows; its length says how long we measured, nothing else.
     median(one.paced.map(run => run.perSecond)) < half * 0.95 ? 'saturated' : number(median(one.paced.map(run => run[pick])), 1)
-  const rows = [
+  return table([
     ['', 'requests/s', 'lowest–highest', `p50 ms at ${number(half)}/s`, 'p99 ms', 'RSS MiB', 'peak', 'transactions/notification'],
     ...shown.map(one => [
       one.name,
@@ -195,9 +195,5 @@ function table(shown: Contestant[], half: number): string {
       number(one.peakMiB),
       number(median(one.transactions), 3),
     ]),
-  ]
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
-  const line = (row: string[]): string =>
-    row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join('  ')
-  return `${rows.map(line).join('\n')}\n`
+  ])
 }

@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Target } from './load.js'
+import { freePort, reach } from './programs.js'
 import { stop, type Workspace } from './workspace.js'
 
 /**
@@ -69,28 +69,6 @@ password = bench
       await stop(bearerbox)
     },
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
-}
-
-async function reach(port: number): Promise<Socket> {
-  for (let round = 0; round < 100; round++) {
-    const socket = await new Promise<Socket | null>(resolve => {
-      const attempt = connect(port, '127.0.0.1', () => resolve(attempt))
-      attempt.on('error', () => resolve(null))
-    })
-    if (socket !== null) return socket
-    await sleep(50)
-  }
-  throw new Error(`nothing listens on port ${port}`)
 }
 
 /** smsbox listens before it has found bearerbox, and refuses until then. */

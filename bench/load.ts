@@ -88,6 +88,30 @@ async function outputOf(workspace: Workspace, command: string, args: string[]): 
   return text(child.stdout!)
 }
 
+/** So many requests and no more, over as many connections as full load has. */
+export async function countedLoad(target: Target, count: number): Promise<void> {
+  const bytes = requestBytes(target)
+  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => Connection.open(target.address)))
+  let left = count
+  const ask = (connection: Connection): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const next = (failure: Error | null): void => {
+        if (failure !== null) reject(failure)
+        else if (left === 0) resolve()
+        else {
+          left--
+          connection.ask(bytes, next)
+        }
+      }
+      next(null)
+    })
+  try {
+    await Promise.all(connections.map(ask))
+  } finally {
+    for (const connection of connections) connection.close()
+  }
+}
+
 export interface PacedLoad {
   p50: number
   p99: number
@@ -99,16 +123,7 @@ export interface PacedLoad {
  * so a server that stalls cannot hide the requests that would have come meanwhile (coordinated omission).
  */
 export async function pacedLoad(target: Target, rate: number, seconds: number): Promise<PacedLoad> {
-  const bytes = Buffer.from(
-    [
-      `${target.method} ${target.path} HTTP/1.1`,
-      `host: ${new URL(target.address).host}`,
-      ...Object.entries(target.headers).map(([name, value]) => `${name}: ${value}`),
-      `content-length: ${Buffer.byteLength(target.body)}`,
-      '',
-      target.body,
-    ].join('\r\n'),
-  )
+  const bytes = requestBytes(target)
   const total = Math.round(rate * seconds)
   const latencies: number[] = []
   const idle: Connection[] = []
@@ -145,6 +160,18 @@ export async function pacedLoad(target: Target, rate: number, seconds: number): 
   const percentile = (share: number): number => latencies[Math.min(total - 1, Math.floor(total * share))]!
   return { p50: percentile(0.5), p99: percentile(0.99), perSecond: total / elapsed }
 }
+
+const requestBytes = ({ address, method, path, headers, body }: Target): Buffer =>
+  Buffer.from(
+    [
+      `${method} ${path} HTTP/1.1`,
+      `host: ${new URL(address).host}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      `content-length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ].join('\r\n'),
+  )
 
 /** As little HTTP as measuring needs, so that the client leaves the processor to the server. */
 class Connection {

@@ -1,7 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
 import { benchChannels, benchedChannels } from './channels.js'
+import { benchDelivery } from './delivery.js'
 import { benchLookup } from './lookup.js'
+import { benchPages } from './pages.js'
+import { benchWebhooks } from './webhooks.js'
 
 /** npm run bench -- <name> [options] */
 const whole =
@@ -32,4 +35,23 @@ program
   .option('--channel <name>', `one of ${benchedChannels.join(', ')}; all of them unless said`)
   .option('--count <n>', 'notifications of each channel', whole(1), 2_000)
   .action(benchChannels)
+program
+  .command('delivery')
+  .description('e-mails from accepted to sent, beside Postfix and bare mail clients')
+  .option('--count <n>', 'e-mails of one measurement', whole(100), 3_000)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .option('--queued <n>', 'e-mails queued while the latency of the api is measured', whole(1_000), 10_000)
+  .action(benchDelivery)
+program
+  .command('pages')
+  .description('recipients’ pages: views a second and bytes, beside a static file of the same server')
+  .option('--seconds <n>', 'length of one measurement', whole(1), 5)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .action(benchPages)
+program
+  .command('webhooks')
+  .description('delivering webhooks, beside the bare HTTP client; and what a dead endpoint costs its neighbours')
+  .option('--events <n>', 'events of one measurement', whole(1_000), 20_000)
+  .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
+  .action(benchWebhooks)
 await program.parseAsync()

@@ -6,6 +6,7 @@ import { openLog } from '../src/log.js'
 import { loadKeys } from '../src/master-key.js'
 import type { FoundStatus } from '../src/store/deliveries.js'
 import { openPool } from '../src/store/postgres.js'
+import { countQueries } from './query-count.js'
 
 /**
  * The server under test, a process of its own: the whole gateway as it ships, with a few things to turn. `--no-write` leaves
@@ -24,6 +25,7 @@ const CONSTANT: Omit<FoundStatus, 'notification'> = { ...newStatus('email', 'que
 const config = readConfig(process.env)
 const log = openLog(config.logLevel, 'api')
 const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })
+countQueries(pool)
 const store = acceptStore(pool)
 const api = await buildApi({
   config,

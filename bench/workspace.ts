@@ -7,28 +7,40 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { prepareDatabase } from '../src/compose.js'
 import { newId } from '../src/domain/id.js'
-import { deriveKeys } from '../src/domain/keys.js'
+import { deriveKeys, type Keys } from '../src/domain/keys.js'
+import { type LinkTarget, makeLinkCode } from '../src/domain/link.js'
 import { signToken } from '../src/domain/token.js'
 import { insertAccount } from '../src/store/accounts.js'
 import { addRange } from '../src/store/address-ranges.js'
 import { type Embedded, openEmbedded } from '../src/store/embedded.js'
 import { openPool, type Pool } from '../src/store/postgres.js'
 import { insertToken } from '../src/store/tokens.js'
+import type { QueryCount } from './query-count.js'
 
 /** All that a benchmark leaves behind while it runs, a temporary folder, a PostgreSQL and child processes, and its removal. */
 export interface Subject {
   pool: Pool
   url: string
   token: string
+  account: string
 }
 
 export interface Server {
   pid: number
   address: string
+  /** Puts a process to sleep and wakes it up. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void
+  countQueries(): Promise<QueryCount>
   stop(): Promise<void>
 }
 
-const SERVER = fileURLToPath(new URL('./server.js', import.meta.url))
+export interface ServerOptions {
+  args?: readonly string[]
+  poolSize: number
+  env?: Record<string, string>
+}
+
+const fileOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
 /** Out of the way of what is measured, but still checked on every request. */
 const REQUESTS_PER_MINUTE = 10_000_000
 
@@ -40,6 +52,10 @@ export class Workspace {
   readonly #abort = new AbortController()
   #database: Promise<Embedded> | undefined
   #closing: Promise<void> | undefined
+
+  get keys(): Keys {
+    return deriveKeys(this.#masterKey)
+  }
 
   /** Aborted once this is being taken down. */
   get signal(): AbortSignal {
@@ -59,13 +75,18 @@ export class Workspace {
     return path
   }
 
+  /** Of a recipient's link, as the servers of this workspace give it out. */
+  linkCode(target: LinkTarget): string {
+    return makeLinkCode(deriveKeys(this.#masterKey).link, target)
+  }
+
   /** A migrated database of its own, with one account and its token. */
   async createSubject(name: string): Promise<Subject> {
     const server = (await this.#database!).url
     await this.#connect(server).query(`create database "${name}"`)
     const url = server.replace(/[^/]+$/, name)
     const pool = this.#connect(url)
-    const keys = deriveKeys(this.#masterKey)
+    const { keys } = this
     await prepareDatabase(pool, keys)
     const now = Date.now()
     const account = newId(now)
@@ -79,7 +100,7 @@ export class Workspace {
     await addRange(pool, account, '127.0.0.0/8')
     const claims = { jti: newId(now), account, mode: 'live' as const, issuedAt: new Date(now), expiresAt: null }
     await insertToken(pool, claims)
-    return { pool, url, token: await signToken(keys.tokenSigning, claims) }
+    return { pool, url, account, token: await signToken(keys.tokenSigning, claims) }
   }
 
   #connect(url: string): Pool {
@@ -89,40 +110,58 @@ export class Workspace {
     return pool
   }
 
-  async startServer(subject: Subject, args: readonly string[], poolSize: number): Promise<Server> {
-    this.signal.throwIfAborted()
-    const child = fork(SERVER, args, {
-      env: {
-        ...process.env,
-        PORT: '0',
-        DATABASE_URL: subject.url,
-        DATABASE_POOL: String(poolSize),
-        CARTEIRO_MASTER_KEY: this.#masterKey.toString('hex'),
-        LOG_LEVEL: 'warn',
-      },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  startServer(subject: Subject, args: readonly string[], poolSize: number): Promise<Server> {
+    return this.startRole('server', subject, { args, poolSize })
+  }
+
+  /** A process of ours: bench/server.ts or bench/worker.ts. */
+  async startRole(
+    role: 'server' | 'worker' | 'webhook-worker',
+    subject: Subject,
+    { args = [], poolSize, env = {} }: ServerOptions,
+  ): Promise<Server> {
+    const child = this.fork(role, args, {
+      PORT: '0',
+      DATABASE_URL: subject.url,
+      DATABASE_POOL: String(poolSize),
+      CARTEIRO_MASTER_KEY: this.#masterKey.toString('hex'),
+      LOG_LEVEL: 'warn',
+      ...env,
     })
-    this.#keep(child)
-    const message = await Promise.race([
-      once(child, 'message').then(([received]) => received as { ready: string }),
-      once(child, 'exit').then(() => null),
-    ])
-    if (message === null) throw new Error('the server under test did not start')
-    return { pid: child.pid!, address: message.ready, stop: () => stop(child) }
+    const { ready } = await answerOf<{ ready: string }>(child)
+    return {
+      pid: child.pid!,
+      address: ready,
+      signal: name => void child.kill(name),
+      countQueries: () => {
+        child.send('count')
+        return answerOf<QueryCount>(child)
+      },
+      stop: () => stop(child),
+    }
+  }
+
+  /** A file of this folder as a process of its own. */
+  fork(name: string, args: readonly string[], env: Record<string, string>): ChildProcess {
+    this.signal.throwIfAborted()
+    const child = fork(fileOf(name), args, { env: { ...process.env, ...env }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    this.keep(child)
+    return child
   }
 
   /** Any other program of the benchmark; ended with it at the latest. */
   spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
     this.signal.throwIfAborted()
     const child = spawn(command, args, options)
-    this.#keep(child)
+    this.keep(child)
     return child
   }
 
-  #keep(child: ChildProcess): void {
+  keep(child: ChildProcess): ChildProcess {
     this.#children.add(child)
     child.once('exit', () => this.#children.delete(child))
     child.once('error', () => this.#children.delete(child))
+    return child
   }
 
   close(): Promise<void> {
@@ -136,6 +175,22 @@ export class Workspace {
     await Promise.all(this.#pools.map(pool => pool.end()))
     await (await this.#database)?.close()
     rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** The next message of a child; its end is an error. */
+export async function answerOf<T>(child: ChildProcess): Promise<T> {
+  const gone = new AbortController()
+  try {
+    const [message] = await Promise.race([
+      once(child, 'message', gone),
+      once(child, 'exit', gone).then(() => {
+        throw new Error('a process under test ended too early')
+      }),
+    ])
+    return message as T
+  } finally {
+    gone.abort()
   }
 }
 

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs'
 import { createSigner, type Signer } from './channels/email/dkim.js'
 import { openInbound } from './channels/email/inbound.js'
 import { readReport } from './channels/email/reports.js'
+import { type MailResolver, systemResolver } from './channels/email/resolver.js'
 import type { Verp } from './channels/email/verp.js'
 import { openDirectory, tellUnmatched } from './compose.js'
+import { startDeliverer, type WebhookWorkerParts, webhookChores } from './compose-webhooks.js'
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
@@ -19,6 +21,7 @@ import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
 import { listenDue } from './store/due-signal.js'
+import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
@@ -39,6 +42,9 @@ export interface WorkerParts {
   log: Log
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
+  /** Instead of the system's name servers. */
+  resolver?: MailResolver
+  webhooks?: Pick<WebhookWorkerParts, 'pace' | 'trace'>
 }
 
 const SECOND = 1_000
@@ -48,11 +54,12 @@ const HOUR = 60 * MINUTE
 const MAX_RETURN_BYTES = 40 * 1_048_576
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace } = options
+  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, resolver = systemResolver(), webhooks } = options
   const directory = await openDirectory(pool)
   const wake = new Wake()
-  const recorder = createRecorder(pool, directory.clock, wake)
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
+  const deliverer = startDeliverer({ config, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
+  const recorder = createRecorder(pool, directory.clock, wake, deliverer)
   const verp: Verp = { domain: config.email.bounceDomain, key: keys.bounce }
   const signer = openSigner(config)
   const inbound = await openInbound({
@@ -90,22 +97,29 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     takeNews: (source, items) => takeNews(source, items, news),
     onError,
   }
-  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer }), parts)
+  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts)
   const voice = await openLanes(wireVoice({ config, pool }), parts)
   const lanes = [...email, ...voice]
   if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const recorders = await wireRecordings(config)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
-  const listener = listenDue(databaseUrl, () => wake.notify())
-  const upkeep = startUpkeep(pool, log, register, [
+  const listener = listenDue(databaseUrl, () => {
+    wake.notify()
+    deliverer.notify()
+  })
+  const upkeep = startUpkeep(pool, log, [
+    // A simulator that was started again has forgotten us.
+    { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
+    ...webhookChores(config, pool),
   ])
   return {
     async close() {
       // First nothing new, then what is under way, then those whom it needed.
       await running.stop()
       await inbound.close()
+      await deliverer.stop()
       await Promise.all([listener.close(), upkeep.stop(), signer?.close()])
       directory.close()
     },
@@ -138,15 +152,14 @@ async function registerReturns(
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
-function startUpkeep(pool: Pool, log: Log, register: () => Promise<void>, more: readonly Chore[]): { stop(): Promise<void> } {
+function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
+    { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
-    // A simulator that was started again has forgotten us.
-    { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
     { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
     ...more,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { webhookRoutes } from './compose-webhooks.js'
 import type { Config } from './config.js'
 import { OperatorError, Refusal } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
@@ -9,25 +10,19 @@ import { Directory } from './engine/directory.js'
 import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
 import { type NewsParts, takeNews } from './engine/news.js'
+import { createRecipient, type RecipientLimits } from './engine/recipient.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
 import { throttle } from './engine/wake.js'
 import { createRecorder } from './engine/worker.js'
 import { SendReader } from './http/gw/send-reader.js'
-import { recordingPath } from './http/recipient/recording.js'
+import { ContentCleaner } from './http/recipient/content-cleaner.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { storeBlobs } from './store/blobs.js'
-import {
-  type FoundStatus,
-  findComing,
-  findNotification,
-  findSentAt,
-  findStatuses,
-  type StatusQuestion,
-} from './store/deliveries.js'
+import { type FoundStatus, findComing, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
 import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
 import { findKeyUse } from './store/idempotency.js'
@@ -40,8 +35,10 @@ import { leaseBudget } from './store/rate-windows.js'
 import { readRecording } from './store/recordings.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
+import { readWebhookDepth } from './store/webhook-endpoints.js'
 import { wireCallbacks } from './wiring/callbacks.js'
 import { carrierKey } from './wiring/lanes.js'
+import { recordLinks } from './wiring/links.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
 
@@ -116,6 +113,7 @@ export interface ApiParts {
   acceptLimits?: typeof ACCEPT_LIMITS
   store?: AcceptStore
   findStatus?: (question: StatusQuestion) => Promise<FoundStatus | null>
+  recipientLimits?: Partial<RecipientLimits>
 }
 
 export async function buildApi({
@@ -126,6 +124,7 @@ export async function buildApi({
   acceptLimits = ACCEPT_LIMITS,
   store = acceptStore(pool),
   findStatus,
+  recipientLimits = {},
 }: ApiParts): Promise<Api> {
   const directory = await openDirectory(pool)
   const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
@@ -148,6 +147,7 @@ export async function buildApi({
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
+  const cleaner = new ContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,
@@ -159,7 +159,7 @@ export async function buildApi({
     },
     send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
     status: {
-      links: { recording: notification => `${publicUrl}${recordingPath(keys.recording, notification)}` },
+      links: recordLinks(() => publicUrl, keys),
       findStatus: findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
@@ -175,11 +175,12 @@ export async function buildApi({
       saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },
+    webhooks: webhookRoutes(config, keys, pool, directory.clock, () => readiness.stopping),
     recipient: {
-      linkKey: keys.link,
-      now: directory.clock,
-      findSentAt: target => findSentAt(pool, target.notification, target.channel),
-      record: (notification, fact) => recorder.record({ notification, fact }),
+      recipient: createRecipient({ pool, clock: directory.clock, keys, record: recorder.record, limits: recipientLimits }),
+      cleaner,
+      trustedProxies: config.trustedProxies,
+      publicUrl: config.publicUrl,
     },
     recording: {
       key: keys.recording,
@@ -196,7 +197,7 @@ export async function buildApi({
         ),
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: { groups, pool, readQueue: () => readQueue(pool) },
+    metrics: { groups, pool, readQueue: () => readQueue(pool), readWebhookDepth: () => readWebhookDepth(pool) },
     readiness,
     bodies: BODY_BUDGET,
   })
@@ -214,7 +215,7 @@ export async function buildApi({
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await reader.close()
+      await Promise.all([reader.close(), cleaner.close()])
     },
   }
 }

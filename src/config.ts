@@ -22,8 +22,12 @@ export interface Config {
   /** Where a simulator runs already; null: this start runs its own. */
   simulatorUrl: string | null
   simulatorPorts: { http: number; smtp: number }
+  /** For the commands that talk HTTP. */
+  client: { url: string; token: string | null }
   email: EmailConfig
   voice: VoiceConfig
+  /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
+  webhooks: { allowedRanges: AddressRange[]; days: number }
   maxBodyBytes: number
   attachments: AttachmentLimits
 }
@@ -87,6 +91,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const dkimDomain = setting<string | null>('DKIM_DOMAIN', null, 'um domínio', domain)
   const dkimSelector = setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain)
   const dkimKeyFile = resolve(setting('DKIM_KEY_FILE', join(dataFolder, 'dkim.pem'), 'um arquivo', text => text))
+  const listenUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   const config: Config = {
     host,
     port,
@@ -99,12 +104,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       '32 bytes em 64 dígitos hexadecimais ou em base64',
       readMasterKey,
     ),
-    publicUrl: setting(
-      'PUBLIC_URL',
-      `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
-      'uma URL http:// ou https://',
-      url(['http:', 'https:']),
-    ),
+    publicUrl: setting('PUBLIC_URL', listenUrl, 'uma URL http:// ou https://', url(['http:', 'https:'])),
     trustedProxies: setting<AddressRange[]>('TRUSTED_PROXIES', [], 'endereços ou faixas CIDR separados por vírgulas', readRanges),
     supportEmail: setting('SUPPORT_EMAIL', 'suporte@localhost', 'um endereço de e-mail', text =>
       /^\S+@\S+$/.test(text) ? text : null,
@@ -119,6 +119,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
     simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
+    client: {
+      url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API', url(['http:', 'https:'])),
+      token: setting<string | null>('CARTEIRO_TOKEN', null, 'um token', text => text),
+    },
     simulatorPorts: { http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535), smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535) },
     email: {
       carriers: emailCarriers,
@@ -133,6 +137,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
     voice: { carriers: voiceCarriers },
+    webhooks: {
+      allowedRanges: setting<AddressRange[]>(
+        'WEBHOOK_ALLOWED_RANGES',
+        [],
+        'endereços ou faixas CIDR separados por vírgulas',
+        readRanges,
+      ),
+      days: whole('WEBHOOK_DAYS', 30, 4, 3_650),
+    },
     maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
     attachments: {
       maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),

@@ -3,12 +3,14 @@ import { Command } from 'commander'
 import { accountCommand } from './cli/account.js'
 import { addressCommand } from './cli/address.js'
 import { auditCommand } from './cli/audit.js'
+import { listenCommand } from './cli/listen.js'
 import { migrateCommand } from './cli/migrate.js'
 import { queueCommand } from './cli/queue.js'
 import { simulateCommand } from './cli/simulate.js'
 import { startCommand } from './cli/start.js'
 import { templateCommand } from './cli/template.js'
 import { tokenCommand } from './cli/token.js'
+import { webhookCommand } from './cli/webhook.js'
 import { OperatorError, Refusal, StoreUnavailable } from './domain/errors.js'
 
 if (existsSync('.env')) process.loadEnvFile('.env')
@@ -22,6 +24,8 @@ const program = new Command('carteiro')
   .addCommand(addressCommand())
   .addCommand(templateCommand())
   .addCommand(queueCommand())
+  .addCommand(webhookCommand())
+  .addCommand(listenCommand())
   .addCommand(simulateCommand())
   .addCommand(auditCommand())
 

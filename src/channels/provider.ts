@@ -94,8 +94,6 @@ export interface CallbackContent {
 }
 
 export interface Carrier<Message> {
-  /** How many messages at a time it can take, where that is fewer than the channel would send. */
-  readonly concurrency?: number
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */

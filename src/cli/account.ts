@@ -8,6 +8,7 @@ import { type Account, findSequence, insertAccount, listAccounts, updateSequence
 import { listRanges } from '../store/address-ranges.js'
 import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
+import { logoCommand } from './logo.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
 export function accountCommand(): Command {
@@ -115,7 +116,7 @@ export function accountCommand(): Command {
       })
     })
 
-  return account
+  return account.addCommand(logoCommand())
 }
 
 function readStep(text: string): SequenceStep {
@@ -141,7 +142,7 @@ function readChanges(pairs: readonly string[]): Partial<AccountSettings> {
     }
     const setting = accountSettings[name as SettingName]
     changes[name] = setting.read(value)
-    if (changes[name] === null) problems.push(`${name}: ${setting.meaning}`)
+    if (changes[name] === null) problems.push(`${name}: ${setting.explain?.(value) ?? setting.meaning}`)
   }
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
   return changes

@@ -1,3 +1,4 @@
+import { contrastWithWhite, readColor } from './color.js'
 import { readEmailAddress } from './email-address.js'
 import { hasControlCharacters } from './text.js'
 
@@ -12,6 +13,10 @@ export interface AccountSettings {
   'voice.name': string
   'voice.retries': number
   'voice.retry.minutes': number
+  'brand.name': string
+  'brand.color': string
+  'link.domain': string
+  'link.days': number
 }
 
 export type SettingName = keyof AccountSettings
@@ -20,6 +25,8 @@ interface Setting<T> {
   default: T
   meaning: string
   read(text: string): T | null
+  /** Why a value was refused, where more can be said than what is accepted. */
+  explain?(text: string): string | null
 }
 
 const whole =
@@ -32,6 +39,31 @@ const whole =
 const oneLine = (text: string): string | null => (hasControlCharacters(text) || text.length > 200 ? null : text.trim())
 
 const yesOrNo = (text: string): boolean | null => (text === 'true' ? true : text === 'false' ? false : null)
+
+/** WCAG 2.2 AA, for white text on the colour and for the colour as text on white. */
+const LEAST_CONTRAST = 4.5
+
+function readBrandColor(text: string): string | null {
+  const color = readColor(text)
+  return text === '' || (color !== null && contrastWithWhite(color) >= LEAST_CONTRAST) ? (color ?? '') : null
+}
+
+function explainBrandColor(text: string): string | null {
+  const color = readColor(text)
+  if (color === null) return null
+  const ratio = (Math.floor(contrastWithWhite(color) * 10) / 10).toFixed(1).replace('.', ',')
+  return `${color} tem contraste ${ratio} com o branco, e o texto ficaria ilegível para muita gente. É preciso 4,5: use um tom mais escuro`
+}
+
+/** The origin alone; plain http only where nothing leaves the machine. */
+function readLinkDomain(text: string): string | null {
+  if (text === '') return ''
+  if (!URL.canParse(text)) return null
+  const url = new URL(text)
+  const bare = url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+  const loopback = url.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
+  return bare && (url.protocol === 'https:' || loopback) ? url.origin : null
+}
 
 export const accountSettings: { readonly [Name in SettingName]: Setting<AccountSettings[Name]> } = {
   validation: { default: false, meaning: 'pergunta e resposta antes da leitura: true ou false', read: yesOrNo },
@@ -66,6 +98,23 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     default: 15,
     meaning: 'minutos entre uma ligação ocupada ou não atendida e a seguinte: 1 a 1440',
     read: whole(1, 1_440),
+  },
+  'brand.name': { default: '', meaning: 'nome mostrado nas páginas do destinatário (vazio: o nome da conta)', read: oneLine },
+  'brand.color': {
+    default: '',
+    meaning: 'cor das páginas do destinatário, como #0a5c36, com contraste de 4,5 ou mais com o branco (vazio: a padrão)',
+    read: readBrandColor,
+    explain: explainBrandColor,
+  },
+  'link.domain': {
+    default: '',
+    meaning: 'endereço próprio dos links, como https://avisos.empresa.com.br, sem caminho (vazio: PUBLIC_URL)',
+    read: readLinkDomain,
+  },
+  'link.days': {
+    default: 1_825,
+    meaning: 'dias em que os links abrem, a contar da aceitação: 1 a 36500',
+    read: whole(1, 36_500),
   },
 }
 

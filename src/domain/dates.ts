@@ -32,3 +32,10 @@ export function brazilianIso(date: Date): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
   return `${new Date(date.getTime() + offset).toISOString().slice(0, -1)}${sign}${two(minutes / 60)}:${two(minutes % 60)}`
 }
+
+/** A moment written in ISO 8601 with its zone, or null. */
+export function readIso(text: string): Date | null {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text)) return null
+  const date = new Date(text)
+  return Number.isNaN(date.getTime()) ? null : date
+}

@@ -73,6 +73,27 @@ const messages = {
     () => 'Nada a mudar: informe nome, conteudo, variaveis, templateId, metadata ou compartilhadoComEntidade.',
   ],
   repeatedStep: ['invalid', channel => `O canal ${channel} aparece mais de uma vez em etapas.`],
+  // Webhooks
+  webhookUrl: ['invalid', () => 'O campo url não é uma URL válida. Informe uma como https://sistema.example.com/avisos.'],
+  webhookHttps: ['invalid', () => 'O campo url deve começar com https://. Avisos não vão por conexões sem cifra.'],
+  webhookCredentials: [
+    'invalid',
+    () => 'O campo url não pode ter usuário nem senha. Confira a assinatura de cada aviso em vez disso.',
+  ],
+  webhookFragment: ['invalid', () => 'O campo url não pode ter um fragmento (#…), que nunca chega ao servidor. Remova-o.'],
+  webhookPort: ['invalid', port => `O campo url usa a porta ${port}, que é de outro protocolo. Use a 443 ou uma acima de 1023.`],
+  webhookAddress: [
+    'invalid',
+    host =>
+      `O campo url aponta para ${host}, que não é um endereço público. Use um público, ou peça a liberação da faixa ao operador.`,
+  ],
+  webhookNothingToChange: ['invalid', () => 'Nada a mudar: informe url, versao, canais, situacoes ou ativo.'],
+  badMoment: ['invalid', field => `O campo ${field} deve ser um momento em ISO 8601 com fuso, como 2026-07-18T01:01:32-03:00.`],
+  replayWhat: ['invalid', () => 'Informe mensagem, ou desde (e, se quiser, ate e somenteFalhas).'],
+  webhookOff: ['in-progress', () => 'O webhook está desativado. Ative-o (ativo: true) e repita.'],
+  messageBusy: ['in-progress', () => 'A mensagem está sendo entregue agora. Repita em alguns segundos.'],
+  webhookMissing: ['missing', () => 'Webhook não encontrado. Verifique o identificador.'],
+  webhookMessageMissing: ['missing', () => 'Mensagem não encontrada neste webhook. Verifique o identificador.'],
   // Permission and existence
   unauthorized: ['unauthorized', () => 'Unauthorized'],
   validationNotEnabled: [

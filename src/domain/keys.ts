@@ -14,8 +14,12 @@ export interface Keys {
   recording: Buffer
   /** Shared with the simulator, whose carriers sign their callbacks with it. */
   simulator: Buffer
+  /** Signs recipients' sessions and forms. */
+  session: Buffer
   /** Mixed into the hashes of validation replies. */
   pepper: Buffer
+  /** Encrypts the secrets that the database keeps (domain/sealed.ts). */
+  sealing: Buffer
 }
 
 export const MASTER_KEY_BYTES = 32
@@ -38,7 +42,9 @@ export function deriveKeys(master: Buffer): Keys {
     link: derive('link'),
     recording: derive('recording'),
     simulator: derive('simulator'),
+    session: derive('session'),
     pepper: derive('pepper'),
+    sealing: derive('sealing'),
   }
 }
 

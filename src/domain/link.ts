@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { AccountSettings } from './account.js'
 import { type Channel, channels } from './notification.js'
 
 /**
@@ -13,6 +14,10 @@ export interface LinkTarget {
   channel: Channel
 }
 
+/** What an account's links begin with. */
+export const linkBase = (settings: Pick<AccountSettings, 'link.domain'>, publicUrl: string): string =>
+  settings['link.domain'] || publicUrl
+
 export function makeLinkCode(key: Buffer, { notification, channel }: LinkTarget): string {
   const body = Buffer.concat([Buffer.from(notification.replaceAll('-', ''), 'hex'), Buffer.from([channels.indexOf(channel)])])
   return Buffer.concat([body, mac(key, body)]).toString('base64url')
@@ -20,10 +25,11 @@ export function makeLinkCode(key: Buffer, { notification, channel }: LinkTarget)
 
 /** What a code points to, or null when it is not one of ours. */
 export function readLinkCode(key: Buffer, code: string): LinkTarget | null {
-  if (!/^[\w-]{44}$/.test(code)) return null
-  const bytes = Buffer.from(code, 'base64url')
+  // A malformed code costs what a wrong one costs.
+  const formed = /^[\w-]{44}$/.test(code)
+  const bytes = formed ? Buffer.from(code, 'base64url') : Buffer.alloc(ID_BYTES + 1 + MAC_BYTES)
   const body = bytes.subarray(0, ID_BYTES + 1)
-  if (!timingSafeEqual(bytes.subarray(ID_BYTES + 1), mac(key, body))) return null
+  if (!timingSafeEqual(bytes.subarray(ID_BYTES + 1), mac(key, body)) || !formed) return null
   const hex = body.subarray(0, ID_BYTES).toString('hex')
   const channel = channels[body[ID_BYTES]!]
   if (channel === undefined) return null

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, type ScryptOptions, scrypt } from 'node:crypto'
+import { createHmac, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
 /**
@@ -17,7 +17,15 @@ export function normaliseReply(reply: string): string {
 
 export async function hashReply(reply: string, pepper: Buffer): Promise<{ salt: string; hash: string }> {
   const salt = randomBytes(16)
-  const peppered = createHmac('sha256', pepper).update(normaliseReply(reply)).digest()
-  const hash = await deriveScrypt(peppered, salt, 32, COST)
+  const hash = await derive(reply, salt, pepper)
   return { salt: salt.toString('base64'), hash: hash.toString('base64') }
 }
+
+/** Takes the same time whether the reply is right or wrong. */
+export async function matchesReply(reply: string, stored: { salt: string; hash: string }, pepper: Buffer): Promise<boolean> {
+  const hash = await derive(reply, Buffer.from(stored.salt, 'base64'), pepper)
+  return timingSafeEqual(hash, Buffer.from(stored.hash, 'base64'))
+}
+
+const derive = (reply: string, salt: Buffer, pepper: Buffer): Promise<Buffer> =>
+  deriveScrypt(createHmac('sha256', pepper).update(normaliseReply(reply)).digest(), salt, 32, COST)

@@ -11,6 +11,7 @@ export type Failure =
   | 'no-answer'
   | 'busy'
   | 'machine'
+  | 'stranger' // whoever opened it says that they are not the recipient
   | 'returned' // a letter came back; the detail says why
 
 export interface DeliveryStatus {
@@ -90,7 +91,7 @@ export const validationFailures: Record<string, { label: string; description: st
   disposable: { label: 'E-mail descartável', description: 'O endereço é de um serviço de e-mails descartáveis.' },
   suppressed: {
     label: 'Endereço suprimido',
-    description: 'O endereço devolveu um envio anterior em definitivo ou reclamou de um envio desta conta.',
+    description: 'O endereço devolveu um envio anterior em definitivo, reclamou de um envio desta conta ou é de outra pessoa.',
   },
 }
 
@@ -103,6 +104,7 @@ const failureLabels: Record<Channel, Partial<Record<Failure, string>>> = {
 }
 
 function failureLabel(status: DeliveryStatus): string {
+  if (status.failure === 'stranger') return 'Não é o destinatário'
   const label = failureLabels[status.channel][status.failure!] ?? 'Falha no envio'
   return status.failure === 'returned' && status.failureDetail !== null ? `${label}: ${status.failureDetail}` : label
 }

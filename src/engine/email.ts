@@ -1,5 +1,5 @@
 import type { EmailMessage } from '../channels/provider.js'
-import { makeLinkCode } from '../domain/link.js'
+import { linkBase, makeLinkCode } from '../domain/link.js'
 import type { Claim } from '../store/claims.js'
 import type { Refused } from './lane.js'
 
@@ -22,7 +22,8 @@ export function createEmailPreparation(parts: EmailParts) {
     const problem = claim.suppressed ? 'suppressed' : await parts.validate(address)
     if (problem !== null) return { refused: { failure: 'validation', failureDetail: problem } }
     const code = makeLinkCode(parts.linkKey, claim)
-    const html = decorate(claim, `${parts.publicUrl}/n/${code}`, `${parts.publicUrl}/o/${code}.gif`)
+    const base = linkBase(claim.settings, parts.publicUrl)
+    const html = decorate(claim, `${base}/n/${code}`, `${base}/o/${code}.gif`)
     const bytes =
       claim.attachments.length === 0 || claim.protected ? null : await parts.readBlobs(claim.attachments.map(file => file.sha256))
     const envelopeFrom = parts.envelopeSender(claim.notification)

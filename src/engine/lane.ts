@@ -50,6 +50,7 @@ export class Lane<Message> {
   readonly #options: LaneOptions<Message>
   readonly #breaker = new Breaker()
   readonly #flying = new Set<Promise<void>>()
+  #onRoom = (): void => {}
   #pausedUntil = 0
   #stopping = false
   /** For metrics. */
@@ -116,9 +117,16 @@ export class Lane<Message> {
     return claims.length
   }
 
-  /** Resolves when some delivery has ended, so that there is room again. */
-  async roomAgain(): Promise<void> {
-    if (this.#flying.size > 0) await Promise.race(this.#flying)
+  /** Resolves when there is room again, or when this lane can take nothing more. One at a time may wait. */
+  roomAgain(): Promise<void> {
+    if (this.#isWorthALook) return Promise.resolve()
+    return new Promise(resolve => {
+      this.#onRoom = resolve
+    })
+  }
+
+  get #isWorthALook(): boolean {
+    return this.hasRoom || !this.open
   }
 
   /** Finishes what is in flight; claims nothing more. */
@@ -162,12 +170,15 @@ export class Lane<Message> {
     const flight = this.#carry(claim, heldUntil)
       // Left to the lease: another worker takes it up when it runs out.
       .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
-      .finally(() => this.#flying.delete(flight))
+      .finally(() => {
+        this.#flying.delete(flight)
+        if (this.#isWorthALook) this.#onRoom()
+      })
     this.#flying.add(flight)
   }
 
   async #carry(claim: Claim, heldUntil: number): Promise<void> {
-    const { prepare, carrier, provider, clock, trace } = this.#options
+    const { prepare, provider, clock, trace } = this.#options
     trace?.('claimed')
     const message = await prepare(claim)
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
@@ -176,7 +187,7 @@ export class Lane<Message> {
     let receipt: Receipt
     try {
       trace?.('sending')
-      receipt = await carrier.send(message, AbortSignal.timeout(provider.timeoutMs))
+      receipt = await this.#hand(message)
     } catch (error) {
       return this.#failed(claim, error instanceof SendError ? error : unexpected(error))
     }
@@ -191,6 +202,18 @@ export class Lane<Message> {
         notification: claim.notification,
         fact: { ...this.#fact(claim, 'delivered', data), at: new Date(clock()) },
       })
+    }
+  }
+
+  /** Not AbortSignal.timeout: its timers stay for their whole time, thousands of them, long after the carrier answered. */
+  async #hand(message: Message): Promise<Receipt> {
+    const { carrier, provider } = this.#options
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), provider.timeoutMs)
+    try {
+      return await carrier.send(message, late.signal)
+    } finally {
+      clearTimeout(timer)
     }
   }
 

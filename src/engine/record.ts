@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { decide } from '../domain/decision.js'
 import { chainEvent, SALT_BYTES } from '../domain/evidence.js'
+import { takeRandom } from '../domain/random.js'
 import type { DeliveryState } from '../domain/status.js'
 import { applyFact, type Fact } from '../domain/transition.js'
+import { isAnnounced } from '../domain/webhook.js'
 import { type Pool, transaction } from '../store/postgres.js'
 import {
   type ChainHead,
@@ -39,10 +40,9 @@ export interface RecordResult {
   outcomes: ChangeOutcome[]
   /** Whether some delivery became due. */
   released: boolean
+  /** Whether some webhook has a message to send. */
+  announced: boolean
 }
-
-/** Facts that change nothing a sender would see. */
-const UNANNOUNCED = new Set(['note', 'retried', 'released', 'again'])
 
 /** `due`: notifications whose waiting steps are to be decided on although nothing new happened to them. */
 export function recordChanges(
@@ -59,8 +59,8 @@ export function recordChanges(
     const batch = new Batch(deliveries, heads, new Date(clock()))
     const outcomes = changes.map(change => batch.apply(change))
     for (const id of existing) batch.follow(id)
-    if (batch.events.length > 0) await writeRecords(db, batch.events, batch.writes(), batch.references)
-    return { outcomes, released: batch.released }
+    const messages = batch.events.length > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+    return { outcomes, released: batch.released, announced: messages > 0 }
   })
 }
 
@@ -130,11 +130,11 @@ class Batch {
       type: fact.type,
       source: fact.source,
       data: { channel: fact.channel, ...withoutUndefined(fact.data) },
-      salt: randomBytes(SALT_BYTES),
+      salt: takeRandom(SALT_BYTES),
       prev: head.hash,
     })
     this.#heads.set(notification, { seq: event.seq, at: fact.at, hash: event.hash })
-    this.events.push({ ...event, account, channel: status.channel, announced: !UNANNOUNCED.has(fact.type) })
+    this.events.push({ ...event, account, channel: status.channel, announced: isAnnounced(fact.type) })
   }
 }
 

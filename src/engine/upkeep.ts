@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Chores that keep the store in shape. Each is safe to run twice and on several nodes at once. */
@@ -13,6 +14,8 @@ export async function runChores(
   signal: AbortSignal,
   onError: (name: string, error: unknown) => void,
 ): Promise<void> {
+  // Each chore listens to it while it rests, however many there are: no leak, no warning.
+  setMaxListeners(0, signal)
   await Promise.all(
     chores.map(async chore => {
       while (!signal.aborted) {

@@ -13,6 +13,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Hands the unparsed bytes to the handler. */
     rawBody?: boolean
+    /** The route asks for no body; one may come without content all the same. */
+    emptyBody?: boolean
   }
   interface FastifyRequest {
     answer: ServerResponse
@@ -89,8 +91,8 @@ export function addBodyParser(app: FastifyInstance, budget: BodyBudget): void {
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: Readable) => {
     const raw = await collect(request, payload, budget)
     if (request.routeOptions.config.rawBody === true) return raw
-    // A DELETE that carries the header but no body is fine.
-    if (raw.length === 0 && request.method === 'DELETE') return undefined
+    // A request that needs no body and carries the header all the same is fine.
+    if (raw.length === 0 && (request.method === 'DELETE' || request.routeOptions.config.emptyBody === true)) return undefined
     return parseUntrustedJson(raw)
   })
 }

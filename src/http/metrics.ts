@@ -4,18 +4,20 @@ import type { Accept } from '../engine/accept.js'
 import { findStandingStill } from '../engine/alarm.js'
 import type { Pool } from '../store/postgres.js'
 import type { QueueDepth } from '../store/queue.js'
+import type { WebhookDepth } from '../store/webhook-endpoints.js'
 
 /** What Prometheus reads at /metrics. */
 export interface MetricSources {
   groups: Accept['groups']
   pool: Pool
   readQueue(): Promise<QueueDepth[]>
+  readWebhookDepth(): Promise<WebhookDepth>
 }
 
 /** Whoever may read the metrics may read them often: the database is asked at most this often. */
-const QUEUE_EVERY_MS = 5_000
+const ASK_EVERY_MS = 5_000
 
-export function addMetrics(app: FastifyInstance, { groups, pool, readQueue }: MetricSources): void {
+export function addMetrics(app: FastifyInstance, { groups, pool, readQueue, readWebhookDepth }: MetricSources): void {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -42,7 +44,8 @@ export function addMetrics(app: FastifyInstance, { groups, pool, readQueue }: Me
       },
     })
   }
-  addQueueMetrics(registry, readQueue)
+  addQueueMetrics(registry, atMostEvery(ASK_EVERY_MS, readQueue))
+  addWebhookMetrics(registry, atMostEvery(ASK_EVERY_MS, readWebhookDepth))
   app.addHook('onResponse', (request, reply, done) => {
     requests.observe(
       { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
@@ -53,18 +56,39 @@ export function addMetrics(app: FastifyInstance, { groups, pool, readQueue }: Me
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
 }
 
-/** What is on its way in the whole installation, whichever node is asked. */
-function addQueueMetrics(registry: Registry, readQueue: MetricSources['readQueue']): void {
+/** Without the database the process's own figures are still worth reading: null then, and old figures are not shown. */
+function atMostEvery<T>(ms: number, read: () => Promise<T>): () => Promise<T | null> {
   let asked = Number.NEGATIVE_INFINITY
-  let depths: Promise<QueueDepth[]> = Promise.resolve([])
-  const read = (): Promise<QueueDepth[]> => {
-    if (performance.now() - asked > QUEUE_EVERY_MS) {
+  let answer: Promise<T | null> = Promise.resolve(null)
+  return () => {
+    if (performance.now() - asked > ms) {
       asked = performance.now()
-      // Without the database the other metrics still tell something.
-      depths = readQueue().catch(() => [])
+      answer = read().catch(() => null)
     }
-    return depths
+    return answer
   }
+}
+
+function addWebhookMetrics(registry: Registry, read: () => Promise<WebhookDepth | null>): void {
+  const gauges: [string, string, keyof WebhookDepth][] = [
+    ['carteiro_webhooks_queued', 'Webhook messages that wait at endpoints that are on.', 'queued'],
+    ['carteiro_webhooks_oldest_seconds', 'How long the oldest of them waits.', 'oldestSeconds'],
+    ['carteiro_webhooks_suspended', 'Endpoints switched off by failures or by 410.', 'suspended'],
+  ]
+  for (const [name, help, member] of gauges) {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set((await read())?.[member] ?? Number.NaN)
+      },
+    })
+  }
+}
+
+/** What is on its way in the whole installation, whichever node is asked. */
+function addQueueMetrics(registry: Registry, read: () => Promise<QueueDepth[] | null>): void {
   const gauge = (
     name: string,
     help: string,
@@ -78,7 +102,7 @@ function addQueueMetrics(registry: Registry, readQueue: MetricSources['readQueue
       registers: [registry],
       async collect() {
         this.reset()
-        for (const depth of pick(await read())) this.set({ channel: depth.channel, state: depth.state }, value(depth))
+        for (const depth of pick((await read()) ?? [])) this.set({ channel: depth.channel, state: depth.state }, value(depth))
       },
     })
   }

@@ -15,7 +15,7 @@ const errorMeanings: Record<number, string> = {
   401: 'Token ausente, malformado ou inválido.',
   403: 'Sem permissão.',
   404: 'Não existe para esta conta.',
-  409: 'A primeira requisição com este Idempotency-Key ainda está em andamento.',
+  409: 'Ainda não: a mensagem diz o que está em andamento ou desligado.',
   413: 'Corpo grande demais.',
   422: 'Idempotency-Key já usado com outro corpo.',
   429: 'Limite de requisições excedido; veja Retry-After.',
@@ -87,6 +87,7 @@ function documented(schema: FastifySchema, url: string, method: string): Fastify
   if (schema.body !== undefined) errors.push(413)
   if (url.includes(':')) errors.push(404)
   if (url === '/gw/email') errors.push(403, 409, 422)
+  if (/^\/gw\/webhooks\/:id\/(test|replay)$/.test(url)) errors.push(409)
   if (url.startsWith('/gw/templates/:') && method !== 'GET') errors.push(403)
   const responses = Object.fromEntries(errors.map(status => [status, { ...errorSchema, description: errorMeanings[status] }]))
   return { ...schema, security: [{ token: [] }], response: { ...(schema.response as object), ...responses } }

@@ -13,10 +13,14 @@ import { addSend, type SendOptions } from './gw/send.js'
 import { addSequence, type SequenceOptions } from './gw/sequence.js'
 import { addStatus, type StatusOptions } from './gw/status.js'
 import { addTemplates, type TemplateOptions } from './gw/templates.js'
+import { addWebhookListening } from './gw/webhook-listening.js'
+import { addWebhooks, type WebhookOptions } from './gw/webhooks.js'
 import { addHealth, type Readiness } from './health.js'
 import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
-import { addImage, type ImageOptions } from './recipient/image.js'
+import { addAssets } from './recipient/assets.js'
+import { addImage } from './recipient/image.js'
+import { addPages, type PageOptions } from './recipient/pages.js'
 import { addRecording, type RecordingOptions } from './recipient/recording.js'
 
 export interface ServerOptions {
@@ -27,8 +31,9 @@ export interface ServerOptions {
   templates: TemplateOptions
   sequence: SequenceOptions & FinalizeOptions
   callbacks: CallbackOptions
+  webhooks: WebhookOptions
   openApi: OpenApiOptions
-  recipient: ImageOptions
+  recipient: PageOptions
   recording: RecordingOptions
   metrics: MetricSources
   readiness: Readiness
@@ -107,6 +112,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addImage(app, options.recipient)
   addRecording(app, options.recording)
   addCallbacks(app, options.callbacks)
+  addAssets(app, options.recipient.recipient)
+  addPages(app, options.recipient)
   addMetrics(app, metrics)
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
 
@@ -129,6 +136,8 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     addTemplates(scope, options.templates)
     addSequence(scope, options.sequence)
     addFinalize(scope, options.sequence)
+    addWebhooks(scope, options.webhooks)
+    addWebhookListening(scope, options.webhooks)
   })
   return app
 }

@@ -82,7 +82,8 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
         order by turn limit $3
       ), taken as (
         select d.notification_id from delivery d
-        where d.notification_id = any(array(select notification_id from picked)) and d.channel = $1 and d.state = 'queued' and d.due_at <= now()
+        -- Found by its key: "state = 'queued'" would let the planner read the whole queue for it. Looked at again under the lock.
+        where d.notification_id = any(array(select notification_id from picked)) and d.channel = $1 and d.state || '' = 'queued' and d.due_at <= now()
         for update skip locked
       ), claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,

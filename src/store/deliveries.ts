@@ -108,14 +108,18 @@ export async function findNotification(db: Queryable, account: string, id: strin
   return rows[0] === undefined ? null : { code: rows[0].code, statuses: rows.map(toStatus) }
 }
 
-/** When a delivery left; null while it has not, or does not exist. */
-export async function findSentAt(db: Queryable, id: string, channel: Channel): Promise<Date | null> {
-  const { rows } = await run<{ sent_at: Date | null }>(
+/** Whether and when a delivery left; null when it does not exist. */
+export async function findDeparture(
+  db: Queryable,
+  id: string,
+  channel: Channel,
+): Promise<{ sentAt: Date | null; state: DeliveryState } | null> {
+  const { rows } = await run<{ sentAt: Date | null; state: DeliveryState }>(
     db,
-    'select sent_at from delivery where notification_id = $1 and channel = $2',
+    'select sent_at as "sentAt", state from delivery where notification_id = $1 and channel = $2',
     [id, channel],
   )
-  return rows[0]?.sent_at ?? null
+  return rows[0] ?? null
 }
 
 export async function belongsTo(db: Queryable, account: string, id: string): Promise<boolean> {

@@ -10,7 +10,7 @@ export interface LoggedNotification {
   statuses: FoundStatus[]
 }
 
-export type LoggedEvent = Omit<ChainedEvent, 'salt'> & { salt: Buffer | null }
+type LoggedEvent = Omit<ChainedEvent, 'salt'> & { salt: Buffer | null }
 
 interface EventRow {
   notification_id: string

@@ -56,7 +56,7 @@ export async function readLocked(
              e.seq as head_seq, e.at as head_at, e.hash as head_hash
            from notification n join delivery d on d.notification_id = n.id
            cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e
-           where n.id = any($1::uuid[]) order by n.id, d.step, d.channel`,
+           where n.id = any($1::uuid[]) and d.notification_id = any($1::uuid[]) order by n.id, d.step, d.channel`,
     values: [ids],
   })
   const heads = new Map<string, ChainHead>()
@@ -101,16 +101,19 @@ export interface ReferenceWrite {
   parts: number
 }
 
-/** One statement: events, statuses, the outbox of webhooks and the carriers' references. Leases end with it. */
+/**
+ * One statement: events, statuses, the outbox of webhooks and the carriers' references. Leases end with it. Returns how many
+ * webhook messages it queued.
+ */
 export async function writeRecords(
   db: Queryable,
   events: readonly EventWrite[],
   deliveries: readonly DeliveryWrite[],
   references: readonly ReferenceWrite[] = [],
-): Promise<void> {
+): Promise<number> {
   const ofEvent = <T>(pick: (event: EventWrite) => T): T[] => events.map(pick)
   const ofStatus = <T>(pick: (status: DeliveryStatus) => T): T[] => deliveries.map(delivery => pick(delivery.status))
-  await run(db, {
+  const { rows } = await run<{ queued: number }>(db, {
     name: 'write-records',
     text: `
       with events as (
@@ -120,17 +123,20 @@ export async function writeRecords(
         from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
           as t(id, seq, at, type, source, data, salt, hashes)
       ), messages as (
-        insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq)
-        select gen_random_uuid(), w.id, t.id, t.channel, t.seq
-        from unnest($1::uuid[], $2::int[], $9::uuid[], $10::text[], $11::boolean[]) as t(id, seq, account_id, channel, announced)
-        join webhook_endpoint w on w.account_id = t.account_id and w.disabled_at is null and (w.channels is null or t.channel = any(w.channels))
+        insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
+        select gen_random_uuid(), w.id, t.id, t.channel, t.seq, case when w.disabled_at is null then 'queued' else 'held' end
+        from unnest($1::uuid[], $2::int[], $4::text[], $9::uuid[], $10::text[], $11::boolean[]) as t(id, seq, type, account_id, channel, announced)
+        join webhook_endpoint w on w.account_id = t.account_id and w.deleted_at is null
+          and (w.channels is null or t.channel = any(w.channels)) and (w.statuses is null or t.type = any(w.statuses))
         where t.announced
+        order by t.id, t.seq
+        returning state
       ), refs as (
         insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
         select * from jsonb_to_recordset($34::jsonb)
           as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
         on conflict do nothing
-      )
+      ), statuses as (
       update delivery d set
         state = u.state, due_at = coalesce(now() + u.delay_ms * interval '1 millisecond', d.due_at), lease_owner = null, lease_until = null,
         processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
@@ -143,7 +149,9 @@ export async function writeRecords(
           $31::int[], $32::int[], $33::text[])
         as u(id, channel, state, delay_ms, processed_at, prepared_at, sent_at, delivered_at, read_at, confirmed_at, link_opened_at,
           answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts)
-      where d.notification_id = u.id and d.channel = u.channel`,
+      where d.notification_id = u.id and d.channel = u.channel and d.notification_id = any($12::uuid[])
+      )
+      select count(*) as queued from messages where state = 'queued'`,
     values: [
       ofEvent(event => event.notification),
       ofEvent(event => event.seq),
@@ -181,4 +189,5 @@ export async function writeRecords(
       references.length === 0 ? null : JSON.stringify(references),
     ],
   })
+  return rows[0]!.queued
 }

@@ -1,6 +1,6 @@
 import type { Signer } from '../channels/email/dkim.js'
 import { mxProvider } from '../channels/email/mx.js'
-import { type MailResolver, simulatedResolver, systemResolver } from '../channels/email/resolver.js'
+import { type MailResolver, simulatedResolver } from '../channels/email/resolver.js'
 import { smtpProvider } from '../channels/email/smtp.js'
 import { textFromHtml } from '../channels/email/text.js'
 import { validateRecipient } from '../channels/email/validation.js'
@@ -19,19 +19,21 @@ export interface EmailWiring {
   pool: Pool
   verp: Verp
   signer: Signer | null
+  /** Of the real world's domains. */
+  resolver: MailResolver
 }
 
-/** Twice the connections: the next message is ready when a connection is. */
-const EMAILS_AT_ONCE = 40
+/** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
+const EMAILS_PER_CONNECTION = 2
 const CONNECTIONS = 20
 
-export function wireEmail({ config, keys, pool, verp, signer }: EmailWiring): ChannelWiring<EmailMessage> {
-  const resolverOf = ({ simulatorUrl }: World): MailResolver =>
-    simulatorUrl === null ? systemResolver() : simulatedResolver(simulatorUrl)
+export function wireEmail({ config, keys, pool, verp, signer, resolver: system }: EmailWiring): ChannelWiring<EmailMessage> {
+  const resolverOf = ({ simulatorUrl }: World): MailResolver => (simulatorUrl === null ? system : simulatedResolver(simulatorUrl))
   return {
     channel: 'email',
     carriers: config.email.carriers,
-    concurrency: EMAILS_AT_ONCE,
+    // A bad number is refused when the carrier is opened.
+    concurrency: url => EMAILS_PER_CONNECTION * Number(withPool(url).searchParams.get('pool')),
     provider(url, world) {
       const provider = url.protocol === 'mx:' ? mxProvider({ resolver: resolverOf(world), signer }) : smtpProvider({ signer })
       return { ...provider, open: given => provider.open(withPool(given)) }

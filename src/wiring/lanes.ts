@@ -17,8 +17,8 @@ export interface ChannelWiring<Message> {
   /** The provider that speaks to this carrier; what it tells on its own connection goes to `onNews`. */
   provider(url: URL, world: World): Provider<Message>
   prepare(world: World): LaneOptions<Message>['prepare']
-  /** Messages on their way at a time, per carrier. */
-  concurrency: number
+  /** Messages on their way at a time, to this carrier. */
+  concurrency(url: URL): number
   retryDelaysMs?: readonly number[]
   settleMs?: number
 }
@@ -84,13 +84,12 @@ async function openLane<Message>(
   }
   const provider = wiring.provider(url, world)
   const key = carrierKey(provider.name, simulated)
-  const carrier = await provider.open(url)
   const lane = new Lane<Message>({
     provider,
-    carrier,
+    carrier: await provider.open(url),
     carrierKey: key,
     mode,
-    concurrency: Math.min(wiring.concurrency, carrier.concurrency ?? wiring.concurrency),
+    concurrency: wiring.concurrency(url),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
     settleMs: simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS),

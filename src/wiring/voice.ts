@@ -1,5 +1,5 @@
 import type { Provider, VoiceMessage } from '../channels/provider.js'
-import { sipProvider } from '../channels/voice/sip.js'
+import { linesOf, sipProvider } from '../channels/voice/sip.js'
 import { fetchTwilioRecording, TWILIO, twilioProvider } from '../channels/voice/twilio.js'
 import type { Config } from '../config.js'
 import type { FetchRecording } from '../engine/recordings.js'
@@ -10,8 +10,8 @@ import type { Pool } from '../store/postgres.js'
 import { findVersionContent } from '../store/templates.js'
 import { type ChannelWiring, carrierKey, readSimulated, type World } from './lanes.js'
 
-/** Requests under way at a time; the calls themselves are the carrier's. */
-const CALLS_AT_ONCE = 20
+/** To a carrier whose calls last longer than the request for them. */
+const REQUESTS_AT_ONCE = 20
 const MINUTE_MS = 60_000
 /** The simulated world runs faster: 15 minutes are a second and a half. */
 const SIMULATED_MINUTE_MS = 100
@@ -21,7 +21,7 @@ export function wireVoice({ config, pool }: { config: Config; pool: Pool }): Cha
   return {
     channel: 'voice',
     carriers: config.voice.carriers,
-    concurrency: CALLS_AT_ONCE,
+    concurrency: url => (url.protocol === 'sip:' ? linesOf(url) : REQUESTS_AT_ONCE),
     provider: (url, world) => (url.protocol === 'sip:' ? sipProvider({ onNews: world.onNews }) : twilio(config, pool, world)),
     prepare: world => createVoicePreparation({ render, minuteMs: world.simulatorUrl === null ? MINUTE_MS : SIMULATED_MINUTE_MS }),
   }

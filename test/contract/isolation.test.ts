@@ -13,6 +13,8 @@ let sibling: TestAccount
 let stranger: TestAccount
 let notification: string
 let templates: { unshared: string; shared: string }
+let webhook: string
+let listener: string
 
 const secrets = {
   customID: 'custom-xyzzy',
@@ -53,6 +55,11 @@ beforeAll(async () => {
     return (made.body as { data: { id: string } }).data.id
   }
   templates = { unshared: await create(unsharedTemplate), shared: await create(sharedTemplate) }
+  const watching = { method: 'POST', token: owner.token }
+  const made = await request(`${gateway.url}/gw/webhooks`, { ...watching, body: { url: 'https://xyzzy.example.com/avisos' } })
+  webhook = (made.body as { data: { id: string } }).data.id
+  const opened = await request(`${gateway.url}/gw/webhooks/listen`, { ...watching, body: {} })
+  listener = (opened.body as { data: { id: string } }).data.id
   const etapas = [
     { canal: 'email', esperaMinutos: 0, condicao: 'sempre' },
     { canal: 'voz', esperaMinutos: 70_171, condicao: 'nao_lido' },
@@ -67,7 +74,7 @@ afterAll(async () => {
 
 type Target = keyof typeof templates
 type Caller = 'sibling' | 'stranger'
-type Outcome = 'no status' | 'no report' | 'no template' | 'forbidden' | 'their own' | 'shared with them'
+type Outcome = 'no status' | 'no report' | 'no template' | 'no webhook' | 'forbidden' | 'their own' | 'shared with them'
 
 interface Rule {
   body?: (target: Target) => object
@@ -99,12 +106,24 @@ const rules: Record<string, Rule> = {
   'PUT /gw/templates/{id}': { body: () => ({ nome: 'tomado', compartilhadoComEntidade: true }), outcome: 'forbidden' },
   'PATCH /gw/templates/{id}/status': { body: () => ({ ativo: false }), outcome: 'forbidden' },
   'DELETE /gw/templates/{id}': { outcome: 'forbidden' },
+  'GET /gw/webhooks': { outcome: 'their own' },
+  'POST /gw/webhooks': { body: () => ({ url: 'https://example.com/meu' }), outcome: 'their own' },
+  'GET /gw/webhooks/{id}': { outcome: 'no webhook' },
+  'PUT /gw/webhooks/{id}': { body: () => ({ url: 'https://example.com/tomado' }), outcome: 'no webhook' },
+  'DELETE /gw/webhooks/{id}': { outcome: 'no webhook' },
+  'POST /gw/webhooks/{id}/rotate': { outcome: 'no webhook' },
+  'POST /gw/webhooks/{id}/test': { outcome: 'no webhook' },
+  'GET /gw/webhooks/{id}/attempts': { outcome: 'no webhook' },
+  'POST /gw/webhooks/{id}/replay': { body: () => ({ desde: '2026-01-01T00:00:00-03:00' }), outcome: 'no webhook' },
+  'POST /gw/webhooks/listen': { body: () => ({}), outcome: 'their own' },
+  'POST /gw/webhooks/listen/{id}': { body: () => ({}), outcome: 'no webhook' },
 }
 
 const answers: Record<Exclude<Outcome, 'their own' | 'shared with them'>, object> = {
   'no status': errorBody(404, 'Email sem status!', 'Not Found'),
   'no report': errorBody(404, 'Registro não encontrado', 'Not Found'),
   'no template': errorBody(404, 'Template não encontrado. Verifique o identificador.', 'Not Found'),
+  'no webhook': errorBody(404, 'Webhook não encontrado. Verifique o identificador.', 'Not Found'),
   forbidden: errorBody(
     403,
     'Você não tem permissão para editar este template. Só a conta que o criou pode editá-lo.',
@@ -114,7 +133,12 @@ const answers: Record<Exclude<Outcome, 'their own' | 'shared with them'>, object
 
 const call = async (name: string, target: Target, token: string | undefined): Promise<Answer> => {
   const [method, template] = name.split(' ') as [string, string]
-  const path = template.replace('{idEmail}', notification).replace('{id}', templates[target])
+  const id = template.startsWith('/gw/webhooks/listen')
+    ? listener
+    : template.startsWith('/gw/webhooks')
+      ? webhook
+      : templates[target]
+  const path = template.replace('{idEmail}', notification).replace('{id}', id)
   const given = rules[name]!.body?.(target)
   const answer = await request(`${gateway.url}${path}`, {
     method,
@@ -134,6 +158,8 @@ async function belongings(): Promise<unknown> {
     'select * from event where notification_id in (select id from notification where account_id = $1) order by notification_id, seq',
     'select * from template where account_id = $1 order by id',
     'select v.* from template_version v join template t on t.id = v.template_id where t.account_id = $1 order by 1, 2',
+    'select * from webhook_endpoint where account_id = $1 order by id',
+    'select m.* from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id where w.account_id = $1 order by m.id',
     'select * from idempotency where account_id = $1 order by key',
     'select * from token where account_id = $1',
     'select * from address_range where account_id = $1',

@@ -13,7 +13,19 @@ describe('routes', () => {
   /** Below these, everything asks for a token. */
   const guarded = /^\/(gw|regua-notificacao)(\/|$)/
   /** What anyone may read. A route that is neither guarded nor listed here needs a decision. */
-  const open = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/o/:code', '/gravacao/:code', '/callbacks']
+  const open = [
+    '/healthz',
+    '/readyz',
+    '/metrics',
+    '/openapi.json',
+    '/docs',
+    '/o/:code',
+    '/n/:code',
+    '/s/:code',
+    '/r',
+    '/gravacao/:code',
+    '/callbacks',
+  ]
 
   interface Route {
     method: string

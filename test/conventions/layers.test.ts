@@ -7,7 +7,18 @@ import { importsOf, listFiles, readSource, withoutComments } from '../support/so
  */
 const FLOORS = [['top', 'cli', 'wiring'], ['http'], ['engine', 'webhooks', 'evidence'], ['store', 'channels'], ['domain']]
 /** The files of src/ itself. */
-const TOP = ['main', 'compose', 'compose-worker', 'supervisor', 'demo', 'banner', 'config', 'log', 'master-key']
+const TOP = [
+  'main',
+  'compose',
+  'compose-worker',
+  'compose-webhooks',
+  'supervisor',
+  'demo',
+  'banner',
+  'config',
+  'log',
+  'master-key',
+]
 
 const sources = listFiles('src').filter(path => path.endsWith('.ts'))
 const code = (path: string): string => withoutComments(readSource(path))

@@ -1,6 +1,6 @@
 import { createHmac, scryptSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { hashReply, normaliseReply } from '../../src/domain/reply.js'
+import { hashReply, matchesReply, normaliseReply } from '../../src/domain/reply.js'
 
 const pepper = Buffer.alloc(32, 9)
 
@@ -40,4 +40,11 @@ test('without the pepper the hash cannot be recomputed', async () => {
   for (const guess of [other, Buffer.from('jose42')]) {
     expect(scryptSync(guess, Buffer.from(salt, 'base64'), 32, { N: 16_384, r: 8, p: 1 }).toString('base64')).not.toBe(hash)
   }
+})
+
+test('a reply matches however it is typed, and no other does, nor under another pepper', async () => {
+  const stored = await hashReply('Rua São João, 42', pepper)
+  expect(await matchesReply('rua sao joao 42', stored, pepper)).toBe(true)
+  for (const wrong of ['rua sao joao 43', '', '!!']) expect(await matchesReply(wrong, stored, pepper)).toBe(false)
+  expect(await matchesReply('rua sao joao 42', stored, Buffer.alloc(32, 8))).toBe(false)
 })

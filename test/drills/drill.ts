@@ -28,7 +28,7 @@ export interface DrillReport {
 
 /** Deliveries that one worker may have in flight. */
 const IN_FLIGHT = 100
-const LEASE_MS = 3_000
+export const LEASE_MS = 3_000
 const DRAIN_MS = 240_000
 
 export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
@@ -70,7 +70,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   }
 }
 
-class Load {
+export class Load {
   readonly answered: string[] = []
   readonly #cluster: Cluster
   readonly #clients: number
@@ -79,7 +79,7 @@ class Load {
   #stopping = false
   #count = 0
 
-  constructor(cluster: Cluster, clients: number, request: (n: number) => object) {
+  constructor(cluster: Cluster, clients: number, request: (n: number) => object = loads.email.request) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type DrillChannel, type DrillKind, drillChannels, drillKinds, runDrill } from './drill.js'
+import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
 /** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] */
 const { values, positionals } = parseArgs({
@@ -15,14 +16,28 @@ const { values, positionals } = parseArgs({
   },
 })
 const [kind] = positionals
-if (!drillKinds.includes(kind as DrillKind) || !drillChannels.includes(values.channel as DrillChannel)) {
+const known = kind === 'webhooks' || drillKinds.includes(kind as DrillKind)
+if (!known || !drillChannels.includes(values.channel as DrillChannel)) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')} [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
   )
   process.exit(2)
 }
 
 const number = (text: string): number => Number.parseInt(text, 10)
+const onProgress = (done: number, of: number): unknown => process.stderr.write(`\r${kind} ${done}/${of}   `)
+if (kind === 'webhooks') {
+  const verdict = await runWebhookDrill({
+    count: number(values.count),
+    seed: number(values.seed),
+    workers: number(values.workers),
+    clients: number(values.clients),
+    queued: number(values.queued),
+    onProgress,
+  })
+  process.stdout.write(describeWebhookVerdict(verdict, values.seed))
+  process.exit(verdict.clean ? 0 : 1)
+}
 const report = await runDrill({
   kind: kind as DrillKind,
   channel: values.channel as DrillChannel,
@@ -32,7 +47,7 @@ const report = await runDrill({
   workers: number(values.workers),
   clients: number(values.clients),
   queued: number(values.queued),
-  onProgress: (done, of) => process.stderr.write(`\r${kind} ${done}/${of}   `),
+  onProgress,
 })
 const { verdict } = report
 process.stdout.write(`

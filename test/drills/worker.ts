@@ -27,6 +27,8 @@ const worker = await startWorker({
   databaseUrl: config.databaseUrl!,
   log,
   leaseMs: Number(values.lease),
+  // Hours of patience are seconds here.
+  webhooks: { pace: { plan: { delaysMs: Array<number>(9).fill(500), laterMs: 500 }, longestPauseMs: 2_000, timeoutMs: 1_000 } },
   trace: point => {
     // "bytes": the message is on its way, the (slow) carrier has not answered.
     if (values.die === 'bytes' && point === 'sending' && --left === 0) setTimeout(die, 50)
@@ -34,7 +36,11 @@ const worker = await startWorker({
   },
 })
 
+let stopping = false
 const stop = (): void => {
+  // Told twice where the drill itself is ended: by its signal, and by its silence.
+  if (stopping) return
+  stopping = true
   worker
     .close()
     .then(() => pool.end())

@@ -182,6 +182,17 @@ test('a carrier that asks to slow down is left alone for that long', async () =>
   await described('email', id).toBe('Enviado')
 })
 
+test('a send that takes longer than its carrier may is called off and tried again', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }, signal) =>
+    attempt > 1
+      ? {}
+      : new Promise((_, reject) => signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })),
+  )
+  work({ carrier })
+  await described('email', await accept()).toBe('Enviado')
+  expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 2])
+})
+
 test('an account that floods does not keep another one waiting', async () => {
   const other = await createAccount(database.pool)
   await Promise.all(Array.from({ length: 300 }, () => accept()))

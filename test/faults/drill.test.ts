@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
+import { runWebhookDrill } from '../drills/webhooks.js'
 
 /** Short drills; `npm run drill` has the long ones. */
 test.each<[DrillKind, number, DrillChannel]>([
@@ -20,3 +21,10 @@ test.each<[DrillKind, number, DrillChannel]>([
   },
   300_000,
 )
+
+test('drill webhooks: receivers in every trouble, workers killed, nothing missing and the healthy one in order', async () => {
+  const verdict = await runWebhookDrill({ count: 5, seed: 7, workers: 2, clients: 2, queued: 100 })
+  expect(verdict).toMatchObject({ missing: { healthy: 0, troubled: 0 }, strangers: 0, disordered: 0, dead: 0 })
+  expect(verdict.events).toBeGreaterThan(100)
+  expect(verdict.clean).toBe(true)
+}, 300_000)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { FAULT_FIELDS } from '../../src/simulator/email/words.js'
 import { NO_FAULTS } from '../../src/simulator/faults.js'
 import { readSource } from '../support/sources.js'
@@ -173,4 +173,15 @@ test('latencyMs: the answer comes after those of a quick simulator that was aske
   for (let round = 0; round < 3; round++) await send(quick, { to }).then(() => order.push('quick'))
   await answered
   expect(order).toEqual(['quick', 'quick', 'quick', 'slow'])
+})
+
+test('latencyMs: any number of senders may wait at once, without a warning', async () => {
+  const warnings: Error[] = []
+  const onWarning = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', onWarning)
+  onTestFinished(() => void process.off('warning', onWarning))
+  const simulator = await simulatorForTest()
+  await setFaults(simulator, { latencyMs: 500 })
+  await Promise.all(Array.from({ length: 20 }, () => send(simulator, { to })))
+  expect(warnings).toEqual([])
 })

@@ -57,7 +57,7 @@ describe('bringing the schema up to date', () => {
       readFileSync(new URL('../../../src/store/migrate.ts', import.meta.url), 'utf8'),
     )!
     await other.query('select pg_advisory_lock($1)', [Number(lock!.replaceAll('_', ''))])
-    const hasty = new pg.Pool({ connectionString: url, max: 2, query_timeout: 300, statement_timeout: 300 })
+    const hasty = new pg.Pool({ connectionString: url, max: 2, query_timeout: 3_000, statement_timeout: 3_000 })
     onTestFinished(() => hasty.end())
     const migrated = migrate(hasty)
     const outcome = migrated.then(
@@ -66,7 +66,7 @@ describe('bringing the schema up to date', () => {
     )
     const waitsLong = async (): Promise<boolean> => {
       const { rows } = await pool.query<{ long: boolean }>(
-        `select bool_or(now() - query_start > interval '1 second') as long from pg_stat_activity
+        `select bool_or(now() - query_start > interval '4 seconds') as long from pg_stat_activity
          where datname = current_database() and wait_event = 'advisory'`,
       )
       return rows[0]!.long === true || (await Promise.race([outcome, 'waiting'])) !== 'waiting'

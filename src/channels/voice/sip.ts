@@ -55,9 +55,11 @@ export const sipProvider = ({ onNews }: SipOptions): Provider<VoiceMessage> => (
   },
 })
 
+/** Calls that a trunk carries at a time. */
+export const linesOf = (url: URL): number => readTrunk(url).lines
+
 function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMessage> {
   return {
-    concurrency: trunk.lines,
     async send(message, signal) {
       const speech = await writeSpeech(message, signal)
       const phone = await Baresip.start({ account: accountLine(trunk), local: trunk.local, speech: speech.sound }).catch(

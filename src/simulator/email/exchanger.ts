@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
@@ -55,6 +55,8 @@ const unavailable = (): Reply => new Reply(421, 'Servidor fora do ar, tente mais
 export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
   const { host, port, inbox, outbox, recipient, faults, clock, maxMessageBytes, silenceMs } = parts
   const stop = new AbortController()
+  // Every pause under way listens to it, any number at a time, and leaves when it ends: no leak, no warning.
+  setMaxListeners(0, stop.signal)
   const sockets = new Map<string, Socket>()
   const tries = new Map<string, number>()
   let receiving = 0

@@ -1,0 +1,56 @@
+import { textFromHtml } from '../src/channels/email/text.js'
+import { verpAddress } from '../src/channels/email/verp.js'
+import type { EmailMessage } from '../src/channels/provider.js'
+import { completeSettings } from '../src/domain/account.js'
+import { newId } from '../src/domain/id.js'
+import { createEmailPreparation } from '../src/engine/email.js'
+
+/** The e-mail that every contestant of bench/delivery.ts carries: 1 KB of HTML. */
+const CONTENT = `<p>${'Seu contrato vence em 30 dias. Regularize e evite a suspensão. '.repeat(20)}`.slice(0, 1000).concat('</p>')
+
+export const REQUEST = {
+  nameTo: 'Maria da Silva',
+  to: 'maria@example.com',
+  subject: 'Aviso de vencimento',
+  content: CONTENT,
+}
+
+export const SENDER = 'notificacao@example.org'
+
+const prepare = createEmailPreparation({
+  publicUrl: 'http://127.0.0.1:8080',
+  defaultFrom: SENDER,
+  linkKey: Buffer.alloc(32, 1),
+  envelopeSender: notification => verpAddress(notification, { domain: 'retorno.example.org', key: Buffer.alloc(32, 2) }),
+  validate: async () => null,
+  readBlobs: async () => new Map(),
+  toText: textFromHtml,
+})
+
+/** As the worker makes it of the request above. */
+export async function sampleMessage(): Promise<EmailMessage> {
+  const now = Date.now()
+  const notification = newId(now)
+  const message = await prepare({
+    notification,
+    channel: 'email',
+    mode: 'live',
+    account: newId(now),
+    accountName: 'bench',
+    settings: completeSettings({}),
+    attempt: 1,
+    reference: `${notification}.email.1`,
+    recipient: REQUEST.to,
+    recipientName: REQUEST.nameTo,
+    subject: REQUEST.subject,
+    content: REQUEST.content,
+    protected: false,
+    suppressed: false,
+    request: {},
+    template: null,
+    attachments: [],
+    acceptedAt: new Date(now),
+  })
+  if ('refused' in message) throw new Error('the sample was refused')
+  return message
+}

@@ -1,0 +1,29 @@
+import { startDeliverer } from '../src/compose-webhooks.js'
+import { readConfig } from '../src/config.js'
+import { openLog } from '../src/log.js'
+import { loadKeys } from '../src/master-key.js'
+import { openPool } from '../src/store/postgres.js'
+
+/** The worker's delivery of webhooks as it ships, without the lanes to carriers. */
+const config = readConfig(process.env)
+const log = openLog(config.logLevel, 'worker')
+const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })
+const deliverer = startDeliverer({
+  config,
+  keys: loadKeys(config),
+  pool,
+  clock: Date.now,
+  log,
+  leaseMs: 54_000,
+  onError: (err, what) => log.warn({ err }, what),
+})
+
+async function stop(): Promise<void> {
+  await deliverer.stop()
+  await pool.end()
+  process.exit(0)
+}
+process.on('SIGINT', () => {})
+process.on('SIGTERM', stop)
+process.on('disconnect', stop)
+process.send?.({ ready: '' })

@@ -1,0 +1,165 @@
+import type { Config } from './config.js'
+import type { Clock } from './domain/clock.js'
+import { Refusal } from './domain/errors.js'
+import type { Keys } from './domain/keys.js'
+import type { TargetRules } from './domain/target-address.js'
+import { RETRY_PLAN, type RetryPlan } from './domain/webhook.js'
+import { GroupCommit } from './engine/group-commit.js'
+import type { Chore } from './engine/upkeep.js'
+import { patiently } from './engine/worker.js'
+import { statusRecords } from './http/gw/status.js'
+import type { WebhookOptions } from './http/gw/webhooks.js'
+import { wireChannels, wireStatuses } from './http/gw/wire.js'
+import type { Log } from './log.js'
+import { isRowFault, type Pool } from './store/postgres.js'
+import { pruneAttempts, readEvents } from './store/webhook-attempts.js'
+import { deleteForgottenListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from './store/webhook-endpoints.js'
+import { pruneMessages } from './store/webhook-messages.js'
+import { claimMessages, reapMessages, releaseMessages, renewMessages, type WebhookClaim } from './store/webhook-queue.js'
+import { showAttempts } from './webhooks/attempt-log.js'
+import { Deliverer, type DelivererOptions } from './webhooks/deliverer.js'
+import {
+  createEndpoint,
+  createListener,
+  type EndpointParts,
+  editEndpoint,
+  openSecrets,
+  removeEndpoint,
+  replayOne,
+  replaySpan,
+  requireEndpoint,
+  rotateEndpoint,
+  testEndpoint,
+} from './webhooks/endpoints.js'
+import { listen } from './webhooks/listening.js'
+import { openOutbound } from './webhooks/outbound.js'
+import type { AttemptOutcome } from './webhooks/outcome.js'
+import { writeOutcomes } from './webhooks/outcome-writer.js'
+import { renderBody, type WebhookWords } from './webhooks/payload.js'
+import { recordLinks } from './wiring/links.js'
+
+/** Webhooks wired: their routes for the api, their delivery and upkeep for the worker. */
+export const webhookWords = (config: Config, keys: Keys): WebhookWords => {
+  const links = recordLinks(() => config.publicUrl, keys)
+  return {
+    channels: wireChannels,
+    statuses: wireStatuses,
+    record: status => statusRecords[status.channel].from(status, links),
+  }
+}
+
+export const targetRules = (config: Config): TargetRules => ({
+  allowed: config.webhooks.allowedRanges,
+  // Where the simulator is on, this is somebody's own machine.
+  loopback: config.simulator,
+})
+
+export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clock, isStopping: () => boolean): WebhookOptions {
+  const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
+  const words = webhookWords(config, keys)
+  const listenParts = { pool, words, readEvents: (ids: readonly string[]) => readEvents(pool, ids) }
+  return {
+    list: account => listEndpoints(pool, account),
+    find: (account, id) => requireEndpoint(pool, account, id),
+    create: (account, draft) => createEndpoint(parts, account, draft, clock()),
+    edit: (account, id, changes) => editEndpoint(parts, account, id, changes),
+    remove: (account, id) => removeEndpoint(parts, account, id),
+    rotate: (account, id) => rotateEndpoint(parts, account, id),
+    test: (account, id) => testEndpoint(parts, account, id, clock()),
+    attempts: (account, id, question) => showAttempts(pool, words, account, id, question),
+    replayOne: (account, id, message) => replayOne(parts, account, id, message),
+    replaySpan: (account, id, span) => replaySpan(parts, account, id, span),
+    now: clock,
+    createListener: (account, draft) => createListener(parts, account, draft, clock()),
+    listen: (account, id, question) =>
+      listen(listenParts, account, id, { ...question, isOver: () => question.isOver() || isStopping() }),
+  }
+}
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** One endpoint's share of a worker: sixteen connections, and enough messages ready that none of them waits for a claim. */
+const AT_ONCE = 16
+const PER_ENDPOINT = 256
+const TIMEOUT_MS = 15 * SECOND
+const HEALTH: HealthRules = { tolerated: 5, longestPauseMs: MINUTE, suspendAfterMs: 5 * DAY }
+const FORGOTTEN_LISTENER_MS = DAY
+const PRUNE_BATCH = 5_000
+
+export interface WebhookWorkerParts {
+  config: Config
+  keys: Keys
+  pool: Pool
+  clock: Clock
+  log: Log
+  leaseMs: number
+  onError(error: unknown, what: string): void
+  /** Drills and benchmarks have less time than the world. */
+  pace?: { plan?: RetryPlan; longestPauseMs?: number; timeoutMs?: number }
+  trace?: DelivererOptions['trace']
+}
+
+export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onError, pace, trace }: WebhookWorkerParts): Deliverer {
+  const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
+  const reports = new GroupCommit<AttemptOutcome, boolean>({
+    write: async outcomes => {
+      const { settled, suspended } = await patiently(() => writeOutcomes(pool, outcomes, health))
+      for (const { endpoint, account, suspended: reason } of suspended) {
+        log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')
+      }
+      return outcomes.map(({ settlement }) => settled.has(settlement.message))
+    },
+    isItemFault: isRowFault,
+    weigh: () => 1,
+    maxItems: 256,
+    maxWeight: 256,
+    // One at a time: what waits for it makes the next one larger, and nothing is held up by it.
+    parallel: 1,
+    maxWaiting: 100_000,
+    overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
+  })
+  const words = webhookWords(config, keys)
+  const deliverer = new Deliverer({
+    clock,
+    leaseMs,
+    atOnce: AT_ONCE,
+    perEndpoint: PER_ENDPOINT,
+    rules: { plan: pace?.plan ?? RETRY_PLAN, random: Math.random },
+    tolerated: HEALTH.tolerated,
+    outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS }),
+    claim: question => claimMessages(pool, question),
+    render: claims => renderClaims(pool, words, claims),
+    unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
+    report: outcome => reports.submit(outcome),
+    release: messages => releaseMessages(pool, messages),
+    renew: owner => renewMessages(pool, owner, leaseMs),
+    onError,
+    ...(trace === undefined ? {} : { trace }),
+  })
+  deliverer.start()
+  return deliverer
+}
+
+async function renderClaims(pool: Pool, words: WebhookWords, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
+  const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
+  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, words))
+}
+
+export const webhookChores = (config: Config, pool: Pool): Chore[] => [
+  {
+    name: 'interrupted webhooks',
+    everyMs: 5 * SECOND,
+    run: () => reapMessages(pool, 'O processo que fazia esta entrega foi interrompido; ela será repetida.'),
+  },
+  { name: 'old webhooks', everyMs: HOUR, run: () => prune(pool, config.webhooks.days) },
+]
+
+async function prune(pool: Pool, days: number): Promise<void> {
+  await deleteForgottenListeners(pool, FORGOTTEN_LISTENER_MS)
+  while ((await pruneMessages(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
+  while ((await pruneAttempts(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
+  await removeDeletedEndpoints(pool)
+}

@@ -1,0 +1,34 @@
+import type { Json } from './canonical-json.js'
+import type { Channel } from './notification.js'
+import { type DeliveryStatus, newStatus } from './status.js'
+import { applyFact, type Fact, type FactType } from './transition.js'
+
+/** The statuses of a notification, computed from its events alone. */
+export interface ToldEvent {
+  at: string
+  type: string
+  source: string
+  data: Json
+}
+
+interface AcceptedDelivery {
+  channel: Channel
+  state: 'queued' | 'waiting'
+}
+
+/** From the first event on, in order. */
+export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[]): Map<Channel, DeliveryStatus> {
+  const statuses = new Map<Channel, DeliveryStatus>()
+  if (accepted === undefined) return statuses
+  for (const { channel, state } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
+    statuses.set(channel, newStatus(channel, state, new Date(accepted.at)))
+  }
+  for (const event of later) {
+    const { channel, ...data } = event.data as unknown as { channel: Channel } & Fact['data']
+    const before = statuses.get(channel)
+    if (before === undefined) continue
+    const after = applyFact(before, { channel, type: event.type as FactType, at: new Date(event.at), source: event.source, data })
+    if (after !== null) statuses.set(channel, after)
+  }
+  return statuses
+}

@@ -1,0 +1,49 @@
+import ipaddr from 'ipaddr.js'
+import { type AddressRange, inRanges } from './address-range.js'
+
+/**
+ * Which addresses the gateway may call on behalf of a user. Only public unicast ones, whatever form they come in; what the
+ * operator allow-listed (intranets) is let through.
+ */
+export interface TargetRules {
+  allowed: readonly AddressRange[]
+  /** Development: this machine itself may be called, also without TLS. */
+  loopback: boolean
+}
+
+/** Whether a connection to the address is refused. Anything unreadable is. */
+export function isForbiddenAddress(text: string, rules: TargetRules): boolean {
+  const bare = text.split('%')[0]!
+  if (!ipaddr.IPv4.isValidFourPartDecimal(bare) && !ipaddr.IPv6.isValid(bare)) return true
+  const address = innermost(ipaddr.parse(bare))
+  if (inRanges(address.toString(), rules.allowed)) return false
+  if (address.range() === 'loopback') return !rules.loopback
+  return !isPublic(address)
+}
+
+/** ::1, 127.0.0.0/8, and what carries one of these. */
+export const isLoopbackAddress = (text: string): boolean =>
+  (ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text)) && innermost(ipaddr.parse(text)).range() === 'loopback'
+
+/** 2000::/3 is all that is routed on the public Internet today (RFC 4291, IANA). */
+const GLOBAL_UNICAST: AddressRange = [ipaddr.IPv6.parse('2000::'), 3]
+
+const isPublic = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
+  address.range() === 'unicast' && (address instanceof ipaddr.IPv4 || address.match(GLOBAL_UNICAST as [ipaddr.IPv6, number]))
+
+/** Prefixes whose addresses lead to the IPv4 address inside, and the byte at which it starts. */
+const CARRIERS: [ipaddr.IPv6, bits: number, at: number][] = [
+  [ipaddr.IPv6.parse('::ffff:0:0'), 96, 12], // mapped, RFC 4291
+  [ipaddr.IPv6.parse('::ffff:0:0:0'), 96, 12], // translated, RFC 2765
+  [ipaddr.IPv6.parse('64:ff9b::'), 96, 12], // NAT64, RFC 6052
+  [ipaddr.IPv6.parse('2002::'), 16, 2], // 6to4, RFC 3056
+  [ipaddr.IPv6.parse('::'), 96, 12], // compatible, RFC 4291; after ::1 and ::
+]
+
+function innermost(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv6 {
+  if (address instanceof ipaddr.IPv4 || ['loopback', 'unspecified'].includes(address.range())) return address
+  const carrier = CARRIERS.find(([prefix, bits]) => address.match(prefix, bits))
+  if (carrier === undefined) return address
+  const [, , at] = carrier
+  return new ipaddr.IPv4(address.toByteArray().slice(at, at + 4))
+}

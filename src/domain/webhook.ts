@@ -1,0 +1,67 @@
+import { createHmac } from 'node:crypto'
+import type { FactType } from './transition.js'
+
+/** What senders are told of, how it is signed (Standard Webhooks) and when it is tried again. */
+const announcedFacts = [
+  'processed',
+  'prepared',
+  'sent',
+  'delivered',
+  'read',
+  'confirmed',
+  'link opened',
+  'answered',
+  'failed',
+  'cancelled',
+  'uncertain',
+  'revived',
+] as const satisfies FactType[]
+export type AnnouncedFact = (typeof announcedFacts)[number]
+
+export const isAnnounced = (type: string): type is AnnouncedFact => announcedFacts.includes(type as AnnouncedFact)
+
+export const payloadVersions = ['v1', 'v2'] as const
+export type PayloadVersion = (typeof payloadVersions)[number]
+
+export const SECRET_BYTES = 32
+
+/** whsec_ and the key in base64: the form that every library of the standard reads. */
+export const showSecret = (secret: Buffer): string => `whsec_${secret.toString('base64')}`
+
+/** webhook-signature: one `v1,` for each secret that is valid now. */
+export const signMessage = (secrets: readonly Buffer[], id: string, seconds: number, body: string): string =>
+  secrets.map(secret => `v1,${createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64')}`).join(' ')
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+export interface RetryPlan {
+  /** Waits before the second try, the third … */
+  delaysMs: readonly number[]
+  /** Once these are used up but the time of the whole plan is not (an endpoint that came back early takes tries early). */
+  laterMs: number
+}
+
+export const RETRY_PLAN: RetryPlan = {
+  delaysMs: [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
+  laterMs: 2 * HOUR,
+}
+
+const JITTER = 0.2
+const MAX_RETRY_AFTER_MS = HOUR
+
+/** How long to wait after a failed try, or null when there is no further one. */
+export function nextDelay(plan: RetryPlan, tries: number, ageMs: number, random: () => number): number | null {
+  const wholeMs = plan.delaysMs.reduce((sum, delay) => sum + delay, 0)
+  // The last try may come earlier than planned by the jitter of all the waits before it.
+  const planned = plan.delaysMs[tries - 1] ?? (ageMs < wholeMs * (1 - JITTER) ? plan.laterMs : null)
+  return planned === null ? null : Math.round(planned * (1 - JITTER + random() * 2 * JITTER))
+}
+
+/** RFC 9110: seconds, or a date; bounded, so that an answer cannot silence an endpoint for good. */
+export function readRetryAfter(text: unknown, nowMs: number): number | null {
+  if (typeof text !== 'string') return null
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * SECOND : Date.parse(text) - nowMs
+  return Number.isFinite(ms) && ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : null
+}

@@ -1,0 +1,155 @@
+import { type Static, Type } from 'typebox'
+import { brazilianIso } from '../../domain/dates.js'
+import type { Channel } from '../../domain/notification.js'
+import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
+import type { DisabledReason, WebhookEndpoint } from '../../store/webhook-endpoints.js'
+import type { ShownAttempt } from '../../webhooks/attempt-log.js'
+import { channelOf, type WireChannel, wireChannels, wireStatuses } from './wire.js'
+
+/** The wire forms of endpoints and attempts. */
+type WireStatus = (typeof wireStatuses)[AnnouncedFact]
+
+const statusNames = Object.values(wireStatuses)
+export const statusOf = Object.fromEntries(Object.entries(wireStatuses).map(([fact, name]) => [name, fact])) as Record<
+  WireStatus,
+  AnnouncedFact
+>
+
+const channelName = Type.Unsafe<WireChannel>({ type: 'string', enum: Object.keys(channelOf) })
+const statusName = Type.Unsafe<WireStatus>({ type: 'string', enum: statusNames })
+const textOrNull = (description: string) => Type.Unsafe<string | null>({ type: ['string', 'null'], description })
+
+/** What of the account's events an endpoint or a listener wants. */
+export const interests = {
+  versao: Type.Optional(
+    Type.Unsafe<PayloadVersion | null>({
+      type: ['string', 'null'],
+      enum: [...payloadVersions, null],
+      description: 'Padrão: v2.',
+    }),
+  ),
+  canais: Type.Optional(
+    Type.Unsafe<WireChannel[] | null>({ type: ['array', 'null'], items: channelName, description: 'Vazia: todos os canais.' }),
+  ),
+  situacoes: Type.Optional(
+    Type.Unsafe<WireStatus[] | null>({ type: ['array', 'null'], items: statusName, description: 'Vazia: todas as situações.' }),
+  ),
+}
+
+/** An empty list means all of them. */
+export const readChannels = (names: readonly WireChannel[]): Channel[] | null =>
+  names.length === 0 ? null : [...new Set(names.map(name => channelOf[name]))]
+
+export const readStatuses = (names: readonly WireStatus[]): AnnouncedFact[] | null =>
+  names.length === 0 ? null : [...new Set(names.map(name => statusOf[name]))]
+
+const endpointMembers = {
+  id: Type.String({ format: 'uuid' }),
+  url: Type.String(),
+  versao: Type.String({ enum: [...payloadVersions] }),
+  canais: Type.Array(channelName, { description: 'Vazia: todos os canais.' }),
+  situacoes: Type.Array(statusName, { description: 'Vazia: todas as situações.' }),
+  ativo: Type.Boolean(),
+  motivo: textOrNull('Por que está desativado: manual, 410 ou falhas.'),
+  aviso: textOrNull('O que há de errado e como reparar.'),
+  falhandoDesde: textOrNull('Primeira falha desde a última entrega.'),
+  segredoAnteriorAte: textOrNull('Até quando o segredo anterior também assina.'),
+  pendentes: Type.Integer({ description: 'Mensagens que ainda esperam entrega.' }),
+  pendenteDesde: textOrNull('Quando foi criada a mais antiga delas.'),
+  criadoEm: Type.String(),
+}
+export const endpointSchema = Type.Object(endpointMembers)
+export const endpointWithSecretSchema = Type.Object({
+  ...endpointMembers,
+  segredo: Type.String({ description: 'Mostrado só nesta resposta. Guarde-o.', examples: ['whsec_…'] }),
+})
+
+const reasons: Record<DisabledReason, string> = { manual: 'manual', gone: '410', failing: 'falhas' }
+const repairs: Record<DisabledReason, string | null> = {
+  manual: null,
+  gone: 'Desativado porque o servidor respondeu 410. Corrija a url, ative-o e peça o reenvio desde a data em que parou.',
+  failing: 'Suspenso depois de cinco dias de falhas. Corrija o servidor, ative-o e peça o reenvio desde a data em que parou.',
+}
+
+const isoOrNull = (date: Date | null): string | null => (date === null ? null : brazilianIso(date))
+
+export const endpointToWire = (endpoint: WebhookEndpoint): Static<typeof endpointSchema> => ({
+  id: endpoint.id,
+  url: endpoint.url,
+  versao: endpoint.version,
+  canais: (endpoint.channels ?? []).map(channel => wireChannels[channel]),
+  situacoes: (endpoint.statuses ?? []).map(status => wireStatuses[status]),
+  ativo: endpoint.disabledAt === null,
+  motivo: endpoint.disabledReason && reasons[endpoint.disabledReason],
+  aviso: warning(endpoint),
+  falhandoDesde: isoOrNull(endpoint.failingSince),
+  segredoAnteriorAte: isoOrNull(endpoint.previousSecretUntil),
+  pendentes: endpoint.waiting,
+  pendenteDesde: isoOrNull(endpoint.oldestWaiting),
+  criadoEm: brazilianIso(endpoint.createdAt),
+})
+
+function warning({ disabledReason, failingSince }: WebhookEndpoint): string | null {
+  if (disabledReason !== null) return repairs[disabledReason]
+  return failingSince === null
+    ? null
+    : `As entregas falham desde ${brazilianIso(failingSince)}. Depois de cinco dias assim o webhook é suspenso.`
+}
+
+export const attemptSchema = Type.Object({
+  id: Type.Integer(),
+  mensagem: Type.String({ format: 'uuid', description: 'O webhook-id; peça o reenvio por ele.' }),
+  tentativa: Type.Integer(),
+  em: Type.String(),
+  duracaoMs: Type.Integer(),
+  recebido: Type.Boolean(),
+  erro: textOrNull('Por que falhou.'),
+  notificationID: Type.String(),
+  canal: channelName,
+  estado: Type.String({
+    enum: ['na_fila', 'em_entrega', 'entregue', 'esgotada', 'guardada'],
+    description: 'Da mensagem, agora.',
+  }),
+  requisicao: Type.Object({ url: Type.String(), cabecalhos: Type.String(), corpo: textOrNull('null: o evento foi apagado.') }),
+  resposta: Type.Unsafe<{ status: number; cabecalhos: string; corpo: string } | null>({
+    type: ['object', 'null'],
+    description: 'null: não houve resposta.',
+    properties: { status: Type.Integer(), cabecalhos: Type.String(), corpo: Type.String() },
+    required: ['status', 'cabecalhos', 'corpo'],
+  }),
+})
+
+const states: Record<string, string> = {
+  queued: 'na_fila',
+  sending: 'em_entrega',
+  done: 'entregue',
+  dead: 'esgotada',
+  held: 'guardada',
+}
+
+export const attemptToWire = (attempt: ShownAttempt): Static<typeof attemptSchema> => ({
+  id: attempt.id,
+  mensagem: attempt.message,
+  tentativa: attempt.attempt,
+  em: brazilianIso(attempt.at),
+  duracaoMs: attempt.durationMs,
+  recebido: attempt.error === null,
+  erro: attempt.error,
+  notificationID: attempt.notification,
+  canal: wireChannels[attempt.channel],
+  estado: states[attempt.state]!,
+  requisicao: {
+    url: attempt.url,
+    cabecalhos: [
+      'content-type: application/json',
+      `webhook-id: ${attempt.message}`,
+      `webhook-timestamp: ${Math.floor(attempt.at.getTime() / 1_000)}`,
+      'webhook-signature: v1,***',
+    ].join('\n'),
+    corpo: attempt.requestBody,
+  },
+  resposta:
+    attempt.status === null
+      ? null
+      : { status: attempt.status, cabecalhos: attempt.responseHeaders ?? '', corpo: attempt.responseBody ?? '' },
+})

@@ -1,0 +1,28 @@
+import type { FastifyReply } from 'fastify'
+import { privateHeaders } from './layout.js'
+
+/** A file as a file: never shown, whatever it holds and whatever its name says. */
+export const sendDownload = (reply: FastifyReply, { name, bytes }: { name: string; bytes: Buffer }): FastifyReply =>
+  reply
+    .type('application/octet-stream')
+    .headers({
+      ...privateHeaders,
+      'content-disposition': contentDisposition(name),
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+      'x-download-options': 'noopen',
+    })
+    .send(bytes)
+
+/** RFC 6266: a plain name for old browsers, and the whole one as RFC 8187 has it. */
+function contentDisposition(name: string): string {
+  const safe = name.replace(/[/\\\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '_').toWellFormed()
+  const plain = safe
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  const encoded = encodeURIComponent(safe).replace(
+    /['()*]/g,
+    character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
+}

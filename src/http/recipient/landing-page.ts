@@ -1,0 +1,65 @@
+import { brazilianDate } from '../../domain/dates.js'
+import { channelNames } from '../../domain/notification.js'
+import type { Visited } from '../../store/visits.js'
+import { type Html, html } from './html.js'
+import { brandName, CHECK, formFields, formTraps, type Page } from './layout.js'
+
+/** Who writes, about what, how to be sure that it is genuine, and the button that opens it. */
+export interface LandingView {
+  visited: Visited
+  path: string
+  stamp: string
+  /** What the address bar must show. */
+  host: string
+}
+
+export function landingPage({ visited, path, stamp, host }: LandingView): Page {
+  const sender = brandName(visited)
+  return {
+    title: `Notificação de ${sender}`,
+    brand: visited,
+    body: html`<section class="card">
+<p class="eyebrow">Assunto</p>
+<h1>${visited.subject}</h1>
+<dl>
+<dt>De</dt><dd>${sender}</dd>
+<dt>Para</dt><dd>${shortName(visited.recipientName)}</dd>
+<dt>Enviada</dt><dd>${brazilianDate(visited.acceptedAt).slice(0, 16)}</dd>
+${way(visited)}
+</dl>
+<form method="post" action="${path}">
+${formFields(stamp)}
+<button>Abrir a notificação</button>
+${formTraps}
+</form>
+${visited.validation === null ? null : html`<p class="hint">O conteúdo é protegido: antes de ler, você responde a uma pergunta.</p>`}
+</section>
+<section class="card">
+<h2>Como saber se é verdadeira</h2>
+<ul class="checks">
+<li>${CHECK}<span>O endereço no alto do navegador é <b>${host}</b>.</span></li>
+<li>${CHECK}<span>Ninguém pede senha, código ou pagamento para você ler.</span></li>
+<li>${CHECK}<span>Na dúvida, não abra: fale com ${sender} por um contato que você já conhece e informe o número <span class="code">${visited.target.notification}</span>.</span></li>
+</ul>
+</section>
+<p class="away"><a href="${path}/nao-sou-eu">Não sou esta pessoa</a></p>`,
+  }
+}
+
+/** Whoever finds the link by mistake learns a first name, not whose it is. */
+export function shortName(name: string): string {
+  const [first, ...others] = name.trim().split(/\s+/)
+  const last = others.at(-1)
+  return last === undefined ? first! : `${first} ${[...last][0]!.toUpperCase()}.`
+}
+
+const way = ({ target, recipient }: Visited): Html | null => {
+  if (target.channel === 'letter' || recipient === null) return null
+  return html`<dt>Canal</dt><dd>${channelNames[target.channel]}: ${masked(recipient)}</dd>`
+}
+
+/** maria@example.com → ma***@example.com; +5511987654321 → final 4321 */
+function masked(recipient: string): string {
+  const at = recipient.lastIndexOf('@')
+  return at === -1 ? `final ${recipient.slice(-4)}` : `${recipient.slice(0, Math.min(2, at - 1))}***${recipient.slice(at)}`
+}

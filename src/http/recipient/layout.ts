@@ -1,0 +1,91 @@
+import { hash } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import type { AccountSettings } from '../../domain/account.js'
+import { logoPath, SCRIPT_PATH, STYLE_PATH } from './assets.js'
+import { Html, html } from './html.js'
+
+/** The frame of every page: who writes, what is said, and what a browser may do with it. */
+export interface Brand {
+  accountName: string
+  settings: Pick<AccountSettings, 'brand.name' | 'brand.color'>
+  logo: string | null
+}
+
+export interface Page {
+  title: string
+  /** null: a page that must not tell whose it is. */
+  brand: Brand | null
+  body: Html
+  wide?: boolean
+}
+
+export const brandName = ({ settings, accountName }: Brand): string => settings['brand.name'] || accountName
+
+export function sendPage(reply: FastifyReply, status: number, page: Page): FastifyReply {
+  const color = page.brand?.settings['brand.color'] ?? ''
+  const style = color === '' ? '' : `:root{--brand:${color}}`
+  return reply.code(status).type('text/html; charset=utf-8').headers(pageHeaders(style)).send(renderPage(page, style))
+}
+
+/** Nothing but our own files, no frame around us, nothing kept; forms go nowhere else. */
+function pageHeaders(style: string): Record<string, string> {
+  const styles = style === '' ? "'self'" : `'self' 'sha256-${hash('sha256', style, 'base64')}'`
+  return {
+    'content-security-policy': `default-src 'none'; style-src ${styles}; script-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    'x-frame-options': 'DENY',
+    ...privateHeaders,
+  }
+}
+
+/** Not "no-referrer": browsers would then call the origin of our own forms "null". */
+export const privateHeaders: Record<string, string> = {
+  'cache-control': 'no-store, private',
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex, nofollow',
+}
+
+const renderPage = ({ title, brand, body, wide }: Page, style: string): string =>
+  html`<!doctype html>
+<html lang="pt-BR">
+<head>
+<meta charset="utf-8">
+<title>${title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex, nofollow">
+<meta name="format-detection" content="telephone=no">
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${STYLE_PATH}">
+${style === '' ? null : new Html(`<style>${style}</style>`)}
+<script src="${SCRIPT_PATH}" defer></script>
+</head>
+<body${wide === true ? html` class="wide"` : null}>
+${brand === null ? html`<header></header>` : header(brand)}
+<main>
+${body}
+</main>
+<footer>Página protegida. Nunca pedimos senhas, códigos nem dados de cartão.</footer>
+</body>
+</html>
+`.text
+
+const header = (brand: Brand): Html => html`<header>
+${
+  brand.logo === null
+    ? html`<span class="mark" aria-hidden="true">${[...brandName(brand)][0]!.toUpperCase()}</span>`
+    : html`<img class="logo" src="${logoPath(brand.logo)}" alt="">`
+}
+<div class="sender">${brandName(brand)}<small>enviou uma notificação a você</small></div>
+</header>`
+
+export const CHECK = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M4.5 12.5l5 5 10-11"/></svg>`
+
+/** What every form carries: when its page was made, what the script saw, and two things that people do not see. */
+export const formFields = (stamp: string): Html => html`<input type="hidden" name="carimbo" value="${stamp}">
+<input type="hidden" name="guiado" value="">`
+
+/** After the real button: pressing Enter takes the first one of a form. */
+export const formTraps = html`<div class="trap" aria-hidden="true">
+<input type="text" name="complemento_extra" value="" tabindex="-1" autocomplete="off">
+<button name="aceitar_tudo" value="1" tabindex="-1">Aceitar tudo</button>
+</div>`

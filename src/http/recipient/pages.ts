@@ -1,0 +1,139 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { AddressRange } from '../../domain/address-range.js'
+import { Refusal, StoreUnavailable } from '../../domain/errors.js'
+import { endOfLink } from '../../domain/link-end.js'
+import { makeFormStamp } from '../../domain/session.js'
+import type { Recipient } from '../../engine/recipient.js'
+import { Turnstile } from '../../engine/turnstile.js'
+import type { Visit, VisitStep } from '../../engine/visits.js'
+import { addressOf, hasSession, isFromOurPage, readVisit, siteOf, type VisitContext } from './arrival.js'
+import type { ContentCleaner } from './content-cleaner.js'
+import { endedPage, foreignPage, guessedPage, troublePage, unknownPage, unreadablePage } from './end-pages.js'
+import { privateHeaders, sendPage } from './layout.js'
+import { type Arrival, createWalk, type Handler, seconds } from './walk.js'
+
+/**
+ * The recipient's pages, below /n/{code} (full-strength links) and /s/{code} (short ones). A GET never counts as anything:
+ * robots follow links. Only the buttons do, and only when nothing speaks for a machine.
+ */
+export interface PageOptions {
+  recipient: Recipient
+  cleaner: ContentCleaner
+  trustedProxies: readonly AddressRange[]
+  publicUrl: string
+}
+
+/** However many come, the rest of the gateway keeps its share of the database. */
+const VISITORS_AT_ONCE = 128
+const VISITORS_WAITING = 2_000
+
+const FORM_LIMIT = 16_384
+const LINKS = [
+  { kind: 'full', prefix: '/n' },
+  { kind: 'short', prefix: '/s' },
+] as const
+
+export function addPages(app: FastifyInstance, options: PageOptions): void {
+  app.register(async scope => {
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: FORM_LIMIT },
+      (_request, body, done) => done(null, new URLSearchParams(body as string)),
+    )
+    scope.setErrorHandler(answerTrouble)
+    const entrance = new Turnstile(VISITORS_AT_ONCE, VISITORS_WAITING)
+    for (const link of LINKS) addLinkPages(scope, options, entrance, link)
+  })
+}
+
+function addLinkPages(
+  app: FastifyInstance,
+  options: PageOptions,
+  entrance: Turnstile,
+  { kind, prefix }: (typeof LINKS)[number],
+): void {
+  const base = `${prefix}/:code`
+  const hidden = { schema: { hide: true } }
+
+  /** Finds the link and hands over to the page, or ends here: unknown, locked, over, or not from our own page. */
+  const receive = async (handler: Handler, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    reply.headers(privateHeaders)
+    const { recipient, trustedProxies, publicUrl } = options
+    const address = addressOf(request, trustedProxies)
+    const { code } = request.params as { code: string }
+    const visited = await recipient.find(kind, code, address)
+    if (visited === null) return sendPage(reply, 404, unknownPage)
+    if ('lockedMs' in visited)
+      return sendPage(reply.header('retry-after', seconds(visited.lockedMs)), 429, guessedPage(visited.lockedMs))
+    const site = siteOf(request, visited, publicUrl)
+    if (request.method === 'POST' && !isFromOurPage(request, site)) return sendPage(reply, 403, foreignPage)
+    const context: VisitContext = {
+      nowMs: recipient.now(),
+      address,
+      limits: recipient.robotLimits,
+      sessionKey: recipient.sessionKey,
+    }
+    const visit = readVisit(request, visited, context)
+    const end = endOfLink(visited, context.nowMs)
+    if (end !== null) {
+      await noteQuietly(request, visit, 'landing')
+      return sendPage(reply, 410, endedPage(end, visited))
+    }
+    const arrival: Arrival = {
+      visited,
+      visit,
+      path: `${prefix}/${encodeURIComponent(code)}`,
+      session: hasSession(request, visited, context),
+      stamp: makeFormStamp(recipient.sessionKey, visited.target, context.nowMs),
+      site,
+    }
+    return handler(arrival, request, reply)
+  }
+  const arrive = (handler: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
+    entrance.pass(() => receive(handler, request, reply))
+
+  /** Pages are shown although their note could not be kept: nothing counts by being shown. */
+  const noteQuietly = (request: FastifyRequest, visit: Visit, step: VisitStep): Promise<void> =>
+    options.recipient.visits.note(visit, step).catch(err => request.log.warn({ err }, 'an access was not noted'))
+
+  const shown =
+    (step: VisitStep, handler: Handler): Handler =>
+    async (arrival, request, reply) => {
+      await noteQuietly(request, arrival.visit, step)
+      return handler(arrival, request, reply)
+    }
+
+  /** What only the opened message leads to. */
+  const opened =
+    (handler: Handler): Handler =>
+    async (arrival, request, reply) =>
+      arrival.session ? handler(arrival, request, reply) : reply.redirect(arrival.path, 303)
+
+  const walk = createWalk(options.recipient, options.cleaner)
+  app.get(base, hidden, arrive(shown('landing', walk.landing)))
+  app.post(base, hidden, arrive(walk.open))
+  app.get(`${base}/pergunta`, hidden, arrive(shown('question', walk.question)))
+  app.post(`${base}/pergunta`, hidden, arrive(walk.answer))
+  app.get(`${base}/mensagem`, hidden, arrive(opened(shown('message', walk.message))))
+  app.get(`${base}/conteudo`, hidden, arrive(opened(walk.content)))
+  app.get(`${base}/baixar`, hidden, arrive(opened(shown('file', walk.contentFile))))
+  app.get(`${base}/anexo/:ordinal`, hidden, arrive(opened(shown('file', walk.file))))
+  app.post(`${base}/confirmar`, hidden, arrive(opened(walk.confirm)))
+  app.get(`${base}/recibo`, hidden, arrive(opened(shown('receipt', walk.receipt))))
+  app.get(`${base}/nao-sou-eu`, hidden, arrive(shown('not me', walk.stranger)))
+  app.post(`${base}/nao-sou-eu`, hidden, arrive(walk.disown))
+  app.get(`${base}/*`, hidden, (_request, reply) => sendPage(reply, 404, unknownPage))
+}
+
+/** People get a page, not JSON; what went wrong is in the log. */
+function answerTrouble(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const away = error instanceof StoreUnavailable || (error instanceof Refusal && error.kind === 'unavailable')
+  if (away) {
+    request.log.warn({ err: error }, 'request refused')
+    return sendPage(reply.header('retry-after', '5'), 503, troublePage)
+  }
+  const { statusCode } = error as { statusCode?: number }
+  if (error instanceof Refusal || (statusCode !== undefined && statusCode < 500)) return sendPage(reply, 400, unreadablePage)
+  request.log.error({ err: error }, 'request failed')
+  return sendPage(reply, 500, troublePage)
+}

@@ -1,0 +1,54 @@
+import type { Visited } from '../../store/visits.js'
+import { type Html, html } from './html.js'
+import { brandName, formFields, formTraps, type Page } from './layout.js'
+
+/** The question that stands before a protected message. */
+export interface QuestionView {
+  visited: Visited
+  path: string
+  stamp: string
+  lockedMs: number
+  /** After a wrong reply; null before the first. */
+  triesLeft: number | null
+}
+
+export function questionPage(view: QuestionView): Page {
+  const { visited, path, lockedMs } = view
+  return {
+    title: `${view.triesLeft === null ? '' : 'Resposta incorreta: '}pergunta de ${brandName(visited)}`,
+    brand: visited,
+    body: html`<section class="card">
+<h1>Confirme que é você</h1>
+${lockedMs > 0 ? locked(lockedMs) : question(view)}
+</section>
+<p class="away"><a href="${path}">Voltar</a></p>`,
+  }
+}
+
+const question = ({ visited, path, stamp, triesLeft }: QuestionView): Html => html`${triesLeft === null ? null : wrong(triesLeft)}
+<p>${brandName(visited)} protegeu esta mensagem com uma pergunta que só você deve saber responder.</p>
+<form method="post" action="${path}/pergunta">
+${formFields(stamp)}
+<label for="resposta">${visited.validation!.question}</label>
+<input type="text" id="resposta" name="resposta" required maxlength="500" autocomplete="off" autocapitalize="none" spellcheck="false" aria-describedby="como">
+<p class="hint" id="como">Acentos, maiúsculas, espaços e pontuação não fazem diferença.</p>
+<button>Responder e ler</button>
+${formTraps}
+</form>`
+
+const wrong = (left: number): Html =>
+  html`<div class="notice" role="alert"><strong>A resposta não confere.</strong> ${
+    left === 1 ? 'Resta 1 tentativa.' : `Restam ${left} tentativas.`
+  }</div>`
+
+const locked = (
+  lockedMs: number,
+): Html => html`<div class="notice" role="alert"><strong>Respostas bloqueadas por ${duration(lockedMs)}.</strong> Houve
+respostas erradas demais. Espere e tente de novo; se você não sabe a resposta, fale com quem enviou a notificação.</div>`
+
+export function duration(ms: number): string {
+  const minutes = Math.max(1, Math.ceil(ms / 60_000))
+  if (minutes < 60) return minutes === 1 ? '1 minuto' : `${minutes} minutos`
+  const hours = Math.ceil(minutes / 60)
+  return hours === 1 ? '1 hora' : `${hours} horas`
+}

@@ -1,0 +1,37 @@
+import type { Visited } from '../../store/visits.js'
+import { html } from './html.js'
+import { shortName } from './landing-page.js'
+import { brandName, formFields, formTraps, type Page } from './layout.js'
+
+/** "Não sou esta pessoa": asked before it is done, because it cannot be undone here. */
+export interface StrangerView {
+  visited: Visited
+  path: string
+  stamp: string
+  again: boolean
+}
+
+export function strangerPage({ visited, path, stamp, again }: StrangerView): Page {
+  const sender = brandName(visited)
+  return {
+    title: `Não sou esta pessoa: notificação de ${sender}`,
+    brand: visited,
+    body: html`<section class="card">
+<h1>Você não é ${shortName(visited.recipientName)}?</h1>
+${again ? html`<div class="notice" role="alert"><strong>Ainda não foi registrado.</strong> Para termos certeza de que foi você, e não um programa, pressione o botão mais uma vez.</div>` : null}
+<p>Se esta notificação chegou a você por engano, avise ${sender}. Depois disso:</p>
+<ul>
+<li>${sender} não envia mais nada a este contato por este canal;</li>
+<li>este link deixa de abrir.</li>
+</ul>
+<div class="row">
+<form method="post" action="${path}/nao-sou-eu">
+${formFields(stamp)}
+<button>Avisar que não sou eu</button>
+${formTraps}
+</form>
+<a class="button quiet" href="${path}">Voltar: sou eu</a>
+</div>
+</section>`,
+  }
+}

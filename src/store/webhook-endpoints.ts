@@ -1,0 +1,242 @@
+import type { Channel } from '../domain/notification.js'
+import type { AnnouncedFact, PayloadVersion } from '../domain/webhook.js'
+import { type Queryable, run } from './postgres.js'
+
+/** Where an account wants its events sent. */
+export type DisabledReason = 'manual' | 'gone' | 'failing'
+
+export interface WebhookEndpoint {
+  id: string
+  url: string
+  version: PayloadVersion
+  /** null: all of them. */
+  channels: Channel[] | null
+  statuses: AnnouncedFact[] | null
+  createdAt: Date
+  disabledAt: Date | null
+  disabledReason: DisabledReason | null
+  failingSince: Date | null
+  /** Until when the secret before the last rotation signs as well. */
+  previousSecretUntil: Date | null
+  waiting: number
+  oldestWaiting: Date | null
+}
+
+const SELECT = `
+  select w.id, w.url, w.payload_version as version, w.channels, w.statuses, w.created_at as "createdAt", w.disabled_at as "disabledAt",
+    w.disabled_reason as "disabledReason", w.failing_since as "failingSince",
+    case when w.previous_secret_until > now() then w.previous_secret_until end as "previousSecretUntil",
+    q.waiting, q.oldest as "oldestWaiting"
+  from webhook_endpoint w
+  cross join lateral (
+    select count(*) as waiting, min(m.created_at) as oldest from webhook_message m
+    where m.endpoint_id = w.id and m.state in ('queued', 'sending')
+  ) q
+  where w.account_id = $1 and w.url is not null and w.deleted_at is null`
+
+export async function listEndpoints(db: Queryable, account: string): Promise<WebhookEndpoint[]> {
+  const { rows } = await run<WebhookEndpoint>(db, `${SELECT} order by w.created_at desc, w.id desc`, [account])
+  return rows
+}
+
+export async function findEndpoint(db: Queryable, account: string, id: string): Promise<WebhookEndpoint | null> {
+  const { rows } = await run<WebhookEndpoint>(db, `${SELECT} and w.id = $2`, [account, id])
+  return rows[0] ?? null
+}
+
+export interface NewEndpoint {
+  id: string
+  account: string
+  /** null: a listener. */
+  url: string | null
+  version: PayloadVersion
+  channels: readonly Channel[] | null
+  statuses: readonly AnnouncedFact[] | null
+  /** Sealed. */
+  secret: Buffer
+}
+
+export async function insertEndpoint(db: Queryable, endpoint: NewEndpoint): Promise<void> {
+  const { id, account, url, version, channels, statuses, secret } = endpoint
+  await run(
+    db,
+    `insert into webhook_endpoint (id, account_id, url, payload_version, channels, statuses, secret, seen_at)
+     values ($1, $2, $3, $4, $5, $6, $7, now())`,
+    [id, account, url, version, channels, statuses, secret],
+  )
+}
+
+export interface EndpointChanges {
+  url?: string
+  version?: PayloadVersion
+  channels?: readonly Channel[] | null
+  statuses?: readonly AnnouncedFact[] | null
+  active?: boolean
+}
+
+/** Changes what is given. A new address, or being switched on, starts with a clean slate of failures. False: no such endpoint. */
+export async function updateEndpoint(db: Queryable, account: string, id: string, changes: EndpointChanges): Promise<boolean> {
+  const { url, version, channels, statuses, active } = changes
+  const { rowCount } = await run(
+    db,
+    `update webhook_endpoint set
+       url = coalesce($3, url),
+       payload_version = coalesce($4, payload_version),
+       channels = case when $5 then $6::text[] else channels end,
+       statuses = case when $7 then $8::text[] else statuses end,
+       disabled_at = case when $9 then null when not $9 then coalesce(disabled_at, now()) else disabled_at end,
+       disabled_reason = case when $9 then null when not $9 then coalesce(disabled_reason, 'manual') else disabled_reason end,
+       failures = case when $9 or $3 is not null then 0 else failures end,
+       failing_since = case when $9 or $3 is not null then null else failing_since end,
+       paused_until = case when $9 or $3 is not null then null else paused_until end
+     where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
+    [
+      account,
+      id,
+      url ?? null,
+      version ?? null,
+      channels !== undefined,
+      channels ?? null,
+      statuses !== undefined,
+      statuses ?? null,
+      active ?? null,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** The secret so far goes on signing for a while. False: no such endpoint. */
+export async function rotateSecret(
+  db: Queryable,
+  account: string,
+  id: string,
+  secret: Buffer,
+  overlapMs: number,
+): Promise<boolean> {
+  const { rowCount } = await run(
+    db,
+    `update webhook_endpoint set previous_secret = secret, previous_secret_until = now() + $4 * interval '1 millisecond', secret = $3
+     where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
+    [account, id, secret, overlapMs],
+  )
+  return rowCount === 1
+}
+
+/** Takes an endpoint or a listener away; its rows are removed later. False: there is none. */
+export async function deleteEndpoint(db: Queryable, account: string, id: string): Promise<boolean> {
+  const { rowCount } = await run(
+    db,
+    `update webhook_endpoint set deleted_at = now(), disabled_at = coalesce(disabled_at, now()), disabled_reason = coalesce(disabled_reason, 'manual')
+     where id = $2 and account_id = $1 and deleted_at is null`,
+    [account, id],
+  )
+  return rowCount === 1
+}
+
+export interface HealthReport {
+  endpoint: string
+  succeeded: boolean
+  failed: number
+  /** What the endpoint itself asked for. */
+  pauseMs: number
+  gone: boolean
+}
+
+export interface HealthChange {
+  endpoint: string
+  account: string
+  /** It had failed again and again, and works. */
+  recovered: boolean
+  /** Why it was switched off by this report, if it was. */
+  suspended: DisabledReason | null
+}
+
+export interface HealthRules {
+  /** Failures in a row after which all messages of the endpoint wait together. */
+  tolerated: number
+  longestPauseMs: number
+  suspendAfterMs: number
+}
+
+/** Counts what became of a batch; a success ends every count. A switching off is written down for later questions. */
+export async function recordHealth(db: Queryable, reports: readonly HealthReport[], rules: HealthRules): Promise<HealthChange[]> {
+  const { rows } = await run<HealthChange>(
+    db,
+    `with given as (
+       select * from unnest($1::uuid[], $2::boolean[], $3::int[], $4::bigint[], $5::boolean[]) as g(id, succeeded, failed, pause_ms, gone)
+     ), before as (
+       -- In one order everywhere: two workers that report on the same endpoints would deadlock otherwise.
+       select w.id, w.failures, w.disabled_at, g.succeeded, g.failed, g.pause_ms, g.gone,
+         case when g.gone then 'gone' when not g.succeeded and w.failing_since < now() - $8 * interval '1 millisecond' then 'failing' end as verdict
+       from webhook_endpoint w join given g on g.id = w.id order by w.id for no key update of w
+     ), changed as (
+     update webhook_endpoint w set
+       failures = case when b.succeeded then 0 else b.failures + b.failed end,
+       failing_since = case when b.succeeded then null else coalesce(w.failing_since, now()) end,
+       paused_until = case
+         when b.succeeded then case when b.pause_ms > 0 then now() + b.pause_ms * interval '1 millisecond' end
+         when b.failures + b.failed >= $6
+           then now() + greatest(b.pause_ms, least($7, 1000 * power(2, least(b.failures + b.failed - $6, 20)))) * interval '1 millisecond'
+         when b.pause_ms > 0 then now() + b.pause_ms * interval '1 millisecond'
+         else w.paused_until end,
+       disabled_at = coalesce(w.disabled_at, case when b.verdict is not null then now() end),
+       disabled_reason = coalesce(w.disabled_reason, b.verdict)
+     from before b where w.id = b.id
+     returning w.id as endpoint, w.account_id as account, b.succeeded and b.failures >= $6 as recovered,
+       case when b.disabled_at is null then b.verdict end as suspended
+     ), told as (
+       insert into audit (actor, action, subject, detail)
+       select 'worker', 'webhook suspend', endpoint::text, jsonb_build_object('account', account, 'reason', suspended)
+       from changed where suspended is not null
+     )
+     select endpoint, account, recovered, suspended from changed`,
+    [
+      reports.map(report => report.endpoint),
+      reports.map(report => report.succeeded),
+      reports.map(report => report.failed),
+      reports.map(report => report.pauseMs),
+      reports.map(report => report.gone),
+      rules.tolerated,
+      rules.longestPauseMs,
+      rules.suspendAfterMs,
+    ],
+  )
+  return rows
+}
+
+/** Listeners that nobody reads any more go like deleted endpoints. */
+export async function deleteForgottenListeners(db: Queryable, unseenMs: number): Promise<void> {
+  await run(
+    db,
+    `update webhook_endpoint set deleted_at = now(), disabled_at = now(), disabled_reason = 'manual'
+     where url is null and deleted_at is null and seen_at < now() - $1 * interval '1 millisecond'`,
+    [unseenMs],
+  )
+}
+
+/** Rows of endpoints whose messages are gone. */
+export async function removeDeletedEndpoints(db: Queryable): Promise<void> {
+  await run(
+    db,
+    `delete from webhook_endpoint w where w.deleted_at < now() - interval '1 hour'
+       and not exists (select from webhook_message m where m.endpoint_id = w.id)`,
+  )
+}
+
+export interface WebhookDepth {
+  queued: number
+  oldestSeconds: number
+  suspended: number
+}
+
+/** For metrics: what waits at endpoints that are on, since when, and how many were switched off by their failures. */
+export async function readWebhookDepth(db: Queryable): Promise<WebhookDepth> {
+  const { rows } = await run<WebhookDepth>(
+    db,
+    `select count(m.id) as queued, coalesce(extract(epoch from now() - min(m.queued_at)), 0)::float8 as "oldestSeconds",
+       (select count(*) from webhook_endpoint where deleted_at is null and disabled_reason in ('failing', 'gone')) as suspended
+     from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id
+     where m.state in ('queued', 'sending') and w.disabled_at is null and w.url is not null`,
+  )
+  return rows[0]!
+}

@@ -1,0 +1,193 @@
+import type { Channel } from '../domain/notification.js'
+import type { PayloadVersion } from '../domain/webhook.js'
+import { type Queryable, run } from './postgres.js'
+
+/** The outbox as workers see it: claimed in batches, leased, settled in batches. */
+export interface WebhookClaim {
+  id: string
+  endpoint: string
+  notification: string
+  channel: Channel
+  /** 0: a test event, which no notification has. */
+  seq: number
+  attempt: number
+  /** Attempts since it was queued, this one included. */
+  tries: number
+  ageMs: number
+  createdAt: Date
+  url: string
+  version: PayloadVersion
+  /** Sealed; the current one first. */
+  secrets: Buffer[]
+  /** Whether the endpoint's last report was a failure. */
+  troubled: boolean
+}
+
+export interface WebhookQuestion {
+  owner: string
+  leaseMs: number
+  limit: number
+  /** Claimed messages that one endpoint may have here. */
+  perEndpoint: number
+  /** What this worker holds already. */
+  held: ReadonlyMap<string, number>
+  /** Failures in a row after which an endpoint gets one message at a time. */
+  tolerated: number
+}
+
+/** How many tries of an earlier message a later one of the same notification and channel waits for. */
+const PATIENT_TRIES = 3
+
+/**
+ * Takes due messages. Endpoints take turns, and each has a bound, so that a slow one delays only itself. A message waits for
+ * the earlier ones of its notification and channel: those under way, those that are due, and those in their first tries.
+ */
+export async function claimMessages(db: Queryable, question: WebhookQuestion): Promise<WebhookClaim[]> {
+  const { rows } = await run<WebhookClaim & { secret: Buffer; previous_secret: Buffer | null }>(db, {
+    name: 'claim-webhooks',
+    text: `
+      with recursive waiting as (
+        (select endpoint_id from webhook_message where state = 'queued' order by endpoint_id limit 1)
+        union all
+        select (select m.endpoint_id from webhook_message m where m.state = 'queued' and m.endpoint_id > waiting.endpoint_id order by m.endpoint_id limit 1)
+        from waiting where waiting.endpoint_id is not null
+      ), ready as (
+        select w.id, case when w.failures >= $5 then 1 else $4 end - coalesce(h.held, 0) as room
+        from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
+        left join unnest($6::uuid[], $7::int[]) as h(id, held) on h.id = w.id
+        where w.url is not null and w.disabled_at is null and (w.paused_until is null or w.paused_until <= now())
+      ), picked as (
+        select p.id, row_number() over (partition by r.id order by p.due_at, p.position) as turn
+        from (select id, room from ready where room > 0 order by random() limit 200) r
+        cross join lateral (
+          select m.id, m.due_at, m.position from webhook_message m
+          where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now()
+            and not exists (
+              select from webhook_message e
+              where e.endpoint_id = m.endpoint_id and e.notification_id = m.notification_id and e.channel = m.channel and e.event_seq < m.event_seq
+                and e.state in ('queued', 'sending')
+                and (e.state = 'sending' or e.due_at <= now() or e.attempt - e.earlier_attempts < ${PATIENT_TRIES})
+            )
+          order by m.due_at, m.position limit r.room
+        ) p
+        order by turn limit $3
+      ), taken as (
+        select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' for update skip locked
+      ), claimed as (
+        update webhook_message m set state = 'sending', lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1
+        from webhook_endpoint w
+        where m.id = any(array(select id from taken)) and w.id = m.endpoint_id
+        returning m.id, m.endpoint_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.position,
+          w.url, w.payload_version, w.secret, w.failing_since, case when w.previous_secret_until > now() then w.previous_secret end as previous_secret
+      )
+      select id, endpoint_id as endpoint, notification_id as notification, channel, event_seq as seq, attempt, attempt - earlier_attempts as tries,
+        (extract(epoch from now() - queued_at) * 1000)::float8 as "ageMs", created_at as "createdAt", url, payload_version as version, secret,
+        previous_secret, failing_since is not null as troubled
+      from claimed order by position`,
+    values: [
+      question.owner,
+      question.leaseMs,
+      question.limit,
+      question.perEndpoint,
+      question.tolerated,
+      [...question.held.keys()],
+      [...question.held.values()],
+    ],
+  })
+  return rows.map(({ secret, previous_secret, ...row }) => ({
+    ...row,
+    secrets: previous_secret === null ? [secret] : [secret, previous_secret],
+  }))
+}
+
+export async function renewMessages(db: Queryable, owner: string, leaseMs: number): Promise<void> {
+  await run(
+    db,
+    "update webhook_message set lease_until = now() + $2 * interval '1 millisecond' where lease_owner = $1 and state = 'sending'",
+    [owner, leaseMs],
+  )
+}
+
+/** Whose lease a message is under: nobody else may settle it. */
+export interface MessageFence {
+  message: string
+  owner: string
+  attempt: number
+}
+
+export interface Settlement extends MessageFence {
+  state: 'done' | 'queued' | 'dead'
+  /** For those that go again. */
+  delayMs: number | null
+  url: string
+  version: PayloadVersion
+  at: Date
+  durationMs: number
+  status: number | null
+  error: string | null
+  responseHeaders: string | null
+  responseBody: string | null
+}
+
+/** Writes what became of many attempts, and their log. Returns the messages that were still ours. */
+export async function settleMessages(db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> {
+  const { rows } = await run<{ id: string }>(db, {
+    name: 'settle-webhooks',
+    text: `
+      with given as materialized (
+        select * from json_to_recordset($1) as g(message uuid, owner uuid, attempt int, state text, "delayMs" bigint, url text, version text, at timestamptz,
+          "durationMs" int, status int, error text, "responseHeaders" text, "responseBody" text)
+      ), settled as (
+        update webhook_message m set state = g.state, due_at = coalesce(now() + g."delayMs" * interval '1 millisecond', m.due_at),
+          lease_owner = null, lease_until = null
+        from given g
+        where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt
+        returning m.id, m.endpoint_id
+      ), logged as (
+        insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, status, error, response_headers, response_body)
+        select s.endpoint_id, s.id, g.attempt, g.url, g.version, g.at, g."durationMs", g.status, g.error, g."responseHeaders", g."responseBody"
+        from given g join settled s on s.id = g.message
+      )
+      select id from settled`,
+    values: [JSON.stringify(settlements)],
+  })
+  return new Set(rows.map(row => row.id))
+}
+
+/** Gives back what was claimed and not tried. */
+export async function releaseMessages(db: Queryable, messages: readonly MessageFence[]): Promise<void> {
+  await run(
+    db,
+    `update webhook_message m set state = 'queued', attempt = m.attempt - 1, lease_owner = null, lease_until = null
+     from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
+     where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
+    [messages.map(({ message }) => message), messages.map(({ owner }) => owner), messages.map(({ attempt }) => attempt)],
+  )
+}
+
+/** Takes up what dead workers held: whether it arrived nobody knows, and a double under the same id is harmless. */
+export async function reapMessages(db: Queryable, reason: string): Promise<number> {
+  const { rowCount } = await run(
+    db,
+    `with expired as (
+       select id from webhook_message where state = 'sending' and lease_until < now() order by lease_until limit 1000 for update skip locked
+     ), freed as (
+       update webhook_message m set state = 'queued', due_at = now(), lease_owner = null, lease_until = null
+       from expired x where m.id = x.id
+       returning m.id, m.endpoint_id, m.attempt
+     )
+     insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, error)
+     select f.endpoint_id, f.id, f.attempt, w.url, w.payload_version, now(), 0, $1 from freed f join webhook_endpoint w on w.id = f.endpoint_id`,
+    [reason],
+  )
+  return rowCount ?? 0
+}
+
+/** What waits for its next try goes now: these endpoints work again. */
+export async function hastenMessages(db: Queryable, endpoints: readonly string[]): Promise<void> {
+  await run(
+    db,
+    "update webhook_message set due_at = now() where endpoint_id = any($1::uuid[]) and state = 'queued' and due_at > now()",
+    [endpoints],
+  )
+}

@@ -1,0 +1,41 @@
+import type { Queryable } from '../store/postgres.js'
+import { type HealthChange, type HealthReport, type HealthRules, recordHealth } from '../store/webhook-endpoints.js'
+import { hastenMessages, settleMessages } from '../store/webhook-queue.js'
+import type { AttemptOutcome } from './outcome.js'
+
+export interface Written {
+  /** Messages that were still ours to settle. */
+  settled: Set<string>
+  /** Endpoints that were switched off by it. */
+  suspended: HealthChange[]
+}
+
+/** Writes the outcomes of many attempts together, then what they say about their endpoints. */
+export async function writeOutcomes(db: Queryable, outcomes: readonly AttemptOutcome[], rules: HealthRules): Promise<Written> {
+  const settled = await settleMessages(
+    db,
+    outcomes.map(({ settlement }) => settlement),
+  )
+  // A worker that lost its lease has nothing to say about the endpoint either.
+  const reports = summarise(outcomes.filter(({ settlement }) => settled.has(settlement.message)))
+  if (reports.length === 0) return { settled, suspended: [] }
+  const changes = await recordHealth(db, reports, rules)
+  const recovered = changes.filter(change => change.recovered).map(change => change.endpoint)
+  if (recovered.length > 0) await hastenMessages(db, recovered)
+  return { settled, suspended: changes.filter(change => change.suspended !== null) }
+}
+
+/** One report per endpoint whose health changes; a single success among failures means that it works. */
+function summarise(outcomes: readonly AttemptOutcome[]): HealthReport[] {
+  const reports = new Map<string, HealthReport & { changes: boolean }>()
+  for (const { endpoint, succeeded, gone, pauseMs, changesHealth } of outcomes) {
+    const report = reports.get(endpoint) ?? { endpoint, succeeded: false, failed: 0, pauseMs: 0, gone: false, changes: false }
+    report.succeeded ||= succeeded
+    report.failed += succeeded || !changesHealth ? 0 : 1
+    report.pauseMs = Math.max(report.pauseMs, pauseMs)
+    report.gone ||= gone
+    report.changes ||= changesHealth
+    reports.set(endpoint, report)
+  }
+  return [...reports.values()].filter(({ changes }) => changes).map(({ changes: _, ...report }) => report)
+}

@@ -1,0 +1,94 @@
+import { brazilianDate, brazilianIso } from '../domain/dates.js'
+import type { Channel } from '../domain/notification.js'
+import { rebuildStatuses } from '../domain/rebuild.js'
+import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
+import { type AnnouncedFact, isAnnounced, type PayloadVersion } from '../domain/webhook.js'
+import type { WebhookEvent } from '../store/webhook-attempts.js'
+
+/**
+ * The body of a message: the delivery as it stood after the event, however much has happened since. Events never change, so
+ * neither does what a message says; only the number of the attempt in it does.
+ */
+export interface WebhookWords {
+  channels: Record<Channel, string>
+  statuses: Record<AnnouncedFact, string>
+  /** The status record, as the status lookup gives it. */
+  record(status: DeliveryStatus & { notification: string; customId: string | null }): object
+}
+
+export interface ToldMessage {
+  notification: string
+  channel: Channel
+  /** 0: a test event. */
+  seq: number
+  createdAt: Date
+}
+
+const EVENT_VERSION = '2.0'
+const TEST_STATUS = 'teste'
+
+/** null: the event's data was erased, there is nothing left to tell. */
+export function renderBody(
+  message: ToldMessage,
+  events: readonly WebhookEvent[],
+  version: PayloadVersion,
+  attempt: number,
+  words: WebhookWords,
+): string | null {
+  const told = message.seq === 0 ? testEvent(message) : retell(message, events, words)
+  if (told === null) return null
+  const { at, status, state, customId, description } = told
+  const channel = words.channels[message.channel]
+  const notificationID = message.notification
+  if (version === 'v1') {
+    return JSON.stringify({
+      notificationID,
+      channel,
+      description,
+      dateSent: dateOrNull(state.sentAt),
+      dateDelivery: dateOrNull(state.deliveredAt),
+      dateRead: dateOrNull(state.readAt),
+      logDate: brazilianDate(at),
+    })
+  }
+  return JSON.stringify({
+    eventVersion: EVENT_VERSION,
+    occurredAt: brazilianIso(at),
+    notificationID,
+    customID: customId,
+    channel,
+    status,
+    statusTimestamp: brazilianIso(at),
+    payload: words.record({ ...state, notification: notificationID, customId }),
+    metadata: { webhookVersion: 'v2', attempt },
+  })
+}
+
+interface Told {
+  at: Date
+  status: string
+  state: DeliveryStatus
+  customId: string | null
+  description: string
+}
+
+function retell({ channel, seq }: ToldMessage, events: readonly WebhookEvent[], words: WebhookWords): Told | null {
+  const past = events.slice(0, seq)
+  const event = past[seq - 1]
+  // Erased events are missing from the list: then the last one is not where its number says.
+  if (event === undefined || event.seq !== seq || !isAnnounced(event.type)) return null
+  const state = rebuildStatuses(past).get(channel)
+  if (state === undefined) return null
+  const { customId } = past[0]!.data as { customId: string | null }
+  return { at: new Date(event.at), status: words.statuses[event.type], state, customId, description: describe(state) }
+}
+
+const testEvent = ({ channel, createdAt }: ToldMessage): Told => ({
+  at: createdAt,
+  status: TEST_STATUS,
+  state: newStatus(channel, 'queued', createdAt),
+  customId: null,
+  description: 'Evento de teste',
+})
+
+const dateOrNull = (date: Date | null): string | null => (date === null ? null : brazilianDate(date))

@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { dataFolder } from '../support/data-folder.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { carteiro } from '../support/program.js'
+import { receiverForTest } from '../support/receiver.js'
+import { request, send, validSend } from '../support/requests.js'
+import { ROOT } from '../support/sources.js'
+import { happen } from '../support/webhooks.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool, { name: 'acme' })
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const environment = () => ({ DATABASE_URL: database.url, CARTEIRO_MASTER_KEY: '07'.repeat(32) })
+
+/** One verb; its JSON, or why it failed. */
+function webhook(verb: string, ...args: string[]): Record<string, unknown> {
+  const { status, stdout, stderr } = carteiro(['webhook', verb, '--account', 'acme', '--json', ...args], {
+    data: dataFolder(),
+    env: environment(),
+  })
+  return status === 0 ? JSON.parse(stdout) : { status, stderr }
+}
+
+const accept = async (): Promise<string> =>
+  ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
+
+describe('carteiro webhook', () => {
+  test('an endpoint is made, changed, tested, repaired and taken away', async () => {
+    const made = webhook('create', '--url', 'https://example.com/x', '--channels', 'email,voice', '--statuses', 'falhou')
+    expect(made).toMatchObject({ channels: ['email', 'voice'], statuses: ['falhou'], active: true })
+    expect(made.secret).toMatch(/^whsec_/)
+    const id = made.id as string
+    expect(webhook('edit', id, '--channels', 'all', '--statuses', 'all')).toMatchObject({ channels: 'all', statuses: 'all' })
+    expect(webhook('rotate', id).secret).not.toBe(made.secret)
+    await happen(database.pool, await accept(), 'email', 'sent')
+    expect(webhook('replay', id, '--since', '2026-01-01T00:00:00-03:00')).toEqual({ id, messages: 1 })
+    expect(webhook('disable', id)).toMatchObject({ active: false, reason: 'manual', waiting: 1 })
+    expect(webhook('list')).toMatchObject([{ id, payload: 'v2' }])
+    expect(webhook('delete', id)).toEqual({ id, deleted: true })
+    const { rows } = await database.pool.query('select action from audit where subject = $1 order by id', [id])
+    const verbs = ['create', 'edit', 'rotate', 'replay', 'edit', 'delete']
+    expect(rows.map(row => row.action)).toEqual(verbs.map(verb => `webhook ${verb}`))
+  }, 180_000)
+
+  test.each([
+    [['create', '--url', 'https://10.0.0.1/'], 'não é um endereço público'],
+    [['create', '--url', 'https://example.com/', '--statuses', 'toString'], 'Use nomes desta lista: enviado'],
+    [['show', '018f0000-0000-7000-8000-000000000001'], 'Webhook não encontrado'],
+    [['replay', '018f0000-0000-7000-8000-000000000001'], 'Informe --message ou --since.'],
+  ])('%j fails and says why', (args, reason) => {
+    const [verb, ...rest] = args as [string, ...string[]]
+    const failed = webhook(verb, ...rest)
+    expect(failed.status).toBe(1)
+    expect(failed.stderr).toContain(reason)
+  })
+})
+
+describe('carteiro listen', () => {
+  interface Listening {
+    process: ChildProcess
+    lines(): Record<string, unknown>[]
+    errors(): string
+  }
+
+  function listen(...args: string[]): Listening {
+    let [stdout, stderr] = ['', '']
+    const child = spawn(process.execPath, [join(ROOT, 'bin/carteiro'), 'listen', '--json', ...args], {
+      env: { PATH: process.env.PATH, CARTEIRO_TOKEN: account.token },
+      cwd: tmpdir(),
+    })
+    child.stdout.on('data', chunk => {
+      stdout += chunk
+    })
+    child.stderr.on('data', chunk => {
+      stderr += chunk
+    })
+    onTestFinished(() => {
+      child.kill('SIGKILL')
+    })
+    const lines = () =>
+      stdout
+        .split('\n')
+        .slice(0, -1)
+        .map(line => JSON.parse(line) as Record<string, unknown>)
+    return { process: child, lines, errors: () => stderr }
+  }
+
+  const patient = { timeout: 30_000, interval: 50 }
+
+  test('events reach the developer’s machine signed and in order, across a gateway and a machine that go away', async () => {
+    const first = await startGateway(database.pool)
+    const { port } = new URL(first.url)
+    const receiver = await receiverForTest()
+    const listening = listen('--forward-to', receiver.url, '--url', first.url)
+    await expect.poll(() => listening.lines().length, patient).toBe(1)
+    const { secret, listener } = listening.lines()[0] as { secret: string; listener: string }
+    const id = await accept()
+    await happen(database.pool, id, 'email', 'sent')
+    await expect.poll(() => receiver.got.length, patient).toBe(1)
+    expect(new Webhook(secret).verify(receiver.got[0]!.body, receiver.got[0]!.headers)).toMatchObject({ notificationID: id })
+
+    await first.close()
+    await happen(database.pool, id, 'email', 'delivered')
+    await expect.poll(listening.errors, patient).toContain('Sem conexão')
+    await receiver.close()
+    const again = await startGateway(database.pool, { PORT: port })
+    onTestFinished(() => again.close())
+    await happen(database.pool, id, 'email', 'read')
+    await expect.poll(listening.errors, patient).toContain('não respondeu')
+    const revived = await receiverForTest(undefined, Number(new URL(receiver.url).port))
+    await expect.poll(() => revived.got.length, patient).toBe(2)
+    expect(revived.got.map(({ json }) => json.status)).toEqual(['entregue', 'lido'])
+
+    listening.process.kill('SIGINT')
+    expect((await once(listening.process, 'exit'))[0]).toBe(0)
+    const gone = await request(`${again.url}/gw/webhooks/listen/${listener}`, { method: 'POST', token: account.token, body: {} })
+    expect(gone.status).toBe(404)
+    expect(
+      listening
+        .lines()
+        .slice(1)
+        .map(line => line.status),
+    ).toEqual([204, 204, 204])
+  })
+
+  test('a wrong token ends it at once', async () => {
+    const listening = listen('--forward-to', 'http://127.0.0.1:9/', '--url', gateway.url, '--token', 'x')
+    expect((await once(listening.process, 'exit'))[0]).toBe(1)
+    expect(listening.errors()).toContain('A API recusou (401): Unauthorized')
+  })
+})

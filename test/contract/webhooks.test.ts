@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
+import { type Ask, conformingRequests } from '../support/openapi.js'
+import { errorBody, request, send, validSend } from '../support/requests.js'
+import { createWebhook, happen } from '../support/webhooks.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let ask: Ask
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+  ask = conformingRequests(gateway, { token: account.token })
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const url = 'https://sistema.example.com/avisos'
+const unknown = '018f0000-0000-7000-8000-000000000001'
+const post = (path: string, body?: object) =>
+  ask(`/gw/webhooks${path}`, { method: 'POST', ...(body === undefined ? {} : { body }) })
+const create = (body: object = { url }) => createWebhook(gateway.url, account.token, body)
+const messageOf = async (answer: Promise<{ body: unknown }>) => ((await answer).body as { message: string }).message
+
+async function messageOfAnEvent(webhook: string): Promise<string> {
+  const accepted = await send(gateway.url, account.token, validSend)
+  await happen(database.pool, (accepted.body as { idEmail: string }).idEmail, 'email', 'sent')
+  const { rows } = await database.pool.query(
+    'select id from webhook_message where endpoint_id = $1 order by position desc limit 1',
+    [webhook],
+  )
+  return rows[0].id
+}
+
+describe('endpoints', () => {
+  test('a new one has every event in v2, and its secret is shown this once', async () => {
+    const answer = await post('', { url })
+    expect(answer.status).toBe(201)
+    const { data } = answer.body as { data: { id: string } }
+    const stored = {
+      ...{
+        id: data.id,
+        url,
+        versao: 'v2',
+        canais: [],
+        situacoes: [],
+        ativo: true,
+        motivo: null,
+        aviso: null,
+        falhandoDesde: null,
+      },
+      ...{ segredoAnteriorAte: null, pendentes: 0, pendenteDesde: null, criadoEm: expect.stringMatching(/-03:00$/) },
+    }
+    expect(answer.body).toEqual({
+      data: { ...stored, segredo: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/) },
+      statusCode: 201,
+    })
+    expect((await ask(`/gw/webhooks/${data.id}`)).body).toEqual({ data: stored, statusCode: 200 })
+    expect((await ask('/gw/webhooks')).body).toMatchObject({ data: expect.arrayContaining([stored]) })
+  })
+
+  test('an edit changes what it names; an empty list means all again', async () => {
+    const { id } = await create({ url, versao: 'v1', canais: ['voz', 'voz'], situacoes: ['lido'] })
+    const edit = async (body: object) => (await ask(`/gw/webhooks/${id}`, { method: 'PUT', body })).body
+    expect(await edit({ url: 'https://outro.example.com' })).toMatchObject({
+      data: { url: 'https://outro.example.com/', versao: 'v1', canais: ['voz'], situacoes: ['lido'] },
+    })
+    expect(await edit({ canais: [], situacoes: ['falhou', 'cancelado'], url: null })).toMatchObject({
+      data: { canais: [], situacoes: ['falhou', 'cancelado'], url: 'https://outro.example.com/' },
+    })
+    expect(await edit({ ativo: false })).toMatchObject({ data: { ativo: false, motivo: 'manual', aviso: null } })
+    expect(await edit({ ativo: true })).toMatchObject({ data: { ativo: true, motivo: null } })
+    expect(await edit({})).toEqual(
+      errorBody(400, 'Nada a mudar: informe url, versao, canais, situacoes ou ativo.', 'Bad Request'),
+    )
+  })
+
+  test('a deleted one is gone, gets nothing more, and leaves nothing behind', async () => {
+    const { id } = await create()
+    expect((await ask(`/gw/webhooks/${id}`, { method: 'DELETE' })).body).toEqual({ data: { id }, statusCode: 200 })
+    for (const method of ['GET', 'DELETE']) expect((await ask(`/gw/webhooks/${id}`, { method })).status).toBe(404)
+    const accepted = await send(gateway.url, account.token, validSend)
+    await happen(database.pool, (accepted.body as { idEmail: string }).idEmail, 'email', 'sent')
+    const { rows } = await database.pool.query('select count(*) as count from webhook_message where endpoint_id = $1', [id])
+    expect(rows[0].count).toBe(0)
+  })
+
+  test.each([
+    [{}, 'O campo url é obrigatório'],
+    [{ url: ' ' }, 'O campo url é obrigatório'],
+    [{ url: 7 }, 'O campo url deve ser um texto.'],
+    [{ url, versao: 'v3' }, 'O campo versao deve ser um destes valores: v1, v2.'],
+    [{ url, canais: ['fax'] }, 'O campo canais[0] deve ser um destes valores: email, sms, whatsapp, voz, carta.'],
+    [{ url, situacoes: ['sent'] }, 'O campo situacoes[0] deve ser um destes valores: enviado, entregue'],
+    [{ url: 'http://sistema.example.com/' }, 'O campo url deve começar com https://'],
+    [{ url: 'https://x:y@example.com/' }, 'O campo url não pode ter usuário nem senha'],
+    [{ url: 'https://169.254.169.254/' }, 'O campo url aponta para 169.254.169.254'],
+  ])('%j is 400: %s', async (body, message) => {
+    const answer = await post('', body)
+    expect(answer.status).toBe(400)
+    expect((answer.body as { message: string }).message).toContain(message)
+  })
+
+  test('where no simulator runs, this machine is as private as any other, unless it is allow-listed', async () => {
+    const production = await gatewayForTest(database.pool, { SIMULATOR: 'off' })
+    const attempt = (target: Gateway, given: string) =>
+      request(`${target.url}/gw/webhooks`, { method: 'POST', token: account.token, body: { url: given } })
+    expect((await attempt(gateway, 'http://127.0.0.1:3000/')).status).toBe(201)
+    expect((await attempt(production, 'http://127.0.0.1:3000/')).status).toBe(400)
+    expect((await attempt(production, 'https://10.20.1.1/')).status).toBe(400)
+    const intranet = await gatewayForTest(database.pool, { SIMULATOR: 'off', WEBHOOK_ALLOWED_RANGES: '10.20.0.0/16' })
+    expect((await attempt(intranet, 'https://10.20.1.1/')).status).toBe(201)
+    expect((await attempt(intranet, 'http://10.20.1.1/')).status).toBe(400)
+  })
+
+  test('a body-less request may carry the content type', async () => {
+    const { id } = await create()
+    for (const action of ['rotate', 'test']) {
+      const answer = await ask(`/gw/webhooks/${id}/${action}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+      })
+      expect([200, 201]).toContain(answer.status)
+    }
+  })
+})
+
+describe('replay', () => {
+  test('one message, a span, or nothing: what is asked must be clear', async () => {
+    const { id } = await create()
+    const replay = (body: object) => post(`/${id}/replay`, body)
+    const mensagem = await messageOfAnEvent(id)
+    expect((await replay({ mensagem })).body).toEqual({ data: { mensagens: 1 }, statusCode: 200 })
+    expect(await messageOf(replay({}))).toBe('Informe mensagem, ou desde (e, se quiser, ate e somenteFalhas).')
+    expect(await messageOf(replay({ mensagem, desde: '2026-07-18T01:01:32-03:00' }))).toContain('Informe mensagem, ou desde')
+    for (const desde of ['ontem', '2026-07-18', '18/07/2026 01:01:32', '2026-13-01T00:00:00Z'])
+      expect(await messageOf(replay({ desde }))).toContain('O campo desde deve ser um momento em ISO 8601')
+    for (const unknownMessage of [unknown, 'x'])
+      expect(await messageOf(replay({ mensagem: unknownMessage }))).toBe(
+        'Mensagem não encontrada neste webhook. Verifique o identificador.',
+      )
+  })
+
+  test('a message of another endpoint is unknown here', async () => {
+    const [one, other] = [await create(), await create()]
+    const mensagem = await messageOfAnEvent(one.id)
+    expect((await post(`/${other.id}/replay`, { mensagem })).status).toBe(404)
+  })
+
+  test('a span takes all, or only what did not arrive', async () => {
+    const { id } = await create()
+    const ids = [await messageOfAnEvent(id), await messageOfAnEvent(id), await messageOfAnEvent(id)]
+    const settle = (message: string, state: string) =>
+      database.pool.query('update webhook_message set state = $2, attempt = 1 where id = $1', [message, state])
+    await settle(ids[0]!, 'done')
+    await settle(ids[1]!, 'dead')
+    await settle(ids[2]!, 'held')
+    const desde = new Date(Date.now() - 60_000).toISOString()
+    const states = async () =>
+      (await database.pool.query('select state from webhook_message where endpoint_id = $1 order by position', [id])).rows.map(
+        row => row.state,
+      )
+    expect((await post(`/${id}/replay`, { desde, somenteFalhas: true })).body).toMatchObject({ data: { mensagens: 2 } })
+    expect(await states()).toEqual(['done', 'queued', 'queued'])
+    expect((await post(`/${id}/replay`, { desde, ate: desde })).body).toMatchObject({ data: { mensagens: 0 } })
+    expect((await post(`/${id}/replay`, { desde })).body).toMatchObject({ data: { mensagens: 3 } })
+    expect(await states()).toEqual(['queued', 'queued', 'queued'])
+  })
+
+  test('thousands are queued in portions', async () => {
+    const { id } = await create()
+    await database.pool.query(
+      `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'email', 2, 'done' from generate_series(1, 4500)`,
+      [id],
+    )
+    const desde = new Date(Date.now() - 60_000).toISOString()
+    expect((await post(`/${id}/replay`, { desde })).body).toMatchObject({ data: { mensagens: 4_500 } })
+    expect((await ask(`/gw/webhooks/${id}`)).body).toMatchObject({ data: { pendentes: 4_500 } })
+    await ask(`/gw/webhooks/${id}`, { method: 'DELETE' })
+  })
+
+  test('what is being delivered right now, or belongs to an endpoint that is off, is 409', async () => {
+    const { id } = await create()
+    const mensagem = await messageOfAnEvent(id)
+    await database.pool.query(
+      "update webhook_message set state = 'sending', lease_until = now() + interval '1 hour' where id = $1",
+      [mensagem],
+    )
+    expect((await post(`/${id}/replay`, { mensagem })).status).toBe(409)
+    await ask(`/gw/webhooks/${id}`, { method: 'PUT', body: { ativo: false } })
+    expect(await messageOf(post(`/${id}/test`))).toBe('O webhook está desativado. Ative-o (ativo: true) e repita.')
+  })
+})
+
+describe('listening', () => {
+  const open = async (body: object = {}) => (await post('/listen', body)).body as { data: { id: string; segredo: string } }
+  const take = async (id: string, body: object = {}) =>
+    ((await post(`/listen/${id}`, body)).body as { data: { id: string; corpo: string }[] }).data
+
+  test('what is not confirmed comes again, in order; what is confirmed does not', async () => {
+    const { data } = await open()
+    expect(await take(data.id)).toEqual([])
+    const sent = await send(gateway.url, account.token, validSend)
+    const { idEmail } = sent.body as { idEmail: string }
+    for (const type of ['sent', 'delivered', 'read'] as const) await happen(database.pool, idEmail, 'email', type)
+    const heard = await take(data.id)
+    expect(heard.map(({ corpo }) => JSON.parse(corpo).status)).toEqual(['enviado', 'entregue', 'lido'])
+    expect(await take(data.id)).toEqual(heard)
+    expect(await take(data.id, { confirmados: [heard[0]!.id] })).toEqual(heard.slice(1))
+    expect(await take(data.id, { confirmados: heard.map(({ id }) => id) })).toEqual([])
+  })
+
+  test('a call waits for what comes', async () => {
+    const { data } = await open({ situacoes: ['entregue'] })
+    const { idEmail } = (await send(gateway.url, account.token, validSend)).body as { idEmail: string }
+    const waiting = take(data.id, { espera: 20 })
+    await happen(database.pool, idEmail, 'email', 'sent')
+    await happen(database.pool, idEmail, 'email', 'delivered')
+    expect((await waiting).map(({ corpo }) => JSON.parse(corpo).status)).toEqual(['entregue'])
+  })
+
+  test('a server that stops does not wait for its listeners', async () => {
+    const stopping = await startGateway(database.pool)
+    const { data } = await open({ situacoes: ['confirmado'] })
+    const waiting = request(`${stopping.url}/gw/webhooks/listen/${data.id}`, {
+      method: 'POST',
+      token: account.token,
+      body: { espera: 25 },
+    })
+    const started = performance.now()
+    // Under way once its coming is noted.
+    const seen = () => database.pool.query('select seen_at > created_at as seen from webhook_endpoint where id = $1', [data.id])
+    await expect.poll(async () => (await seen()).rows[0].seen).toBe(true)
+    await stopping.close()
+    expect((await waiting).status).toBe(200)
+    expect(performance.now() - started).toBeLessThan(10_000)
+  })
+
+  test('a listener is no endpoint: it is not listed, edited or tested, and goes by DELETE', async () => {
+    const { data } = await open()
+    expect(JSON.stringify((await ask('/gw/webhooks')).body)).not.toContain(data.id)
+    expect((await ask(`/gw/webhooks/${data.id}`)).status).toBe(404)
+    expect((await post(`/${data.id}/test`)).status).toBe(404)
+    const { id } = await create()
+    expect((await post(`/listen/${id}`, {})).status).toBe(404)
+    expect((await ask(`/gw/webhooks/${data.id}`, { method: 'DELETE' })).status).toBe(200)
+    expect((await post(`/listen/${data.id}`, {})).status).toBe(404)
+  })
+
+  test.each([
+    [{ espera: 26 }, 'espera'],
+    [{ espera: -1 }, 'espera'],
+    [{ confirmados: ['x'] }, 'confirmados'],
+    [{ confirmados: 'x' }, 'confirmados'],
+  ])('%j is 400', async (body, field) => {
+    const { data } = await open()
+    const answer = await post(`/listen/${data.id}`, body)
+    expect(answer.status).toBe(400)
+    expect((answer.body as { message: string }).message).toContain(field)
+  })
+})
+
+test('/metrics tells how much waits, since when, and how many were switched off', async () => {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text()
+  for (const name of ['queued', 'oldest_seconds', 'suspended'])
+    expect(text).toMatch(new RegExp(`^carteiro_webhooks_${name} \\d`, 'm'))
+})

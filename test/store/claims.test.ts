@@ -1,0 +1,72 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { recordChanges } from '../../src/engine/record.js'
+import { type Claim, claimDeliveries } from '../../src/store/claims.js'
+import { openPool, type Pool } from '../../src/store/postgres.js'
+import { databaseForTest } from '../support/database.js'
+import { createAccount } from '../support/gateway.js'
+
+const OWNER = '5f0c4b52-6a0f-4c0e-9a39-0d0c7a1f8f11'
+
+/** One connection, so that plans are kept and its statistics are all there are. */
+async function singleConnection(): Promise<Pool> {
+  const database = await databaseForTest()
+  const pool = openPool({ url: database.url, size: 1, onError: () => {} })
+  onTestFinished(() => pool.end())
+  await createAccount(pool)
+  return pool
+}
+
+async function queue(pool: Pool, count: number): Promise<void> {
+  await pool.query(
+    `with made as materialized (select uuidv7() as id, a.id as account_id from account a, generate_series(1, $1::int)), notifications as (
+       insert into notification (id, account_id, mode, accepted_at, recipient_name, recipient_email, subject, content)
+       select id, account_id, 'live', now(), 'Maria', 'maria@example.com', 'Aviso', '<p>Aviso</p>' from made
+     ), events as (
+       insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
+       select id, 1, now(), 'accepted', 'api', '{}', '', sha256(''), sha256(''), sha256(uuid_send(id)) from made
+     )
+     insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request)
+     select id, 'email', account_id, 'live', 'queued', now(), 1, 'always', 'maria@example.com', '{}' from made`,
+    [count],
+  )
+}
+
+const claim = (pool: Pool, limit: number): Promise<Claim[]> =>
+  claimDeliveries(pool, { channel: 'email', mode: 'live', provider: 'smtp', owner: OWNER, limit, leaseMs: 60_000 })
+
+const recordSent = (pool: Pool, claims: readonly Claim[]) =>
+  recordChanges(
+    pool,
+    Date.now,
+    claims.map(({ notification, attempt }) => ({
+      notification,
+      fact: { channel: 'email', type: 'sent', at: new Date(), source: 'smtp', data: {} },
+      fence: { owner: OWNER, attempt },
+    })),
+  )
+
+async function rowsRead(pool: Pool): Promise<number> {
+  await pool.query('select pg_stat_force_next_flush()')
+  const { rows } = await pool.query<{ read: number }>(
+    "select sum(seq_tup_read + idx_tup_fetch)::int as read from pg_stat_user_tables where relname ~ '^(notification|delivery|event)_'",
+  )
+  return rows[0]!.read
+}
+
+test.each([
+  ['made while it was empty', 12],
+  ['made for it', 0],
+])('claiming and recording read what they take, however long the queue, by plans %s', async (_, earlier) => {
+  const pool = await singleConnection()
+  // PostgreSQL settles on a plan after five.
+  await queue(pool, earlier)
+  for (let round = 0; round < earlier; round++) await recordSent(pool, await claim(pool, 1))
+  await queue(pool, 5_000)
+  const before = await rowsRead(pool)
+  const claims = await claim(pool, 20)
+  expect(claims).toHaveLength(20)
+  const claimed = await rowsRead(pool)
+  expect(claimed - before).toBeLessThan(20 * 10)
+  expect((await recordSent(pool, claims)).outcomes).toEqual(claims.map(() => 'recorded'))
+  expect((await rowsRead(pool)) - claimed).toBeLessThan(20 * 10)
+})

@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs'
+import axe from 'axe-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+
+/** Debian's Chromium, steered as a person would use it, or as a scanner does. */
+const CHROMIUM = '/usr/bin/chromium'
+export const missingBrowser = existsSync(CHROMIUM) ? null : 'chromium is missing (apt install chromium)'
+
+export const PHONE = { width: 360, height: 740 }
+export const DESKTOP = { width: 1280, height: 900 }
+const PERSON =
+  'Mozilla/5.0 (Linux; Android 13; moto e13) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36'
+
+/** Tells pages nothing of being steered. */
+export const launchPersonal = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-blink-features=AutomationControlled'],
+    ignoreDefaultArgs: ['--enable-automation'],
+  })
+
+export const launchScanner = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+
+export interface PersonOptions {
+  viewport?: { width: number; height: number }
+  script?: boolean
+  dark?: boolean
+}
+
+export const asPerson = (
+  browser: Browser,
+  { viewport = PHONE, script = true, dark = false }: PersonOptions = {},
+): Promise<BrowserContext> =>
+  browser.newContext({
+    viewport,
+    javaScriptEnabled: script,
+    colorScheme: dark ? 'dark' : 'light',
+    userAgent: PERSON,
+    locale: 'pt-BR',
+    acceptDownloads: true,
+  })
+
+export interface Violation {
+  id: string
+  impact: string
+  nodes: string[]
+}
+
+/** What axe-core finds serious or critical on the page; it needs a context with scripts. */
+export async function seriousViolations(page: Page): Promise<Violation[]> {
+  // Not as a script of the page: its policy would refuse it, as it should.
+  await page.evaluate(axe.source)
+  const found = await page.evaluate(async () => {
+    const inPage = globalThis as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }
+    return (await inPage.axe.run()).violations
+  })
+  return (found as { id: string; impact: string; nodes: { html: string }[] }[])
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(node => node.html) }))
+}

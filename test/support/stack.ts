@@ -1,0 +1,52 @@
+import { pino } from 'pino'
+import { startWorker } from '../../src/compose-worker.js'
+import { readConfig } from '../../src/config.js'
+import type { RecipientLimits } from '../../src/engine/recipient.js'
+import { createSimulator, type Simulator } from '../../src/simulator/simulator.js'
+import { freePort } from '../peers/email-programs.js'
+import { createDatabase, type TestDatabase } from './database.js'
+import { type Gateway, startGateway, testKeys } from './gateway.js'
+import { request } from './requests.js'
+
+/** The gateway, its worker and the simulated carriers, each on its own port, over one database. */
+export interface Stack {
+  database: TestDatabase
+  gateway: Gateway
+  simulator: Simulator
+  /** The link in the e-mail that the simulated carrier got for this address. */
+  linkFor(to: string): Promise<string>
+  close(): Promise<void>
+}
+
+export async function startStack(recipientLimits: Partial<RecipientLimits> = {}): Promise<Stack> {
+  const database = await createDatabase()
+  const simulator = await createSimulator()
+  // Links must name the port before the gateway listens.
+  const port = await freePort()
+  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url, PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}` }
+  const gateway = await startGateway(database.pool, env, { recipientLimits })
+  const worker = await startWorker({
+    config: readConfig(env),
+    keys: testKeys,
+    pool: database.pool,
+    databaseUrl: database.url,
+    log: pino({ level: 'silent' }),
+  })
+  return {
+    database,
+    gateway,
+    simulator,
+    async linkFor(to) {
+      const found = await request(`${simulator.url}/simulator/messages?to=${encodeURIComponent(to)}&wait=20s`)
+      const [{ id }] = found.body as [{ id: string }]
+      const { links } = (await request(`${simulator.url}/simulator/messages/${id}`)).body as { links: string[] }
+      return links.find(link => new URL(link).pathname.startsWith('/n/'))!
+    },
+    async close() {
+      await worker.close()
+      await gateway.close()
+      await simulator.close()
+      await database.drop()
+    },
+  }
+}

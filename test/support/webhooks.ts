@@ -1,0 +1,61 @@
+import { pino } from 'pino'
+import { startDeliverer, type WebhookWorkerParts } from '../../src/compose-webhooks.js'
+import { readConfig } from '../../src/config.js'
+import type { Channel } from '../../src/domain/notification.js'
+import type { Fact } from '../../src/domain/transition.js'
+import { type ChangeOutcome, recordChanges } from '../../src/engine/record.js'
+import type { Pool } from '../../src/store/postgres.js'
+import { testKeys } from './gateway.js'
+import { request } from './requests.js'
+
+/** The delivery of webhooks in this process, and facts for it to tell of. */
+export function startTestDeliverer(
+  pool: Pool,
+  parts: Partial<WebhookWorkerParts> = {},
+  env: NodeJS.ProcessEnv = {},
+): { stop(): Promise<void> } {
+  const deliverer = startDeliverer({
+    config: readConfig(env),
+    keys: testKeys,
+    pool,
+    clock: Date.now,
+    log: pino({ level: 'silent' }),
+    leaseMs: 30_000,
+    onError: () => {},
+    ...parts,
+  })
+  // Told all the time that there may be work: tests need not wait for its clock.
+  const impatience = setInterval(() => deliverer.notify(), 25)
+  return {
+    async stop() {
+      clearInterval(impatience)
+      await deliverer.stop()
+    },
+  }
+}
+
+/** A world in which hours are fractions of a second. */
+export const QUICK = { plan: { delaysMs: Array<number>(9).fill(60), laterMs: 60 }, longestPauseMs: 200, timeoutMs: 1_000 }
+
+/** Something happens to a delivery. */
+export async function happen(
+  pool: Pool,
+  notification: string,
+  channel: Channel,
+  type: Fact['type'],
+  data: Fact['data'] = {},
+): Promise<ChangeOutcome> {
+  const fact: Fact = { channel, type, at: new Date(), source: 'test', data }
+  return (await recordChanges(pool, Date.now, [{ notification, fact }])).outcomes[0]!
+}
+
+export interface MadeWebhook {
+  id: string
+  segredo: string
+}
+
+export async function createWebhook(gateway: string, token: string, body: object): Promise<MadeWebhook> {
+  const answer = await request(`${gateway}/gw/webhooks`, { method: 'POST', token, body })
+  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
+  return (answer.body as { data: MadeWebhook }).data
+}
