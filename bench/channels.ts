@@ -46,7 +46,8 @@ export async function benchChannels({ channel, count }: ChannelOptions): Promise
         print(`${`${name}, ${who}`.padEnd(28)}${perSecond.toFixed(0).padStart(8)}/s${cpuMs.toFixed(2).padStart(9)} ms CPU each\n`)
       line('bare client', bare)
       line('ours', ours)
-      verdict(`${name}: ours / bare client`, ours.perSecond / bare.perSecond, 'at least', 0.3)
+      // The simulator and what it reports share the machine: the rate is theirs too, the CPU is ours alone.
+      verdict(`${name}: CPU, ours / bare client`, ours.cpuMs / bare.cpuMs, 'at most', 3)
     } finally {
       await cluster.stop()
     }
