@@ -5,6 +5,7 @@ import { openLog } from '../src/log.js'
 import { loadKeys } from '../src/master-key.js'
 import { Cluster } from '../test/drills/cluster.js'
 import { voiceBench } from './channels-voice.js'
+import { whatsappBench } from './channels-whatsapp.js'
 import { machine, note, print, verdict } from './report.js'
 
 /** How fast each channel's notifications leave the queue, and what one costs, beside a bare client of the same protocol. */
@@ -17,7 +18,7 @@ export interface ChannelBench {
   atOnce: number
 }
 
-const benches: Readonly<Record<string, ChannelBench>> = { voice: voiceBench }
+const benches: Readonly<Record<string, ChannelBench>> = { whatsapp: whatsappBench, voice: voiceBench }
 export const benchedChannels = Object.keys(benches)
 const LEASE_MS = 54_000
 const CLIENTS = 32

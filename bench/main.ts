@@ -43,6 +43,12 @@ program
   .option('--queued <n>', 'e-mails queued while the latency of the api is measured', whole(1_000), 10_000)
   .action(benchDelivery)
 program
+  .command('channels')
+  .description('notifications from the queue to the simulated carrier, beside a bare client of the same protocol')
+  .option('--channel <name>', `one of ${benchedChannels.join(', ')}; all of them unless said`)
+  .option('--count <n>', 'notifications of each channel', whole(1), 2_000)
+  .action(benchChannels)
+program
   .command('pages')
   .description('recipients’ pages: views a second and bytes, beside a static file of the same server')
   .option('--seconds <n>', 'length of one measurement', whole(1), 5)

@@ -19,6 +19,7 @@ export function banner({ address, config, token, simulator }: Started): string {
       subject: 'Aviso de vencimento',
       content: '<p>Seu contrato vence em 30 dias.</p>',
       sms: { number: '11987654321', typeSend: '2', customMessage: 'Voce tem uma notificacao: {SHORT_LINK}' },
+      whatsapp: { number: '11987654321', variables: { template: 'notificacao_contrato', nome: 'Maria', contrato: '4711' } },
     }
     lines.push(
       '',

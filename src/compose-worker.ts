@@ -11,6 +11,7 @@ import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
 import { findStandingStill } from './engine/alarm.js'
 import type { LaneOptions } from './engine/lane.js'
+import { createShortLinks } from './engine/links.js'
 import { type NewsParts, takeEarlyReports, takeNews } from './engine/news.js'
 import { fetchRecordings } from './engine/recordings.js'
 import { takeReturn } from './engine/returns.js'
@@ -31,6 +32,7 @@ import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
 import { wireRecordings, wireVoice } from './wiring/voice.js'
+import { wireWhatsapp } from './wiring/whatsapp.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -82,7 +84,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       : registerReturns(simulatorUrl, {
           bounces: `smtp://127.0.0.1:${inbound.port}`,
           site: config.publicUrl,
-          callbacks: `${config.publicUrl}/callbacks/simulator`,
+          callbacks: `${callbackBase(config, simulatorUrl)}/callbacks/simulator`,
           secret: keys.simulator.toString('hex'),
         })
   await register()
@@ -97,9 +99,11 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     takeNews: (source, items) => takeNews(source, items, news),
     onError,
   }
+  const shortLink = createShortLinks(pool, keys.link)
   const email = await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts)
+  const whatsapp = await openLanes(wireWhatsapp({ config, pool, shortLink }), parts)
   const voice = await openLanes(wireVoice({ config, pool }), parts)
-  const lanes = [...email, ...voice]
+  const lanes = [...email, ...whatsapp, ...voice]
   if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const recorders = await wireRecordings(config)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
@@ -136,6 +140,12 @@ function openSigner({ email }: Config): Signer | null {
     throw new OperatorError(`Não foi possível ler a chave DKIM em ${keyFile} (DKIM_KEY_FILE).`, { cause })
   }
   return createSigner({ domain, selector, privateKeyPem })
+}
+
+/** A simulator on this machine calls nobody beyond it: where the public address lies elsewhere, our own port stands in. */
+function callbackBase({ publicUrl, port }: Config, simulatorUrl: string): string {
+  const isHere = (url: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)
+  return isHere(publicUrl) || !isHere(simulatorUrl) ? publicUrl : `http://127.0.0.1:${port}`
 }
 
 /** Tells the simulator where its reports go, and whose pages its people may open. */

@@ -28,6 +28,7 @@ export interface Config {
   voice: VoiceConfig
   /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
   webhooks: { allowedRanges: AddressRange[]; days: number }
+  whatsapp: WhatsappConfig
   maxBodyBytes: number
   attachments: AttachmentLimits
 }
@@ -48,9 +49,17 @@ interface VoiceConfig {
   carriers: URL[]
 }
 
+interface WhatsappConfig {
+  /** Carriers in order of preference; empty: the simulator. */
+  carriers: URL[]
+  /** Of Meta's app: signs its callbacks, and proves to it that we are who it asked for. Both are needed with a carrier. */
+  appSecret: string | null
+  verifyToken: string | null
+}
+
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['SMS_URL', 'WHATSAPP_URL', 'LETTER_URL']
+const OTHER_CARRIERS = ['SMS_URL', 'LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -77,10 +86,19 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'EMAIL_URL',
     [],
     'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
-    text => readCarriers(text, ['smtp:', 'smtps:', 'mx:']),
+    readCarriers(['smtp:', 'smtps:', 'mx:']),
   )
-  const voiceCarriers = setting<URL[]>('VOICE_URL', [], 'uma ou mais URLs twilio:// ou sip://, separadas por vírgulas', text =>
-    readCarriers(text, ['twilio:', 'sip:']),
+  const whatsappCarriers = setting<URL[]>(
+    'WHATSAPP_URL',
+    [],
+    'uma ou mais URLs whatsapp://, separadas por vírgulas',
+    readCarriers(['whatsapp:']),
+  )
+  const voiceCarriers = setting<URL[]>(
+    'VOICE_URL',
+    [],
+    'uma ou mais URLs twilio:// ou sip://, separadas por vírgulas',
+    readCarriers(['twilio:', 'sip:']),
   )
   const others = OTHER_CARRIERS.map(name =>
     setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
@@ -114,7 +132,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ),
     simulator: setting(
       'SIMULATOR',
-      emailCarriers.length === 0 && voiceCarriers.length === 0 && others.every(carrier => carrier === null),
+      [...emailCarriers, ...whatsappCarriers, ...voiceCarriers].length === 0 && others.every(carrier => carrier === null),
       'on ou off',
       text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
@@ -137,6 +155,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
     voice: { carriers: voiceCarriers },
+    whatsapp: {
+      carriers: whatsappCarriers,
+      appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
+        /^[\x21-\x7e]{16,256}$/.test(text) ? text : null,
+      ),
+      verifyToken: setting<string | null>('WHATSAPP_VERIFY_TOKEN', null, 'um texto de 8 a 256 caracteres sem espaços', text =>
+        /^[\x21-\x7e]{8,256}$/.test(text) ? text : null,
+      ),
+    },
     webhooks: {
       allowedRanges: setting<AddressRange[]>(
         'WEBHOOK_ALLOWED_RANGES',
@@ -158,10 +185,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config
 }
 
-function readCarriers(text: string, protocols: readonly string[]): URL[] | null {
-  const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
-  return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
-}
+const readCarriers =
+  (protocols: readonly string[]) =>
+  (text: string): URL[] | null => {
+    const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
+    return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
+  }
 
 function readRanges(text: string): AddressRange[] | null {
   const ranges = text.split(',').map(part => readRange(part.trim()))

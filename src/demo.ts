@@ -1,6 +1,6 @@
 import { newId } from './domain/id.js'
 import type { Keys } from './domain/keys.js'
-import type { Channel } from './domain/notification.js'
+import type { Channel, JsonObject } from './domain/notification.js'
 import { signToken, type TokenClaims } from './domain/token.js'
 import { insertAccount } from './store/accounts.js'
 import { addRange } from './store/address-ranges.js'
@@ -12,7 +12,7 @@ import { findTokenByLabel, insertToken } from './store/tokens.js'
 const LABEL = 'demo'
 const RANGES = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']
 
-const templates: { channel: Channel; name: string; content: string; variables: string[] }[] = [
+const templates: { channel: Channel; name: string; content: string; variables: string[]; metadata?: JsonObject }[] = [
   {
     channel: 'email',
     name: 'aviso-vencimento',
@@ -30,6 +30,7 @@ const templates: { channel: Channel; name: string; content: string; variables: s
     name: 'notificacao_contrato',
     content: 'Olá, {{ nome }}. Há uma notificação sobre o contrato {{ contrato }}.',
     variables: ['nome', 'contrato'],
+    metadata: { botaoLink: 0 },
   },
   {
     channel: 'letter',
@@ -62,7 +63,7 @@ export async function createDemo(pool: Pool): Promise<void> {
     // Whole seconds: the token is made again from this row at every start, and JWT counts seconds.
     const issuedAt = new Date(Math.floor(now / 1000) * 1000)
     await insertToken(db, { jti: newId(now), account, mode: 'live', issuedAt, expiresAt: null }, LABEL)
-    for (const { channel, name, content, variables } of templates) {
+    for (const { channel, name, content, variables, metadata = {} } of templates) {
       await insertTemplate(db, {
         id: newId(now),
         account,
@@ -72,7 +73,7 @@ export async function createDemo(pool: Pool): Promise<void> {
         content,
         variables: variables.map(variable => ({ name: variable, required: true })),
         shared: false,
-        metadata: {},
+        metadata,
       })
     }
   })

@@ -39,7 +39,10 @@ export interface CarrierReport {
   trackingCode?: string
 }
 
-/** How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back (with the carrier's, which is then kept). */
+/**
+ * How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back.
+ * Both: the carrier's is learned from it, should the answer to the send have been lost or overtaken.
+ */
 type Named = { carrier: readonly string[] } | { ours: string; carrier?: readonly string[] }
 
 /** What a person wrote back. */
@@ -177,4 +180,25 @@ export interface VoiceScript {
   /** What an answering machine hears: nothing of its content. */
   neutral: string
   key: boolean
+}
+
+/** One approved template, filled in, for one person on WhatsApp. */
+export interface WhatsappMessage {
+  /** The same at every try; the carrier gives it back with every report. */
+  reference: string
+  /** E.164. */
+  to: string
+  /** As the carrier knows it. */
+  template: string
+  language: string
+  header: readonly TemplateParameter[]
+  body: readonly TemplateParameter[]
+  /** What completes the addresses of link buttons. */
+  buttons: readonly { index: number; suffix: string }[]
+}
+
+export interface TemplateParameter {
+  /** null: known by its place. */
+  name: string | null
+  text: string
 }

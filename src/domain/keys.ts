@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, hkdfSync, type KeyObject } from 'node:crypto'
+import { createHash, createHmac, createPrivateKey, createPublicKey, hkdfSync, type KeyObject } from 'node:crypto'
 
 /** One master key per installation; every other secret is derived from it, so that all nodes agree without exchanging any. */
 export interface Keys {
@@ -47,6 +47,10 @@ export function deriveKeys(master: Buffer): Keys {
     sealing: derive('sealing'),
   }
 }
+
+/** What one of the simulator's carriers signs with: each has a secret of its own, as real ones do. */
+export const simulatedSecret = (simulatorKeyHex: string, carrier: string): string =>
+  createHmac('sha256', Buffer.from(simulatorKeyHex, 'hex')).update(carrier).digest('hex')
 
 /** Reads a master key written as 64 hexadecimal digits or as base64; null when it is neither. */
 export function readMasterKey(text: string): Buffer | null {

@@ -48,3 +48,18 @@ function readInternational(digits: string, use: NumberUse): string | null {
     type === 'MOBILE' || type === 'FIXED_LINE_OR_MOBILE' || (use === 'any' && (type === 'FIXED_LINE' || type === 'VOIP'))
   return usable ? number.number : null
 }
+
+/**
+ * The ways in which WhatsApp may write a number, E.164, the national plan's first: it knows most Brazilian mobiles without
+ * their ninth digit, and keeps the mobile digits that Mexico and Argentina gave up or do not dial.
+ */
+export function numberForms(digits: string): string[] {
+  const number = digits.replace(/^\+/, '')
+  const [, area, subscriber] = /^55(\d\d)9?(\d{8})$/.exec(number) ?? []
+  if (subscriber !== undefined) return [`+55${area}9${subscriber}`, `+55${area}${subscriber}`]
+  const [, mexican] = /^521?(\d{10})$/.exec(number) ?? []
+  if (mexican !== undefined) return [`+52${mexican}`, `+521${mexican}`]
+  const [, argentine] = /^549?(\d{10})$/.exec(number) ?? []
+  if (argentine !== undefined) return [`+549${argentine}`, `+54${argentine}`]
+  return [`+${number}`]
+}

@@ -178,9 +178,16 @@ export class Lane<Message> {
   }
 
   async #carry(claim: Claim, heldUntil: number): Promise<void> {
-    const { prepare, provider, clock, trace } = this.#options
+    const { prepare, provider, clock, trace, onError } = this.#options
     trace?.('claimed')
-    const message = await prepare(claim)
+    let message: Message | Refused
+    try {
+      message = await prepare(claim)
+    } catch (error) {
+      // Nothing has left: it is tried again without a doubt, and the carrier has no part in it.
+      onError(error, 'a message could not be prepared')
+      return this.#failed(claim, unprepared(error), false)
+    }
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
     // A process that was stopped for longer than its lease must not send what another one sends already.
     if (performance.now() >= heldUntil) return
@@ -217,7 +224,7 @@ export class Lane<Message> {
     }
   }
 
-  async #failed(claim: Claim, error: SendError): Promise<void> {
+  async #failed(claim: Claim, error: SendError, atCarrier = true): Promise<void> {
     const { provider, retryDelaysMs } = this.#options
     const data = {
       provider: provider.name,
@@ -226,7 +233,7 @@ export class Lane<Message> {
       reason: error.reason,
       answer: error.answer ?? error.message,
     }
-    if (error.kind !== 'permanent') this.#breaker.failed()
+    if (error.kind !== 'permanent' && atCarrier) this.#breaker.failed()
     if (error.kind === 'throttled') this.#pausedUntil = performance.now() + (error.retryAfterMs ?? 1_000)
     const planned = retryDelaysMs[claim.attempt - 1]
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
@@ -264,6 +271,9 @@ const isRefused = (message: unknown): message is Refused =>
 
 const unexpected = (cause: unknown): SendError =>
   new SendError('temporary', 'Erro interno ao falar com a operadora.', { answer: String((cause as Error).message), cause })
+
+const unprepared = (cause: unknown): SendError =>
+  new SendError('temporary', 'Erro interno ao preparar a mensagem.', { answer: String((cause as Error).message), cause })
 
 /** Retries of many deliveries that failed together must not come back together. */
 const jittered = (delayMs: number): number => Math.round(delayMs * (1 - JITTER + Math.random() * 2 * JITTER))

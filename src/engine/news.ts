@@ -57,10 +57,10 @@ function takeItem(source: NewsSource, item: CarrierNews, parts: NewsParts): Prom
 async function takeReport({ carrierKey, provider }: NewsSource, report: CarrierReport, parts: NewsParts): Promise<void> {
   const reference = 'ours' in report.of ? readOwn(report.of.ours) : await findReference(parts.pool, carrierKey, report.of.carrier)
   if (reference !== null) {
+    const names = 'ours' in report.of ? (report.of.carrier ?? []) : []
     const change = toChange(reference, report, provider, parts.clock)
-    const named = 'ours' in report.of && report.of.carrier !== undefined
-    await parts.recorder.record(named ? { ...change, references: { carrier: carrierKey, names: report.of.carrier! } } : change)
-  } else if ('carrier' in report.of) {
+    await parts.recorder.record(names.length === 0 ? change : { ...change, references: { carrier: carrierKey, names } })
+  } else if (report.of.carrier !== undefined) {
     // It may have overtaken our own commit.
     await keepEarlyReport(parts.pool, carrierKey, report.of.carrier, { ...freeze(report), provider })
   } else parts.onUnmatched(carrierKey, report.kind)

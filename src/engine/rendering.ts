@@ -16,19 +16,22 @@ export interface Rendered {
   template: VersionContent
 }
 
-/** Versions never change. */
+/** Versions never change; what stands beside them (name, identifier, metadata) does, and is looked at again. */
 const REMEMBERED = 500
+const REMEMBERED_MS = 5_000
 
 export function createRendering(find: (id: string, version: number) => Promise<VersionContent | null>): Rendering {
-  const known = new Map<string, VersionContent>()
+  const known = new Map<string, { content: VersionContent; until: number }>()
   const versionOf = async ({ id, version }: NonNullable<Claim['template']>): Promise<VersionContent | null> => {
     const key = `${id}.${version}`
-    const found = known.get(key) ?? (await find(id, version))
-    if (found === null) return null
+    const remembered = known.get(key)
+    if (remembered !== undefined && performance.now() < remembered.until) return remembered.content
+    const content = await find(id, version)
+    if (content === null) return null
     known.delete(key)
-    known.set(key, found)
+    known.set(key, { content, until: performance.now() + REMEMBERED_MS })
     if (known.size > REMEMBERED) known.delete(known.keys().next().value!)
-    return found
+    return content
   }
   return async (claim, values) => {
     const template = claim.template === null ? null : await versionOf(claim.template)

@@ -15,7 +15,7 @@ export interface CallbackRoute {
 }
 
 /** One callback as it goes over the wire. */
-interface Callback {
+export interface Callback {
   /** A path below the base, or a whole URL that lies below it. */
   to: string
   headers: Record<string, string>
@@ -45,6 +45,8 @@ const LONGEST_REST_MS = 5_000
 const GIVE_UP_MS = 600_000
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER = 65_536
+/** A second or two of work: a sender in doubt waits for these, and must not wait long. */
+const CROWDED = 200
 /** Too early, too slow or too many is no refusal. */
 const LATER = [408, 425, 429]
 
@@ -67,6 +69,7 @@ export class Callbacks {
       hasRoutes: () => this.#routes.length > 0,
       restMs: tries => Math.min(FIRST_REST_MS * 2 ** (tries - 1), LONGEST_REST_MS),
       giveUpMs: GIVE_UP_MS,
+      crowded: CROWDED,
     })
   }
 

@@ -15,6 +15,8 @@ export interface QueueParts<Item> {
   /** The rest after so many failed tries. */
   restMs(tries: number): number
   giveUpMs: number
+  /** Senders are slowed down while so many wait, as long as somebody takes the reports. */
+  crowded?: number
   /** Nothing is under way now. */
   onIdle?(): void
 }
@@ -29,7 +31,6 @@ interface Waiting<Item> {
 const PARALLEL = 8
 /** Reports that may wait altogether; past this the oldest is given up. About 4 kB each. */
 const MAX_WAITING = 20_000
-/** Senders are slowed down from here on, as long as somebody takes the reports. */
 const CROWDED = 2_000
 const PATIENCE_MS = 10_000
 
@@ -98,9 +99,13 @@ export class ReportQueue<Item extends { report: Report }> {
     for (const wake of this.#blocked) wake()
   }
 
+  get #crowded(): number {
+    return this.#parts.crowded ?? CROWDED
+  }
+
   #isCrowded(): boolean {
     const { clock, hasRoutes } = this.#parts
-    return !this.#closed && hasRoutes() && this.#ready.size >= CROWDED && this.#pausedUntil <= clock()
+    return !this.#closed && hasRoutes() && this.#ready.size >= this.#crowded && this.#pausedUntil <= clock()
   }
 
   #dropOldest(): void {
@@ -134,7 +139,7 @@ export class ReportQueue<Item extends { report: Report }> {
       this.#inFlight++
       this.#send(waiting).finally(() => {
         this.#inFlight--
-        if (this.#ready.size < CROWDED) for (const wake of this.#blocked) wake()
+        if (this.#ready.size < this.#crowded) for (const wake of this.#blocked) wake()
         if (!this.#closed) this.#pump()
       })
     }

@@ -93,6 +93,7 @@ export interface VersionContent {
   externalId: string | null
   content: string
   variables: TemplateVariable[]
+  /** As it is now: how a template is used is not part of what it says. */
   metadata: Record<string, unknown>
 }
 
@@ -214,4 +215,16 @@ export async function resolveTemplates(
     values: [account, named.map(item => item.channel), named.map(item => item.name)],
   })
   return new Map(rows.map(row => [row.channel, { id: row.id, version: row.version }]))
+}
+
+/** Whether a name means only templates that were switched off, among those that the account could use. */
+export async function isRetiredTemplate(db: Queryable, account: string, channel: Channel, name: string): Promise<boolean> {
+  const { rowCount } = await run(
+    db,
+    `select from template t join account owner on owner.id = t.account_id join account me on me.id = $1
+     where (t.account_id = me.id or (t.shared and owner.entity_id = me.entity_id)) and t.channel = $2 and not t.active
+       and (t.id::text = lower($3) or t.external_id = $3 or t.name = $3) limit 1`,
+    [account, channel, name],
+  )
+  return rowCount === 1
 }

@@ -9,6 +9,7 @@ import { createScriptReader } from '../engine/voice.js'
 import { findCall } from '../store/calls.js'
 import type { Pool } from '../store/postgres.js'
 import { findVersionContent } from '../store/templates.js'
+import { realWhatsappCallbacks, simulatedWhatsappCallbacks } from './whatsapp.js'
 
 export interface CallbackWiring {
   config: Config
@@ -21,8 +22,8 @@ export function wireCallbacks(parts: CallbackWiring): { real: Callback[]; simula
   const { config, keys } = parts
   const secret = keys.simulator.toString('hex')
   return {
-    real: [...twilio(parts, config.voice.carriers.filter(isTwilio).map(readTwilioAccount))],
-    simulated: config.simulator ? [...twilio(parts, [{ token: secret, voice: null }])] : [],
+    real: [...realWhatsappCallbacks(config), ...twilio(parts, config.voice.carriers.filter(isTwilio).map(readTwilioAccount))],
+    simulated: config.simulator ? [...simulatedWhatsappCallbacks(keys), ...twilio(parts, [{ token: secret, voice: null }])] : [],
   }
 }
 

@@ -21,6 +21,8 @@ export interface ChannelWiring<Message> {
   concurrency(url: URL): number
   retryDelaysMs?: readonly number[]
   settleMs?: number
+  /** Where the simulated world needs longer than most to tell of a send. */
+  simulatedSettleMs?: number
 }
 
 /** Which carriers a lane talks to: the real ones, or those of a simulator. */
@@ -92,7 +94,7 @@ async function openLane<Message>(
     concurrency: wiring.concurrency(url),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
-    settleMs: simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS),
+    settleMs: simulated ? (wiring.simulatedSettleMs ?? SIMULATED_SETTLE_MS) : (wiring.settleMs ?? SETTLE_MS),
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),

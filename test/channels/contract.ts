@@ -1,116 +1,112 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Carrier, Provider, SendError } from '../../src/channels/provider.js'
-import { simulatorForTest, type TestSimulator } from '../simulator/carriers.js'
+import { type Carrier, type Provider, SendError, type SendErrorKind } from '../../src/channels/provider.js'
+import { request } from '../support/requests.js'
 
-/** What every provider promises to the engine, shown against its carrier's side in the simulator. */
-export interface ContractCase<Message> {
-  provider(): Provider<Message>
-  /** The carrier's name in /simulator/carriers. */
-  carrier: string
-  message(to: string): Message
-  /** Recipients of fixed fate, as `message` takes them. */
-  fates: { taken: string; refused: string; throttled: string; silent: string }
+/** What every provider owes the engine, tried against its desk at the simulator. */
+export interface ContractSubject<Message> {
+  provider: Provider<Message>
+  /** The simulator, opened for one test. */
+  simulator(): Promise<{ url: string }>
+  channel: string
+  /** Where the provider finds its desk; the channel's own address unless said. */
+  carrier?: string
+  /** A message that will be taken, and others whose tries end as their kind says. */
+  taken(reference: string): Message
+  refused: Partial<Record<SendErrorKind, (reference: string) => Message>>
+  /** Whether taken messages are named by the carrier. */
+  named: boolean
 }
 
-const patient = (): AbortSignal => AbortSignal.timeout(20_000)
+const never = new AbortController().signal
 
-export function describeContract<Message>(name: string, { provider, carrier, message, fates }: ContractCase<Message>): void {
-  const { channel } = provider()
+export function describeContract<Message>(subject: ContractSubject<Message>): void {
+  const { provider, channel } = subject
 
-  async function open(): Promise<{ simulator: TestSimulator; opened: Carrier<Message> }> {
-    const simulator = await simulatorForTest()
-    const carriers = (await simulator.ask('/simulator/carriers')).body as Record<string, string>
-    const opened = await provider().open(new URL(carriers[carrier]!))
-    onTestFinished(() => opened.close())
-    return { simulator, opened }
+  async function open(): Promise<{ carrier: Carrier<Message>; simulator: string }> {
+    const { url } = await subject.simulator()
+    const carriers = (await request(`${url}/simulator/carriers`)).body as Record<string, string>
+    const carrier = await provider.open(new URL(carriers[subject.carrier ?? channel]!))
+    onTestFinished(() => carrier.close())
+    return { carrier, simulator: url }
   }
+  const setFaults = (simulator: string, faults: object) =>
+    request(`${simulator}/simulator/faults`, { method: 'PUT', body: { [channel]: faults } })
+  const countOf = async (simulator: string): Promise<number> =>
+    ((await request(`${simulator}/simulator/log`)).body as { channel: string }[]).filter(entry => entry.channel === channel)
+      .length
 
-  const fault = (simulator: TestSimulator, faults: object) =>
-    simulator.ask('/simulator/faults', { method: 'PUT', body: { [channel]: faults } })
+  describe(`the provider ${provider.name} keeps the contract`, () => {
+    test('it says which channel it serves, and a send fits three times into a lease', () => {
+      expect(provider.channel).toBe(channel)
+      expect(provider.timeoutMs * 3).toBeLessThanOrEqual(54_000)
+    })
 
-  const taken = async (simulator: TestSimulator): Promise<unknown[]> =>
-    ((await simulator.ask('/simulator/log')).body as { channel: string }[]).filter(entry => entry.channel === channel)
+    test('a message is sent once, and its names and the answer come back', async () => {
+      const { carrier, simulator } = await open()
+      const receipt = await carrier.send(subject.taken('contract-1'), never)
+      expect(receipt.answer).not.toBe('')
+      expect(receipt.references.length > 0).toBe(subject.named)
+      expect(new Set(receipt.references).size).toBe(receipt.references.length)
+      expect(await countOf(simulator)).toBe(1)
+    })
 
-  const errorOf = (sending: Promise<unknown>): Promise<SendError> =>
-    sending.then(
-      () => Promise.reject(new Error('it was taken')),
-      (error: SendError) => error,
+    test.each(Object.entries(subject.refused))(
+      '%s: the error says so, with a Portuguese reason and the carrier’s answer',
+      async (kind, make) => {
+        const { carrier } = await open()
+        const error = await failureOf(carrier.send(make(`contract-${kind}`), never))
+        expect(error).toMatchObject({ kind, reason: expect.stringMatching(/\.$/) })
+        expect(error.answer ?? '').not.toBe('')
+      },
     )
 
-  describe(`${name} as a provider`, () => {
-    test('hands a message over once and gives the carrier’s references and words', async () => {
-      const { simulator, opened } = await open()
-      const receipt = await opened.send(message(fates.taken), patient())
-      expect(receipt.references.length).toBeGreaterThan(0)
-      expect(receipt.references.every(reference => reference !== '')).toBe(true)
-      expect(receipt.answer).not.toBe('')
-      expect(await taken(simulator)).toHaveLength(1)
+    test('a carrier that is out of order is a temporary trouble, and nothing is kept there', async () => {
+      const { carrier, simulator } = await open()
+      await setFaults(simulator, { outage: true })
+      expect((await failureOf(carrier.send(subject.taken('contract-2'), never))).kind).toMatch(/^(temporary|throttled)$/)
+      await setFaults(simulator, {})
+      expect(await countOf(simulator)).toBe(0)
+      await carrier.send(subject.taken('contract-2'), never)
+      expect(await countOf(simulator)).toBe(1)
     })
 
-    test('a hundred at once are all taken, each under names of its own', async () => {
-      const { simulator, opened } = await open()
-      const receipts = await Promise.all(Array.from({ length: 100 }, () => opened.send(message(fates.taken), patient())))
-      const references = receipts.flatMap(receipt => receipt.references)
-      expect(new Set(references).size).toBe(references.length)
-      expect(await taken(simulator)).toHaveLength(100)
+    test('taken, but never answered: nobody can know', async () => {
+      const { carrier, simulator } = await open()
+      await setFaults(simulator, { resetAfterAccept: true })
+      expect((await failureOf(carrier.send(subject.taken('contract-3'), never))).kind).toBe('uncertain')
+      expect(await countOf(simulator)).toBe(1)
     })
 
-    test('what the carrier refuses for good is permanent, with a reason in Portuguese', async () => {
-      const { simulator, opened } = await open()
-      const error = await errorOf(opened.send(message(fates.refused), patient()))
-      expect(error).toMatchObject({ name: 'SendError', kind: 'permanent', reason: expect.stringMatching(/^\p{Lu}.*\.$/u) })
-      expect(await taken(simulator)).toHaveLength(0)
+    test('whoever gives up waiting is answered at once, and does not know either', async () => {
+      const { carrier, simulator } = await open()
+      await setFaults(simulator, { latencyMs: 60_000 })
+      const giveUp = new AbortController()
+      const sending = failureOf(carrier.send(subject.taken('contract-4'), giveUp.signal))
+      await expect.poll(() => countOf(simulator), { timeout: 10_000 }).toBe(1)
+      giveUp.abort()
+      expect((await sending).kind).toBe('uncertain')
     })
 
-    test('a carrier that asks to slow down is throttled', async () => {
-      const { opened } = await open()
-      expect(await errorOf(opened.send(message(fates.throttled), patient()))).toMatchObject({ kind: 'throttled' })
+    test('a signal that has fired already sends nothing', async () => {
+      const { carrier, simulator } = await open()
+      expect((await failureOf(carrier.send(subject.taken('contract-5'), AbortSignal.abort()))).kind).toBe('temporary')
+      expect(await countOf(simulator)).toBe(0)
     })
 
-    test('trouble at the carrier is temporary, and so is a carrier that cannot be reached', async () => {
-      const { simulator, opened } = await open()
-      await opened.send(message(fates.taken), patient())
-      await fault(simulator, { errorRate: 1 })
-      expect(await errorOf(opened.send(message(fates.taken), patient()))).toMatchObject({ kind: 'temporary' })
-      await fault(simulator, { outage: true })
-      await expect
-        .poll(async () => (await errorOf(opened.send(message(fates.taken), patient()))).kind, { timeout: 10_000 })
-        .toBe('temporary')
-      await fault(simulator, {})
-      await expect
-        .poll(
-          () =>
-            opened.send(message(fates.taken), patient()).then(
-              () => 'taken',
-              (error: SendError) => error.kind,
-            ),
-          {
-            timeout: 20_000,
-          },
-        )
-        .toBe('taken')
-      expect(await taken(simulator)).toHaveLength(2)
-    })
-
-    test('taken, and the connection broken before the answer: uncertain', async () => {
-      const { simulator, opened } = await open()
-      await opened.send(message(fates.taken), patient())
-      await fault(simulator, { resetAfterAccept: true })
-      expect(await errorOf(opened.send(message(fates.taken), patient()))).toMatchObject({ kind: 'uncertain' })
-      expect(await taken(simulator)).toHaveLength(2)
-    })
-
-    test('no answer until the signal ends it: uncertain', async () => {
-      const { opened } = await open()
-      const error = await errorOf(opened.send(message(fates.silent), AbortSignal.timeout(500)))
-      expect(error).toMatchObject({ name: 'SendError', kind: 'uncertain' })
-    })
-
-    test('close ends it, twice as well as once', async () => {
-      const { opened } = await open()
-      await opened.send(message(fates.taken), patient())
-      await opened.close()
-      await opened.close()
+    test('closing ends, and what is sent afterwards is a temporary trouble', async () => {
+      const { carrier } = await open()
+      await carrier.send(subject.taken('contract-6'), never)
+      await carrier.close()
+      expect((await failureOf(carrier.send(subject.taken('contract-7'), never))).kind).toBe('temporary')
     })
   })
+}
+
+async function failureOf(trying: Promise<unknown>): Promise<SendError> {
+  const error = await trying.then(
+    () => null,
+    error => error,
+  )
+  expect(error).toBeInstanceOf(SendError)
+  return error as SendError
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readNumber } from '../../src/domain/phone.js'
+import { numberForms, readNumber } from '../../src/domain/phone.js'
 
 test.each([
   ['11 digits', '11987654321', '+5511987654321'],
@@ -104,5 +104,24 @@ test('what is read once reads to itself again', () => {
       },
     ),
     { numRuns: 5_000 },
+  )
+})
+
+test.each([
+  ['a Brazilian mobile without its ninth digit', '558187654321', ['+5581987654321', '+558187654321']],
+  ['a Brazilian mobile with it', '5581987654321', ['+5581987654321', '+558187654321']],
+  ['a Mexican mobile with the digit of before 2019', '5215512345678', ['+525512345678', '+5215512345678']],
+  ['an Argentine mobile without its nine', '541123456789', ['+5491123456789', '+541123456789']],
+  ['any other number', '+14155552671', ['+14155552671']],
+])('the ways in which WhatsApp may write %s', (_, digits, forms) => {
+  expect(numberForms(digits)).toEqual(forms)
+})
+
+test('whatever WhatsApp makes of an accepted Brazilian mobile, one of its forms is the one that we keep', () => {
+  fc.assert(
+    fc.property(fc.constantFrom('11', '31', '81'), fc.stringMatching(/^[0-9]{8}$/), (area, rest) => {
+      const kept = readNumber(`${area}9${rest}`, 'mobile')!
+      for (const written of [`55${area}9${rest}`, `55${area}${rest}`]) expect(numberForms(written)).toContain(kept)
+    }),
   )
 })

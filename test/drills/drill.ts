@@ -35,8 +35,17 @@ export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outag
 export type DrillKind = (typeof drillKinds)[number]
 
 /** What clients send on each channel, and whether its carriers may get a message twice at all. */
-const loads = {
+export const loads = {
   email: { doubles: true, request: n => ({ to: `entregue+${n}@simulador.test` }) },
+  whatsapp: {
+    doubles: false,
+    request: () => ({
+      whatsapp: {
+        number: '11900000001',
+        variables: { template: 'notificacao_contrato', nome: 'Maria', contrato: '4711' },
+      },
+    }),
+  },
   voice: {
     doubles: false,
     // Everybody has a number of their own: calls are told apart by it.
@@ -79,7 +88,7 @@ export class Load {
   #stopping = false
   #count = 0
 
-  constructor(cluster: Cluster, clients: number, request: (n: number) => object = loads.email.request) {
+  constructor(cluster: Cluster, clients: number, request: (n: number) => object) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { seeded } from '../support/random.js'
 import { request } from '../support/requests.js'
 import { Cluster } from './cluster.js'
-import { LEASE_MS, Load } from './drill.js'
+import { LEASE_MS, Load, loads } from './drill.js'
 import { type Arrival, type Trouble, WebhookReceiver } from './receiver.js'
 
 /**
@@ -46,7 +46,7 @@ export async function runWebhookDrill(options: WebhookDrillOptions): Promise<Web
     await cluster.start({ apis: 1, workers: options.workers, leaseMs: LEASE_MS })
     const urls = await receiver.start()
     const ids = { healthy: await create(cluster, urls.healthy), troubled: await create(cluster, urls.troubled) }
-    const load = new Load(cluster, options.clients)
+    const load = new Load(cluster, options.clients, loads.email.request)
     load.start()
     await load.reach(10)
     await breakReceiver(cluster, receiver, options, ids.troubled)

@@ -139,6 +139,28 @@ describe('reports', () => {
   })
 })
 
+describe('a report that bears both names', () => {
+  test('teaches us the carrier’s, also where it overtakes the answer to the send', async () => {
+    let answer: (() => void) | undefined
+    const taken = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    const carrier = new ScriptedCarrier(async () => {
+      await taken
+      return { references: [] }
+    })
+    work({ carrier, whenUncertain: 'report' })
+    const id = await accept()
+    await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
+    await tell(report({ ours: `${id}.sms.1`, carrier: [`both-${id}`] }, 'sent'))
+    answer?.()
+    await tell(report({ carrier: [`both-${id}`] }, 'delivered'))
+    expect((await status(id)).description).toBe('Entregue')
+    expect(await typesOf(id)).toEqual(['accepted', 'sent', 'delivered'])
+    expect(carrier.got).toHaveLength(1)
+  })
+})
+
 describe('replies', () => {
   const reply = (more: object) => ({
     kind: 'reply' as const,

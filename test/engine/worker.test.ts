@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { LEASE_MS } from '../../src/engine/worker.js'
-import { claimDeliveries, findExpiredLeases } from '../../src/store/claims.js'
+import { type Claim, claimDeliveries, findExpiredLeases } from '../../src/store/claims.js'
 import { brokenChains } from '../support/chain.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
+import { type Parcel, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
 import { request, send, validSend } from '../support/requests.js'
 
 let database: TestDatabase
@@ -122,6 +122,20 @@ test('an uncertain outcome of a safe provider is sent again under the same refer
   const checked = await accept()
   await described('email', checked).toBe('Em verificação')
   expect(never.got).toHaveLength(1)
+})
+
+test('a message that could not be prepared has not left: it is tried again, whatever the carrier’s class', async () => {
+  const carrier = new ScriptedCarrier()
+  let tries = 0
+  const prepare = async ({ notification, reference, attempt }: Claim): Promise<Parcel> => {
+    if (++tries < 3) throw new Error('the store is away')
+    return { notification, reference, attempt }
+  }
+  work({ carrier, whenUncertain: 'never', options: { prepare } })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got).toHaveLength(1)
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'sent'])
 })
 
 test('work of a worker that died is taken up by another, and its late report is refused', async () => {

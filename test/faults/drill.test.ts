@@ -3,17 +3,18 @@ import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
 import { runWebhookDrill } from '../drills/webhooks.js'
 
 /** Short drills; `npm run drill` has the long ones. */
-test.each<[DrillKind, number, DrillChannel]>([
-  ['kill', 6, 'email'],
-  ['points', 5, 'email'],
-  ['stop', 1, 'email'],
-  ['database', 2, 'email'],
-  ['reset', 2, 'email'],
-  ['points', 5, 'voice'],
-  ['reset', 1, 'voice'],
+test.each<[DrillKind, DrillChannel, number]>([
+  ['kill', 'email', 6],
+  ['points', 'email', 5],
+  ['stop', 'email', 1],
+  ['database', 'email', 2],
+  ['reset', 'email', 2],
+  ['kill', 'whatsapp', 4],
+  ['points', 'voice', 5],
+  ['reset', 'voice', 1],
 ])(
-  'drill %s, %d times, %s: nothing lost, nothing doubled beyond what was in flight',
-  async (kind, count, channel) => {
+  'drill %s of %s, %d times: nothing lost, nothing doubled beyond what the carrier’s class allows',
+  async (kind, channel, count) => {
     const { verdict, clean } = await runDrill({ kind, channel, count, seed: 7, apis: 1, workers: 2, clients: 2, queued: 0 })
     expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, faults: [] })
     expect(verdict.answered).toBeGreaterThan(0)

@@ -48,14 +48,20 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
   }
 }
 
-const openCarrier = (account: TwilioAccount, options: TwilioOptions): Carrier<VoiceMessage> => ({
-  async send(message, signal) {
-    const form = callForm(message, account, options.callbackBase)
-    return readAnswer(await postForm(`${account.baseUrl}/Calls.json`, form, basicAuth(account), signal))
-  },
-  find: (reference, sentTo, signal) => findCall(account, options, reference, sentTo ?? '', signal),
-  async close() {},
-})
+function openCarrier(account: TwilioAccount, options: TwilioOptions): Carrier<VoiceMessage> {
+  let closed = false
+  return {
+    async send(message, signal) {
+      if (closed || signal.aborted) throw new SendError('temporary', 'A ligação não foi pedida: o envio foi interrompido antes.')
+      const form = callForm(message, account, options.callbackBase)
+      return readAnswer(await postForm(`${account.baseUrl}/Calls.json`, form, basicAuth(account), signal))
+    },
+    find: (reference, sentTo, signal) => findCall(account, options, reference, sentTo ?? '', signal),
+    async close() {
+      closed = true
+    },
+  }
+}
 
 function callForm(message: VoiceMessage, account: TwilioAccount, base: string): URLSearchParams {
   const { to, reference, script, againMs } = message

@@ -140,6 +140,24 @@ legend { font-weight: 600; font-size: 1.1rem; padding: 0 .35rem }
 .alert, .saved { border-radius: 8px; padding: .7rem 1rem; margin: 1rem 0; max-width: 46rem; background: var(--bad-back); color: var(--bad) }
 .saved { background: var(--good-back); color: var(--good) }
 
+.chat { padding: 0; overflow: hidden; max-width: 26rem }
+.chat-top { display: flex; align-items: center; gap: .75rem; padding: .75rem 1rem; background: var(--accent); color: var(--accent-ink) }
+.chat-top div { display: grid; line-height: 1.25 }
+.chat-top span { font-size: .85rem }
+.chat-face { width: 2.4rem; height: 2.4rem; border-radius: 50%; border: 2px solid currentColor; flex: none }
+.chat-talk { padding: 1.25rem 1rem 2rem; background: var(--accent-soft); min-height: 16rem }
+.chat-bubble { position: relative; background: var(--card); border: 1px solid var(--line); border-radius: 4px 14px 14px 14px; padding: .7rem .9rem .4rem; max-width: 21rem }
+.chat-bubble p { margin: 0 }
+.chat-bubble .chat-head { font-weight: 650; margin-bottom: .3rem }
+.chat-name { font: .85rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
+.chat-name span { color: var(--soft) }
+.chat-values { margin: .4rem 0; display: grid; gap: .15rem }
+.chat-values div { display: grid; grid-template-columns: minmax(2rem, auto) 1fr; gap: .75rem }
+.chat-values dt { font-size: .85rem }
+.chat-bubble .chat-link { border-top: 1px solid var(--line); margin-top: .5rem; text-align: center }
+.chat-link a { display: block; padding: .6rem; font-weight: 600; text-decoration: none }
+.chat-bubble .chat-time { color: var(--soft); font-size: .75rem; text-align: right }
+
 @media (max-width: 60rem) {
   .columns { grid-template-columns: minmax(0, 1fr) }
   .fates li { grid-template-columns: 1fr }

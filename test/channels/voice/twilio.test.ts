@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, SendError, VoiceMessage } from '../../../src/channels/provider.js'
 import { fetchTwilioRecording, twilioProvider } from '../../../src/channels/voice/twilio.js'
+import { simulatorForTest } from '../../simulator/carriers.js'
 import { describeContract } from '../contract.js'
 import { call } from './calls.js'
 
@@ -15,11 +16,16 @@ const provider = (known: readonly string[] = []) => twilioProvider({ ...NOBODY, 
 const never = new AbortController().signal
 const number = (ending: string): string => `+55119000000${ending}`
 
-describeContract('Twilio', {
-  provider,
-  carrier: 'voice',
-  message: to => call({}, { to }),
-  fates: { taken: number('11'), refused: number('09'), throttled: number('12'), silent: number('13') },
+describeContract({
+  provider: provider(),
+  simulator: () => simulatorForTest(),
+  channel: 'voice',
+  taken: reference => call({}, { reference, to: number('11') }),
+  refused: {
+    permanent: reference => call({}, { reference, to: number('09') }),
+    throttled: reference => call({}, { reference, to: number('12') }),
+  },
+  named: true,
 })
 
 interface Request {
@@ -127,6 +133,14 @@ describe('a call', () => {
     const carrier = await scripted(() => ({ status, body: JSON.stringify(body), headers: { 'retry-after': '7' } }))
     const error = await (await carrier.open()).send(call(), never).catch((thrown: SendError) => thrown)
     expect(error).toMatchObject({ name: 'SendError', kind, retryAfterMs: status === 429 ? 7_000 : null })
+  })
+
+  test('an answer that never comes is uncertain', async () => {
+    const simulator = await simulatorForTest()
+    const { voice } = (await simulator.ask('/simulator/carriers')).body as { voice: string }
+    const carrier = await provider().open(new URL(voice))
+    const sending = carrier.send(call({}, { to: number('13') }), AbortSignal.timeout(500))
+    await expect(sending).rejects.toMatchObject({ kind: 'uncertain' })
   })
 
   test('garbage for an answer is uncertain', async () => {

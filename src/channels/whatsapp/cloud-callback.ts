@@ -1,0 +1,146 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { numberForms } from '../../domain/phone.js'
+import type { Callback, CallbackContent, CallbackRequest, CarrierNews, CarrierReply, CarrierReport } from '../provider.js'
+import { CLOUD_NAME } from './cloud.js'
+import { meaningOf, unknownReason } from './graph-errors.js'
+import { replyText } from './reply-text.js'
+
+/** What Meta tells over HTTP: the handshake, what became of messages, and what people write back. */
+export interface CloudCallbackParts {
+  appSecret: string
+  verifyToken: string
+  /** Ours: an app may have other numbers, which are nothing to us. null: it has no others. */
+  phoneNumberIds: ReadonlySet<string> | null
+}
+
+/** The messages that a number may be sent after trouble that passes; then it has failed. */
+const MAX_MESSAGES = 4
+const FIRST_WAIT_MS = 30_000
+/** Three times as long each time. */
+const GROWTH = 3
+const REPORTS = ['sent', 'delivered', 'read'] as const
+
+export const cloudCallback = (parts: CloudCallbackParts): Callback => ({
+  name: CLOUD_NAME,
+  channel: 'whatsapp',
+  async read(request): Promise<CallbackContent | null> {
+    if (request.method === 'GET') return shakeHands(request, parts)
+    return isSigned(request, parts.appSecret) ? { news: readNews(request.body, parts.phoneNumberIds) } : null
+  },
+})
+
+function shakeHands({ url }: CallbackRequest, { verifyToken }: CloudCallbackParts): CallbackContent | null {
+  const query = new URL(url).searchParams
+  const challenge = query.get('hub.challenge') ?? ''
+  const known = query.get('hub.mode') === 'subscribe' && isSame(query.get('hub.verify_token') ?? '', verifyToken)
+  if (!known || !/^[\w-]{1,256}$/.test(challenge)) return null
+  return { news: [], answer: { type: 'text/plain; charset=utf-8', body: challenge } }
+}
+
+function isSigned({ headers, body }: CallbackRequest, secret: string): boolean {
+  const signature = headers['x-hub-signature-256']
+  return typeof signature === 'string' && isSame(signature, `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`)
+}
+
+/** Over hashes: equal lengths, and no time that tells where they differ. */
+const isSame = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
+const digest = (text: string): Buffer => createHmac('sha256', 'compare').update(text).digest()
+
+interface Status {
+  id?: unknown
+  status?: unknown
+  timestamp?: unknown
+  biz_opaque_callback_data?: unknown
+  errors?: { code?: unknown; title?: unknown; error_data?: { details?: unknown } }[]
+}
+
+interface Incoming {
+  id?: unknown
+  from?: unknown
+  timestamp?: unknown
+  context?: { id?: unknown }
+}
+
+interface Value {
+  metadata?: { phone_number_id?: unknown }
+  statuses?: Status[]
+  messages?: Incoming[]
+}
+
+/** Signed, so it is Meta's; what we cannot read of it is passed over, since it would be told again for days. */
+function readNews(body: Buffer, ours: CloudCallbackParts['phoneNumberIds']): CarrierNews[] {
+  return valuesIn(body)
+    .filter(({ metadata }) => ours === null || ours.has(textOf(metadata?.phone_number_id)))
+    .flatMap(({ statuses, messages }) => [
+      ...listOf(statuses).flatMap(status => readStatus(status) ?? []),
+      ...listOf(messages).flatMap(message => readReply(message) ?? []),
+    ])
+}
+
+function valuesIn(body: Buffer): Value[] {
+  let parsed: { entry?: { changes?: { field?: unknown; value?: Value }[] }[] } | null
+  try {
+    parsed = JSON.parse(body.toString())
+  } catch {
+    return []
+  }
+  const changes = listOf(parsed?.entry).flatMap(entry => listOf(entry.changes))
+  return changes.flatMap(({ field, value }) =>
+    field === 'messages' && typeof value === 'object' && value !== null ? [value] : [],
+  )
+}
+
+function readStatus(given: Status): CarrierReport | null {
+  const id = textOf(given.id)
+  const reference = textOf(given.biz_opaque_callback_data)
+  if (id === '') return null
+  const of = reference === '' ? { carrier: [id] } : { ours: reference, carrier: [id] }
+  const about = { kind: 'report' as const, of, at: timeOf(given.timestamp) }
+  const type = REPORTS.find(known => known === given.status)
+  if (type !== undefined) return { ...about, type, answer: `${type} ${id}` }
+  return given.status === 'failed' ? { ...about, ...readFailure(given, reference, id) } : null
+}
+
+/** Trouble that passes is tried with another message, a few times: this one will never arrive. */
+function readFailure({ errors }: Status, reference: string, id: string): Omit<CarrierReport, 'kind' | 'of' | 'at'> {
+  const [error] = listOf(errors)
+  const code = typeof error?.code === 'number' ? error.code : null
+  const details = textOf(error?.error_data?.details) || textOf(error?.title)
+  const answer = ['failed', id, code ?? '', details].join(' ').trimEnd()
+  const meaning = meaningOf(code)
+  const reason = meaning?.reason ?? unknownReason(code)
+  const ordinal = Number(/\.(\d{1,4})$/.exec(reference)?.[1] ?? Number.NaN)
+  if (meaning !== null && meaning.kind !== 'permanent' && ordinal < MAX_MESSAGES) {
+    return { type: 'again', answer, reason, delayMs: FIRST_WAIT_MS * GROWTH ** (ordinal - 1) }
+  }
+  return { type: 'failed', answer, failure: 'undelivered', reason }
+}
+
+function readReply(message: Incoming): CarrierReply | null {
+  const from = textOf(message.from)
+  const text = replyText(message)
+  if (!/^\d{8,15}$/.test(from) || text === null) return null
+  const inReplyTo = textOf(message.context?.id)
+  return {
+    kind: 'reply',
+    from: numberForms(from),
+    text: clean(text),
+    id: textOf(message.id) || null,
+    inReplyTo: inReplyTo === '' ? null : inReplyTo,
+    at: timeOf(message.timestamp),
+  }
+}
+
+const MAX_TEXT = 10_000
+
+/** What people write may hold what no database stores. */
+const clean = (text: string): string => text.slice(0, MAX_TEXT).toWellFormed().replaceAll('\0', '')
+const textOf = (value: unknown): string => (typeof value === 'string' ? clean(value) : '')
+const listOf = <T>(value: readonly T[] | undefined): readonly T[] =>
+  Array.isArray(value) ? value.filter(item => typeof item === 'object' && item !== null) : []
+
+/** Unix seconds, as text. */
+function timeOf(value: unknown): Date | null {
+  const seconds = typeof value === 'string' && /^\d{9,11}$/.test(value) ? Number(value) : null
+  return seconds === null ? null : new Date(seconds * 1_000)
+}

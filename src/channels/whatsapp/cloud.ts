@@ -1,0 +1,118 @@
+import { OperatorError } from '../../domain/errors.js'
+import { type Provider, type Receipt, SendError, type TemplateParameter, type WhatsappMessage } from '../provider.js'
+import { Graph, type GraphAnswer } from './graph.js'
+import { readRefusal } from './graph-errors.js'
+
+/**
+ * WhatsApp through Meta's Cloud API: whatsapp://TOKEN@graph.facebook.com/v23.0/PHONE_NUMBER_ID.
+ * Options: pool=connections, tls=off (simulator and tests).
+ */
+export const CLOUD_NAME = 'whatsapp-cloud'
+
+/** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
+const TIMEOUT_MS = 15_000
+const POOL = 20
+const MAX_POOL = 200
+const EXAMPLE = 'whatsapp://TOKEN@graph.facebook.com/v23.0/106540352242922'
+
+export const cloudProvider: Provider<WhatsappMessage> = {
+  name: CLOUD_NAME,
+  channel: 'whatsapp',
+  // The carrier cannot be asked, but its reports give our reference back.
+  whenUncertain: 'report',
+  timeoutMs: TIMEOUT_MS,
+  async open(url) {
+    const { origin, token, version, phoneNumberId, connections } = readCloudUrl(url)
+    const graph = new Graph(origin, connections)
+    const path = `/${version}/${phoneNumberId}/messages`
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    return {
+      async send(message, signal): Promise<Receipt> {
+        return readAnswer(await graph.post(path, headers, JSON.stringify(toRequest(message)), signal))
+      },
+      close: () => graph.close(),
+    }
+  },
+}
+
+interface CloudAddress {
+  origin: string
+  token: string
+  version: string
+  phoneNumberId: string
+  connections: number
+}
+
+/** A token is a credential: it is named in no message. */
+export function readCloudUrl(url: URL): CloudAddress {
+  const wrong = (what: string): never => {
+    throw new OperatorError(`WHATSAPP_URL: ${what}. Exemplo: ${EXAMPLE}`)
+  }
+  const [, version, phoneNumberId] = /^\/(v\d{1,3}\.\d{1,2})\/(\d{5,20})\/?$/.exec(url.pathname) ?? []
+  if (url.protocol !== 'whatsapp:' || url.hostname === '') wrong('o endereço deve começar com whatsapp://')
+  // What cannot stand in a header would fail every send instead of the start.
+  const token = url.username.replaceAll('%7C', '|')
+  if (!/^[\w.~|-]+$/.test(token) || url.password !== '') wrong('falta o token de acesso, como a Meta o deu, antes do @')
+  if (version === undefined || phoneNumberId === undefined) wrong('o caminho deve ser /versão/identificador-do-número')
+  const options = url.searchParams
+  for (const name of options.keys()) if (name !== 'pool' && name !== 'tls') wrong(`a opção ${name} não existe`)
+  const tls = options.get('tls')
+  if (tls !== null && tls !== 'off') wrong('tls só pode ser off')
+  const pool = options.get('pool') ?? String(POOL)
+  if (!/^[1-9]\d{0,2}$/.test(pool) || Number(pool) > MAX_POOL) wrong(`pool deve ser de 1 a ${MAX_POOL}`)
+  return {
+    origin: `${tls === 'off' ? 'http' : 'https'}://${url.host}`,
+    token,
+    version: version!,
+    phoneNumberId: phoneNumberId!,
+    connections: Number(pool),
+  }
+}
+
+const toRequest = ({ reference, to, template, language, header, body, buttons }: WhatsappMessage) => ({
+  messaging_product: 'whatsapp',
+  recipient_type: 'individual',
+  to: to.replace(/^\+/, ''),
+  type: 'template',
+  template: {
+    name: template,
+    language: { code: language },
+    components: [
+      ...(header.length === 0 ? [] : [{ type: 'header', parameters: header.map(toParameter) }]),
+      ...(body.length === 0 ? [] : [{ type: 'body', parameters: body.map(toParameter) }]),
+      ...buttons.map(({ index, suffix }) => ({
+        type: 'button',
+        sub_type: 'url',
+        index: String(index),
+        parameters: [{ type: 'text', text: suffix }],
+      })),
+    ],
+  },
+  biz_opaque_callback_data: reference,
+})
+
+const toParameter = ({ name, text }: TemplateParameter) => ({
+  type: 'text',
+  ...(name === null ? {} : { parameter_name: name }),
+  text,
+})
+
+function readAnswer({ status, retryAfter, text }: GraphAnswer): Receipt {
+  if (status < 200 || status > 299) throw readRefusal(status, retryAfter, text)
+  const id = readMessageId(text)
+  // It said yes and gave no name: its reports will tell which message they speak of.
+  if (id === null) {
+    throw new SendError('uncertain', 'O WhatsApp respondeu sem identificar a mensagem.', { answer: `${status} ${text}` })
+  }
+  return { references: [id], answer: `${status} ${text}`, delivered: false }
+}
+
+function readMessageId(text: string): string | null {
+  try {
+    const { messages } = JSON.parse(text) as { messages?: { id?: unknown }[] }
+    const id = messages?.[0]?.id
+    return typeof id === 'string' && id !== '' ? id : null
+  } catch {
+    return null
+  }
+}

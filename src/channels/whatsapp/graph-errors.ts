@@ -1,0 +1,107 @@
+import { SendError, type SendErrorKind } from '../provider.js'
+
+/** What Meta's error codes mean for a message, and what people are told. One table for answers and for reports. */
+interface Meaning {
+  kind: Exclude<SendErrorKind, 'uncertain'>
+  reason: string
+  /** How long the carrier asks to wait, where its documents say so. */
+  waitMs?: number
+}
+
+const temporary = (reason: string): Meaning => ({ kind: 'temporary', reason })
+const permanent = (reason: string): Meaning => ({ kind: 'permanent', reason })
+const throttled = (reason: string, waitMs: number): Meaning => ({ kind: 'throttled', reason, waitMs })
+
+const TOKEN = temporary('A Meta recusou o token de acesso do WhatsApp. Troque o token em WHATSAPP_URL.')
+const PERMISSION = temporary('O token do WhatsApp não tem permissão para enviar por este número. Confira o app na Meta.')
+const TROUBLE = temporary('O WhatsApp está com problemas. O envio será tentado de novo.')
+const ACCOUNT = temporary('A conta do WhatsApp Business está bloqueada, restrita ou com pendências. Confira-a na Meta.')
+const PARAMETERS = permanent('As variáveis enviadas não são as do template aprovado na Meta. Confira nomes, ordem e quantidade.')
+
+/** Trouble of the account, the token or the carrier passes, and nothing that was accepted is lost to it; the message's own faults stay. */
+const MEANINGS: Readonly<Record<number, Meaning>> = {
+  0: TOKEN,
+  1: TROUBLE,
+  2: TROUBLE,
+  3: PERMISSION,
+  4: throttled('A Meta pediu para enviar mais devagar.', 60_000),
+  10: PERMISSION,
+  100: permanent('A Meta considerou a mensagem inválida. Confira o template e as variáveis.'),
+  190: TOKEN,
+  368: ACCOUNT,
+  80007: throttled('A conta do WhatsApp Business atingiu o limite de envios.', 60_000),
+  130429: throttled('O número remetente atingiu o limite de mensagens por segundo.', 1_000),
+  130472: permanent('O WhatsApp não entregou: o número participa de um experimento da Meta.'),
+  130497: permanent('A conta do WhatsApp Business não pode enviar para o país deste número.'),
+  131000: TROUBLE,
+  131008: PARAMETERS,
+  131009: PARAMETERS,
+  131016: TROUBLE,
+  131021: permanent('O destinatário é o próprio número remetente.'),
+  131026: permanent('O número não tem WhatsApp, não aceitou os termos ou usa uma versão que não recebe a mensagem.'),
+  131030: permanent('O número não está na lista de destinatários permitidos do app na Meta.'),
+  131031: ACCOUNT,
+  131037: ACCOUNT,
+  131042: temporary('Há uma pendência de pagamento na conta do WhatsApp Business. Confira-a na Meta.'),
+  131045: ACCOUNT,
+  131047: permanent('Passaram mais de 24 horas desde a última mensagem da pessoa: só um template aprovado pode ser enviado.'),
+  131048: throttled('O número remetente foi limitado por mensagens bloqueadas ou marcadas como spam.', 60_000),
+  131049: permanent('A Meta reteve a mensagem para proteger a pessoa do excesso de mensagens.'),
+  131050: permanent('A pessoa pediu para não receber mensagens de marketing deste remetente.'),
+  131051: permanent('O WhatsApp não aceita este tipo de mensagem.'),
+  131056: { ...temporary('Mensagens demais para o mesmo número em pouco tempo.'), waitMs: 6_000 },
+  131057: ACCOUNT,
+  132000: permanent('O número de variáveis é diferente do que o template aprovado na Meta espera.'),
+  132001: permanent('O template não existe na Meta neste idioma, ou ainda não foi aprovado.'),
+  132005: permanent('O texto do template fica longo demais com as variáveis enviadas.'),
+  132007: permanent('O conteúdo do template viola as políticas do WhatsApp.'),
+  132012: PARAMETERS,
+  132015: temporary('O template está pausado na Meta por baixa qualidade.'),
+  132016: permanent('O template foi desativado na Meta por baixa qualidade.'),
+  132018: PARAMETERS,
+  133004: TROUBLE,
+  133010: ACCOUNT,
+}
+
+/** What a code means; null: it is none of those that we know. */
+export const meaningOf = (code: number | null): Meaning | null => (code === null ? null : (MEANINGS[code] ?? null))
+
+export const unknownReason = (code: number | null): string =>
+  code === null ? 'O WhatsApp não aceitou a mensagem.' : `O WhatsApp não aceitou a mensagem (código ${code} da Meta).`
+
+interface GraphError {
+  code: number | null
+  isTransient: boolean
+}
+
+/** The refusal that an answer other than success is. */
+export function readRefusal(status: number, retryAfter: string | undefined, text: string): SendError {
+  const answer = `${status} ${text}`
+  const error = readError(text)
+  // A gateway between us and the carrier knows nothing of the message: only "unavailable" says that it was not passed on.
+  if (error === null && status >= 500 && status !== 503) {
+    return new SendError('uncertain', 'O WhatsApp não confirmou o recebimento da mensagem.', { answer })
+  }
+  const known = meaningOf(error?.code ?? null)
+  const { kind, reason, waitMs } = known ?? byStatus(status, error)
+  const seconds = /^\d{1,5}$/.test(retryAfter ?? '') ? Number(retryAfter) : null
+  const retryAfterMs = seconds === null ? waitMs : seconds * 1_000
+  return new SendError(kind, reason, { answer, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
+}
+
+function byStatus(status: number, error: GraphError | null): Meaning {
+  if (status === 429) return throttled('A Meta pediu para enviar mais devagar.', 1_000)
+  if (status >= 500 || error?.isTransient === true) return TROUBLE
+  if (status === 401 || status === 403) return TOKEN
+  return permanent(unknownReason(error?.code ?? null))
+}
+
+function readError(text: string): GraphError | null {
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: unknown; is_transient?: unknown } }
+    if (typeof error !== 'object' || error === null) return null
+    return { code: typeof error.code === 'number' ? error.code : null, isTransient: error.is_transient === true }
+  } catch {
+    return null
+  }
+}

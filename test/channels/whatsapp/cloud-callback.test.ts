@@ -1,0 +1,177 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { CallbackContent, CarrierNews } from '../../../src/channels/provider.js'
+import { cloudCallback } from '../../../src/channels/whatsapp/cloud-callback.js'
+
+const SECRET = 'app-secret-of-the-test'
+const REFERENCE = '0198c9a2-0000-7000-8000-000000000001.whatsapp.1'
+const OURS = '106540352242922'
+const callback = cloudCallback({ appSecret: SECRET, verifyToken: 'verify-me-please', phoneNumberIds: new Set([OURS]) })
+
+const sign = (body: string | Buffer, secret = SECRET): string =>
+  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+
+const post = (body: string, signature: string | undefined = sign(body)): Promise<CallbackContent | null> =>
+  callback.read({
+    method: 'POST',
+    url: 'https://x.example/callbacks/whatsapp-cloud',
+    headers: { 'x-hub-signature-256': signature },
+    body: Buffer.from(body),
+  })
+
+const value = (members: object, phone = OURS) => ({
+  field: 'messages',
+  value: { metadata: { phone_number_id: phone }, ...members },
+})
+
+const wrap = (...changes: object[]): string =>
+  JSON.stringify({ object: 'whatsapp_business_account', entry: changes.map(change => ({ id: '1', changes: [change] })) })
+
+const newsOf = async (...changes: object[]): Promise<CarrierNews[]> => (await post(wrap(...changes)))!.news
+
+const status = (status: string, more: object = {}) => ({
+  id: 'wamid.A',
+  status,
+  timestamp: '1790000000',
+  recipient_id: '55',
+  ...more,
+})
+
+const failure = (code: number, ordinal = 1) =>
+  status('failed', {
+    biz_opaque_callback_data: REFERENCE.replace(/1$/, String(ordinal)),
+    errors: [{ code, title: 'Title', error_data: { details: 'Details' } }],
+  })
+
+describe('the handshake', () => {
+  const shake = (query: string): Promise<CallbackContent | null> =>
+    callback.read({
+      method: 'GET',
+      url: `https://x.example/callbacks/whatsapp-cloud?${query}`,
+      headers: {},
+      body: Buffer.alloc(0),
+    })
+
+  test('gives the challenge back to whoever knows the token', async () => {
+    expect(await shake('hub.mode=subscribe&hub.verify_token=verify-me-please&hub.challenge=1158201444')).toEqual({
+      news: [],
+      answer: { type: 'text/plain; charset=utf-8', body: '1158201444' },
+    })
+  })
+
+  test.each([
+    'hub.mode=subscribe&hub.verify_token=other&hub.challenge=1',
+    'hub.mode=subscribe&hub.challenge=1',
+    'hub.mode=unsubscribe&hub.verify_token=verify-me-please&hub.challenge=1',
+    'hub.mode=subscribe&hub.verify_token=verify-me-please&hub.challenge=%3Cscript%3E',
+    'hub.mode=subscribe&hub.verify_token=verify-me-please',
+  ])('refuses %s', async query => {
+    expect(await shake(query)).toBeNull()
+  })
+})
+
+describe('the signature', () => {
+  const body = wrap(value({ statuses: [status('read')] }))
+
+  test('is over the bytes as they came', async () => {
+    expect((await post(body))?.news).toHaveLength(1)
+    expect(await post(`${body} `, sign(body))).toBeNull()
+  })
+
+  test.each([
+    ['missing', undefined],
+    ['of another secret', sign(body, 'another')],
+    ['without its algorithm', sign(body).slice(7)],
+    ['of SHA-1', `sha1=${createHmac('sha1', SECRET).update(body).digest('hex')}`],
+    ['empty', ''],
+  ])('%s: refused', async (_, signature) => {
+    const headers = { 'x-hub-signature-256': signature }
+    expect(await callback.read({ method: 'POST', url: 'https://x/', headers, body: Buffer.from(body) })).toBeNull()
+  })
+})
+
+describe('statuses', () => {
+  test('name our message and the carrier’s, with its time', async () => {
+    const given = status('delivered', { biz_opaque_callback_data: REFERENCE })
+    expect(await newsOf(value({ statuses: [given] }))).toEqual([
+      {
+        kind: 'report',
+        type: 'delivered',
+        of: { ours: REFERENCE, carrier: ['wamid.A'] },
+        at: new Date(1_790_000_000_000),
+        answer: 'delivered wamid.A',
+      },
+    ])
+  })
+
+  test('without our reference go by the carrier’s; several entries in one body are all read', async () => {
+    const news = await newsOf(value({ statuses: [status('sent')] }), value({ statuses: [status('read', { id: 'wamid.B' })] }))
+    expect(news).toMatchObject([
+      { type: 'sent', of: { carrier: ['wamid.A'] } },
+      { type: 'read', of: { carrier: ['wamid.B'] } },
+    ])
+  })
+
+  test('of somebody else’s number, of other fields and of kinds that say nothing are passed over', async () => {
+    const other = { field: 'message_template_status_update', value: { event: 'APPROVED' } }
+    const strange = status('warning')
+    expect(await newsOf(value({ statuses: [status('read')] }, '999'), other, value({ statuses: [strange] }))).toEqual([])
+  })
+
+  test.each([131026, 131047, 131049, 131050, 130472, 999_999])('a failure with code %d is final, with its reason', async code => {
+    expect(await newsOf(value({ statuses: [failure(code)] }))).toMatchObject([
+      { type: 'failed', failure: 'undelivered', reason: expect.stringMatching(/\.$/), answer: `failed wamid.A ${code} Details` },
+    ])
+  })
+
+  test('trouble that passes is tried with another message, ever later, and not for ever', async () => {
+    const told = await Promise.all([1, 2, 3, 4].map(ordinal => newsOf(value({ statuses: [failure(131056, ordinal)] }))))
+    expect(told.flat()).toMatchObject([
+      { type: 'again', delayMs: 30_000 },
+      { type: 'again', delayMs: 90_000 },
+      { type: 'again', delayMs: 270_000 },
+      { type: 'failed', failure: 'undelivered' },
+    ])
+  })
+
+  test.each(['', 'null', '[]', '7', '{"entry":7}', '{"entry":[null,{"changes":[null,{"field":"messages","value":null}]}]}'])(
+    'a signed body that says nothing, %s, is taken and forgotten',
+    async body => {
+      expect(await post(body)).toEqual({ news: [] })
+    },
+  )
+})
+
+describe('what people write', () => {
+  const message = (more: object) => ({ from: '558187654321', id: 'wamid.R', timestamp: '1790000000', ...more })
+
+  test.each<[string, object, string]>([
+    ['a text', { type: 'text', text: { body: 'Olá\0' } }, 'Olá'],
+    ['a template’s button', { type: 'button', button: { payload: 'p', text: 'Confirmo' } }, 'Confirmo'],
+    ['a reply button', { type: 'interactive', interactive: { button_reply: { id: '1', title: 'Sim' } } }, 'Sim'],
+    ['a line of a list', { type: 'interactive', interactive: { list_reply: { id: '1', title: 'Terça' } } }, 'Terça'],
+    ['a reaction', { type: 'reaction', reaction: { message_id: 'wamid.A', emoji: '👍' } }, '👍'],
+    ['a picture', { type: 'image', image: { id: '1', caption: 'comprovante' } }, '[imagem] comprovante'],
+    ['a voice message', { type: 'audio', audio: { id: '1' } }, '[áudio]'],
+  ])('%s', async (_, given, text) => {
+    expect(await newsOf(value({ messages: [message({ ...given, context: { id: 'wamid.A' } })] }))).toEqual([
+      {
+        kind: 'reply',
+        from: ['+5581987654321', '+558187654321'],
+        text,
+        id: 'wamid.R',
+        inReplyTo: 'wamid.A',
+        at: new Date(1_790_000_000_000),
+      },
+    ])
+  })
+
+  test.each([
+    { type: 'system', system: { body: 'changed number' } },
+    { type: 'unsupported' },
+    { type: 'reaction', reaction: { message_id: 'wamid.A' } },
+    { type: 'constructor' },
+  ])('$type that says nothing is no answer', async given => {
+    expect(await newsOf(value({ messages: [message(given)] }))).toEqual([])
+  })
+})

@@ -1,0 +1,214 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Visitor } from '../../src/simulator/visitor.js'
+import { FATES, fateNumber } from '../../src/simulator/whatsapp/fates.js'
+import { FAULT_FIELDS } from '../../src/simulator/whatsapp/words.js'
+import { request } from '../support/requests.js'
+import { readSource } from '../support/sources.js'
+import { simulatorForTest, type TestSimulator } from './carriers.js'
+
+const PATH = '/v23.0/106540352242922/messages'
+const AUTHORIZED = { authorization: 'Bearer simulador' }
+const PATIENCE = { timeout: 20_000, interval: 20 }
+
+const message = (changes: object = {}, template: object = {}) => ({
+  messaging_product: 'whatsapp',
+  recipient_type: 'individual',
+  to: '5531900000001',
+  type: 'template',
+  template: { name: 'aviso', language: { code: 'pt_BR' }, components: [], ...template },
+  biz_opaque_callback_data: 'ref-1',
+  ...changes,
+})
+
+const post = (simulator: TestSimulator, body: unknown, headers: Record<string, string> = AUTHORIZED) =>
+  simulator.ask(PATH, { method: 'POST', body, headers })
+
+const body = (...parameters: object[]) => ({ components: [{ type: 'body', parameters }] })
+
+test('a message is taken, named, and known by the number that WhatsApp writes', async () => {
+  const simulator = await simulatorForTest()
+  const { status, body: answer } = await post(simulator, message())
+  expect(status).toBe(200)
+  expect(answer).toEqual({
+    messaging_product: 'whatsapp',
+    contacts: [{ input: '5531900000001', wa_id: '553100000001' }],
+    messages: [{ id: expect.stringMatching(/^wamid\./), message_status: 'accepted' }],
+  })
+  expect(await simulator.message('+5531900000001')).toMatchObject({ channel: 'whatsapp', reference: 'ref-1', template: 'aviso' })
+})
+
+describe('what the real one refuses is refused, in its own words', () => {
+  test.each<[string, object, number, number]>([
+    ['another product', message({ messaging_product: 'sms' }), 400, 100],
+    ['no recipient', message({ to: undefined }), 400, 131008],
+    ['a masked recipient', message({ to: '(31) 90000-0001' }), 400, 131009],
+    ['another type', message({ type: 'text' }), 400, 131009],
+    ['no template name', message({}, { name: '' }), 400, 131008],
+    ['a name in capitals', message({}, { name: 'Aviso' }), 400, 131009],
+    ['no language', message({}, { language: undefined }), 400, 131008],
+    ['a language that is none', message({}, { language: { code: 'pt-BR' } }), 404, 132001],
+    [
+      'an unknown component',
+      message({}, { components: [{ type: 'footer', parameters: [{ type: 'text', text: 'x' }] }] }),
+      400,
+      131009,
+    ],
+    ['an empty parameter', message({}, body({ type: 'text', text: '' })), 400, 131008],
+    ['a parameter with a line break', message({}, body({ type: 'text', text: 'a\nb' })), 400, 132018],
+    ['a parameter with five blanks', message({}, body({ type: 'text', text: 'a     b' })), 400, 132018],
+    [
+      'named beside numbered ones',
+      message({}, body({ type: 'text', text: 'a' }, { type: 'text', parameter_name: 'b', text: 'b' })),
+      400,
+      132000,
+    ],
+    [
+      'two bodies',
+      message(
+        {},
+        { components: [...body({ type: 'text', text: 'a' }).components, ...body({ type: 'text', text: 'a' }).components] },
+      ),
+      400,
+      131009,
+    ],
+    [
+      'a link button without its place',
+      message({}, { components: [{ type: 'button', sub_type: 'url', parameters: [{ type: 'text', text: 'x' }] }] }),
+      400,
+      131009,
+    ],
+    ['opaque data over 512 characters', message({ biz_opaque_callback_data: 'x'.repeat(513) }), 400, 131009],
+  ])('%s', async (_, given, status, code) => {
+    const simulator = await simulatorForTest()
+    const answer = await post(simulator, given)
+    expect(answer).toMatchObject({ status, body: { error: { code, type: 'OAuthException', fbtrace_id: expect.any(String) } } })
+    expect((await simulator.ask('/simulator/log')).body).toEqual([])
+  })
+
+  test('a wrong token, a number that is not the sender’s, and what is no JSON', async () => {
+    const simulator = await simulatorForTest()
+    expect(await post(simulator, message(), { authorization: 'Bearer other' })).toMatchObject({
+      status: 401,
+      body: { error: { code: 190 } },
+    })
+    expect(await simulator.ask('/v23.0/1/messages', { method: 'POST', body: message(), headers: AUTHORIZED })).toMatchObject({
+      body: { error: { code: 33 } },
+    })
+    expect(await post(simulator, '{')).toMatchObject({ status: 400, body: { error: { code: 100 } } })
+  })
+})
+
+test('tries are counted per message, and the third is taken', async () => {
+  const simulator = await simulatorForTest()
+  const statuses: number[] = []
+  for (let n = 0; n < 3; n++) statuses.push((await post(simulator, message({ to: '5531900000021' }))).status)
+  expect(statuses).toEqual([429, 429, 200])
+})
+
+test('the API, the page and the document describe every number in the same words', async () => {
+  const simulator = await simulatorForTest()
+  const document = readSource('docs/whatsapp.md')
+  const page = await (await fetch(`${simulator.url}/destinatarios`)).text()
+  const { body: listed } = await simulator.ask('/simulator/fates')
+  const mine = (listed as { channel: string }[]).filter(({ channel }) => channel === 'whatsapp')
+  expect(mine).toEqual(
+    FATES.map(fate => ({
+      channel: 'whatsapp',
+      name: fate.name,
+      address: fateNumber(fate),
+      meaning: fate.meaning,
+      does: fate.does,
+    })),
+  )
+  for (const fate of FATES) {
+    expect(document).toContain(`| \`${fateNumber(fate)}\` | ${fate.meaning} | ${fate.does} |`)
+    expect(page).toContain(fate.does.replaceAll('"', '&quot;'))
+  }
+  for (const { name, help, about } of FAULT_FIELDS)
+    if (about === 'send' && name !== 'seed') expect(document).toContain(`| \`${name}\` | ${help} |`)
+})
+
+describe('the page of a message', () => {
+  test('shows the phone, and runs nothing of what was sent', async () => {
+    const simulator = await simulatorForTest()
+    await post(simulator, message({}, body({ type: 'text', text: '<script>alert(1)</script>' })))
+    const { id } = await simulator.message('+5531900000001')
+    const page = await (await fetch(`${simulator.url}/mensagens/${id}`)).text()
+    expect(page).toContain('class="chat-bubble"')
+    expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
+    expect(page).not.toContain('<script>alert(1)')
+  })
+
+  test('lets its owner act: an answer goes back, a link that there is not cannot be opened', async () => {
+    const simulator = await simulatorForTest()
+    await post(simulator, message({ to: '5531900000025' }))
+    const { id } = await simulator.message('+5531900000025')
+    const act = (action: string, text?: string) =>
+      simulator.ask(`/simulator/messages/${id}/actions`, {
+        method: 'POST',
+        body: { action, ...(text === undefined ? {} : { text }) },
+      })
+    expect(await act('reply', 'Ok')).toMatchObject({ status: 202, body: { type: 'reply', state: 'waiting' } })
+    expect(await act('open')).toMatchObject({ status: 409, body: { message: 'Esta mensagem não tem link.' } })
+    expect(await act('dance')).toMatchObject({ status: 400 })
+  })
+})
+
+describe('a person who opens a link', () => {
+  async function siteForTest(
+    page: string,
+  ): Promise<{ url: string; asked: { method: string; url: string; headers: IncomingMessage['headers']; body: string }[] }> {
+    const asked: { method: string; url: string; headers: IncomingMessage['headers']; body: string }[] = []
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      asked.push({ method: request.method!, url: request.url!, headers: request.headers, body: Buffer.concat(chunks).toString() })
+      if (request.method === 'POST') response.writeHead(303, { location: '/aberta' }).end()
+      else response.writeHead(200, { 'content-type': 'text/html' }).end(page)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  }
+
+  test('looks at the page, then presses its button as a browser does, and leaves the traps alone', async () => {
+    const site = await siteForTest(
+      '<form method="post" action="/s/abc"><input type="hidden" name="carimbo" value="a&amp;b"><button>Abrir</button><input type="text" name="armadilha" value=""></form>',
+    )
+    const visitor = new Visitor()
+    onTestFinished(() => visitor.close())
+    expect(await visitor.open(`${site.url}/s/abc`)).toEqual({ done: true, detail: `POST ${site.url}/s/abc: 303` })
+    expect(site.asked).toMatchObject([
+      { method: 'GET', url: '/s/abc' },
+      { method: 'POST', url: '/s/abc', body: 'carimbo=a%26b', headers: { origin: site.url, 'sec-fetch-site': 'same-origin' } },
+    ])
+  })
+
+  test('gives up where there is nothing to press, and never leaves this machine', async () => {
+    const site = await siteForTest('<p>Nada aqui</p>')
+    const visitor = new Visitor()
+    onTestFinished(() => visitor.close())
+    expect((await visitor.open(`${site.url}/s/abc`)).done).toBe(false)
+    expect(await visitor.open('https://example.com/s/abc')).toMatchObject({
+      done: false,
+      detail: expect.stringContaining('fora desta máquina'),
+    })
+  })
+
+  test('does so through the link that stands in the text', async () => {
+    const simulator = await simulatorForTest()
+    const site = await siteForTest('<form method="post" action="/s/abc"><button>Abrir</button></form>')
+    await post(simulator, message({ to: '5531900000007' }, body({ type: 'text', text: `Veja ${site.url}/s/abc` })))
+    await expect.poll(() => site.asked.map(({ method }) => method), PATIENCE).toEqual(['GET', 'POST'])
+    const { id } = await simulator.message('+5531900000007')
+    const reports = async () =>
+      ((await request(`${simulator.url}/simulator/messages/${id}`)).body as { reports: object[] }).reports
+    await expect.poll(reports, PATIENCE).toContainEqual(expect.objectContaining({ type: 'open', state: 'done' }))
+  })
+})
