@@ -11,7 +11,7 @@ export type Rendering = (named: NamesTemplate, values: JsonObject) => Promise<Re
 /** All that is needed of a delivery to find its template. */
 type NamesTemplate = Pick<Claim, 'channel' | 'template' | 'request'>
 
-export interface Rendered {
+interface Rendered {
   text: string
   template: VersionContent
 }
