@@ -68,6 +68,7 @@ function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMes
         },
       )
       try {
+        if (signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
         const end = await call(phone, message, trunk, signal)
         const receipt = await conclude(message, end, speech.greetingSeconds, onNews)
         await phone.stop()
