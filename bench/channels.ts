@@ -4,6 +4,7 @@ import { readConfig } from '../src/config.js'
 import { openLog } from '../src/log.js'
 import { loadKeys } from '../src/master-key.js'
 import { Cluster } from '../test/drills/cluster.js'
+import { smsBench } from './channels-sms.js'
 import { voiceBench } from './channels-voice.js'
 import { whatsappBench } from './channels-whatsapp.js'
 import { machine, note, print, verdict } from './report.js'
@@ -18,7 +19,7 @@ export interface ChannelBench {
   atOnce: number
 }
 
-const benches: Readonly<Record<string, ChannelBench>> = { whatsapp: whatsappBench, voice: voiceBench }
+const benches: Readonly<Record<string, ChannelBench>> = { sms: smsBench, whatsapp: whatsappBench, voice: voiceBench }
 export const benchedChannels = Object.keys(benches)
 const LEASE_MS = 54_000
 const CLIENTS = 32

@@ -12,7 +12,7 @@ import type { Keys } from './domain/keys.js'
 import { findStandingStill } from './engine/alarm.js'
 import type { LaneOptions } from './engine/lane.js'
 import { createShortLinks } from './engine/links.js'
-import { type NewsParts, takeEarlyReports, takeNews } from './engine/news.js'
+import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from './engine/news.js'
 import { fetchRecordings } from './engine/recordings.js'
 import { takeReturn } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
@@ -31,6 +31,7 @@ import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
+import { wireSms } from './wiring/sms.js'
 import { wireRecordings, wireVoice } from './wiring/voice.js'
 import { wireWhatsapp } from './wiring/whatsapp.js'
 
@@ -99,12 +100,15 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     takeNews: (source, items) => takeNews(source, items, news),
     onError,
   }
+  const onUnreadable = (err: unknown): void => log.warn({ err }, 'an SMS carrier said something that cannot be read')
   const shortLink = createShortLinks(pool, keys.link)
   const email = await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts)
   const whatsapp = await openLanes(wireWhatsapp({ config, pool, shortLink }), parts)
+  const sms = await openLanes(wireSms({ config, shortLink, onUnreadable }), parts)
   const voice = await openLanes(wireVoice({ config, pool }), parts)
-  const lanes = [...email, ...whatsapp, ...voice]
+  const lanes = [...email, ...sms, ...whatsapp, ...voice]
   if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  if (sms.length === 0) log.warn('no SMS carrier: set SMS_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
   const recorders = await wireRecordings(config)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => {
@@ -115,6 +119,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     // A simulator that was started again has forgotten us.
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
+    { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
     ...webhookChores(config, pool),
   ])

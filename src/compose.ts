@@ -189,12 +189,10 @@ export async function buildApi({
     callbacks: {
       ...wireCallbacks({ config, keys, pool }),
       publicUrl: () => publicUrl,
-      take: (callback, simulated, items) =>
-        takeNews(
-          { carrierKey: carrierKey(callback.name, simulated), provider: callback.name, channel: callback.channel },
-          items,
-          news,
-        ),
+      take: (callback, simulated, items) => {
+        const key = carrierKey(callback.name, simulated)
+        return takeNews({ carrierKey: key, provider: key, channel: callback.channel }, items, news)
+      },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
     metrics: { groups, pool, readQueue: () => readQueue(pool), readWebhookDepth: () => readWebhookDepth(pool) },

@@ -21,10 +21,14 @@ export interface Config {
   simulator: boolean
   /** Where a simulator runs already; null: this start runs its own. */
   simulatorUrl: string | null
-  simulatorPorts: { http: number; smtp: number }
+  simulatorPorts: { http: number; smtp: number; smpp: number }
   /** For the commands that talk HTTP. */
   client: { url: string; token: string | null }
   email: EmailConfig
+  sms: {
+    /** Carriers in order of preference; empty: the simulator. */
+    carriers: URL[]
+  }
   voice: VoiceConfig
   /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
   webhooks: { allowedRanges: AddressRange[]; days: number }
@@ -59,7 +63,7 @@ interface WhatsappConfig {
 
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['SMS_URL', 'LETTER_URL']
+const OTHER_CARRIERS = ['LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -87,6 +91,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     [],
     'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
     readCarriers(['smtp:', 'smtps:', 'mx:']),
+  )
+  const smsCarriers = setting<URL[]>(
+    'SMS_URL',
+    [],
+    'uma ou mais URLs smpp://, smpps:// ou zenvia://, separadas por vírgulas',
+    readCarriers(['smpp:', 'smpps:', 'zenvia:']),
   )
   const whatsappCarriers = setting<URL[]>(
     'WHATSAPP_URL',
@@ -132,7 +142,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ),
     simulator: setting(
       'SIMULATOR',
-      [...emailCarriers, ...whatsappCarriers, ...voiceCarriers].length === 0 && others.every(carrier => carrier === null),
+      [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...voiceCarriers].length === 0 &&
+        others.every(carrier => carrier === null),
       'on ou off',
       text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
@@ -141,7 +152,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API', url(['http:', 'https:'])),
       token: setting<string | null>('CARTEIRO_TOKEN', null, 'um token', text => text),
     },
-    simulatorPorts: { http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535), smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535) },
+    simulatorPorts: {
+      http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535),
+      smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535),
+      smpp: whole('SIMULATOR_SMPP_PORT', 0, 0, 65_535),
+    },
     email: {
       carriers: emailCarriers,
       from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
@@ -154,6 +169,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       },
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
+    sms: { carriers: smsCarriers },
     voice: { carriers: voiceCarriers },
     whatsapp: {
       carriers: whatsappCarriers,

@@ -60,7 +60,8 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
 async function simulatorArguments({ simulatorPorts }: Config): Promise<string[]> {
   const http = simulatorPorts.http || (await freePort())
   const smtp = simulatorPorts.smtp || (await freePort())
-  return ['simulate', '--http-port', String(http), '--smtp-port', String(smtp)]
+  const smpp = simulatorPorts.smpp || (await freePort())
+  return ['simulate', '--http-port', String(http), '--smtp-port', String(smtp), '--smpp-port', String(smpp)]
 }
 
 async function freePort(): Promise<number> {

@@ -1,3 +1,4 @@
+import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
 import type { Failure } from '../domain/status.js'
 
@@ -43,7 +44,14 @@ export interface CarrierReport {
  * How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back.
  * Both: the carrier's is learned from it, should the answer to the send have been lost or overtaken.
  */
-type Named = { carrier: readonly string[] } | { ours: string; carrier?: readonly string[] }
+type Named = { carrier: readonly string[]; mark?: Mark } | { ours: string; carrier?: readonly string[] }
+
+/** Where a carrier gives back only a few bits of ours (domain/mark.ts): with the number, they name a send whose answer was lost. */
+export interface Mark {
+  /** E.164. */
+  recipient: string
+  bits: number
+}
 
 /** What a person wrote back. */
 export interface CarrierReply {
@@ -56,6 +64,8 @@ export interface CarrierReply {
   /** The carrier's reference of the message that was answered, where it is told. */
   inReplyTo: string | null
   at: Date | null
+  /** Of an answer that travels in several: the name that its parts share, which one this is, and of how many. */
+  part?: { of: string; number: number; total: number }
 }
 
 /** The recording of a call. */
@@ -97,6 +107,8 @@ export interface CallbackContent {
 }
 
 export interface Carrier<Message> {
+  /** false: known to be out of reach, so that nothing need be tried; the next carrier of the channel stands in. */
+  readonly ready?: boolean
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */
@@ -114,6 +126,8 @@ export interface Receipt {
   answer: string
   /** Whether the recipient's own server took it; otherwise delivery is known only by a later report. */
   delivered: boolean
+  /** What else the sender may want to know of it. */
+  facts?: Readonly<Record<string, Json>>
 }
 
 /**
@@ -180,6 +194,15 @@ export interface VoiceScript {
   /** What an answering machine hears: nothing of its content. */
   neutral: string
   key: boolean
+}
+
+/** One short message to one number. */
+export interface SmsMessage {
+  /** The same at every try. */
+  reference: string
+  /** E.164. */
+  to: string
+  text: string
 }
 
 /** One approved template, filled in, for one person on WhatsApp. */

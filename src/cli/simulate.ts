@@ -6,6 +6,7 @@ interface SimulateOptions {
   host: string
   httpPort: number
   smtpPort: number
+  smppPort: number
   json?: boolean
 }
 
@@ -15,6 +16,7 @@ export function simulateCommand(): Command {
     .option('--host <endereço>', 'endereço em que escutar', '127.0.0.1')
     .option('--http-port <porta>', 'porta da página e da API do simulador (0: qualquer livre)', readPort, 0)
     .option('--smtp-port <porta>', 'porta do servidor de e-mail simulado (0: qualquer livre)', readPort, 0)
+    .option('--smpp-port <porta>', 'porta do SMSC simulado (0: qualquer livre)', readPort, 0)
     .option('--json', 'mostra os endereços em JSON, numa linha')
     .action(async ({ json, ...options }: SimulateOptions) => {
       const simulator = await openSimulator(options)
@@ -30,8 +32,8 @@ export function simulateCommand(): Command {
       process.once('disconnect', stop)
       print(
         json
-          ? JSON.stringify({ simulator: simulator.url, smtp: simulator.smtpUrl })
-          : `Simulador  ${simulator.url}\nSMTP  ${simulator.smtpUrl}`,
+          ? JSON.stringify({ simulator: simulator.url, smtp: simulator.smtpUrl, smpp: simulator.smppUrl })
+          : `Simulador  ${simulator.url}\nSMTP  ${simulator.smtpUrl}\nSMPP  ${simulator.smppUrl}`,
       )
       process.send?.({ ready: simulator.url })
     })

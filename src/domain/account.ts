@@ -1,5 +1,6 @@
 import { contrastWithWhite, readColor } from './color.js'
 import { readEmailAddress } from './email-address.js'
+import { type AccentRule, accentRules } from './sms-text.js'
 import { hasControlCharacters } from './text.js'
 
 /** The settings of an account: one table of names, defaults, meaning and accepted values. */
@@ -10,6 +11,7 @@ export interface AccountSettings {
   'fallback.minutes': number
   'email.from': string
   'email.name': string
+  'sms.accents': AccentRule
   'voice.name': string
   'voice.retries': number
   'voice.retry.minutes': number
@@ -88,6 +90,11 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     read: text => (text === '' ? '' : readEmailAddress(text)),
   },
   'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
+  'sms.accents': {
+    default: 'transliterate',
+    meaning: 'acentos do SMS: keep mantém; transliterate tira quando isso poupa uma parte da mensagem',
+    read: text => accentRules.find(rule => rule === text) ?? null,
+  },
   'voice.name': { default: '', meaning: 'nome falado no começo das ligações da conta (vazio: o nome da conta)', read: oneLine },
   'voice.retries': {
     default: 2,

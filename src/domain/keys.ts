@@ -57,3 +57,7 @@ export function readMasterKey(text: string): Buffer | null {
   const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
   return key.length === MASTER_KEY_BYTES ? key : null
 }
+
+/** What a simulated carrier shows or signs its callbacks with, one per carrier, from the key shared with the simulator. */
+export const carrierSecret = (simulator: Buffer, carrier: string): string =>
+  createHmac('sha256', simulator).update(carrier).digest('hex')

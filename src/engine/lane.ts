@@ -75,7 +75,8 @@ export class Lane<Message> {
 
   /** Whether this lane can take work now; the next one of the same channel stands in while it cannot. */
   get open(): boolean {
-    return !this.#stopping && performance.now() >= this.#pausedUntil && this.#breaker.allows()
+    const { carrier } = this.#options
+    return !this.#stopping && carrier.ready !== false && performance.now() >= this.#pausedUntil && this.#breaker.allows()
   }
 
   get mode(): Mode {
@@ -200,7 +201,8 @@ export class Lane<Message> {
     }
     trace?.('answered')
     this.#breaker.succeeded()
-    const data = { provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer: receipt.answer }
+    const { answer, facts } = receipt
+    const data = { ...facts, provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer }
     await this.#report(claim, this.#fact(claim, 'sent', data), undefined, receipt.references)
     trace?.('recorded')
     if (receipt.delivered) {

@@ -1,7 +1,9 @@
-import type { CarrierNews, CarrierReply, CarrierReport } from '../channels/provider.js'
+import type { CarrierNews, CarrierReply, CarrierReport, Mark } from '../channels/provider.js'
 import type { Json } from '../domain/canonical-json.js'
 import type { Clock } from '../domain/clock.js'
+import { readMark } from '../domain/mark.js'
 import { type Channel, channels } from '../domain/notification.js'
+import { isOptOut } from '../domain/opt-out.js'
 import type { Fact } from '../domain/transition.js'
 import {
   type CarrierReference,
@@ -11,7 +13,10 @@ import {
   findReference,
   keepEarlyReport,
 } from '../store/carrier-references.js'
+import { findDoubtful, findEarlyMarked } from '../store/doubtful-deliveries.js'
 import type { Pool } from '../store/postgres.js'
+import { deleteReplyParts, findStaleReplies, keepReplyPart, readReplyParts } from '../store/reply-parts.js'
+import { suppress } from '../store/suppressions.js'
 import type { Change } from './record.js'
 import { takeRecording } from './recordings.js'
 import type { Recorder } from './worker.js'
@@ -54,8 +59,13 @@ function takeItem(source: NewsSource, item: CarrierNews, parts: NewsParts): Prom
   }
 }
 
-async function takeReport({ carrierKey, provider }: NewsSource, report: CarrierReport, parts: NewsParts): Promise<void> {
-  const reference = 'ours' in report.of ? readOwn(report.of.ours) : await findReference(parts.pool, carrierKey, report.of.carrier)
+async function takeReport(source: NewsSource, report: CarrierReport, parts: NewsParts): Promise<void> {
+  const { carrierKey, provider } = source
+  const reference =
+    'ours' in report.of
+      ? readOwn(report.of.ours)
+      : ((await findReference(parts.pool, carrierKey, report.of.carrier)) ??
+        (report.of.mark === undefined ? null : await findMarked(source, report.of.mark, parts.pool)))
   if (reference !== null) {
     const names = 'ours' in report.of ? (report.of.carrier ?? []) : []
     const change = toChange(reference, report, provider, parts.clock)
@@ -66,11 +76,32 @@ async function takeReport({ carrierKey, provider }: NewsSource, report: CarrierR
   } else parts.onUnmatched(carrierKey, report.kind)
 }
 
+/** The one send without an answer that this mark can speak of; none where there are several. */
+async function findMarked(
+  { channel, provider }: NewsSource,
+  { recipient, bits }: Mark,
+  pool: Pool,
+): Promise<CarrierReference | null> {
+  const doubtful = await findDoubtful(pool, channel, provider, recipient)
+  const marked = doubtful.flatMap(reference => markedBy(bits, reference) ?? [])
+  return marked.length === 1 ? marked[0]! : null
+}
+
+function markedBy(bits: number, reference: string): CarrierReference | null {
+  const own = readOwn(reference)
+  const part = readMark(bits, reference)
+  return own === null || part === null ? null : { ...own, ...part }
+}
+
 async function takeReply(source: NewsSource, reply: CarrierReply, parts: NewsParts): Promise<void> {
+  if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
   const { carrierKey, channel, provider } = source
   const named = reply.inReplyTo === null ? null : await findReference(parts.pool, carrierKey, [reply.inReplyTo])
   const notification = named?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, provider))
   if (notification === null) return parts.onUnmatched(carrierKey, reply.kind)
+  const optOut = channel === 'sms' && isOptOut(reply.text)
+  // First of all: whoever asks to be left alone must be, also if we fall over now.
+  if (optOut) await suppress(parts.pool, { notification, channel, reason: 'opt-out' })
   await parts.recorder.record({
     notification,
     fact: {
@@ -78,9 +109,40 @@ async function takeReply(source: NewsSource, reply: CarrierReply, parts: NewsPar
       type: 'answered',
       at: reply.at ?? new Date(parts.clock()),
       source: provider,
-      data: { answer: reply.text, answerId: reply.id },
+      data: { answer: reply.text, answerId: reply.id, ...(optOut ? { optOut } : {}) },
     },
   })
+}
+
+type ReplyPart = CarrierReply & { part: NonNullable<CarrierReply['part']> }
+
+/** Parts may come to different workers, hours apart: they are kept until the last one is there. */
+async function takeReplyPart(source: NewsSource, reply: ReplyPart, parts: NewsParts): Promise<void> {
+  const { of, total } = reply.part
+  const key = { carrier: source.carrierKey, name: of, total }
+  await keepReplyPart(parts.pool, key, reply.part.number, freeze({ ...reply, source: { ...source } }))
+  const kept = await readReplyParts(parts.pool, key)
+  if (kept.length === total) await joinReply(kept as unknown as FrozenPart[], key, parts)
+}
+
+type FrozenPart = Omit<ReplyPart, 'at'> & { at: string | null; source: NewsSource }
+type PartsKey = Parameters<typeof deleteReplyParts>[1]
+
+/** Told under a name of its own: joined twice, by two workers or after a crash, it counts once. */
+async function joinReply(kept: readonly FrozenPart[], key: PartsKey, parts: NewsParts): Promise<void> {
+  const { source, part: _, at, id, ...first } = kept[0]!
+  const text = kept.map(piece => piece.text).join('')
+  const name = id ?? `${key.name} ${key.total} ${text}`
+  await takeReply(source, { ...first, text, id: name, at: at === null ? null : new Date(at) }, parts)
+  await deleteReplyParts(parts.pool, key)
+}
+
+/** Answers whose last part never came are told as far as they did. */
+export async function takeTornReplies(parts: NewsParts): Promise<void> {
+  for (const key of await findStaleReplies(parts.pool)) {
+    const kept = await readReplyParts(parts.pool, key)
+    if (kept.length > 0) await joinReply(kept as unknown as FrozenPart[], key, parts)
+  }
 }
 
 /** Takes up the reports that came before we knew what they were about. */
@@ -93,14 +155,29 @@ export async function takeEarlyReports({ pool, clock, recorder }: Omit<NewsParts
       toChange(reference, { ...frozen, at: frozen.at === null ? null : new Date(frozen.at) }, provider, clock),
     )
   }
-  const taken = early.map(({ id }) => id)
+  const marked = await takeEarlyMarked({ pool, clock, recorder })
+  const taken = [...early.map(({ id }) => id), ...marked]
   if (taken.length > 0) await deleteEarlyReports(pool, taken)
+}
+
+/** A report of a send whose worker died before it could say more than that it began. */
+async function takeEarlyMarked({ pool, clock, recorder }: Omit<NewsParts, 'onUnmatched'>): Promise<string[]> {
+  const taken: string[] = []
+  for (const { id, report: frozen, references } of await findEarlyMarked(pool, BATCH)) {
+    const { provider, ...report } = frozen as unknown as FrozenReport & { provider: string }
+    const bits = 'ours' in report.of ? undefined : report.of.mark?.bits
+    const marked = references.flatMap(reference => (bits === undefined ? null : markedBy(bits, reference)) ?? [])
+    if (marked.length !== 1) continue
+    const at = report.at === null ? null : new Date(report.at)
+    await recorder.record(toChange(marked[0]!, { ...report, at }, provider, clock))
+    taken.push(id)
+  }
+  return taken
 }
 
 type FrozenReport = Omit<CarrierReport, 'at'> & { at: string | null }
 
-const freeze = (report: CarrierReport): { [member: string]: Json } =>
-  JSON.parse(JSON.stringify(report)) as { [member: string]: Json }
+const freeze = (news: object): { [member: string]: Json } => JSON.parse(JSON.stringify(news)) as { [member: string]: Json }
 
 /** A reference of ours: notification, channel, ordinal. */
 function readOwn(reference: string): CarrierReference | null {

@@ -15,6 +15,8 @@ export interface QueueParts<Item> {
   /** The rest after so many failed tries. */
   restMs(tries: number): number
   giveUpMs: number
+  /** Under way at a time. */
+  parallel?: number
   /** Senders are slowed down while so many wait, as long as somebody takes the reports. */
   crowded?: number
   /** Nothing is under way now. */
@@ -134,7 +136,7 @@ export class ReportQueue<Item extends { report: Report }> {
       return
     }
     for (const waiting of this.#ready) {
-      if (this.#inFlight >= PARALLEL) return
+      if (this.#inFlight >= (this.#parts.parallel ?? PARALLEL)) return
       this.#ready.delete(waiting)
       this.#inFlight++
       this.#send(waiting).finally(() => {

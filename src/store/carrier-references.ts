@@ -13,11 +13,12 @@ export interface CarrierReference {
 
 const COLUMNS = 'r.notification_id as notification, r.channel, r.ordinal, r.part, r.parts'
 
-/** The message that a carrier knows by any of these names. */
+/** The message that a carrier knows by one of these names, the likeliest first. */
 export async function findReference(db: Queryable, carrier: string, names: readonly string[]): Promise<CarrierReference | null> {
   const { rows } = await run<CarrierReference>(
     db,
-    `select ${COLUMNS} from carrier_reference r where r.carrier = $1 and r.reference = any($2::text[]) limit 1`,
+    `select ${COLUMNS} from carrier_reference r where r.carrier = $1 and r.reference = any($2::text[])
+     order by array_position($2::text[], r.reference) limit 1`,
     [carrier, names],
   )
   return rows[0] ?? null

@@ -92,20 +92,25 @@ export async function findStatuses(db: Queryable, questions: readonly StatusQues
 
 export interface NotificationStatuses {
   code: number
-  statuses: FoundStatus[]
+  /** With the parts in which each message left, where that is known. */
+  statuses: (FoundStatus & { segments: number | null })[]
 }
 
 /** All channels of one notification of this account. */
 export async function findNotification(db: Queryable, account: string, id: string): Promise<NotificationStatuses | null> {
-  const { rows } = await run<StatusRow & { code: number }>(
+  const { rows } = await run<StatusRow & { code: number; segments: number | null }>(
     db,
-    `select n.code, ${STATUS_COLUMNS}
+    `select n.code, ${STATUS_COLUMNS},
+       (select (e.data ->> 'segments')::int from event e
+        where e.notification_id = n.id and e.type = 'sent' and e.data ->> 'channel' = d.channel order by e.seq desc limit 1) as segments
      from notification n join delivery d on d.notification_id = n.id
      where n.id = $1 and n.account_id = $2
      order by d.step, d.channel`,
     [id, account],
   )
-  return rows[0] === undefined ? null : { code: rows[0].code, statuses: rows.map(toStatus) }
+  return rows[0] === undefined
+    ? null
+    : { code: rows[0].code, statuses: rows.map(row => ({ ...toStatus(row), segments: row.segments })) }
 }
 
 /** Whether and when a delivery left; null when it does not exist. */

@@ -4,7 +4,7 @@ import { type Queryable, run } from './postgres.js'
 /** Recipients that an account must not be sent to again on a channel, and why. */
 export async function suppress(
   db: Queryable,
-  entry: { notification: string; channel: Channel; reason: 'hard bounce' | 'complaint' | 'stranger' },
+  entry: { notification: string; channel: Channel; reason: 'hard bounce' | 'complaint' | 'stranger' | 'opt-out' },
 ): Promise<void> {
   await run(
     db,

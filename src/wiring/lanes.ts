@@ -82,12 +82,13 @@ async function openLane<Message>(
   const { pool, clock, recorder, simulatorUrl, leaseMs, trace, takeNews, onError } = parts
   const world: World = {
     simulatorUrl: simulated ? simulatorUrl : null,
-    onNews: news => takeNews({ carrierKey: key, provider: provider.name, channel: wiring.channel }, news),
+    onNews: news => takeNews({ carrierKey: key, provider: key, channel: wiring.channel }, news),
   }
   const provider = wiring.provider(url, world)
   const key = carrierKey(provider.name, simulated)
   const lane = new Lane<Message>({
-    provider,
+    // What a simulated carrier did, and what its people answer, is never taken for the real one's.
+    provider: { ...provider, name: key },
     carrier: await provider.open(url),
     carrierKey: key,
     mode,

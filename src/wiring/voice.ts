@@ -1,10 +1,14 @@
-import type { Provider, VoiceMessage } from '../channels/provider.js'
+import type { Callback, Provider, VoiceMessage } from '../channels/provider.js'
 import { linesOf, sipProvider } from '../channels/voice/sip.js'
 import { fetchTwilioRecording, TWILIO, twilioProvider } from '../channels/voice/twilio.js'
+import { readTwilioAccount } from '../channels/voice/twilio-account.js'
+import { type TwilioCallbackOptions, twilioCallback } from '../channels/voice/twilio-callback.js'
 import type { Config } from '../config.js'
+import type { Keys } from '../domain/keys.js'
 import type { FetchRecording } from '../engine/recordings.js'
 import { createRendering } from '../engine/rendering.js'
-import { createVoicePreparation } from '../engine/voice.js'
+import { createScriptReader, createVoicePreparation } from '../engine/voice.js'
+import { findCall } from '../store/calls.js'
 import { findKnownNames } from '../store/carrier-references.js'
 import type { Pool } from '../store/postgres.js'
 import { findVersionContent } from '../store/templates.js'
@@ -37,6 +41,21 @@ function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl }: Worl
 }
 
 const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
+
+export function realVoiceCallbacks(config: Config, pool: Pool): Callback[] {
+  const accounts = config.voice.carriers.filter(isTwilio).map(readTwilioAccount)
+  return accounts.length === 0 ? [] : [readCallbacks(accounts, pool)]
+}
+
+export const simulatedVoiceCallbacks = (keys: Keys, pool: Pool): Callback[] => [
+  readCallbacks([{ token: keys.simulator.toString('hex'), voice: null }], pool),
+]
+
+function readCallbacks(accounts: TwilioCallbackOptions['accounts'], pool: Pool): Callback {
+  const render = createRendering((id, version) => findVersionContent(pool, id, version))
+  const findScript = createScriptReader(notification => findCall(pool, notification), render)
+  return twilioCallback({ name: TWILIO, accounts, findScript })
+}
 
 /** Whom to ask for the recordings of whose calls. */
 export async function wireRecordings(config: Config): Promise<Map<string, FetchRecording>> {

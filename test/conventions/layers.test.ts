@@ -194,7 +194,7 @@ describe('names', () => {
   const all = listFiles().filter(path => path.endsWith('.ts'))
 
   test('files are lower-case words joined by hyphens', () => {
-    for (const path of all) expect(path.split('/').at(-1)).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config)?\.ts$/)
+    for (const path of all) expect(path.split('/').at(-1)).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config|\.d)?\.ts$/)
   })
 
   test('no file or folder is a drawer for anything: utils, helpers, manager, service, common, index', () => {

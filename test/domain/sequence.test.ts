@@ -91,7 +91,7 @@ describe('planned deliveries', () => {
   test('2.3 without a sequence all go at once, but an SMS of type 1 waits for the e-mail', () => {
     expect(plan({})).toEqual([
       ['email', 'queued', 0, 1, 'always'],
-      ['sms', 'waiting', 30, 2, 'not delivered'],
+      ['sms', 'waiting', 30, -1, 'not delivered'],
       ['whatsapp', 'queued', 0, 0, 'always'],
       ['voice', 'queued', 0, 0, 'always'],
       ['letter', 'queued', 0, 0, 'always'],
@@ -100,7 +100,7 @@ describe('planned deliveries', () => {
       'sms',
       'waiting',
       7,
-      2,
+      -1,
       'not delivered',
     ])
   })
@@ -130,10 +130,10 @@ describe('planned deliveries', () => {
 
   test('2.3 an SMS of type 1 still waits for the e-mail under a sequence that does not name SMS', () => {
     const sequence = [step('email', 0, 'always'), step('letter', 60, 'not read')]
-    expect(plan({}, { sequence })[1]).toEqual(['sms', 'waiting', 30, 2, 'not delivered'])
+    expect(plan({}, { sequence })[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
     const later = [step('whatsapp', 0, 'always'), step('email', 45, 'not read')]
-    expect(plan({}, { sequence: later })[1]).toEqual(['sms', 'waiting', 75, 3, 'not delivered'])
-    expect(plan({}, { sequence: [step('letter', 0, 'always')] })[1]).toEqual(['sms', 'waiting', 30, 2, 'not delivered'])
+    expect(plan({}, { sequence: later })[1]).toEqual(['sms', 'waiting', 75, -1, 'not delivered'])
+    expect(plan({}, { sequence: [step('letter', 0, 'always')] })[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
     expect(plan({ email: null }, { sequence })[0]).toEqual(['sms', 'queued', 0, 0, 'always'])
   })
 

@@ -37,6 +37,11 @@ export type DrillKind = (typeof drillKinds)[number]
 /** What clients send on each channel, and whether its carriers may get a message twice at all. */
 export const loads = {
   email: { doubles: true, request: n => ({ to: `entregue+${n}@simulador.test` }) },
+  // A number each: by it the verdict knows a message again.
+  sms: {
+    doubles: false,
+    request: n => ({ sms: { number: `11${910_000_000 + n}`, typeSend: '2', customMessage: `Aviso ${n}` } }),
+  },
   whatsapp: {
     doubles: false,
     request: () => ({

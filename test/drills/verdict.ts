@@ -20,18 +20,40 @@ export interface Verdict {
   faults: string[]
 }
 
+interface LogEntry {
+  channel: Channel
+  to: string
+  reference: string | null
+  envid?: string | null
+}
+
+interface Row {
+  id: string
+  state: string
+  recipient: string | null
+  sent: boolean
+}
+
+/** Our reference of what the carrier got: an e-mail's stands in its envelope; an SMS has none, but a number of its own. */
+function nameOf(entry: LogEntry, channel: Channel, byRecipient: ReadonlyMap<string | null, Row>): string | null {
+  if (channel === 'email') return entry.envid ?? null
+  if (channel !== 'sms') return entry.reference
+  const row = byRecipient.get(entry.to)
+  return row === undefined ? entry.to : `${row.id}.sms.1`
+}
+
 export async function judge(cluster: Cluster, answered: readonly string[], channel: Channel): Promise<Verdict> {
-  const log = (await cluster.simulate('log')) as { channel: Channel; envid?: string | null; reference: string | null }[]
-  const counts = new Map<string, number>()
-  for (const entry of log.filter(entry => entry.channel === channel)) {
-    // An e-mail's own name is its Message-ID; ours stands in its envelope.
-    const ours = (channel === 'email' ? entry.envid : entry.reference) ?? ''
-    counts.set(ours, (counts.get(ours) ?? 0) + 1)
-  }
-  const { rows } = await cluster.pool.query<{ id: string; state: string; sent: boolean }>(
-    'select notification_id as id, state, sent_at is not null as sent from delivery where channel = $1',
+  const { rows } = await cluster.pool.query<Row>(
+    'select notification_id as id, state, recipient, sent_at is not null as sent from delivery where channel = $1',
     [channel],
   )
+  const byRecipient = new Map(rows.map(row => [row.recipient, row]))
+  const log = (await cluster.simulate('log')) as LogEntry[]
+  const counts = new Map<string, number>()
+  for (const entry of log.filter(entry => entry.channel === channel)) {
+    const ours = nameOf(entry, channel, byRecipient) ?? ''
+    counts.set(ours, (counts.get(ours) ?? 0) + 1)
+  }
   const stored = new Map(rows.map(row => [row.id, row]))
   const faults: string[] = []
   for await (const page of readEventLog(cluster.pool)) {

@@ -88,11 +88,11 @@ describe('each fixed fate ends in its documented status', () => {
     ['devolvido-depois', 'Devolvido'],
     ['cheia', 'Devolvido'],
     ['recusado', 'Falha no envio'],
-  ])('%s: %s, and the SMS of typeSend 1 becomes due', async (fate, description) => {
+  ])('%s: %s, and the SMS of typeSend 1 goes', async (fate, description) => {
     const id = await accept({ to: `${fate}+${Date.now()}@simulador.test`, sms })
     await settled('email', id, description)
     expect(await statusOf('email', id)).toMatchObject({ error: true, failureReason: null })
-    expect((await statusOf('sms', id)).description).toBe('Processado')
+    await settled('sms', id, 'Entregue')
     if (fate === 'devolvido-depois')
       expect(await statusOf('email', id)).toMatchObject({ dateDelivery: expect.stringMatching(brt) })
   })
@@ -139,7 +139,7 @@ describe('each fixed fate ends in its documented status', () => {
       failureReasonDescription: expect.stringMatching(/\.$/),
       dateSend: '',
     })
-    expect((await statusOf('sms', id)).description).toBe('Processado')
+    await settled('sms', id, 'Entregue')
   })
 
   test('a resolver that fails proves nothing: the e-mail goes on', async () => {
@@ -175,7 +175,7 @@ test('the SMS of typeSend 1 goes when no delivery is confirmed in time', async (
   const smsStatus = async () => (await request(`${gateway.url}/gw/sms/${id}`, { token: slow.token })).body
   expect(await smsStatus()).toMatchObject({ description: 'Aguardando o e-mail' })
   await database.pool.query("update delivery set due_at = now() where notification_id = $1 and channel = 'sms'", [id])
-  await expect.poll(smsStatus, { timeout: 20_000 }).toMatchObject({ description: 'Processado' })
+  await expect.poll(smsStatus, { timeout: 20_000 }).toMatchObject({ description: 'Entregue' })
   const { rows } = await database.pool.query(
     "select data->>'reason' as reason from event where notification_id = $1 and type = 'released'",
     [id],

@@ -9,6 +9,7 @@ test.each<[DrillKind, DrillChannel, number]>([
   ['stop', 'email', 1],
   ['database', 'email', 2],
   ['reset', 'email', 2],
+  ['kill', 'sms', 4],
   ['kill', 'whatsapp', 4],
   ['points', 'voice', 5],
   ['reset', 'voice', 1],

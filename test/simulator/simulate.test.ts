@@ -28,7 +28,7 @@ function start(args: string[], ipc: boolean): Running {
   return { child, messages, stdout: () => output.join(''), stderr: () => errors.join('') }
 }
 
-const printed = /^Simulador {2}(http:\/\/127\.0\.0\.1:\d+)\nSMTP {2}(smtp:\/\/127\.0\.0\.1:\d+)\n$/
+const printed = /^Simulador {2}(http:\/\/127\.0\.0\.1:\d+)\nSMTP {2}(smtp:\/\/127\.0\.0\.1:\d+)\nSMPP {2}smpp:\/\/\S+\n$/
 
 async function ready({ stdout, stderr }: Running): Promise<[string, string]> {
   await vi.waitFor(() => expect(stdout(), stderr()).toMatch(printed), { timeout: 30_000, interval: 50 })

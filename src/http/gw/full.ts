@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import { type TObject, type TSchema, Type } from 'typebox'
 import { brazilianDate } from '../../domain/dates.js'
 import { Refusal } from '../../domain/errors.js'
-import { channels } from '../../domain/notification.js'
+import { type Channel, channels } from '../../domain/notification.js'
 import { lastStep, type Step, timeline } from '../../domain/status.js'
 import type { NotificationStatuses } from '../../store/deliveries.js'
 import { type RecordLinks, statusRecords } from './status.js'
@@ -18,14 +18,28 @@ const step = Type.Object({ label: Type.String(), dateTime: Type.String() })
 const perChannel = <T>(value: (channel: (typeof channels)[number]) => T): Record<string, T> =>
   Object.fromEntries(channels.map(channel => [wireChannels[channel], value(channel)]))
 
+const segments = Type.Integer({
+  description: 'Partes em que o SMS saiu, cada uma cobrada pela operadora; presente só depois do envio.',
+})
+const recordSchema = (channel: Channel): TSchema =>
+  channel === 'sms'
+    ? Type.Object({ ...(statusRecords.sms.schema as TObject).properties, segments: Type.Optional(segments) })
+    : statusRecords[channel].schema
+
 const fullSchema = Type.Object({
   codEmail: Type.Integer(),
   statusFull: Type.Object(perChannel(() => Type.Optional(Type.Array(step)))),
   lastStatus: Type.Object(perChannel(() => Type.Optional(step))),
-  ...perChannel(channel => Type.Array(statusRecords[channel].schema)),
+  ...perChannel(channel => Type.Array(recordSchema(channel))),
 })
 
 const toWire = ({ label, at }: Step) => ({ label, dateTime: brazilianDate(at) })
+
+/** What the lookup of the channel answers, and what it cost. */
+const toRecord = (status: NotificationStatuses['statuses'][number], links: RecordLinks): object => ({
+  ...statusRecords[status.channel].from(status, links),
+  ...(status.segments === null ? {} : { segments: status.segments }),
+})
 
 export function addFull(app: FastifyInstance, { findNotification, links }: FullOptions): void {
   app.get<{ Params: { idEmail: string } }>(
@@ -40,7 +54,7 @@ export function addFull(app: FastifyInstance, { findNotification, links }: FullO
         statusFull: Object.fromEntries(used.map(({ name, status }) => [name, timeline(status).map(toWire)])),
         lastStatus: Object.fromEntries(used.map(({ name, status }) => [name, toWire(lastStep(status))])),
         ...perChannel(channel =>
-          found.statuses.filter(status => status.channel === channel).map(status => statusRecords[channel].from(status, links)),
+          found.statuses.filter(status => status.channel === channel).map(status => toRecord(status, links)),
         ),
       }
     },

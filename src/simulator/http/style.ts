@@ -180,4 +180,9 @@ legend { font-weight: 600; font-size: 1.1rem; padding: 0 .35rem }
 @media (forced-colors: active) {
   .switch input { appearance: auto }
 }
+
+.phone { max-width: 24rem; padding: 1rem 1rem 1.25rem; background: var(--card); border: 1px solid var(--line); border-radius: 24px }
+.phone-name { margin: 0 0 .9rem; text-align: center; font-weight: 600 }
+.bubble { width: fit-content; max-width: 90%; padding: .6rem .9rem; background: var(--accent-soft); border-radius: 4px 18px 18px 18px; white-space: pre-wrap }
+.phone-time { margin: .4rem 0 0 .2rem; color: var(--soft); font-size: .85rem }
 `

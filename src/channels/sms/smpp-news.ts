@@ -1,0 +1,131 @@
+import { readGsm7 } from '../../domain/gsm7.js'
+import { readNumber } from '../../domain/phone.js'
+import type { CarrierNews, CarrierReply, CarrierReport } from '../provider.js'
+import { type Deliver, readDeliver, tags, tlvText } from './smpp-pdu.js'
+
+/** What a carrier tells in deliver_sm: receipts of what we sent, and what people write back. */
+const MESSAGE_TYPE = 0x3c
+const ANSWER_OF_A_PERSON = 0x00
+const HAS_HEADER = 0x40
+
+/** Of message_state and of the word in a receipt's text; the rest tells nothing final. */
+const states: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | 'reason'>>> = {
+  DELIVRD: { type: 'delivered' },
+  EXPIRED: {
+    type: 'failed',
+    failure: 'undelivered',
+    reason: 'O aparelho ficou fora de alcance até o fim da validade da mensagem.',
+  },
+  DELETED: { type: 'failed', failure: 'undelivered', reason: 'A operadora apagou a mensagem antes de entregá-la.' },
+  UNDELIV: { type: 'failed', failure: 'undelivered', reason: 'A operadora não conseguiu entregar a mensagem.' },
+  REJECTD: { type: 'failed', failure: 'undelivered', reason: 'A operadora rejeitou a mensagem depois de aceitá-la.' },
+}
+const numbered = ['SCHEDULED', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD']
+
+/** Throws where the bytes are no deliver_sm. */
+export function readNews(body: Buffer): CarrierNews[] {
+  const deliver = readDeliver(body)
+  return (deliver.esmClass & MESSAGE_TYPE) === ANSWER_OF_A_PERSON ? [readReply(deliver)] : readReceipt(deliver)
+}
+
+function readReceipt(deliver: Deliver): CarrierReport[] {
+  const text = decode(deliver.message, deliver.dataCoding)
+  const id = tlvOf(deliver, tags.receiptedMessageId) ?? field(text, 'id')
+  if (id === null) return []
+  const state = deliver.tlvs.get(tags.messageState)?.[0]
+  const word = (state === undefined ? null : numbered[state]) ?? field(text, 'stat')?.toUpperCase() ?? 'UNKNOWN'
+  const code = field(text, 'err')
+  const known = states[word] ?? { type: 'note' as const }
+  const mark = deliver.tlvs.get(tags.userMessageReference)
+  const recipient = readNumber(deliver.source, 'any')
+  return [
+    {
+      kind: 'report',
+      of: {
+        carrier: namesOf(id, deliver),
+        ...(mark === undefined || mark.length < 2 || recipient === null
+          ? {}
+          : { mark: { recipient, bits: mark.readUInt16BE(0) } }),
+      },
+      at: null,
+      answer: `id:${id} stat:${word}${code === null ? '' : ` err:${code}`}`,
+      ...known,
+      ...(known.reason === undefined || code === null || /^0*$/.test(code)
+        ? {}
+        : { reason: `${known.reason} Código da operadora: ${code}.` }),
+    },
+  ]
+}
+
+function readReply(deliver: Deliver): CarrierReply {
+  const { source, esmClass, dataCoding, message } = deliver
+  const headed = (esmClass & HAS_HEADER) !== 0 && message.length > 0
+  const header = headed ? message.subarray(1, 1 + message[0]!) : Buffer.alloc(0)
+  const text = decode(headed ? message.subarray(1 + message[0]!) : message, dataCoding)
+  const from = readNumber(source, 'any') ?? `+${source.replace(/\D/g, '')}`
+  const reference = deliver.tlvs.get(tags.userMessageReference)
+  const part = readPart(header, deliver)
+  return {
+    kind: 'reply',
+    from: [from],
+    text,
+    id: reference === undefined ? null : `${from} ${reference.toString('hex')} ${text}`,
+    inReplyTo: null,
+    at: null,
+    ...(part === null ? {} : { part: { ...part, of: `${from} ${deliver.to} ${part.of}` } }),
+  }
+}
+
+/** Concatenation by header (3GPP 23.040, 9.2.3.24.1 and .8) or by TLVs; null: a message by itself. */
+function readPart(header: Buffer, { tlvs }: Deliver): { of: string; number: number; total: number } | null {
+  for (let place = 0; place + 1 < header.length; place += 2 + header[place + 1]!) {
+    const [kind, length] = [header[place]!, header[place + 1]!]
+    const wide = kind === 0x08
+    if ((kind !== 0x00 && !wide) || length !== (wide ? 4 : 3) || place + 2 + length > header.length) continue
+    const value = header.subarray(place + 2, place + 2 + length)
+    return checked(value.subarray(0, wide ? 2 : 1).toString('hex'), value.at(-1)!, value.at(-2)!)
+  }
+  const [reference, total, number] = [tags.sarReference, tags.sarTotal, tags.sarNumber].map(tag => tlvs.get(tag))
+  if (reference === undefined || total === undefined || number === undefined) return null
+  return checked(reference.toString('hex'), number[0] ?? 0, total[0] ?? 0)
+}
+
+const checked = (of: string, number: number, total: number) =>
+  total > 1 && number >= 1 && number <= total ? { of, number, total } : null
+
+function decode(bytes: Buffer, dataCoding: number): string {
+  if (dataCoding === 8) {
+    const whole = bytes.subarray(0, bytes.length - (bytes.length % 2))
+    return Buffer.from(whole).swap16().toString('utf16le').toWellFormed().replaceAll('\0', '')
+  }
+  return (dataCoding === 0 ? readGsm7(bytes) : bytes.toString('latin1')).replaceAll('\0', '')
+}
+
+const tlvOf = ({ tlvs }: Deliver, tag: number): string | null => {
+  const value = tlvs.get(tag)
+  return value === undefined || tlvText(value) === '' ? null : tlvText(value)
+}
+
+const field = (text: string, name: string): string | null =>
+  new RegExp(`(?:^|\\s)${name}:\\s*([^\\s]+)`, 'i').exec(text)?.[1] ?? null
+
+/**
+ * A carrier's name for a message, with the end of its recipient's number: ids are written in hex in one place and in decimal in
+ * the other, and a number read in the wrong base must not name somebody else's message.
+ */
+export const nameOf = (id: string, number: string): string => `${bare(id)}:${number.replace(/\D/g, '').slice(-8)}`
+
+const bare = (id: string): string =>
+  id
+    .trim()
+    .toLowerCase()
+    .replace(/^0+(?=.)/, '')
+
+/** Some carriers swap sender and recipient in a receipt. */
+function namesOf(id: string, { source, to }: Deliver): string[] {
+  const given = bare(id)
+  const spellings = [given]
+  if (/^\d{1,19}$/.test(given)) spellings.push(BigInt(given).toString(16))
+  if (/^[0-9a-f]{1,16}$/.test(given)) spellings.push(BigInt(`0x${given}`).toString())
+  return [source, to].flatMap(number => [...new Set(spellings)].map(spelling => nameOf(spelling, number)))
+}

@@ -1,0 +1,190 @@
+/** SMPP 3.4 on the wire: the few operations that a gateway needs, written and read. */
+export const commands = {
+  genericNack: 0x8000_0000,
+  submit: 0x04,
+  deliver: 0x05,
+  unbind: 0x06,
+  bindTransceiver: 0x09,
+  enquireLink: 0x15,
+  alert: 0x102,
+} as const
+
+export const RESPONSE = 0x8000_0000
+
+export const tags = {
+  userMessageReference: 0x0204,
+  sarReference: 0x020c,
+  sarTotal: 0x020e,
+  sarNumber: 0x020f,
+  receiptedMessageId: 0x001e,
+  messageState: 0x0427,
+  messagePayload: 0x0424,
+} as const
+
+export interface Pdu {
+  command: number
+  status: number
+  sequence: number
+  body: Buffer
+}
+
+const HEADER = 16
+/** The longest that a message with its payload may be; more is not SMPP. */
+const MAX_PDU = 70_000
+const MAX_SEQUENCE = 0x7fff_ffff
+
+/** 5.1.4: from 1 upwards, each once at a time. */
+export const nextSequence = (last: number): number => (last >= MAX_SEQUENCE ? 1 : last + 1)
+
+export function writePdu(command: number, sequence: number, body: Buffer = Buffer.alloc(0), status = 0): Buffer {
+  const pdu = Buffer.alloc(HEADER + body.length)
+  pdu.writeUInt32BE(pdu.length, 0)
+  pdu.writeUInt32BE(command, 4)
+  pdu.writeUInt32BE(status, 8)
+  pdu.writeUInt32BE(sequence, 12)
+  body.copy(pdu, HEADER)
+  return pdu
+}
+
+/** Cuts a stream of bytes into PDUs. */
+export class PduReader {
+  #held: Buffer = Buffer.alloc(0)
+
+  /** Throws where the bytes cannot be SMPP: nothing after them can be trusted. */
+  read(chunk: Buffer): Pdu[] {
+    let bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    const pdus: Pdu[] = []
+    while (bytes.length >= 4) {
+      const length = bytes.readUInt32BE(0)
+      if (length < HEADER || length > MAX_PDU) throw new Error(`a PDU of ${length} bytes`)
+      if (bytes.length < length) break
+      pdus.push({
+        command: bytes.readUInt32BE(4),
+        status: bytes.readUInt32BE(8),
+        sequence: bytes.readUInt32BE(12),
+        body: bytes.subarray(HEADER, length),
+      })
+      bytes = bytes.subarray(length)
+    }
+    this.#held = bytes
+    return pdus
+  }
+}
+
+const text = (value: string): Buffer => Buffer.from(`${value}\0`, 'latin1')
+const VERSION = 0x34
+
+export const bindBody = (systemId: string, password: string, systemType: string): Buffer =>
+  Buffer.concat([text(systemId), text(password), text(systemType), Buffer.from([VERSION, 0, 0]), text('')])
+
+export interface Address {
+  ton: number
+  npi: number
+  digits: string
+}
+
+export interface Submit {
+  source: Address
+  to: Address
+  esmClass: number
+  /** Relative time, as 7.1.1 has it; empty: the carrier's own. */
+  validity: string
+  dataCoding: number
+  message: Buffer
+  mark: number
+}
+
+export function submitBody({ source, to, esmClass, validity, dataCoding, message, mark }: Submit): Buffer {
+  const registeredDelivery = 1
+  return Buffer.concat([
+    text(''),
+    Buffer.from([source.ton, source.npi]),
+    text(source.digits),
+    Buffer.from([to.ton, to.npi]),
+    text(to.digits),
+    Buffer.from([esmClass, 0, 0]),
+    text(''),
+    text(validity),
+    Buffer.from([registeredDelivery, 0, dataCoding, 0, message.length]),
+    message,
+    Buffer.from([tags.userMessageReference >> 8, tags.userMessageReference & 0xff, 0, 2, mark >> 8, mark & 0xff]),
+  ])
+}
+
+export interface Deliver {
+  source: string
+  to: string
+  esmClass: number
+  dataCoding: number
+  message: Buffer
+  tlvs: ReadonlyMap<number, Buffer>
+}
+
+/** A message or a receipt from the carrier. Throws where it ends too early. */
+export function readDeliver(body: Buffer): Deliver {
+  const cursor = new Cursor(body)
+  cursor.text()
+  cursor.skip(2)
+  const source = cursor.text()
+  cursor.skip(2)
+  const to = cursor.text()
+  const esmClass = cursor.byte()
+  cursor.skip(2)
+  cursor.text()
+  cursor.text()
+  cursor.skip(2)
+  const dataCoding = cursor.byte()
+  cursor.skip(1)
+  const short = cursor.bytes(cursor.byte())
+  const tlvs = new Map<number, Buffer>()
+  while (cursor.left >= 4) {
+    const tag = cursor.short()
+    tlvs.set(tag, cursor.bytes(cursor.short()))
+  }
+  return { source, to, esmClass, dataCoding, message: short.length > 0 ? short : (tlvs.get(tags.messagePayload) ?? short), tlvs }
+}
+
+/** The carrier's name for what it took. */
+export const readMessageId = (body: Buffer): string => new Cursor(body).text()
+
+/** A TLV's text, with or without the NUL that some carriers leave out. */
+export const tlvText = (value: Buffer): string => value.toString('latin1').replace(/\0.*$/s, '')
+
+class Cursor {
+  readonly #body: Buffer
+  #at = 0
+
+  constructor(body: Buffer) {
+    this.#body = body
+  }
+
+  get left(): number {
+    return this.#body.length - this.#at
+  }
+
+  skip(count: number): void {
+    this.bytes(count)
+  }
+
+  byte(): number {
+    return this.bytes(1)[0]!
+  }
+
+  short(): number {
+    return this.bytes(2).readUInt16BE(0)
+  }
+
+  bytes(count: number): Buffer {
+    if (count > this.left) throw new Error('a PDU that ends too early')
+    this.#at += count
+    return this.#body.subarray(this.#at - count, this.#at)
+  }
+
+  text(): string {
+    const end = this.#body.indexOf(0, this.#at)
+    // Some carriers leave out the last NUL of an answer.
+    const value = this.#body.toString('latin1', this.#at, end === -1 ? this.#body.length : end)
+    this.#at = end === -1 ? this.#body.length : end + 1
+    return value
+  }
+}

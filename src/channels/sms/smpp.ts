@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { OperatorError } from '../../domain/errors.js'
+import { septetsOf } from '../../domain/gsm7.js'
+import { MAX_MARKED_PARTS, makeMark } from '../../domain/mark.js'
+import { planSms, type SmsPlan } from '../../domain/sms-text.js'
+import { type Carrier, type CarrierNews, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
+import { SmppLink } from './smpp-link.js'
+import { nameOf, readNews } from './smpp-news.js'
+import { type Address, submitBody } from './smpp-pdu.js'
+import type { Part, PartOutcome, SessionSettings } from './smpp-session.js'
+
+/**
+ * SMS through a carrier's SMSC, SMPP 3.4: smpp://user:password@host:2775, smpps:// with TLS.
+ * Options: from=sender, ton and npi of it, system-type, window=messages under way, validity=hours.
+ */
+export interface SmppOptions {
+  onNews(news: readonly CarrierNews[]): Promise<void>
+  /** Told of what the carrier says and nobody can read. */
+  onUnreadable(error: unknown): void
+  /** Trusted instead of the usual authorities. */
+  ca?: string
+  timeoutMs?: number
+  patienceMs?: number
+  pulseMs?: number
+}
+
+/** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
+const TIMEOUT_MS = 12_000
+const PATIENCE_MS = 8_000
+const PULSE_MS = 15_000
+const WINDOW = 50
+/** Between tries of a part that the carrier put off while it holds the others already. */
+const PART_PAUSE_MS = 300
+const INTERNATIONAL = { ton: 1, npi: 1 }
+const HAS_HEADER = 0x40
+
+export function smppProvider(options: SmppOptions): Provider<SmsMessage> {
+  const { timeoutMs = TIMEOUT_MS } = options
+  return {
+    name: 'smpp',
+    channel: 'sms',
+    // Receipts bring back our mark: what arrived after all is known, what did not is sent once more.
+    whenUncertain: 'report',
+    timeoutMs,
+    open: async url => openSmsc(url, options),
+  }
+}
+
+function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
+  const { session: settings, source, validity } = readSmppUrl(url, options)
+  const link = new SmppLink(settings, {
+    onDeliver: body => takeDeliver(body, options),
+    onLate(reference, id) {
+      const late = { kind: 'report', of: { ours: reference }, type: 'sent', at: null, answer: `id:${id}` } as const
+      options.onNews([late]).catch(options.onUnreadable)
+    },
+  })
+  return {
+    get ready() {
+      return link.ready
+    },
+    async send(message, signal): Promise<Receipt> {
+      const plan = planSms(message.text)
+      if (plan.parts.length > MAX_MARKED_PARTS) {
+        throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_MARKED_PARTS}.`)
+      }
+      const outcomes = await submitAll(link, partsOf(message, plan, source, validity), signal)
+      const ids = idsOf(outcomes)
+      return {
+        references: ids.map(id => nameOf(id, message.to)),
+        answer: ids.map(id => `id:${id}`).join(' '),
+        delivered: false,
+        facts: { segments: plan.parts.length, encoding: plan.encoding },
+      }
+    },
+    close: () => link.close(),
+  }
+}
+
+/** Acknowledged only once it is committed; what cannot be read would come again for ever. */
+async function takeDeliver(body: Buffer, { onNews, onUnreadable }: SmppOptions): Promise<void> {
+  let news: CarrierNews[]
+  try {
+    news = readNews(body)
+  } catch (error) {
+    return onUnreadable(error)
+  }
+  await onNews(news)
+}
+
+/** Parts that are put off while others are taken are tried again here: the message as a whole can no longer be. */
+async function submitAll(link: SmppLink, parts: readonly Part[], signal: AbortSignal): Promise<PartOutcome[]> {
+  const session = await link.session(signal)
+  let outcomes = await session.submit(parts, signal)
+  while (!signal.aborted && !session.ended && outcomes.some(isTaken) && outcomes.some(isPutOff)) {
+    await sleep(PART_PAUSE_MS, undefined, { signal }).catch(() => {})
+    const open = [...outcomes.keys()].filter(place => isPutOff(outcomes[place]!))
+    const again = await session.submit(
+      open.map(place => parts[place]!),
+      signal,
+    )
+    outcomes = outcomes.map((outcome, place) => again[open.indexOf(place)] ?? outcome)
+  }
+  return outcomes
+}
+
+const isTaken = (outcome: PartOutcome): boolean => 'id' in outcome
+const isPutOff = (outcome: PartOutcome): boolean =>
+  'error' in outcome && (outcome.error.kind === 'temporary' || outcome.error.kind === 'throttled')
+
+/** All ids, or the one error that says most about the whole message. */
+function idsOf(outcomes: readonly PartOutcome[]): string[] {
+  const errors = outcomes.flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
+  if (errors.length === 0) return outcomes.map(outcome => ('id' in outcome ? outcome.id : ''))
+  const of = (kind: SendError['kind']): SendError | undefined => errors.find(error => error.kind === kind)
+  const worst = of('permanent') ?? of('uncertain') ?? errors[0]!
+  if (worst.kind === 'permanent' || worst.kind === 'uncertain' || !outcomes.some(isTaken)) throw worst
+  throw new SendError('uncertain', 'A operadora aceitou só uma parte da mensagem.', { cause: worst, answer: worst.answer ?? '' })
+}
+
+function partsOf(message: SmsMessage, plan: SmsPlan, source: Address, validity: string): Part[] {
+  const total = plan.parts.length
+  // The same at every try: a phone that has a part already knows it again.
+  const series = createHash('sha256').update(message.reference).digest()[31]!
+  const to = { ...INTERNATIONAL, digits: message.to.replace(/^\+/, '') }
+  return plan.parts.map((text, index) => {
+    const header = total === 1 ? [] : [5, 0, 3, series, total, index + 1]
+    return {
+      key: message.reference,
+      body: submitBody({
+        source,
+        to,
+        esmClass: total === 1 ? 0 : HAS_HEADER,
+        validity,
+        dataCoding: plan.encoding === 'gsm7' ? 0 : 8,
+        message: Buffer.concat([Buffer.from(header), encode(text, plan.encoding)]),
+        mark: makeMark(message.reference, index + 1, total),
+      }),
+    }
+  })
+}
+
+const encode = (text: string, encoding: SmsPlan['encoding']): Buffer =>
+  encoding === 'gsm7'
+    ? Buffer.from([...text].flatMap(character => septetsOf(character) ?? []))
+    : Buffer.from(text, 'utf16le').swap16()
+
+function readSmppUrl(url: URL, { ca, patienceMs = PATIENCE_MS, pulseMs = PULSE_MS }: SmppOptions) {
+  const wrong = (what: string): never => {
+    throw new OperatorError(`SMS_URL: ${what}. Exemplo: smpp://usuario:senha@smsc.example.com:2775?from=29000`)
+  }
+  const secure = url.protocol === 'smpps:'
+  if (!secure && url.protocol !== 'smpp:') wrong('deve começar com smpp:// ou smpps://')
+  if (url.hostname === '') wrong('falta o nome do servidor')
+  const whole = (name: string, fallback: number, least: number, most: number): number => {
+    const text = url.searchParams.get(name) ?? String(fallback)
+    const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+    return value >= least && value <= most ? value : wrong(`${name} deve ser um número de ${least} a ${most}`)
+  }
+  const from = url.searchParams.get('from') ?? ''
+  if (!/^(\+?\d{1,20}|[\w .&-]{0,11})$/.test(from)) wrong('from deve ser um número ou um nome de até 11 caracteres, sem acentos')
+  const { ton, npi, digits } = senderOf(from)
+  const session: SessionSettings = {
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? (secure ? 3550 : 2775) : Number(url.port),
+    secure,
+    ...(ca === undefined ? {} : { ca }),
+    systemId: decode(url.username, wrong),
+    password: decode(url.password, wrong),
+    systemType: url.searchParams.get('system-type') ?? '',
+    window: whole('window', WINDOW, 1, 1_000),
+    patienceMs,
+    pulseMs,
+  }
+  const hours = whole('validity', 48, 1, 24 * 28)
+  const source: Address = { ton: whole('ton', ton, 0, 6), npi: whole('npi', npi, 0, 18), digits }
+  return { session, source, validity: relativeTime(hours) }
+}
+
+/** A name is alphanumeric (5/0), a short code the network's own (3/0), a whole number international (1/1). */
+function senderOf(from: string): Address {
+  if (from === '') return { ton: 0, npi: 0, digits: '' }
+  if (!/^\+?\d+$/.test(from)) return { ton: 5, npi: 0, digits: from }
+  const digits = from.replace('+', '')
+  return digits.length < 8 ? { ton: 3, npi: 0, digits } : { ...INTERNATIONAL, digits }
+}
+
+/** 7.1.1: YYMMDDhhmmss, tenths, and R for "from now on". */
+const relativeTime = (hours: number): string =>
+  `0000${String(Math.floor(hours / 24)).padStart(2, '0')}${String(hours % 24).padStart(2, '0')}0000000R`
+
+function decode(text: string, wrong: (what: string) => never): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return wrong('usuário ou senha com um % que não é um código; escreva-o como %25')
+  }
+}

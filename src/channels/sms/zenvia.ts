@@ -1,0 +1,234 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { OperatorError } from '../../domain/errors.js'
+import { readNumber } from '../../domain/phone.js'
+import { planSms } from '../../domain/sms-text.js'
+import {
+  type Callback,
+  type Carrier,
+  type CarrierNews,
+  type CarrierReport,
+  type Provider,
+  SendError,
+  type SendErrorKind,
+  type SmsMessage,
+} from '../provider.js'
+
+/**
+ * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
+ * Option: tls=off, towards this machine only.
+ */
+const TIMEOUT_MS = 15_000
+const MAX_ANSWER = 65_536
+/** Named in the headers of the subscription at Zenvia: their callbacks bear no signature, but any header that one asks for. */
+const SECRET_HEADER = 'x-carteiro-secret'
+
+/** messageStatus.code of a MESSAGE_STATUS event. What is not here tells nothing final. */
+const statuses: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | 'reason'>>> = {
+  DELIVERED: { type: 'delivered' },
+  // Of SMS only the link tells of a reading.
+  READ: { type: 'delivered' },
+  NOT_DELIVERED: { type: 'failed', failure: 'undelivered', reason: 'A operadora não conseguiu entregar a mensagem.' },
+  REJECTED: { type: 'failed', failure: 'undelivered', reason: 'A operadora rejeitou a mensagem depois de aceitá-la.' },
+}
+
+export function zenviaProvider(): Provider<SmsMessage> {
+  return {
+    name: 'zenvia',
+    channel: 'sms',
+    // Its reports bear no name of ours and it cannot be asked: what was lost on the way is for a person to look at.
+    whenUncertain: 'never',
+    timeoutMs: TIMEOUT_MS,
+    open: async url => openZenvia(url),
+  }
+}
+
+function openZenvia(url: URL): Carrier<SmsMessage> {
+  const { endpoint, token, from } = readZenviaUrl(url)
+  let closed = false
+  return {
+    async send({ to, text }, signal) {
+      if (closed || signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de sair.')
+      const { parts, encoding } = planSms(text)
+      const body = JSON.stringify({ from, to: to.replace(/^\+/, ''), contents: [{ type: 'text', text }] })
+      const { status, retryAfter, content } = await post(endpoint, { token, body, signal })
+      if (status !== 200) throw errorOf(status, retryAfter, content)
+      const id = readId(content)
+      if (id === null) throw new SendError('uncertain', 'A Zenvia respondeu sem identificar a mensagem.', { answer: content })
+      return {
+        references: [id],
+        answer: `id:${id}`,
+        delivered: false,
+        facts: { segments: parts.length, encoding },
+      }
+    },
+    async close() {
+      closed = true
+    },
+  }
+}
+
+/** One reader for all subscriptions of this gateway: whoever knows one of their secrets is Zenvia. */
+export function zenviaCallback(secrets: readonly string[]): Callback {
+  return {
+    name: 'zenvia',
+    channel: 'sms',
+    async read({ method, headers, body }) {
+      const given = headers[SECRET_HEADER]
+      if (method !== 'POST' || typeof given !== 'string' || !secrets.some(secret => isSame(given, secret))) return null
+      return { news: readEvent(body) }
+    },
+  }
+}
+
+export function readZenviaUrl(url: URL): { endpoint: URL; token: string; from: string; secret: string } {
+  const wrong = (what: string): never => {
+    throw new OperatorError(
+      `SMS_URL: ${what}. Exemplo: zenvia://TOKEN@api.zenvia.com?from=minha-conta&secret=um-segredo-de-16-ou-mais`,
+    )
+  }
+  const { searchParams, username, hostname, host, pathname } = url
+  const from = searchParams.get('from') ?? ''
+  const secret = searchParams.get('secret') ?? ''
+  if (username === '') wrong('falta o token da Zenvia antes do @')
+  if (hostname === '') wrong('falta o nome do servidor')
+  if (from === '' || from.length > 64) wrong('from deve ser o remetente criado na Zenvia, com até 64 caracteres')
+  if (!/^[\x21-\x7e]{16,200}$/.test(secret)) wrong('secret deve ter 16 caracteres ou mais, sem espaços nem acentos')
+  const tls = searchParams.get('tls') ?? 'required'
+  const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+  if (tls !== 'required' && !(tls === 'off' && local)) wrong('tls só pode ser off para esta máquina (127.0.0.1)')
+  const base = pathname.replace(/\/+$/, '')
+  const endpoint = new URL(`${tls === 'off' ? 'http' : 'https'}://${host}${base}/v2/channels/sms/messages`)
+  return {
+    endpoint,
+    token: readToken(username) ?? wrong('o token tem um % que não é um código; escreva-o como %25'),
+    from,
+    secret,
+  }
+}
+
+function readToken(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
+}
+
+interface Answer {
+  status: number
+  retryAfter: string | null
+  content: string
+}
+
+async function post(
+  endpoint: URL,
+  { token, body, signal }: { token: string; body: string; signal: AbortSignal },
+): Promise<Answer> {
+  try {
+    const response = await fetch(endpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-token': token },
+      body,
+      redirect: 'error',
+      signal,
+    })
+    const content = (await response.text()).slice(0, MAX_ANSWER)
+    return { status: response.status, retryAfter: response.headers.get('retry-after'), content }
+  } catch (cause) {
+    throw neverLeft(cause)
+      ? new SendError('temporary', 'Sem conexão com a Zenvia.', { cause, answer: String((cause as Error).cause ?? cause) })
+      : new SendError('uncertain', 'A Zenvia não respondeu a tempo, ou a conexão caiu antes da resposta.', { cause })
+  }
+}
+
+/** Only what failed before the connection stood is known not to have left. */
+const neverLeft = (error: unknown): boolean => {
+  const { code, syscall } = ((error as Error).cause ?? {}) as { code?: string; syscall?: string }
+  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT'
+}
+
+/** A gateway that lost its own server (502, 504) does not know what became of the message; any other answer is one. */
+function kindOf(status: number): SendErrorKind {
+  if (status === 429) return 'throttled'
+  if (status === 502 || status === 504) return 'uncertain'
+  return status >= 500 || status === 401 || status === 408 ? 'temporary' : 'permanent'
+}
+
+function errorOf(status: number, retryAfter: string | null, content: string): SendError {
+  const kind = kindOf(status)
+  const reasons: Record<SendErrorKind, string> = {
+    throttled: 'A Zenvia pediu para enviar mais devagar.',
+    uncertain: 'A Zenvia falhou sem dizer se aceitou a mensagem.',
+    temporary: status === 401 ? 'A Zenvia recusou o token (SMS_URL).' : 'A Zenvia não pôde aceitar a mensagem agora.',
+    permanent: 'A Zenvia recusou a mensagem.',
+  }
+  const seconds = Number(retryAfter ?? Number.NaN)
+  return new SendError(kind, reasons[kind], {
+    answer: `${status} ${content.slice(0, 500)}`,
+    ...(Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: seconds * 1_000 } : {}),
+  })
+}
+
+function readId(content: string): string | null {
+  const id = (readJson(content) as { id?: unknown } | null)?.id
+  return typeof id === 'string' && id !== '' && id.length <= 200 ? id : null
+}
+
+interface ZenviaEvent {
+  id?: unknown
+  type?: unknown
+  direction?: unknown
+  messageId?: unknown
+  messageStatus?: { code?: unknown; description?: unknown; causes?: unknown }
+  message?: { id?: unknown; from?: unknown; direction?: unknown; contents?: unknown }
+}
+
+/** Events of other kinds are taken and mean nothing: refused, they would come again. */
+function readEvent(body: Buffer): CarrierNews[] {
+  const event = readJson(body.toString('utf8')) as ZenviaEvent | null
+  if (event === null || typeof event !== 'object') return []
+  if (event.type === 'MESSAGE_STATUS') return readStatus(event)
+  return event.type === 'MESSAGE' ? readAnswer(event) : []
+}
+
+function readStatus({ messageId, messageStatus }: ZenviaEvent): CarrierNews[] {
+  const code = messageStatus?.code
+  if (typeof messageId !== 'string' || typeof code !== 'string') return []
+  const causes = messageStatus?.causes === undefined ? '' : ` ${JSON.stringify(messageStatus.causes).slice(0, 500)}`
+  return [
+    {
+      kind: 'report',
+      of: { carrier: [messageId] },
+      at: null,
+      answer: `${code}${causes}`,
+      ...(statuses[code] ?? { type: 'note' as const }),
+    },
+  ]
+}
+
+function readAnswer({ direction, message }: ZenviaEvent): CarrierNews[] {
+  const { id, from, contents } = message ?? {}
+  if ((message?.direction ?? direction) !== 'IN' || typeof from !== 'string' || !Array.isArray(contents)) return []
+  const text = contents
+    .flatMap((content: { type?: unknown; text?: unknown } | null) => (typeof content?.text === 'string' ? [content.text] : []))
+    .join('\n')
+    .toWellFormed()
+    .replaceAll('\0', '')
+  const number = readNumber(from, 'any')
+  if (text === '' || number === null) return []
+  return [{ kind: 'reply', from: [number], text, id: typeof id === 'string' ? id : null, inReplyTo: null, at: null }]
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** In constant time, whatever the lengths are. */
+function isSame(given: string, secret: string): boolean {
+  const hash = (text: string): Buffer => createHmac('sha256', 'secret').update(text).digest()
+  return timingSafeEqual(hash(given), hash(secret))
+}

@@ -1,0 +1,44 @@
+import type { Json } from '../domain/canonical-json.js'
+import { type Queryable, run } from './postgres.js'
+
+/** The parts of people's long answers, kept until all of them are there. */
+export interface PartsKey {
+  carrier: string
+  /** The name that the parts share. */
+  name: string
+  total: number
+}
+
+/** A part that is told again is the newer one: carriers' names for them come round again after a while. */
+export async function keepReplyPart(db: Queryable, { carrier, name, total }: PartsKey, part: number, reply: Json): Promise<void> {
+  await run(
+    db,
+    `insert into reply_part (carrier, name, total, part, reply) values ($1, $2, $3, $4, $5)
+     on conflict (carrier, name, total, part) do update set reply = excluded.reply, received_at = now()`,
+    [carrier, name, total, part, JSON.stringify(reply)],
+  )
+}
+
+/** In their order. */
+export async function readReplyParts(db: Queryable, { carrier, name, total }: PartsKey): Promise<Json[]> {
+  const { rows } = await run<{ reply: Json }>(
+    db,
+    'select reply from reply_part where carrier = $1 and name = $2 and total = $3 order by part',
+    [carrier, name, total],
+  )
+  return rows.map(row => row.reply)
+}
+
+export async function deleteReplyParts(db: Queryable, { carrier, name, total }: PartsKey): Promise<void> {
+  await run(db, 'delete from reply_part where carrier = $1 and name = $2 and total = $3', [carrier, name, total])
+}
+
+/** Those whose missing parts nobody expects any more. */
+export async function findStaleReplies(db: Queryable): Promise<PartsKey[]> {
+  const { rows } = await run<PartsKey>(
+    db,
+    `select carrier, name, total from reply_part group by carrier, name, total
+     having max(received_at) < now() - interval '1 hour' limit 100`,
+  )
+  return rows
+}

@@ -1,0 +1,31 @@
+import type { SmsMessage } from '../channels/provider.js'
+import { smppProvider } from '../channels/sms/smpp.js'
+import { zenviaProvider } from '../channels/sms/zenvia.js'
+import type { Config } from '../config.js'
+import type { ShortLinks } from '../engine/links.js'
+import { createSmsPreparation } from '../engine/sms.js'
+import type { ChannelWiring } from './lanes.js'
+
+export interface SmsWiring {
+  config: Config
+  shortLink: ShortLinks
+  /** Told of what a carrier says and nobody can read. */
+  onUnreadable(error: unknown): void
+}
+
+/** Receipts settle what is uncertain: on a busy machine even simulated ones take a while, and too soon would be twice. */
+const SIMULATED_SETTLE_MS = 30_000
+/** Of one connection, where the URL does not say. */
+const WINDOW = 50
+
+export function wireSms({ config, shortLink, onUnreadable }: SmsWiring): ChannelWiring<SmsMessage> {
+  return {
+    channel: 'sms',
+    carriers: config.sms.carriers,
+    // Twice the window: the next message is ready when there is room.
+    concurrency: url => 2 * Number(url.searchParams.get('window') ?? WINDOW),
+    simulatedSettleMs: SIMULATED_SETTLE_MS,
+    provider: (url, { onNews }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onNews, onUnreadable })),
+    prepare: () => createSmsPreparation({ publicUrl: config.publicUrl, shortLink }),
+  }
+}

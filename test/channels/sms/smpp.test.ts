@@ -1,0 +1,291 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Carrier, CarrierNews, SendError, SmsMessage } from '../../../src/channels/provider.js'
+import { type SmppOptions, smppProvider } from '../../../src/channels/sms/smpp.js'
+import { commands } from '../../../src/channels/sms/smpp-pdu.js'
+import { makeMark } from '../../../src/domain/mark.js'
+import { selfSigned } from '../../support/certificate.js'
+import { deferred } from '../../support/deferred.js'
+import { type ScriptedSmsc, smscForTest } from './scripted-smsc.js'
+
+const reference = '01900000-0000-7000-8000-000000000001.sms.1'
+const message = (text = 'Aviso'): SmsMessage => ({ reference, to: '+5511987654321', text })
+const soon = (ms = 10_000): AbortSignal => AbortSignal.timeout(ms)
+
+async function open(smsc: { url: string }, query = '', options: Partial<SmppOptions> = {}): Promise<Carrier<SmsMessage>> {
+  const provider = smppProvider({ onNews: async () => {}, onUnreadable: () => {}, ...options })
+  const carrier = await provider.open(new URL(smsc.url + query))
+  onTestFinished(() => carrier.close())
+  return carrier
+}
+
+const outcome = (sending: Promise<unknown>): Promise<string> =>
+  sending.then(
+    () => 'taken',
+    (error: SendError) => error.kind,
+  )
+
+const submits = (smsc: ScriptedSmsc) => smsc.got.filter(({ command }) => command === commands.submit)
+
+/** The fixed members of a submit_sm in their order, read apart from our own reader. */
+function readSubmit(body: Buffer) {
+  let at = 0
+  const text = (): string => {
+    const end = body.indexOf(0, at)
+    const value = body.toString('latin1', at, end)
+    at = end + 1
+    return value
+  }
+  const byte = (): number => body[at++]!
+  const service = text()
+  const source = [byte(), byte(), text()]
+  const to = [byte(), byte(), text()]
+  const [esmClass, , , , validity, registered, , dataCoding] = [byte(), byte(), byte(), text(), text(), byte(), byte(), byte()]
+  byte()
+  const length = byte()
+  const content = body.subarray(at, at + length)
+  const tlv = body.subarray(at + length)
+  return { service, source, to, esmClass, validity, registered, dataCoding, content, tlv }
+}
+
+describe('what is written', () => {
+  test('one part: numbers, alphabet, receipt, validity and our mark', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc, '?from=29000&validity=30')
+    const receipt = await carrier.send(message('Olé @ [1]'), soon())
+    expect(receipt).toMatchObject({ answer: 'id:id1', delivered: false, facts: { segments: 1, encoding: 'gsm7' } })
+    const mark = makeMark(reference, 1, 1)
+    expect(readSubmit(submits(smsc)[0]!.body)).toEqual({
+      service: '',
+      source: [3, 0, '29000'],
+      to: [1, 1, '5511987654321'],
+      esmClass: 0,
+      validity: '000001060000000R',
+      registered: 1,
+      dataCoding: 0,
+      content: Buffer.from([0x4f, 0x6c, 0x05, 0x20, 0x00, 0x20, 0x1b, 0x3c, 0x31, 0x1b, 0x3e]),
+      tlv: Buffer.from([0x02, 0x04, 0, 2, mark >> 8, mark & 255]),
+    })
+    const [bind] = smsc.got
+    expect(bind!.body.toString('latin1')).toBe('usuario\0senha 1\0\0\x34\0\0\0')
+  })
+
+  test('several parts, in one write, with the header that joins them and a name and mark each', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc, '?from=Acme')
+    const text = `${'ã'.repeat(66)}😀${'õ'.repeat(20)}`
+    const receipt = await carrier.send(message(text), soon())
+    expect(receipt.references).toHaveLength(2)
+    const parts = submits(smsc).map(pdu => readSubmit(pdu.body))
+    expect(parts.map(part => [...part.content.subarray(0, 3), ...part.content.subarray(4, 6)])).toEqual([
+      [5, 0, 3, 2, 1],
+      [5, 0, 3, 2, 2],
+    ])
+    expect(new Set(parts.map(part => part.content[3])).size).toBe(1)
+    expect(parts.map(part => Buffer.from(part.content.subarray(6)).swap16().toString('utf16le'))).toEqual([
+      'ã'.repeat(66),
+      `😀${'õ'.repeat(20)}`,
+    ])
+    expect(parts).toMatchObject([
+      { esmClass: 0x40, dataCoding: 8, source: [5, 0, 'Acme'] },
+      { esmClass: 0x40, dataCoding: 8 },
+    ])
+    expect(parts.map(part => part.tlv.readUInt16BE(4))).toEqual([makeMark(reference, 1, 2), makeMark(reference, 2, 2)])
+  })
+
+  test('a text that would take more than eight parts is refused before anything leaves', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc)
+    expect(await outcome(carrier.send(message('ã'.repeat(600)), soon()))).toBe('permanent')
+    expect(submits(smsc)).toEqual([])
+  })
+
+  test('over TLS, with a certificate that is checked', async () => {
+    const tls = selfSigned(['127.0.0.1'])
+    const smsc = await smscForTest({}, tls)
+    expect(await outcome((await open(smsc, '', { ca: tls.cert })).send(message(), soon()))).toBe('taken')
+    expect(await outcome((await open(smsc)).send(message(), soon()))).toBe('temporary')
+  })
+})
+
+describe('refusals', () => {
+  test.each([
+    [0x58, 'throttled'],
+    [0x14, 'throttled'],
+    [0x08, 'temporary'],
+    [0x45, 'temporary'],
+    [0x0b, 'permanent'],
+    [0x0a, 'permanent'],
+    [0x65, 'permanent'],
+    [0x421, 'temporary'],
+  ])('0x%s: %s', async (status, kind) => {
+    const smsc = await smscForTest({ onSubmit: (pdu, connection) => connection.answer(pdu, status) })
+    const carrier = await open(smsc)
+    const error = await carrier.send(message(), soon()).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({ kind, answer: expect.stringContaining(status.toString(16)) })
+  })
+
+  test('of the bind: temporary with the reason, until the carrier lets us in', async () => {
+    const smsc = await smscForTest({
+      onBind: (pdu, connection, count) => connection.answer(pdu, count === 1 ? 0x0e : 0, Buffer.from('smsc\0')),
+    })
+    const carrier = await open(smsc)
+    const error = await carrier.send(message(), soon()).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({ kind: 'temporary', reason: 'A operadora recusou a senha (SMS_URL).' })
+    await expect.poll(() => outcome(carrier.send(message(), soon())), { timeout: 10_000 }).toBe('taken')
+  })
+
+  test('of one part while another was taken: the part alone is sent again', async () => {
+    const smsc = await smscForTest({
+      onSubmit: (pdu, connection, count) => connection.answer(pdu, count === 2 ? 0x58 : 0, Buffer.from(`id${count}\0`)),
+    })
+    const carrier = await open(smsc)
+    const receipt = await carrier.send(message('a'.repeat(200)), soon())
+    expect(receipt.answer).toBe('id:id1 id:id3')
+    expect(submits(smsc)).toHaveLength(3)
+    expect(submits(smsc)[2]!.body).toEqual(submits(smsc)[1]!.body)
+  })
+
+  test('of one part for ever while another was taken: uncertain, never sent again as a whole', async () => {
+    const smsc = await smscForTest({
+      onSubmit: (pdu, connection, count) => connection.answer(pdu, count === 1 ? 0 : 0x58, Buffer.from('id\0')),
+    })
+    const carrier = await open(smsc)
+    expect(await outcome(carrier.send(message('a'.repeat(200)), soon(1_000)))).toBe('uncertain')
+  })
+})
+
+describe('a connection that breaks', () => {
+  test('in the middle of the window: what was written is uncertain, what was not is temporary', async () => {
+    const smsc = await smscForTest({
+      onSubmit(_pdu, { socket }, count) {
+        if (count === 3) socket.destroy()
+      },
+    })
+    const carrier = await open(smsc, '?window=3')
+    const kinds = await Promise.all(Array.from({ length: 10 }, () => outcome(carrier.send(message(), soon()))))
+    expect(kinds.filter(kind => kind === 'uncertain')).toHaveLength(3)
+    expect(kinds.filter(kind => kind === 'temporary')).toHaveLength(7)
+    expect(submits(smsc)).toHaveLength(3)
+  })
+
+  test('is opened again by itself, also while nothing is sent', async () => {
+    const smsc = await smscForTest()
+    await open(smsc)
+    const first = await smsc.bound()
+    first.socket.destroy()
+    await expect.poll(async () => (await smsc.bound()) !== first, { timeout: 10_000 }).toBe(true)
+  })
+
+  test('a carrier that is away fails a send at once, so that another can stand in', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc)
+    await carrier.send(message(), soon())
+    await smsc.close()
+    await expect.poll(() => outcome(carrier.send(message(), soon(60_000))), { timeout: 5_000 }).toBe('temporary')
+  })
+
+  test('without a pulse is given up and opened again', async () => {
+    const smsc = await smscForTest({ onEnquire: () => {} })
+    await open(smsc, '', { pulseMs: 100, patienceMs: 200 })
+    await expect.poll(() => smsc.connections.length, { timeout: 10_000 }).toBeGreaterThan(1)
+    expect(smsc.got.some(({ command }) => command === commands.enquireLink)).toBe(true)
+  })
+
+  test('bytes that are not SMPP end the connection, not the process', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc)
+    const connection = await smsc.bound()
+    connection.socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')
+    await expect.poll(() => smsc.connections.length, { timeout: 10_000 }).toBe(2)
+    expect(await outcome(carrier.send(message(), soon()))).toBe('taken')
+  })
+})
+
+describe('answers that come late', () => {
+  test('are told as news of our reference: what counted as unknown was taken', async () => {
+    const held = deferred<() => void>()
+    const smsc = await smscForTest({
+      onSubmit: (pdu, connection) => held.resolve(() => connection.answer(pdu, 0, Buffer.from('id9\0'))),
+    })
+    const news: CarrierNews[] = []
+    const carrier = await open(smsc, '', { onNews: async items => void news.push(...items) })
+    expect(await outcome(carrier.send(message(), soon(300)))).toBe('uncertain')
+    ;(await held.promise)()
+    await expect
+      .poll(() => news, { timeout: 20_000 })
+      .toEqual([{ kind: 'report', of: { ours: reference }, type: 'sent', at: null, answer: 'id:id9' }])
+  })
+
+  test('one that never comes frees its place in the window', async () => {
+    const smsc = await smscForTest({ onSubmit: () => {} })
+    const carrier = await open(smsc, '?window=1')
+    for (let n = 0; n < 3; n++) expect(await outcome(carrier.send(message(), soon(200)))).toBe('uncertain')
+    expect(submits(smsc)).toHaveLength(3)
+  })
+})
+
+describe('what the carrier tells', () => {
+  const mo = Buffer.from('\0\x01\x015511987654321\0\0\x0029000\0\0\0\0\0\0\0\0\0\0\x02Ok', 'latin1')
+
+  test('is acknowledged once it is committed, and not before', async () => {
+    const smsc = await smscForTest()
+    const committed = deferred()
+    const news: CarrierNews[] = []
+    await open(smsc, '', {
+      onNews: async items => {
+        news.push(...items)
+        await committed.promise
+      },
+    })
+    const asked = (await smsc.bound()).ask(commands.deliver, mo)
+    await expect.poll(() => news, { timeout: 20_000 }).toMatchObject([{ kind: 'reply', from: ['+5511987654321'], text: 'Ok' }])
+    expect(await Promise.race([asked, Promise.resolve('open')])).toBe('open')
+    committed.resolve()
+    expect(await asked).toBe(0)
+  })
+
+  test('is asked for again where it could not be committed', async () => {
+    const smsc = await smscForTest()
+    await open(smsc, '', { onNews: () => Promise.reject(new Error('database away')) })
+    expect(await (await smsc.bound()).ask(commands.deliver, mo)).toBe(0x64)
+  })
+
+  test('and nobody can read is taken and told aloud: it would come for ever', async () => {
+    const smsc = await smscForTest()
+    const unreadable: unknown[] = []
+    await open(smsc, '', { onUnreadable: error => unreadable.push(error) })
+    expect(await (await smsc.bound()).ask(commands.deliver, Buffer.from([0, 1]))).toBe(0)
+    expect(unreadable).toHaveLength(1)
+  })
+
+  test('its pulse is answered, its goodbye too, and unknown commands are refused', async () => {
+    const smsc = await smscForTest()
+    await open(smsc)
+    const connection = await smsc.bound()
+    expect(await connection.ask(commands.enquireLink)).toBe(0)
+    expect(await connection.ask(0x0103)).toBe(3)
+    expect(await connection.ask(commands.unbind)).toBe(0)
+    await expect.poll(() => smsc.connections.length, { timeout: 10_000 }).toBe(2)
+  })
+})
+
+test('close says goodbye and opens nothing any more', async () => {
+  const smsc = await smscForTest()
+  const carrier = await open(smsc)
+  await carrier.send(message(), soon())
+  await carrier.close()
+  expect(smsc.got.at(-1)!.command).toBe(commands.unbind)
+  expect(await outcome(carrier.send(message(), soon()))).toBe('temporary')
+  expect(smsc.connections).toHaveLength(1)
+})
+
+test.each([
+  ['smpp://u:p@h?window=0', /SMS_URL: window deve ser um número de 1 a 1000/],
+  ['smpp://u:p@h?validity=x', /SMS_URL: validity/],
+  ['smpp://u:p@h?from=Operação', /SMS_URL: from/],
+  ['smpp://u:%zz@h', /SMS_URL: usuário ou senha/],
+  ['smpp:', /SMS_URL: falta o nome do servidor/],
+])('%s stops the start by name', async (url, problem) => {
+  const provider = smppProvider({ onNews: async () => {}, onUnreadable: () => {} })
+  await expect(provider.open(new URL(url))).rejects.toThrow(problem)
+})

@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { SendError } from '../../../src/channels/provider.js'
+import { readZenviaUrl, zenviaCallback, zenviaProvider } from '../../../src/channels/sms/zenvia.js'
+
+const message = { reference: 'r.sms.1', to: '+5511987654321', text: 'Aviso' }
+const SECRET = 'um-segredo-de-teste'
+
+async function zenviaForTest(handle: (request: IncomingMessage, response: ServerResponse, body: string) => void): Promise<URL> {
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    handle(request, response, body)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return new URL(`zenvia://t%20ok@127.0.0.1:${(server.address() as AddressInfo).port}/base?from=acme&secret=${SECRET}&tls=off`)
+}
+
+const sendTo = async (url: URL): Promise<unknown> => {
+  const carrier = await zenviaProvider().open(url)
+  return carrier.send(message, AbortSignal.timeout(10_000))
+}
+
+describe('a send', () => {
+  test('is what the API documents', async () => {
+    const seen: object[] = []
+    const url = await zenviaForTest(({ method, url: path, headers }, response, body) => {
+      seen.push({ method, path, token: headers['x-api-token'], type: headers['content-type'], body: JSON.parse(body) })
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ id: 'z-1' }))
+    })
+    expect(await sendTo(url)).toMatchObject({ references: ['z-1'], answer: 'id:z-1', facts: { segments: 1, encoding: 'gsm7' } })
+    expect(seen).toEqual([
+      {
+        method: 'POST',
+        path: '/base/v2/channels/sms/messages',
+        token: 't ok',
+        type: 'application/json',
+        body: { from: 'acme', to: '5511987654321', contents: [{ type: 'text', text: 'Aviso' }] },
+      },
+    ])
+  })
+
+  test.each([
+    [400, 'permanent'],
+    [401, 'temporary'],
+    [404, 'permanent'],
+    [429, 'throttled'],
+    [500, 'temporary'],
+    [502, 'uncertain'],
+    [503, 'temporary'],
+    [504, 'uncertain'],
+  ])('answered with %d is %s', async (status, kind) => {
+    const url = await zenviaForTest((_request, response) =>
+      response.writeHead(status, { 'retry-after': '7' }).end('{"code":"X"}'),
+    )
+    const error = (await sendTo(url).catch((caught: SendError) => caught)) as SendError
+    expect(error).toMatchObject({ kind, answer: `${status} {"code":"X"}`, retryAfterMs: 7_000 })
+  })
+
+  test('answered without an id, or with a redirection, is uncertain', async () => {
+    const nameless = await zenviaForTest((_request, response) => response.end('{}'))
+    await expect(sendTo(nameless)).rejects.toMatchObject({ kind: 'uncertain' })
+    const elsewhere = await zenviaForTest((_request, response) =>
+      response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    )
+    await expect(sendTo(elsewhere)).rejects.toMatchObject({ kind: 'uncertain' })
+  })
+})
+
+describe('a callback', () => {
+  const read = (body: unknown, headers: Record<string, string> = { 'x-carteiro-secret': SECRET }, method = 'POST') =>
+    zenviaCallback(['outro-segredo-de-teste', SECRET]).read({
+      method,
+      url: 'https://x/callbacks/zenvia',
+      headers,
+      body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+    })
+
+  const told = (code: string) => read({ type: 'MESSAGE_STATUS', messageId: 'z-1', messageStatus: { code } })
+
+  test.each([
+    ['DELIVERED', 'delivered'],
+    ['READ', 'delivered'],
+    ['NOT_DELIVERED', 'failed'],
+    ['REJECTED', 'failed'],
+    ['SENT', 'note'],
+    ['CLICKED', 'note'],
+  ])('MESSAGE_STATUS %s: %s', async (code, type) => {
+    expect(await told(code)).toMatchObject({ news: [{ kind: 'report', type, of: { carrier: ['z-1'] } }] })
+  })
+
+  test('MESSAGE: what a person wrote', async () => {
+    const event = (direction: string) => ({
+      type: 'MESSAGE',
+      direction,
+      message: { id: 'm-1', from: '5511987654321', to: 'acme', direction, contents: [{ type: 'text', text: 'Olá' }] },
+    })
+    expect(await read(event('IN'))).toEqual({
+      news: [{ kind: 'reply', from: ['+5511987654321'], text: 'Olá', id: 'm-1', inReplyTo: null, at: null }],
+    })
+    expect(await read(event('OUT'))).toEqual({ news: [] })
+  })
+
+  test('without the secret, with a wrong one, or by GET is not from Zenvia', async () => {
+    const body = { type: 'MESSAGE_STATUS', messageId: 'z-1', messageStatus: { code: 'DELIVERED' } }
+    for (const headers of [{}, { 'x-carteiro-secret': '' }, { 'x-carteiro-secret': `${SECRET}x` }, { authorization: SECRET }])
+      expect(await read(body, headers as Record<string, string>)).toBeNull()
+    expect(await read(body, { 'x-carteiro-secret': SECRET }, 'GET')).toBeNull()
+  })
+
+  test('of something else, or garbage, is taken and means nothing', async () => {
+    for (const body of [
+      '',
+      'x',
+      '[]',
+      'null',
+      '{"type":"OTHER"}',
+      '{"type":"MESSAGE_STATUS"}',
+      '{"type":"MESSAGE","message":{"from":1}}',
+    ])
+      expect(await read(body)).toEqual({ news: [] })
+  })
+})
+
+test.each([
+  ['zenvia://@api.zenvia.com?from=a&secret=0123456789abcdef', /SMS_URL: falta o token/],
+  ['zenvia://t@api.zenvia.com?secret=0123456789abcdef', /SMS_URL: from/],
+  ['zenvia://t@api.zenvia.com?from=a', /SMS_URL: secret/],
+  ['zenvia://t@api.zenvia.com?from=a&secret=curto', /SMS_URL: secret/],
+  ['zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&tls=off', /SMS_URL: tls/],
+  ['zenvia://%zz@api.zenvia.com?from=a&secret=0123456789abcdef', /SMS_URL: o token/],
+])('%s stops the start by name', (url, problem) => {
+  expect(() => readZenviaUrl(new URL(url))).toThrow(problem)
+})
+
+test('the real one is asked over https', () => {
+  const { endpoint } = readZenviaUrl(new URL('zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef'))
+  expect(endpoint.href).toBe('https://api.zenvia.com/v2/channels/sms/messages')
+})

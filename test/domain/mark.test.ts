@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest'
+import { MAX_MARKED_PARTS, makeMark, readMark } from '../../src/domain/mark.js'
+import { isOptOut } from '../../src/domain/opt-out.js'
+
+describe('marks', () => {
+  test('fit into 16 bits and give back which part of how many it is', () => {
+    for (let parts = 1; parts <= MAX_MARKED_PARTS; parts++) {
+      for (let part = 1; part <= parts; part++) {
+        const mark = makeMark('0190.sms.1', part, parts)
+        expect(mark >= 0 && mark <= 0xffff).toBe(true)
+        expect(readMark(mark, '0190.sms.1')).toEqual({ part, parts })
+      }
+    }
+  })
+
+  test('of another reference are not read, but for one in a thousand', () => {
+    const mark = makeMark('mine', 1, 1)
+    const mistaken = Array.from({ length: 10_000 }, (_, n) => readMark(mark, `other ${n}`)).filter(read => read !== null)
+    expect(mistaken.length).toBeLessThan(30)
+  })
+
+  test('that no part can have are not read', () => {
+    expect(readMark((makeMark('mine', 1, 1) & ~0x3f) | 7, 'mine')).toBeNull()
+  })
+})
+
+test.each([
+  ['SAIR', true],
+  [' sair. ', true],
+  ['Pare!', true],
+  ['stop', true],
+  ['Cancelar', true],
+  ['quero sair mais cedo', false],
+  ['Não parar', false],
+  ['', false],
+  ['sairá', false],
+])('%j ends the messages: %s', (text, ends) => {
+  expect(isOptOut(text)).toBe(ends)
+})

@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest'
+import { smppProvider } from '../../src/channels/sms/smpp.js'
+import { FATES, fateNumber, fateOf } from '../../src/simulator/sms/fates.js'
+import { readSource } from '../support/sources.js'
+import { simulatorForTest } from './carriers.js'
+
+describe('numbers of fixed fate', () => {
+  test('the API and the guide describe every one in the same words', async () => {
+    const simulator = await simulatorForTest()
+    const fates = (await simulator.ask('/simulator/fates')).body as { channel: string; address: string; does: string }[]
+    const listed = fates.filter(({ channel }) => channel === 'sms')
+    expect(listed.map(({ address }) => address)).toEqual(FATES.map(fateNumber))
+    const guide = readSource('docs/sms.md')
+    for (const fate of FATES) expect(guide).toContain(`| \`${fateNumber(fate)}\` | ${fate.meaning} | ${fate.does} |`)
+  })
+
+  test('are the same in every area code, and no other number has one', () => {
+    expect(fateOf('+5521900000009').digits).toBe('09')
+    expect(fateOf('5588900000012').digits).toBe('12')
+    for (const number of ['+5511900000099', '+5511987654321', '+5511900001001']) expect(fateOf(number).name).toBe('entregue')
+  })
+})
+
+describe('a message', () => {
+  test('is a bubble on a phone, escaped, with what it cost, and its phone can be made to act', async () => {
+    const simulator = await simulatorForTest()
+    const news: unknown[] = []
+    const provider = smppProvider({ onNews: async items => void news.push(...items), onUnreadable: () => {} })
+    const carrier = await provider.open(new URL(simulator.smppUrl))
+    const text = `<b>Olá</b> ${'x'.repeat(80)}`
+    await carrier.send({ reference: 'r.sms.1', to: '+5511900000011', text }, AbortSignal.timeout(10_000))
+    const { id, ...message } = (await simulator.message('+5511900000011')) as unknown as { id: string }
+    expect(message).toMatchObject({ text, segments: 2, encoding: 'ucs2', via: 'smpp' })
+    const page = await (await fetch(`${simulator.url}/mensagens/${id}`)).text()
+    expect(page).toContain('<div class="bubble">&lt;b&gt;Olá&lt;/b&gt;')
+    expect(page).toMatch(/<dt>Partes<\/dt><dd>2</)
+    const act = (action: string, said?: string) =>
+      simulator.ask(`/simulator/messages/${id}/actions`, { method: 'POST', body: { action, ...(said ? { text: said } : {}) } })
+    expect((await act('open')).status).toBe(409)
+    expect((await act('reply', 'Quem é?')).status).toBeLessThan(300)
+    await expect.poll(() => news, { timeout: 20_000 }).toContainEqual(expect.objectContaining({ kind: 'reply', text: 'Quem é?' }))
+    expect((await act('fail')).status).toBeLessThan(300)
+    await expect.poll(() => news, { timeout: 20_000 }).toContainEqual(expect.objectContaining({ kind: 'report', type: 'failed' }))
+    await carrier.close()
+  })
+
+  test('receipts wait while nobody is connected, and come to whoever connects', async () => {
+    const simulator = await simulatorForTest()
+    const first = await smppProvider({ onNews: async () => {}, onUnreadable: () => {} }).open(new URL(simulator.smppUrl))
+    await first.send({ reference: 'r.sms.1', to: '+5511900000010', text: 'Aviso' }, AbortSignal.timeout(10_000))
+    await first.close()
+    const news: unknown[] = []
+    const second = await smppProvider({ onNews: async items => void news.push(...items), onUnreadable: () => {} }).open(
+      new URL(simulator.smppUrl),
+    )
+    await expect
+      .poll(() => news, { timeout: 10_000 })
+      .toContainEqual(expect.objectContaining({ answer: expect.stringContaining('stat:EXPIRED') }))
+    await second.close()
+  })
+})
