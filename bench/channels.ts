@@ -4,6 +4,7 @@ import { readConfig } from '../src/config.js'
 import { openLog } from '../src/log.js'
 import { loadKeys } from '../src/master-key.js'
 import { Cluster } from '../test/drills/cluster.js'
+import { letterBench } from './channels-letter.js'
 import { smsBench } from './channels-sms.js'
 import { voiceBench } from './channels-voice.js'
 import { whatsappBench } from './channels-whatsapp.js'
@@ -17,9 +18,16 @@ export interface ChannelBench {
   send(carrier: URL, n: number): Promise<void>
   /** Requests under way at a time, as the channel's lane has them. */
   atOnce: number
+  /** What else there is to measure about it. */
+  more?(count: number): Promise<void>
 }
 
-const benches: Readonly<Record<string, ChannelBench>> = { sms: smsBench, whatsapp: whatsappBench, voice: voiceBench }
+const benches: Readonly<Record<string, ChannelBench>> = {
+  sms: smsBench,
+  whatsapp: whatsappBench,
+  voice: voiceBench,
+  letter: letterBench,
+}
 export const benchedChannels = Object.keys(benches)
 const LEASE_MS = 54_000
 const CLIENTS = 32
@@ -48,6 +56,7 @@ export async function benchChannels({ channel, count }: ChannelOptions): Promise
         print(`${`${name}, ${who}`.padEnd(28)}${perSecond.toFixed(0).padStart(8)}/s${cpuMs.toFixed(2).padStart(9)} ms CPU each\n`)
       line('bare client', bare)
       line('ours', ours)
+      await bench.more?.(count)
       // The simulator and what it reports share the machine: the rate is theirs too, the CPU is ours alone.
       verdict(`${name}: CPU, ours / bare client`, ours.cpuMs / bare.cpuMs, 'at most', 3)
     } finally {

@@ -39,8 +39,8 @@ import { renderBody, type WebhookWords } from './webhooks/payload.js'
 import { recordLinks } from './wiring/links.js'
 
 /** Webhooks wired: their routes for the api, their delivery and upkeep for the worker. */
-export const webhookWords = (config: Config, keys: Keys): WebhookWords => {
-  const links = recordLinks(() => config.publicUrl, keys)
+export function webhookWords({ publicUrl }: Config, keys: Keys): WebhookWords {
+  const links = recordLinks(() => publicUrl, keys)
   return {
     channels: wireChannels,
     statuses: wireStatuses,
@@ -103,6 +103,7 @@ export interface WebhookWorkerParts {
 }
 
 export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onError, pace, trace }: WebhookWorkerParts): Deliverer {
+  const words = webhookWords(config, keys)
   const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
@@ -121,7 +122,6 @@ export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onErro
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
   })
-  const words = webhookWords(config, keys)
   const deliverer = new Deliverer({
     clock,
     leaseMs,

@@ -31,6 +31,7 @@ import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
+import { wireLetter } from './wiring/letter.js'
 import { wireSms } from './wiring/sms.js'
 import { wireRecordings, wireVoice } from './wiring/voice.js'
 import { wireWhatsapp } from './wiring/whatsapp.js'
@@ -102,13 +103,20 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   }
   const onUnreadable = (err: unknown): void => log.warn({ err }, 'an SMS carrier said something that cannot be read')
   const shortLink = createShortLinks(pool, keys.link)
-  const email = await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts)
-  const whatsapp = await openLanes(wireWhatsapp({ config, pool, shortLink }), parts)
-  const sms = await openLanes(wireSms({ config, shortLink, onUnreadable }), parts)
-  const voice = await openLanes(wireVoice({ config, pool }), parts)
-  const lanes = [...email, ...sms, ...whatsapp, ...voice]
-  if (email.length === 0) log.warn('no e-mail carrier: set EMAIL_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
-  if (sms.length === 0) log.warn('no SMS carrier: set SMS_URL, or SIMULATOR_URL for a simulator that runs elsewhere')
+  const letters = wireLetter({ config, keys, pool, onError })
+  const opened = {
+    EMAIL_URL: await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts),
+    SMS_URL: await openLanes(wireSms({ config, shortLink, onUnreadable }), parts),
+    WHATSAPP_URL: await openLanes(wireWhatsapp({ config, pool, shortLink }), parts),
+    VOICE_URL: await openLanes(wireVoice({ config, pool }), parts),
+    LETTER_URL: await openLanes(letters.wiring, parts),
+  }
+  for (const [setting, lanes] of Object.entries(opened)) {
+    if (lanes.length === 0)
+      log.warn({ setting }, 'a channel has no carrier: set it, or SIMULATOR_URL for a simulator that runs elsewhere')
+  }
+  const lanes = Object.values(opened).flat()
+  const tracking = await letters.chores({ recorder, clock: directory.clock, simulatorUrl })
   const recorders = await wireRecordings(config)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => {
@@ -122,6 +130,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
     ...webhookChores(config, pool),
+    ...tracking,
   ])
   return {
     async close() {
@@ -129,7 +138,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       await running.stop()
       await inbound.close()
       await deliverer.stop()
-      await Promise.all([listener.close(), upkeep.stop(), signer?.close()])
+      await Promise.all([listener.close(), upkeep.stop(), signer?.close(), letters.close()])
       directory.close()
     },
   }

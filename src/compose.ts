@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { createTypesetter } from './channels/letter/typesetter.js'
 import { webhookRoutes } from './compose-webhooks.js'
 import type { Config } from './config.js'
 import { OperatorError, Refusal } from './domain/errors.js'
@@ -9,6 +10,7 @@ import { Budgets } from './engine/budgets.js'
 import { Directory } from './engine/directory.js'
 import { finalize } from './engine/finalize.js'
 import { GroupCommit } from './engine/group-commit.js'
+import { composeLetterProof } from './engine/letter-proof.js'
 import { type NewsParts, takeNews } from './engine/news.js'
 import { createRecipient, type RecipientLimits } from './engine/recipient.js'
 import { createTemplate, editTemplate, requireTemplate } from './engine/templates.js'
@@ -27,6 +29,7 @@ import { signalDue } from './store/due-signal.js'
 import { openEmbedded } from './store/embedded.js'
 import { findKeyUse } from './store/idempotency.js'
 import { claimInstallation, readRevision } from './store/installation.js'
+import { findLetter, findLetterHistory } from './store/letters.js'
 import { migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
 import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
@@ -144,6 +147,7 @@ export async function buildApi({
     ...LOOKUP_LIMITS,
   })
   const reader = new SendReader(config.attachments)
+  const typesetter = createTypesetter(1)
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
@@ -186,8 +190,20 @@ export async function buildApi({
       key: keys.recording,
       read: (notification, from, length) => readRecording(pool, notification, from, length),
     },
+    letterProof: {
+      key: keys.letterProof,
+      compose: notification =>
+        composeLetterProof(
+          {
+            typesetter,
+            findHistory: id => findLetterHistory(pool, id),
+            findLetter: (id, ordinal) => findLetter(pool, { notification: id, ordinal }),
+          },
+          notification,
+        ),
+    },
     callbacks: {
-      ...wireCallbacks({ config, keys, pool }),
+      ...wireCallbacks({ config, keys, pool, clock: directory.clock }),
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) => {
         const key = carrierKey(callback.name, simulated)
@@ -213,7 +229,7 @@ export async function buildApi({
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await Promise.all([reader.close(), cleaner.close()])
+      await Promise.all([reader.close(), cleaner.close(), typesetter.close()])
     },
   }
 }

@@ -30,6 +30,7 @@ export interface Config {
     carriers: URL[]
   }
   voice: VoiceConfig
+  letter: LetterConfig
   /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
   webhooks: { allowedRanges: AddressRange[]; days: number }
   whatsapp: WhatsappConfig
@@ -61,9 +62,17 @@ interface WhatsappConfig {
   verifyToken: string | null
 }
 
+interface LetterConfig {
+  /** Carriers in order of preference; empty: the simulator. */
+  carriers: URL[]
+  /** The private key that the post's server knows us by. */
+  keyFile: string | null
+  /** Tracking of registered letters; null: only carriers tell where they are. */
+  tracking: URL | null
+}
+
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['LETTER_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -110,8 +119,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'uma ou mais URLs twilio:// ou sip://, separadas por vírgulas',
     readCarriers(['twilio:', 'sip:']),
   )
-  const others = OTHER_CARRIERS.map(name =>
-    setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
+  const letterCarriers = setting<URL[]>(
+    'LETTER_URL',
+    [],
+    'uma URL print+https://, print+http:// ou ecarta+sftp://',
+    readCarriers(['print+https:', 'print+http:', 'ecarta+sftp:']),
   )
   const dataFolder = resolve(
     setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
@@ -142,8 +154,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ),
     simulator: setting(
       'SIMULATOR',
-      [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...voiceCarriers].length === 0 &&
-        others.every(carrier => carrier === null),
+      [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...voiceCarriers, ...letterCarriers].length === 0,
       'on ou off',
       text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
@@ -178,6 +189,13 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       ),
       verifyToken: setting<string | null>('WHATSAPP_VERIFY_TOKEN', null, 'um texto de 8 a 256 caracteres sem espaços', text =>
         /^[\x21-\x7e]{8,256}$/.test(text) ? text : null,
+      ),
+    },
+    letter: {
+      carriers: letterCarriers,
+      keyFile: setting<string | null>('LETTER_KEY_FILE', null, 'um arquivo', text => resolve(text)),
+      tracking: setting<URL | null>('CORREIOS_URL', null, 'uma URL https:// com usuário, código de acesso e ?cartao=', text =>
+        URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol) ? new URL(text) : null,
       ),
     },
     webhooks: {

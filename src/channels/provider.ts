@@ -1,5 +1,6 @@
 import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
+import type { PostalAddress } from '../domain/postal-address.js'
 import type { Failure } from '../domain/status.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
@@ -8,6 +9,8 @@ export interface Provider<Message> {
   readonly name: string
   readonly channel: Channel
   readonly whenUncertain: WhenUncertain
+  /** What it means that the carrier took a message; a letter that is to be printed first is not sent yet. */
+  readonly takenIs?: 'sent' | 'processed'
   /** The longest that a send may take; leases last at least three times as long. */
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
@@ -224,4 +227,18 @@ export interface TemplateParameter {
   /** null: known by its place. */
   name: string | null
   text: string
+}
+
+/** One letter, ready for the printer. */
+export interface LetterMessage {
+  /** The same at every try: the printer's name for it, so that nothing is printed twice. */
+  reference: string
+  /** As the layouts of sheets are called. */
+  layout: string
+  subject: string
+  recipient: { name: string; address: PostalAddress }
+  sender: { name: string; address: PostalAddress | null }
+  pdf: Uint8Array
+  sha256: string
+  pages: number
 }

@@ -170,13 +170,15 @@ const change = (id: string, options: Options, changes: EndpointChanges): Promise
     printRecord(describe(edited), options)
   })
 
-type CommandParts = EndpointParts & { words: WebhookWords }
+type Parts = EndpointParts & { words: WebhookWords }
 
-const forAccount = (options: Options, work: (parts: CommandParts, account: string) => Promise<void>): Promise<void> =>
-  withDatabase(async ({ pool, keys, config }: Administration) => {
-    const parts = { pool, sealing: keys.sealing, rules: targetRules(config), words: webhookWords(config, keys) }
-    return work(parts, (await requireAccount(pool, options.account)).id)
-  })
+const forAccount = (options: Options, work: (parts: Parts, account: string) => Promise<void>): Promise<void> =>
+  withDatabase(async ({ pool, keys, config }: Administration) =>
+    work(
+      { pool, sealing: keys.sealing, rules: targetRules(config), words: webhookWords(config, keys) },
+      (await requireAccount(pool, options.account)).id,
+    ),
+  )
 
 const describe = (endpoint: WebhookEndpoint) => ({
   id: endpoint.id,

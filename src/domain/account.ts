@@ -1,5 +1,6 @@
 import { contrastWithWhite, readColor } from './color.js'
 import { readEmailAddress } from './email-address.js'
+import { readSenderAddress } from './postal-address.js'
 import { type AccentRule, accentRules } from './sms-text.js'
 import { hasControlCharacters } from './text.js'
 
@@ -19,6 +20,9 @@ export interface AccountSettings {
   'brand.color': string
   'link.domain': string
   'link.days': number
+  'letter.name': string
+  'letter.address': string
+  'letter.color': string
 }
 
 export type SettingName = keyof AccountSettings
@@ -122,6 +126,17 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     default: 1_825,
     meaning: 'dias em que os links abrem, a contar da aceitação: 1 a 36500',
     read: whole(1, 36_500),
+  },
+  'letter.name': { default: '', meaning: 'nome de remetente das cartas da conta (vazio: o nome da conta)', read: oneLine },
+  'letter.address': {
+    default: '',
+    meaning: 'endereço de remetente das cartas: logradouro; número; complemento; bairro; cidade; UF; CEP',
+    read: text => (text === '' || readSenderAddress(text) !== null ? text.trim() : null),
+  },
+  'letter.color': {
+    default: '#1f3a5f',
+    meaning: 'cor do remetente nas cartas da conta, como #1f3a5f',
+    read: text => (/^#[0-9a-f]{6}$/i.test(text) ? text.toLowerCase() : null),
   },
 }
 

@@ -10,6 +10,8 @@ export interface Keys {
   bounce: Buffer
   /** Signs recipients' links. */
   link: Buffer
+  /** Signs the addresses of letters' receipts: the code printed on a letter opens none. */
+  letterProof: Buffer
   /** Signs the addresses of calls' recordings: whoever has one cannot open the notification with it. */
   recording: Buffer
   /** Shared with the simulator, whose carriers sign their callbacks with it. */
@@ -40,6 +42,7 @@ export function deriveKeys(master: Buffer): Keys {
     tokenVerifying: createPublicKey(tokenSigning),
     bounce: derive('bounce'),
     link: derive('link'),
+    letterProof: derive('letter proof'),
     recording: derive('recording'),
     simulator: derive('simulator'),
     session: derive('session'),

@@ -100,7 +100,7 @@ const failureLabels: Record<Channel, Partial<Record<Failure, string>>> = {
   sms: { undelivered: 'Não entregue' },
   whatsapp: { undelivered: 'Não entregue' },
   voice: { 'no-answer': 'Não atendida', busy: 'Ocupado', machine: 'Caixa postal', rejected: 'Falha na chamada' },
-  letter: { rejected: 'Falha no processamento', returned: 'Devolvida' },
+  letter: { rejected: 'Falha no processamento', returned: 'Devolvida', undelivered: 'Extraviada' },
 }
 
 function failureLabel(status: DeliveryStatus): string {

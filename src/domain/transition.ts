@@ -52,6 +52,14 @@ export interface Fact {
 
 /** The status after a fact, or null when the fact tells nothing new (a report that came twice, or late). */
 export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
+  const next = advance(status, fact)
+  const { trackingCode } = fact.data
+  if (trackingCode === undefined || status.trackingCode !== null) return next
+  // A report whose step is known already may still be the first to name the code.
+  return { ...(next ?? status), trackingCode }
+}
+
+function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   const { at, data } = fact
   switch (fact.type) {
     case 'note':
@@ -71,21 +79,17 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
     case 'revived':
       return status.state === 'dead' || status.state === 'uncertain' ? revived(status) : null
     case 'processed':
-      return status.processedAt === null ? tracked({ ...status, processedAt: at }, data) : null
+      return status.processedAt === null || isUnderWay(status) ? processed(status, at) : null
     case 'prepared':
-      return status.preparedAt === null
-        ? tracked({ ...status, processedAt: status.processedAt ?? at, preparedAt: at }, data)
-        : null
+      return status.preparedAt === null ? { ...processed(status, at), preparedAt: at } : null
     case 'cancelled':
       return status.state === 'waiting'
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }
         : null
     case 'sent':
-      return (status.sentAt === null || isUnderWay(status)) && isAboutLatest(status, data)
-        ? tracked(sent(status, at), data)
-        : null
+      return (status.sentAt === null || isUnderWay(status)) && isAboutLatest(status, data) ? sent(status, at) : null
     case 'delivered':
-      return status.deliveredAt === null ? delivered(tracked(sent(status, at), data), fact) : null
+      return status.deliveredAt === null ? delivered(sent(status, at), fact) : null
     case 'read':
       return status.readAt === null ? { ...sent(status, at), deliveredAt: status.deliveredAt ?? at, readAt: at } : null
     case 'confirmed':
@@ -107,7 +111,22 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
   }
 }
 
-const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({ ...status, state: 'done', sentAt: status.sentAt ?? at })
+/** The carrier has it: nobody sends it again. */
+const processed = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
+  ...status,
+  state: 'done',
+  processedAt: status.processedAt ?? at,
+})
+
+/** A letter that was posted had been made, whether anybody told of it or not. */
+const made = (status: DeliveryStatus, at: Date): DeliveryStatus =>
+  status.channel === 'letter' ? { ...processed(status, at), preparedAt: status.preparedAt ?? at } : status
+
+const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
+  ...made(status, at),
+  state: 'done',
+  sentAt: status.sentAt ?? at,
+})
 
 const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
   failure === null && (state === 'queued' || state === 'sending' || state === 'uncertain')
@@ -116,18 +135,16 @@ const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
 const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boolean =>
   ordinal === undefined || ordinal >= status.ordinal
 
-/** Whatever a carrier tells of a message says that it had got it, even where it overtakes the answer to the send. */
+/**
+ * Whatever a carrier tells of a message says that it had got it, even where it overtakes the answer to the send. But a letter
+ * is sent when it is posted.
+ */
 const reported = (status: DeliveryStatus, { at, data }: Fact): DeliveryStatus =>
-  data.ordinal === undefined || status.sentAt !== null ? status : { ...status, sentAt: at }
+  data.ordinal === undefined || status.sentAt !== null || status.channel === 'letter' ? status : { ...status, sentAt: at }
 
 /** A call that somebody listened to was answered, whatever is told of its end. */
 const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>
   deliveredAt !== null && (failure === 'no-answer' || failure === 'busy' || failure === 'machine')
-
-const tracked = (status: DeliveryStatus, { trackingCode }: Fact['data']): DeliveryStatus => ({
-  ...status,
-  trackingCode: status.trackingCode ?? trackingCode ?? null,
-})
 
 /** A message in parts has arrived when all of them have. */
 function delivered(status: DeliveryStatus, { at, data: { part = 1, parts = 1 } }: Fact): DeliveryStatus | null {

@@ -140,7 +140,11 @@ export class Lane<Message> {
   /** Looks again at a send of which nobody knows whether it happened: what was done about it, or who is to look next. */
   async settle({ notification, channel, reference, recipient, doubts }: Uncertain): Promise<'settled' | 'later' | 'a person'> {
     const { provider, carrier, carrierKey, record, clock } = this.#options
-    const conclude = async (type: 'sent' | 'retried', data: Fact['data'], names: readonly string[] = []): Promise<'settled'> => {
+    const conclude = async (
+      type: 'sent' | 'processed' | 'retried',
+      data: Fact['data'],
+      names: readonly string[] = [],
+    ): Promise<'settled'> => {
       await record({
         notification,
         fact: {
@@ -164,7 +168,7 @@ export class Lane<Message> {
     if (found === null) return 'later'
     return found === 'unknown'
       ? conclude('retried', { reason: 'A operadora não recebeu este envio: ele é repetido.' })
-      : conclude('sent', { answer: found.answer, settled: true }, found.references)
+      : conclude(provider.takenIs ?? 'sent', { answer: found.answer, settled: true }, found.references)
   }
 
   #start(claim: Claim, heldUntil: number): void {
@@ -203,7 +207,7 @@ export class Lane<Message> {
     this.#breaker.succeeded()
     const { answer, facts } = receipt
     const data = { ...facts, provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer }
-    await this.#report(claim, this.#fact(claim, 'sent', data), undefined, receipt.references)
+    await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), undefined, receipt.references)
     trace?.('recorded')
     if (receipt.delivered) {
       // The lease ended with the report: whoever knows of a delivery may say so.
@@ -260,6 +264,7 @@ export class Lane<Message> {
       ...(names.length > 0 ? { references: { carrier: this.#options.carrierKey, names } } : {}),
     })
     if (outcome === 'fenced') this.counts.fenced++
+    else if (fact.type === 'processed') this.counts.sent++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++
   }
 

@@ -20,6 +20,7 @@ import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
 import { addAssets } from './recipient/assets.js'
 import { addImage } from './recipient/image.js'
+import { addLetterProof, type LetterProofOptions } from './recipient/letter-proof.js'
 import { addPages, type PageOptions } from './recipient/pages.js'
 import { addRecording, type RecordingOptions } from './recipient/recording.js'
 
@@ -34,6 +35,7 @@ export interface ServerOptions {
   webhooks: WebhookOptions
   openApi: OpenApiOptions
   recipient: PageOptions
+  letterProof: LetterProofOptions
   recording: RecordingOptions
   metrics: MetricSources
   readiness: Readiness
@@ -110,6 +112,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addOpenApi(app, options.openApi)
   addHealth(app, readiness)
   addImage(app, options.recipient)
+  addLetterProof(app, options.letterProof)
   addRecording(app, options.recording)
   addCallbacks(app, options.callbacks)
   addAssets(app, options.recipient.recipient)

@@ -33,6 +33,7 @@ export async function deleteUnusedBlobs(db: Queryable): Promise<number> {
     db,
     `delete from blob b where touched_at < now() - interval '1 day'
      and not exists (select from attachment a where a.sha256 = b.sha256)
+     and not exists (select from letter l where l.sha256 = b.sha256)
      and not exists (select from recording r where r.sha256 = b.sha256)`,
   )
   return rowCount ?? 0

@@ -230,7 +230,7 @@ describe('2.5 once everything has happened', () => {
       dateSent: shown(3),
       dateDelivery: shown(4),
       sro: 'AA123456785BR',
-      linkSvcCartaComprovante: null,
+      linkSvcCartaComprovante: expect.stringMatching(/^http:.+\/comprovante\/carta\/[\w-]{44}\.pdf$/),
       linkRastreio: expect.stringMatching(/^https:\/\/.+AA123456785BR$/),
     })
   })
@@ -243,7 +243,7 @@ describe('2.5 once everything has happened', () => {
       delivered_at: at(2),
       read_at: at(3),
       answered_at: at(4),
-      answers: JSON.stringify(answers),
+      answers: JSON.stringify(answers.map(text => ({ text, id: null }))),
     })
     expect(record).toEqual({
       dateSend: shown(1),

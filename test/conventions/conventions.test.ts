@@ -23,6 +23,7 @@ describe('routes', () => {
     '/n/:code',
     '/s/:code',
     '/r',
+    '/comprovante/carta/:code',
     '/gravacao/:code',
     '/callbacks',
   ]

@@ -34,6 +34,8 @@ const DRAIN_MS = 240_000
 export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
 export type DrillKind = (typeof drillKinds)[number]
 
+const ADDRESS = { logradouro: 'Rua das Flores', numero: '100', cidade: 'São Paulo', uf: 'SP', cep: '01000-001' }
+
 /** What clients send on each channel, and whether its carriers may get a message twice at all. */
 export const loads = {
   email: { doubles: true, request: n => ({ to: `entregue+${n}@simulador.test` }) },
@@ -59,6 +61,15 @@ export const loads = {
         number: `119${10_000_000 + n}`,
         template: 'ligacao-lembrete',
         payload: { nome: 'Maria', contrato: '4711' },
+      },
+    }),
+  },
+  letter: {
+    doubles: false,
+    request: n => ({
+      carta: {
+        template: 'notificacao-extrajudicial',
+        variables: { ...ADDRESS, nome: 'Maria', contrato: String(n), vencimento: '10/08/2026' },
       },
     }),
   },

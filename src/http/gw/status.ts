@@ -21,6 +21,7 @@ interface StatusRecord {
 
 /** Addresses that records name. */
 export interface RecordLinks {
+  letterProof(notification: string): string
   recording(notification: string): string
 }
 
@@ -87,10 +88,13 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateDelivery: dateOrNothing('Entrega'),
       dateSent: Type.Optional(Type.String({ description: 'Postagem; presente só depois que aconteceu.' })),
       sro: textOrNull,
-      linkSvcCartaComprovante: textOrNull,
+      linkSvcCartaComprovante: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'Comprovante em PDF, desde o processamento.',
+      }),
       linkRastreio: textOrNull,
     }),
-    from: status => ({
+    from: (status, links) => ({
       description: describe(status),
       error: status.failure !== null,
       dateProcessing: dateOrNull(status.processedAt),
@@ -98,7 +102,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateDelivery: dateOrNull(status.deliveredAt),
       ...(status.sentAt === null ? {} : { dateSent: dateOrNull(status.sentAt) }),
       sro: status.trackingCode,
-      linkSvcCartaComprovante: null,
+      linkSvcCartaComprovante: status.processedAt === null ? null : links.letterProof(status.notification),
       linkRastreio: status.trackingCode === null ? null : trackingLink(status.trackingCode),
     }),
   },

@@ -110,6 +110,7 @@ pre.source { max-height: 30rem; overflow: auto; background: var(--back); border-
 .reports span, .reports time { color: var(--soft); font-size: .85rem }
 .reports code { font-size: .78rem; white-space: pre-line; max-height: 12rem; overflow: auto }
 
+iframe.sheet { height: 52rem; max-height: 85vh; background: #fff }
 .talk { list-style: none; margin: 0; padding: 0; display: grid; gap: .6rem }
 .talk li { max-width: 85%; padding: .55rem .8rem; border-radius: 12px; background: var(--accent-soft); justify-self: start }
 .talk li.person { background: var(--wait-back); justify-self: end }

@@ -1,0 +1,255 @@
+import { Parser } from 'htmlparser2'
+
+/** What a letter's HTML says, without how a browser would show it: what the sheet can print. */
+interface Run {
+  text: string
+  bold?: true
+  italic?: true
+  underline?: true
+}
+
+export type Block =
+  | { kind: 'paragraph'; align: 'left' | 'center' | 'right'; runs: Run[] }
+  | { kind: 'heading'; level: number; runs: Run[] }
+  | { kind: 'list'; ordered: boolean; items: Block[][] }
+  | { kind: 'table'; rows: { head: boolean; cells: Run[][] }[] }
+  | { kind: 'quote'; blocks: Block[] }
+  | { kind: 'rule' }
+
+type Table = Extract<Block, { kind: 'table' }>
+type List = Extract<Block, { kind: 'list' }>
+
+/** Lists and quotes in one another, beyond which nothing is indented further. */
+const MAX_DEPTH = 6
+const MAX_COLUMNS = 12
+const SILENT = new Set(['script', 'style', 'head', 'title', 'template', 'noscript', 'svg', 'iframe', 'object'])
+const BREAKING = new Set([
+  'p',
+  'div',
+  'section',
+  'article',
+  'header',
+  'footer',
+  'address',
+  'main',
+  'center',
+  'pre',
+  'dl',
+  'dt',
+  'dd',
+  'figure',
+])
+const STYLES: Record<string, 'bold' | 'italic' | 'underline'> = {
+  b: 'bold',
+  strong: 'bold',
+  i: 'italic',
+  em: 'italic',
+  u: 'underline',
+  ins: 'underline',
+}
+
+/** Reads the HTML of a letter; what paper cannot show is left out, and no text is lost. */
+export function readBlocks(html: string): Block[] {
+  const reader = new BlockReader()
+  const parser = new Parser(
+    {
+      onopentag: (name, attributes) => reader.open(name, attributes),
+      onclosetag: name => reader.close(name),
+      ontext: text => reader.text(text),
+    },
+    { decodeEntities: true },
+  )
+  parser.end(html)
+  return reader.end()
+}
+
+/** A box that blocks are put into: the sheet itself, an item of a list, a quotation. */
+interface Box {
+  tag: string
+  blocks: Block[]
+}
+
+class BlockReader {
+  readonly #boxes: Box[] = [{ tag: '', blocks: [] }]
+  readonly #lists: List[] = []
+  readonly #counts = { bold: 0, italic: 0, underline: 0 }
+  readonly #links: { href: string; from: number }[] = []
+  readonly #aligned: { tag: string; align: 'left' | 'center' | 'right' }[] = []
+  #runs: Run[] = []
+  #heading: number | null = null
+  #table: Table | null = null
+  #cell: Run[] | null = null
+  #silent = 0
+
+  open(tag: string, attributes: Record<string, string>): void {
+    if (SILENT.has(tag)) this.#silent++
+    if (this.#silent > 0) return
+    const style = STYLES[tag]
+    if (style !== undefined) this.#counts[style]++
+    else if (tag === 'br') this.#runs.push({ text: '\n' })
+    else if (tag === 'a') this.#links.push({ href: attributes.href ?? '', from: this.#runs.length })
+    else if (tag === 'hr') {
+      this.#flush()
+      if (this.#cell === null) this.#box.blocks.push({ kind: 'rule' })
+    } else if (/^h[1-6]$/.test(tag)) {
+      this.#flush()
+      this.#heading = Math.min(3, Number(tag[1]))
+    } else if (tag === 'table' || tag === 'tr' || tag === 'td' || tag === 'th') this.#openTable(tag)
+    else if (tag === 'ul' || tag === 'ol' || tag === 'li' || tag === 'blockquote') this.#openBox(tag)
+    else if (BREAKING.has(tag)) this.#flush()
+    const [, align] = /text-align\s*:\s*(center|right)/i.exec(attributes.style ?? '') ?? []
+    const wanted = align ?? attributes.align ?? (tag === 'center' ? 'center' : undefined)
+    if (BREAKING.has(tag)) this.#aligned.push({ tag, align: wanted === 'center' || wanted === 'right' ? wanted : 'left' })
+  }
+
+  close(tag: string): void {
+    if (SILENT.has(tag)) this.#silent = Math.max(0, this.#silent - 1)
+    if (this.#silent > 0) return
+    const style = STYLES[tag]
+    if (style !== undefined) this.#counts[style] = Math.max(0, this.#counts[style] - 1)
+    else if (tag === 'a') this.#closeLink()
+    else if (tag === 'td' || tag === 'th' || tag === 'tr' || tag === 'table') this.#closeTable(tag)
+    else if (tag === 'ul' || tag === 'ol' || tag === 'li' || tag === 'blockquote') this.#closeBox(tag)
+    else if (BREAKING.has(tag) || /^h[1-6]$/.test(tag)) {
+      this.#flush()
+      this.#heading = null
+      if (this.#aligned.at(-1)?.tag === tag) this.#aligned.pop()
+    }
+  }
+
+  text(text: string): void {
+    if (this.#silent > 0) return
+    const { bold, italic, underline } = this.#counts
+    this.#runs.push({
+      text: text.replace(/[\s\u0000-\u001f]+/g, ' '),
+      ...(bold > 0 ? { bold: true } : {}),
+      ...(italic > 0 ? { italic: true } : {}),
+      ...(underline > 0 ? { underline: true } : {}),
+    })
+  }
+
+  end(): Block[] {
+    this.#flush()
+    if (this.#table !== null) this.#endTable()
+    while (this.#boxes.length > 1) this.#closeBox(this.#box.tag)
+    return this.#boxes[0]!.blocks
+  }
+
+  get #box(): Box {
+    return this.#boxes.at(-1)!
+  }
+
+  /** Ends the paragraph under way. */
+  #flush(): void {
+    const runs = tidy(this.#runs)
+    this.#runs = []
+    this.#links.length = 0
+    if (runs.length === 0) return
+    if (this.#cell !== null) {
+      if (this.#cell.length > 0) this.#cell.push({ text: '\n' })
+      this.#cell.push(...runs)
+    } else if (this.#heading !== null) this.#box.blocks.push({ kind: 'heading', level: this.#heading, runs })
+    else this.#box.blocks.push({ kind: 'paragraph', align: this.#aligned.at(-1)?.align ?? 'left', runs })
+  }
+
+  /** Paper has no links: the address follows the words, unless it is the words. */
+  #closeLink(): void {
+    const link = this.#links.pop()
+    if (link === undefined || !/^(https?|mailto):/i.test(link.href)) return
+    const words = this.#runs
+      .slice(link.from)
+      .map(run => run.text)
+      .join('')
+      .trim()
+    const shown = link.href.replace(/^mailto:/i, '')
+    if (shown !== words && shown.replace(/^https?:\/\//i, '') !== words) this.text(` (${shown})`)
+  }
+
+  #openBox(tag: string): void {
+    this.#flush()
+    if (this.#cell !== null) return
+    const deep = this.#boxes.length > MAX_DEPTH
+    if (tag === 'blockquote') {
+      if (!deep) this.#boxes.push({ tag, blocks: [] })
+    } else if (tag === 'li') {
+      if (this.#box.tag === 'li') this.#closeBox('li')
+      if (this.#box.tag === 'list') this.#boxes.push({ tag, blocks: [] })
+    } else if (!deep) {
+      const list: List = { kind: 'list', ordered: tag === 'ol', items: [] }
+      this.#box.blocks.push(list)
+      this.#lists.push(list)
+      this.#boxes.push({ tag: 'list', blocks: [] })
+    }
+  }
+
+  #closeBox(tag: string): void {
+    this.#flush()
+    if (this.#cell !== null || this.#boxes.length === 1) return
+    const wanted = tag === 'ul' || tag === 'ol' ? 'list' : tag
+    if (wanted === 'list' && this.#box.tag === 'li') this.#closeBox('li')
+    if (this.#box.tag !== wanted) return
+    const { blocks } = this.#boxes.pop()!
+    if (wanted === 'li') this.#lists.at(-1)!.items.push(blocks)
+    else if (wanted === 'blockquote') this.#box.blocks.push({ kind: 'quote', blocks })
+    else {
+      const list = this.#lists.pop()!
+      // Text between the items belongs to somebody: it becomes an item of its own.
+      if (blocks.length > 0) list.items.push(blocks)
+    }
+  }
+
+  #openTable(tag: string): void {
+    this.#flush()
+    if (tag === 'table') {
+      this.#table ??= { kind: 'table', rows: [] }
+    } else if (this.#table !== null) {
+      if (tag === 'tr') this.#table.rows.push({ head: false, cells: [] })
+      else {
+        if (this.#table.rows.length === 0) this.#table.rows.push({ head: false, cells: [] })
+        const row = this.#table.rows.at(-1)!
+        this.#cell = []
+        // Beyond what a sheet can hold side by side, the text goes on in the last column.
+        if (row.cells.length < MAX_COLUMNS) row.cells.push(this.#cell)
+        else this.#cell = row.cells.at(-1)!
+        if (tag === 'th') row.head = true
+      }
+    }
+  }
+
+  #closeTable(tag: string): void {
+    this.#flush()
+    if (tag === 'table' && this.#table !== null) this.#endTable()
+    else if (tag === 'td' || tag === 'th') this.#cell = null
+  }
+
+  #endTable(): void {
+    const rows = this.#table!.rows.filter(row => row.cells.length > 0)
+    this.#table = null
+    this.#cell = null
+    if (rows.length > 0) this.#box.blocks.push({ kind: 'table', rows })
+  }
+}
+
+/** One blank between words, none at the ends. */
+function tidy(runs: readonly Run[]): Run[] {
+  const tidied: Run[] = []
+  let blank = true
+  for (const run of runs) {
+    const text: string = blank && run.text !== '\n' ? run.text.replace(/^ /, '') : run.text
+    if (text === '') continue
+    if (text === '\n') trimEnd(tidied)
+    tidied.push({ ...run, text })
+    blank = text === '\n' || text.endsWith(' ')
+  }
+  trimEnd(tidied)
+  while (tidied.at(-1)?.text === '\n') tidied.pop()
+  while (tidied[0]?.text === '\n') tidied.shift()
+  return tidied
+}
+
+function trimEnd(runs: Run[]): void {
+  const last = runs.at(-1)
+  if (last === undefined || last.text === '\n') return
+  last.text = last.text.trimEnd()
+  if (last.text === '') runs.pop()
+}

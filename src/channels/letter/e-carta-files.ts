@@ -1,0 +1,178 @@
+import { unzipSync, zipSync } from 'fflate'
+import { readTrackingCode } from '../../domain/tracking.js'
+import type { CarrierReport } from '../provider.js'
+import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from './return-reasons.js'
+
+/** The files of the post's e-Carta: what goes into a lot, and what its returns say. Everything that names a field is here. */
+
+/** One letter of a lot, in the order of the file's fields. */
+export const LINE_FIELDS = [
+  'type',
+  'object',
+  'lot',
+  'card',
+  'contract',
+  'product',
+  'pdf',
+  'recipientName',
+  'recipientStreet',
+  'recipientNumber',
+  'recipientComplement',
+  'recipientDistrict',
+  'recipientCity',
+  'recipientState',
+  'recipientPostcode',
+  'senderName',
+  'senderStreet',
+  'senderNumber',
+  'senderComplement',
+  'senderDistrict',
+  'senderCity',
+  'senderState',
+  'senderPostcode',
+] as const
+type LineField = (typeof LINE_FIELDS)[number]
+/** What is known before the letter has its place in a lot. */
+export type LetterLine = Record<Exclude<LineField, 'type' | 'object' | 'lot' | 'pdf'>, string>
+
+export interface LotObject {
+  object: number
+  line: LetterLine
+  pdf: Uint8Array
+}
+
+const LETTER_RECORD = '1'
+/** The oldest date that the format knows: the same lot gives the same bytes. */
+const ZIP_DATE = new Date(1980, 0, 1)
+const stem = (matrix: string, lot: number): string => `e-Carta_${matrix}_${lot}`
+export const lotFileName = (matrix: string, lot: number): string => `${stem(matrix, lot)}_servico.zip`
+/** The post's name for a letter: where it lies in which lot. */
+export const objectName = (lot: number, object: number): string => `${lot}.${object}`
+
+export function packLot(matrix: string, lot: number, objects: readonly LotObject[]): Uint8Array {
+  const ordered = objects.toSorted((a, b) => a.object - b.object)
+  const files: Record<string, Uint8Array> = {}
+  const pdfName = (object: number): string => `${stem(matrix, lot)}_${object}_1_complementar.pdf`
+  const lines = ordered.map(({ object, line }) => {
+    const values = { ...line, type: LETTER_RECORD, object: String(object), lot: String(lot), pdf: pdfName(object) }
+    return LINE_FIELDS.map(field => clean(values[field])).join('|')
+  })
+  files[`${stem(matrix, lot)}_servico.txt`] = Buffer.from(`${lines.join('\r\n')}\r\n`)
+  for (const { object, pdf } of ordered) files[pdfName(object)] = pdf
+  // PDFs are compressed already.
+  return zipSync(files, { level: 0, mtime: ZIP_DATE })
+}
+
+/** The separator cannot be written inside a field. */
+const clean = (text: string): string => text.replace(/[|\s]+/g, ' ').trim()
+
+/** What each kind of return says in its fields, after the record's type. */
+const RETURNS = {
+  recibo: ['object', 'lot', 'code', 'at'],
+  inconsistencia: ['object', 'lot', 'error', 'text'],
+  postado: ['object', 'lot', 'code', 'at'],
+  finalizador: ['object', 'lot', 'code', 'reason', 'at'],
+  devolucaoar: ['object', 'lot', 'code', 'image'],
+} as const
+type ReturnKind = keyof typeof RETURNS
+type ReturnFields = Partial<Record<'object' | 'lot' | 'code' | 'at' | 'error' | 'text' | 'reason' | 'image', string>>
+
+export interface ReturnFile {
+  reports: CarrierReport[]
+  receipts: { name: string; type: 'png' | 'jpg'; bytes: Uint8Array }[]
+}
+
+const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(txt|zip)$/i
+const MAX_UNPACKED = 64 * 1_048_576
+const MAX_IMAGE = 2 * 1_048_576
+
+/** Whether a file of the folder is a return for this matrix. */
+export const isReturn = (matrix: string, name: string): boolean => NAME.exec(name)?.[1] === matrix
+
+/** Reads a return. A file that cannot be read throws; a line that says nothing known is left out. */
+export function readReturn(name: string, bytes: Buffer): ReturnFile {
+  const [, , kindName, extension] = NAME.exec(name)!
+  const kind = kindName!.toLowerCase() as ReturnKind
+  const files: Record<string, Uint8Array> = extension!.toLowerCase() === 'zip' ? unpack(bytes) : { [name]: bytes }
+  const found: ReturnFile = { reports: [], receipts: [] }
+  for (const [path, content] of Object.entries(files)) {
+    if (!/\.(txt|csv)$/i.test(path)) continue
+    for (const line of Buffer.from(content).toString('utf8').split(/\r?\n/)) {
+      const fields = readLine(kind, line)
+      if (fields === null) continue
+      const reference = objectName(Number(fields.lot), Number(fields.object))
+      const report = toReport(kind, fields, reference)
+      if (report !== null) found.reports.push(report)
+      const image = kind === 'devolucaoar' ? findImage(files, fields.image ?? '') : null
+      if (image !== null) found.receipts.push({ name: reference, ...image })
+    }
+  }
+  return found
+}
+
+function unpack(bytes: Buffer): Record<string, Uint8Array> {
+  let total = 0
+  return unzipSync(bytes, {
+    filter: ({ originalSize }) => {
+      total += originalSize
+      if (total > MAX_UNPACKED) throw new Error('the return unpacks to more than it may')
+      return true
+    },
+  })
+}
+
+function readLine(kind: ReturnKind, line: string): ReturnFields | null {
+  const [, ...values] = line.split('|').map(value => value.trim())
+  const fields: ReturnFields = Object.fromEntries(RETURNS[kind].map((field, place) => [field, values[place]]))
+  return /^\d{1,9}$/.test(fields.object ?? '') && /^\d{1,15}$/.test(fields.lot ?? '') ? fields : null
+}
+
+function toReport(kind: ReturnKind, fields: ReturnFields, reference: string): CarrierReport | null {
+  const code = readTrackingCode(fields.code ?? '')
+  const report = {
+    kind: 'report' as const,
+    of: { carrier: [reference] },
+    at: readDate(fields.at ?? ''),
+    answer: [kind, fields.error, fields.reason, fields.text].filter(Boolean).join(' '),
+    ...(code === null ? {} : { trackingCode: code }),
+  }
+  switch (kind) {
+    case 'recibo':
+      return { ...report, type: 'prepared' }
+    case 'postado':
+      return { ...report, type: 'sent' }
+    case 'inconsistencia':
+      return {
+        ...report,
+        type: 'failed',
+        failure: 'rejected',
+        reason: `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`,
+      }
+    case 'finalizador':
+      return finished(Number(fields.reason), report)
+    case 'devolucaoar':
+      return null
+  }
+}
+
+function finished(code: number, report: Omit<CarrierReport, 'type'>): CarrierReport {
+  if (code === DELIVERED_CODE) return { ...report, type: 'delivered' }
+  if (LOST_CODES.includes(code)) return { ...report, type: 'failed', failure: 'undelivered', reason: 'Extraviada' }
+  const reason = RETURN_REASONS[code] ?? `motivo ${Number.isNaN(code) ? 'não informado' : code}`
+  return { ...report, type: 'failed', failure: 'returned', reason }
+}
+
+function findImage(files: Record<string, Uint8Array>, name: string): { type: 'png' | 'jpg'; bytes: Uint8Array } | null {
+  const bytes = Object.hasOwn(files, name) ? files[name]! : null
+  if (bytes === null || bytes.length > MAX_IMAGE) return null
+  // By its first bytes: the name proves nothing.
+  if (bytes[0] === 0x89 && bytes[1] === 0x50) return { type: 'png', bytes }
+  return bytes[0] === 0xff && bytes[1] === 0xd8 ? { type: 'jpg', bytes } : null
+}
+
+/** dd/MM/yyyy HH:mm:ss, Brasília's time. */
+function readDate(text: string): Date | null {
+  const [, day, month, year, time = '00:00:00'] = /^(\d\d)\/(\d\d)\/(\d{4})(?:\s+(\d\d:\d\d:\d\d))?$/.exec(text) ?? []
+  const date = new Date(`${year}-${month}-${day}T${time}-03:00`)
+  return Number.isNaN(date.getTime()) ? null : date
+}

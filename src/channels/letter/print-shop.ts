@@ -1,0 +1,174 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../../domain/clock.js'
+import { OperatorError } from '../../domain/errors.js'
+import type { PostalAddress } from '../../domain/postal-address.js'
+import { readTrackingCode } from '../../domain/tracking.js'
+import type { Callback, CallbackRequest, CarrierReport, Found, LetterMessage, Provider, Receipt } from '../provider.js'
+import { SendError } from '../provider.js'
+import { ask, type HttpAnswer } from './http-answer.js'
+
+/**
+ * A print service over HTTP, as docs/carta.md describes it: it prints, puts into envelopes and posts. Our reference is its
+ * idempotency key and the name under which it can be asked.
+ */
+const PRINT_SHOP = 'print-shop'
+const TIMEOUT_MS = 18_000
+/** A callback that is older than this may be a recording of an old one. */
+const FRESH_MS = 300_000
+
+interface PrintAccount {
+  base: string
+  token: string
+  /** Signs its callbacks; '' where it sends none. */
+  secret: string
+}
+
+/** print+https://TOKEN:SEGREDO@host/caminho */
+export function readPrintAccount(url: URL): PrintAccount {
+  const token = decodeURIComponent(url.username)
+  if (token === '' || url.hostname === '') {
+    throw new OperatorError('LETTER_URL: o serviço de impressão pede print+https://TOKEN:SEGREDO@servidor/caminho.')
+  }
+  const base = `${url.protocol.slice('print+'.length)}//${url.host}${url.pathname.replace(/\/+$/, '')}`
+  return { base, token, secret: decodeURIComponent(url.password) }
+}
+
+/** What the service's words mean. */
+const SITUATIONS: Record<string, { type: CarrierReport['type']; failure?: 'returned' | 'rejected' | 'undelivered' }> = {
+  processando: { type: 'processed' },
+  preparada: { type: 'prepared' },
+  postada: { type: 'sent' },
+  entregue: { type: 'delivered' },
+  devolvida: { type: 'failed', failure: 'returned' },
+  extraviada: { type: 'failed', failure: 'undelivered' },
+  recusada: { type: 'failed', failure: 'rejected' },
+}
+
+export function printShopProvider(): Provider<LetterMessage> {
+  return {
+    name: PRINT_SHOP,
+    channel: 'letter',
+    whenUncertain: 'lookup',
+    takenIs: 'processed',
+    timeoutMs: TIMEOUT_MS,
+    async open(url) {
+      const { base, token } = readPrintAccount(url)
+      const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
+      return {
+        async send(message, signal) {
+          const answer = await ask(
+            `${base}/cartas`,
+            {
+              method: 'POST',
+              headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': message.reference },
+              body: JSON.stringify(toOrder(message)),
+            },
+            signal,
+          )
+          return readReceipt(answer)
+        },
+        async find(reference, _sentTo, signal): Promise<Found> {
+          const answer = await ask(`${base}/cartas/${encodeURIComponent(reference)}`, { method: 'GET', headers }, signal)
+          // Said in so many words: a 404 of something in between must not have a letter printed twice.
+          if (answer.status === 404 && answer.body?.situacao === 'desconhecida') return 'unknown'
+          const { references, answer: text } = readReceipt(answer)
+          return { references, answer: text }
+        },
+        async close() {},
+      }
+    },
+  }
+}
+
+const toOrder = ({ reference, layout, subject, recipient, sender, pdf, sha256, pages }: LetterMessage) => ({
+  referencia: reference,
+  modelo: layout,
+  assunto: subject,
+  destinatario: { nome: recipient.name, ...toAddress(recipient.address) },
+  remetente: { nome: sender.name, ...(sender.address === null ? {} : toAddress(sender.address)) },
+  documento: { base64: Buffer.from(pdf).toString('base64'), sha256, paginas: pages },
+})
+
+const toAddress = ({ street, number, complement, district, city, state, postcode }: PostalAddress) => ({
+  logradouro: street,
+  numero: number,
+  complemento: complement,
+  bairro: district,
+  cidade: city,
+  uf: state,
+  cep: postcode,
+})
+
+/** Idempotent by contract: 5xx but 503 may have taken it, so it is asked for first. */
+function readReceipt({ status, body, text, retryAfterMs }: HttpAnswer): Receipt {
+  if (status >= 200 && status < 300) {
+    const id = body?.id
+    if (typeof id !== 'string' || id === '') {
+      throw new SendError('uncertain', 'O serviço de impressão respondeu sem o número da carta.', { answer: text })
+    }
+    return { references: [id], answer: text, delivered: false }
+  }
+  const options = { answer: text, ...(retryAfterMs === null ? {} : { retryAfterMs }) }
+  if (status === 429) throw new SendError('throttled', 'O serviço de impressão pediu para esperar.', options)
+  if (status === 503) throw new SendError('temporary', 'O serviço de impressão está fora do ar.', options)
+  if ([400, 409, 413, 422].includes(status)) {
+    const said = typeof body?.mensagem === 'string' ? body.mensagem.slice(0, 300) : `resposta ${status}`
+    throw new SendError('permanent', `O serviço de impressão recusou a carta: ${said}`, options)
+  }
+  if (status >= 500) throw new SendError('uncertain', 'O serviço de impressão falhou ao responder.', options)
+  // A wrong token or path is the operator's to mend: the letters wait for it.
+  throw new SendError('temporary', `O serviço de impressão não aceitou a chamada (${status}). Verifique LETTER_URL.`, options)
+}
+
+/** `secrets`: of every account that may speak; an empty one never matches. */
+export function printShopCallback(secrets: readonly string[], clock: Clock): Callback {
+  const usable = secrets.filter(secret => secret !== '')
+  return {
+    name: PRINT_SHOP,
+    channel: 'letter',
+    async read(request) {
+      if (request.method !== 'POST' || !usable.some(secret => isSigned(request, secret, clock()))) return null
+      const report = readReport(request.body)
+      return { news: report === null ? [] : [report] }
+    },
+  }
+}
+
+function isSigned({ headers, body }: CallbackRequest, secret: string, now: number): boolean {
+  const [timestamp, signature] = [headers['carteiro-timestamp'], headers['carteiro-signature']]
+  if (typeof timestamp !== 'string' || typeof signature !== 'string' || !/^\d{1,12}$/.test(timestamp)) return false
+  if (Math.abs(now - Number(timestamp) * 1_000) > FRESH_MS) return false
+  const given = Buffer.from(signature)
+  const expected = Buffer.from(signCallback(secret, timestamp, body))
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+/** HMAC-SHA256 over the time and the bytes. */
+const signCallback = (secret: string, timestamp: string, body: Buffer): string =>
+  `v1=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`
+
+/** null: words that mean nothing to us; the service is answered that all is well, or it would repeat them. */
+function readReport(body: Buffer): CarrierReport | null {
+  let said: Record<string, unknown>
+  try {
+    said = JSON.parse(body.toString('utf8')) as Record<string, unknown>
+  } catch {
+    return null
+  }
+  if (typeof said !== 'object' || said === null) return null
+  const { referencia, situacao, em, sro, motivo } = said
+  const situation = typeof situacao === 'string' && Object.hasOwn(SITUATIONS, situacao) ? SITUATIONS[situacao]! : null
+  if (typeof referencia !== 'string' || situation === null) return null
+  const at = typeof em === 'string' && !Number.isNaN(Date.parse(em)) ? new Date(em) : null
+  const code = typeof sro === 'string' ? readTrackingCode(sro) : null
+  const reason = typeof motivo === 'string' && motivo.trim() !== '' ? motivo.trim().slice(0, 200) : undefined
+  return {
+    kind: 'report',
+    of: { ours: referencia },
+    type: situation.type,
+    at,
+    answer: `${situacao}${reason === undefined ? '' : `: ${reason}`}`,
+    ...(situation.failure === undefined ? {} : { failure: situation.failure, reason: reason ?? 'motivo não informado' }),
+    ...(code === null ? {} : { trackingCode: code }),
+  }
+}

@@ -1,0 +1,109 @@
+import type { Clock } from '../../domain/clock.js'
+import { OperatorError } from '../../domain/errors.js'
+import { ask } from './http-answer.js'
+import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from './return-reasons.js'
+
+/** The post's tracking (SRO Rastro): where registered letters are, asked in batches. */
+export interface Rastro {
+  /** What is known of each code, oldest first; codes that the post does not know yet are absent. */
+  track(codes: readonly string[], signal: AbortSignal): Promise<Map<string, PostEvent[]>>
+}
+
+export interface PostEvent {
+  at: Date
+  type: 'sent' | 'delivered' | 'failed' | 'note'
+  /** The post's words. */
+  text: string
+  failure?: 'returned' | 'undelivered'
+  reason?: string
+}
+
+/** The post answers for no more at once. */
+export const MAX_TRACKED = 50
+/** A token is asked for again before it ends. */
+const TOKEN_MARGIN_MS = 60_000
+const DEFAULT_TOKEN_MS = 30 * 60_000
+
+interface Token {
+  text: string
+  until: number
+}
+
+/** https://usuario:codigo-de-acesso@api.correios.com.br?cartao=0012345678 */
+export function createRastro(url: URL, clock: Clock): Rastro {
+  const base = `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`
+  const card = url.searchParams.get('cartao') ?? ''
+  if (url.username === '' || url.password === '' || card === '') {
+    throw new OperatorError('CORREIOS_URL deve ter usuário, código de acesso e ?cartao= com o cartão de postagem.')
+  }
+  const basic = Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')
+  let token: Token | null = null
+
+  async function authenticate(signal: AbortSignal): Promise<string> {
+    if (token !== null && clock() < token.until) return token.text
+    const { status, body, text } = await ask(
+      `${base}/token/v1/autentica/cartaopostagem`,
+      {
+        method: 'POST',
+        headers: { authorization: `Basic ${basic}`, 'content-type': 'application/json', accept: 'application/json' },
+        body: JSON.stringify({ numero: card }),
+      },
+      signal,
+    )
+    if (status >= 300 || typeof body?.token !== 'string') throw new Error(`the post gave no token: ${text.slice(0, 40)}`)
+    const ends = typeof body.expiraEm === 'string' ? readPostDate(body.expiraEm).getTime() : Number.NaN
+    token = { text: body.token, until: (Number.isNaN(ends) ? clock() + DEFAULT_TOKEN_MS : ends) - TOKEN_MARGIN_MS }
+    return token.text
+  }
+
+  return {
+    async track(codes, signal) {
+      if (codes.length === 0) return new Map()
+      const query = new URLSearchParams({ codigosObjetos: codes.slice(0, MAX_TRACKED).join(','), resultado: 'T' })
+      const headers = {
+        authorization: `Bearer ${await authenticate(signal)}`,
+        accept: 'application/json',
+        'accept-language': 'pt-BR',
+      }
+      const { status, body, text } = await ask(`${base}/srorastro/v1/objetos?${query}`, { method: 'GET', headers }, signal)
+      if (status === 401 || status === 403) token = null
+      if (status >= 300 || !Array.isArray(body?.objetos)) throw new Error(`the post did not answer for its objects: ${text}`)
+      return new Map(body.objetos.flatMap(object => readObject(object)))
+    },
+  }
+}
+
+function readObject(object: unknown): [string, PostEvent[]][] {
+  const { codObjeto, eventos } = (object ?? {}) as { codObjeto?: unknown; eventos?: unknown }
+  if (typeof codObjeto !== 'string' || !Array.isArray(eventos)) return []
+  // Told newest first, to the second: of the same second, the later one stays the later one.
+  const events = eventos
+    .toReversed()
+    .flatMap(readEvent)
+    .sort((a, b) => a.at.getTime() - b.at.getTime())
+  return [[codObjeto, events]]
+}
+
+function readEvent(event: unknown): PostEvent[] {
+  const { codigo, tipo, dtHrCriado, descricao } = (event ?? {}) as Record<string, unknown>
+  if (typeof codigo !== 'string' || typeof dtHrCriado !== 'string') return []
+  const at = readPostDate(dtHrCriado)
+  if (Number.isNaN(at.getTime())) return []
+  const text = typeof descricao === 'string' ? descricao.slice(0, 200) : `${codigo}/${String(tipo)}`
+  return [{ at, text, ...meaningOf(codigo, Number(tipo)) }]
+}
+
+/** Code and type together: the same type means other things under another code. */
+function meaningOf(code: string, type: number): Pick<PostEvent, 'type' | 'failure' | 'reason'> {
+  if (code === 'PO' && (type === 1 || type === 9)) return { type: 'sent' }
+  if (!['BDE', 'BDI', 'BDR'].includes(code)) return { type: 'note' }
+  if (type === DELIVERED_CODE) return { type: 'delivered' }
+  if (LOST_CODES.includes(type)) return { type: 'failed', failure: 'undelivered', reason: 'Extraviada' }
+  const reason = RETURN_REASONS[type]
+  if (reason !== undefined) return { type: 'failed', failure: 'returned', reason }
+  // 23: it is back with its sender, whatever the reason was.
+  return type === 23 ? { type: 'failed', failure: 'returned', reason: 'Devolvido ao remetente' } : { type: 'note' }
+}
+
+/** Brasília's time, without saying so; Brazil has had no summer time since 2019. */
+const readPostDate = (text: string): Date => new Date(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text.slice(0, 19)}-03:00`)

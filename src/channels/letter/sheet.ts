@@ -1,0 +1,228 @@
+import { toSVG } from 'bwip-js/node'
+import type { Block } from './blocks.js'
+
+/** Everything that is printed on a letter, as data: nothing in it can become a command of the typesetter. */
+export interface Sheet {
+  layout: LetterLayout
+  /** Names the letter on every page. */
+  reference: string
+  sender: Addressed & { color: string }
+  recipient: Addressed
+  date: string
+  /** Seconds since the epoch: the file's own date. */
+  moment: number
+  subject: string
+  blocks: readonly Block[]
+  /** Where the recipient can check the letter; printed as a QR code too. */
+  verification: string
+}
+
+interface Addressed {
+  name: string
+  lines: readonly string[]
+}
+
+/** The sheet layouts that `modelo` names. */
+export const layouts = ['simples', 'registrada'] as const
+export type LetterLayout = (typeof layouts)[number]
+
+/** What became of a letter, printed in front of it: the receipt that the sender keeps. */
+export interface LetterReceipt {
+  facts: readonly { label: string; value: string }[]
+  events: readonly { at: string; text: string }[]
+  sha256: string
+  /** The signed receipt of delivery, where the post sent one. */
+  image: { type: 'png' | 'jpg'; bytes: Uint8Array } | null
+  /** The letter as it was printed, put into the file. */
+  letter: Uint8Array
+}
+
+const QR = { bcid: 'qrcode', eclevel: 'M', paddingwidth: 0, paddingheight: 0 } as const
+
+/** What the typesetter is given: texts, and files by their path. */
+export interface SheetInputs {
+  texts: Record<string, string>
+  files: Record<string, Uint8Array>
+  moment: number
+}
+
+export function sheetInputs(sheet: Sheet, receipt: LetterReceipt | null): SheetInputs {
+  const { facts = [], events = [], sha256 = '', image = null } = receipt ?? {}
+  return {
+    texts: {
+      sheet: JSON.stringify(sheet),
+      receipt: JSON.stringify(receipt === null ? null : { facts, events, sha256, image: image && `/ar.${image.type}` }),
+      qr: toSVG({ ...QR, text: sheet.verification }),
+    },
+    moment: sheet.moment,
+    files: {
+      ...(receipt === null ? {} : { '/carta.pdf': receipt.letter }),
+      ...(image === null ? {} : { [`/ar.${image.type}`]: image.bytes }),
+    },
+  }
+}
+
+/**
+ * The sheet, in Typst. A4; the address lies where DL and C5 window envelopes show it once the sheet is folded at its marks:
+ * 20 mm from the left, 50 mm from the top, 90 × 40 mm.
+ */
+export const SHEET_SOURCE = String.raw`
+#let sheet = json(bytes(sys.inputs.sheet))
+#let receipt = json(bytes(sys.inputs.receipt))
+#let accent = rgb(sheet.sender.color)
+#let grey = luma(38%)
+#let registered = sheet.layout == "registrada"
+
+#set document(title: sheet.subject, author: sheet.sender.name, date: auto)
+#set text(font: "Libertinus Serif", size: 11pt, lang: "pt", region: "BR", fallback: false, hyphenate: true)
+#set par(justify: true, leading: 0.68em, spacing: 1.15em)
+
+#let print(runs) = {
+  for run in runs {
+    if run.text == "\n" { linebreak() } else {
+      let words = [#run.text]
+      if run.at("italic", default: false) { words = emph(words) }
+      if run.at("bold", default: false) { words = strong(words) }
+      if run.at("underline", default: false) { words = underline(words) }
+      words
+    }
+  }
+}
+
+#let head-sizes = (15pt, 12.5pt, 11.5pt)
+#let show-table(rows) = {
+  let columns = calc.max(..rows.map(row => row.cells.len()))
+  let filled(row) = row.cells + range(columns - row.cells.len()).map(_ => ())
+  set par(justify: false)
+  set text(size: 10pt)
+  block(above: 1.2em, below: 1.4em, table(
+    columns: columns,
+    stroke: (x, y) => (bottom: if y == 0 and rows.at(0).head { 0.8pt + accent } else { 0.4pt + luma(75%) }),
+    inset: (x: 6pt, y: 5pt),
+    ..rows.enumerate().map(((index, row)) => {
+      let cells = filled(row).map(cell => if row.head { strong(print(cell)) } else { print(cell) })
+      if index == 0 and row.head { (table.header(..cells),) } else { cells }
+    }).flatten()
+  ))
+}
+#let show-block(piece) = {
+  if piece.kind == "paragraph" {
+    // The best breaks of a very long paragraph take seconds to find; the first good ones take none.
+    let breaks = if piece.runs.map(run => run.text.len()).sum() > 3000 { "simple" } else { "optimized" }
+    let body = par(justify: piece.align == "left", linebreaks: breaks, print(piece.runs))
+    if piece.align == "center" { align(center, body) } else if piece.align == "right" { align(right, body) } else { body }
+  } else if piece.kind == "heading" {
+    block(above: 1.6em, below: 0.9em, sticky: true, par(justify: false, text(size: head-sizes.at(piece.level - 1), weight: "bold", fill: accent, hyphenate: false, print(piece.runs))))
+  } else if piece.kind == "list" {
+    let items = piece.items.map(item => for inner in item { show-block(inner) })
+    if piece.ordered { enum(indent: 0.5em, spacing: 0.8em, ..items) } else { list(indent: 0.5em, spacing: 0.8em, ..items) }
+  } else if piece.kind == "table" {
+    show-table(piece.rows)
+  } else if piece.kind == "quote" {
+    block(inset: (left: 1em), stroke: (left: 1.5pt + luma(80%)), for inner in piece.blocks { show-block(inner) })
+  } else if piece.kind == "rule" {
+    line(length: 100%, stroke: 0.5pt + luma(70%))
+  }
+}
+
+#let small(body) = text(size: 8pt, fill: grey, body)
+#let label(body) = text(size: 7pt, fill: grey, tracking: 0.4pt, upper(body))
+
+#if receipt != none {
+  pdf.embed("/carta.pdf", relationship: "source", mime-type: "application/pdf", description: "A carta como foi impressa")
+  set page(paper: "a4", margin: (left: 25mm, right: 20mm, top: 22mm, bottom: 24mm), footer: none)
+  set par(justify: false)
+  text(size: 9pt, fill: accent, weight: "bold", tracking: 0.6pt)[COMPROVANTE DE CARTA]
+  v(1mm)
+  text(size: 17pt, weight: "bold", hyphenate: false, sheet.subject)
+  v(2mm)
+  line(length: 100%, stroke: 1pt + accent)
+  v(3mm)
+  grid(columns: (38mm, 1fr), row-gutter: 3.2mm, ..receipt.facts.map(fact => (small(fact.label), text(size: 10pt, fact.value))).flatten())
+  v(6mm)
+  text(weight: "bold", fill: accent)[Andamento]
+  v(1mm)
+  grid(columns: (38mm, 1fr), row-gutter: 2.6mm, ..receipt.events.map(event => (small(event.at), text(size: 10pt, event.text))).flatten())
+  if receipt.image != none {
+    v(6mm)
+    text(weight: "bold", fill: accent)[Aviso de recebimento]
+    v(1mm)
+    image(receipt.image, width: 100%, height: 70mm, fit: "contain")
+  }
+  v(1fr)
+  small[As páginas seguintes são a carta como foi impressa. SHA-256 do PDF entregue à impressão:]
+  linebreak()
+  text(font: "DejaVu Sans Mono", size: 7.5pt, receipt.sha256)
+}
+
+// Pages count from the letter's first: a receipt in front of it changes nothing about the letter.
+#let page-number() = here().page() - locate(<start>).page() + 1
+#let continued = context {
+  if page-number() > 1 {
+    grid(columns: (1fr, auto), small(sheet.sender.name), small[Ref. #sheet.reference])
+    v(-1.5mm)
+    line(length: 100%, stroke: 0.4pt + luma(75%))
+  }
+}
+#let foot = context {
+  line(length: 100%, stroke: 0.4pt + luma(75%))
+  v(-1.5mm)
+  grid(columns: (1fr, auto), column-gutter: 6mm,
+    small(if registered [Confira a autenticidade desta carta: #sheet.verification.replace(regex("^https?://"), "").split("/").first()] else [Ref. #sheet.reference]),
+    small[Página #page-number() de #(locate(<end>).page() - locate(<start>).page() + 1)])
+}
+
+#let marks = context if page-number() == 1 {
+  for y in (99mm, 198mm) { place(top + left, dx: 4mm, dy: y, line(length: 4mm, stroke: 0.3pt + luma(60%))) }
+}
+
+#set page(paper: "a4", margin: (left: 25mm, right: 20mm, top: 26mm, bottom: 24mm), header: continued, footer: foot, background: marks)
+#metadata(none) <start>
+
+#place(top + left, dx: 0mm, dy: -10mm, block(width: 165mm, {
+  grid(columns: (1fr, auto), align: (left + horizon, right + horizon),
+    text(size: 17pt, weight: "bold", fill: accent, hyphenate: false, sheet.sender.name),
+    if registered { box(stroke: 0.8pt + accent, inset: (x: 7pt, y: 4.5pt), radius: 1.5pt, text(size: 8.5pt, weight: "bold", fill: accent, tracking: 0.6pt)[CARTA REGISTRADA]) })
+  v(-1mm)
+  line(length: 100%, stroke: 1.2pt + accent)
+}))
+
+// The window: 20 mm from the left edge, 50 mm from the top one.
+#place(top + left, dx: -5mm, dy: 24mm, block(width: 90mm, height: 40mm, {
+  set par(justify: false, leading: 0.52em, spacing: 0.6em)
+  block(height: 9mm, width: 100%, clip: true, align(bottom, text(size: 6.5pt, fill: grey, hyphenate: false, ([Rem.: ], sheet.sender.name, ..sheet.sender.lines.map(line => " · " + line)).join())))
+  v(-1mm)
+  text(weight: "bold", hyphenate: false, sheet.recipient.name)
+  for line in sheet.recipient.lines { parbreak(); text(size: 10.5pt, hyphenate: false, line) }
+}))
+
+#place(top + right, dy: 24mm, grid(columns: (auto, 26mm), column-gutter: 5mm, align: (right + top, right + top),
+  {
+    set par(justify: false, leading: 0.5em)
+    block(width: 38mm, align(right, {
+      label[Data]
+      linebreak()
+      text(size: 9pt, sheet.date)
+      v(1.5mm)
+      label[Referência]
+      linebreak()
+      text(size: 7.5pt, sheet.reference)
+      v(1.5mm)
+      label[Confira esta carta]
+      linebreak()
+      text(size: 7.5pt)[Aponte a câmera para o código ao lado]
+    }))
+  },
+  image(bytes(sys.inputs.qr), format: "svg", width: 26mm)))
+
+#v(76mm)
+#par(justify: false, text(size: 13pt, weight: "bold", hyphenate: false, sheet.subject))
+#v(1mm)
+#for piece in sheet.blocks { show-block(piece) }
+
+#if registered {
+  v(8mm)
+  block(breakable: false, width: 100%, inset: 8pt, fill: luma(96%), stroke: (left: 2pt + accent), par(justify: false, text(size: 8.5pt, fill: grey)[Esta carta foi postada com registro: a entrega é acompanhada e comprovada. Para conferir quem a enviou, leia o código da primeira página.]))
+}
+#metadata(none) <end>
+`

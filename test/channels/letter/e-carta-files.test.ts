@@ -1,0 +1,101 @@
+import { strToU8, unzipSync, zipSync } from 'fflate'
+import { expect, test } from 'vitest'
+import {
+  isReturn,
+  type LetterLine,
+  LINE_FIELDS,
+  lotFileName,
+  packLot,
+  readReturn,
+} from '../../../src/channels/letter/e-carta-files.js'
+
+const line = Object.fromEntries(
+  LINE_FIELDS.filter(field => !['type', 'object', 'lot', 'pdf'].includes(field)).map(field => [field, field]),
+) as LetterLine
+
+test('a lot is one line of 23 fields and one PDF for each letter, the same bytes whenever it is made', () => {
+  const objects = [
+    { object: 2, line: { ...line, recipientName: 'José | da\r\nSilva' }, pdf: Buffer.from('%PDF-2') },
+    { object: 1, line, pdf: Buffer.from('%PDF-1') },
+  ]
+  const packed = packLot('12345', 77, objects)
+  expect(Buffer.from(packLot('12345', 77, objects.toReversed())).equals(Buffer.from(packed))).toBe(true)
+  expect(lotFileName('12345', 77)).toBe('e-Carta_12345_77_servico.zip')
+  const files = unzipSync(packed)
+  expect(Object.keys(files).sort()).toEqual([
+    'e-Carta_12345_77_1_1_complementar.pdf',
+    'e-Carta_12345_77_2_1_complementar.pdf',
+    'e-Carta_12345_77_servico.txt',
+  ])
+  const lines = Buffer.from(files['e-Carta_12345_77_servico.txt']!).toString('utf8').trimEnd().split('\r\n')
+  expect(lines.map(text => text.split('|').length)).toEqual([23, 23])
+  expect(lines[0]!.split('|').slice(0, 7)).toEqual([
+    '1',
+    '1',
+    '77',
+    'card',
+    'contract',
+    'product',
+    'e-Carta_12345_77_1_1_complementar.pdf',
+  ])
+  expect(lines[1]!.split('|')[7]).toBe('José da Silva')
+  expect(Buffer.from(files['e-Carta_12345_77_2_1_complementar.pdf']!).toString()).toBe('%PDF-2')
+})
+
+const reportsOf = (kind: string, ...lines: string[]) =>
+  readReturn(`e-Carta_12345_77_${kind}.txt`, Buffer.from(lines.join('\r\n'))).reports
+
+test('each return tells of its letters by lot and object', () => {
+  expect(reportsOf('Recibo', '2|1|77|AA473124829BR|15/11/2026 10:00:00', '2|2|77||')).toMatchObject([
+    { of: { carrier: ['77.1'] }, type: 'prepared', trackingCode: 'AA473124829BR', at: new Date('2026-11-15T13:00:00Z') },
+    { of: { carrier: ['77.2'] }, type: 'prepared', at: null },
+  ])
+  expect(reportsOf('Postado', '3|1|77|AA473124829BR|15/11/2026')).toMatchObject([
+    { type: 'sent', at: new Date('2026-11-15T03:00:00Z') },
+  ])
+  expect(reportsOf('Inconsistencia', '9|1|77|E12|CEP inexistente')).toMatchObject([
+    { type: 'failed', failure: 'rejected', reason: 'Os Correios recusaram a carta: CEP inexistente.' },
+  ])
+  expect(reportsOf('Finalizador', '4|1|77|AA473124829BR|1|', '4|2|77||10|', '4|3|77||80|', '4|4|77||99|')).toMatchObject([
+    { type: 'delivered' },
+    { type: 'failed', failure: 'returned', reason: 'Mudou-se' },
+    { type: 'failed', failure: 'undelivered', reason: 'Extraviada' },
+    { type: 'failed', failure: 'returned', reason: 'motivo 99' },
+  ])
+})
+
+test('lines that are no records, and codes whose digit is wrong, are left out', () => {
+  expect(reportsOf('Recibo', '', 'lixo', '2|x|77|', '2|1|77|AA473124820BR|')).toEqual([
+    { kind: 'report', of: { carrier: ['77.1'] }, type: 'prepared', at: null, answer: 'recibo' },
+  ])
+})
+
+test('signed receipts come as images, known by their bytes', () => {
+  const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47)
+  const bytes = zipSync({
+    'indice.txt': strToU8('5|1|77|AA473124829BR|ar1.png\r\n5|2|77||ar2.png\r\n5|3|77||falta.png'),
+    'ar1.png': png,
+    'ar2.png': strToU8('<html>'),
+  })
+  const { reports, receipts } = readReturn('e-Carta_12345_77_DevolucaoAR.zip', Buffer.from(bytes))
+  expect(reports).toEqual([])
+  expect(receipts).toEqual([{ name: '77.1', type: 'png', bytes: png }])
+})
+
+test('a return that unpacks to more than it may is refused', () => {
+  const bytes = zipSync({ 'a.txt': new Uint8Array(65 * 1_048_576) }, { level: 0 })
+  expect(() => readReturn('e-Carta_12345_1_Recibo.zip', Buffer.from(bytes))).toThrow(/more than it may/)
+})
+
+test('only returns for our own matrix are taken', () => {
+  expect(isReturn('12345', 'e-Carta_12345_77_Recibo.txt')).toBe(true)
+  expect(isReturn('12345', 'e-Carta_12345_77_20261115_Postado.zip')).toBe(true)
+  for (const name of [
+    'e-Carta_999_77_Recibo.txt',
+    'e-Carta_12345_77_servico.zip',
+    'Recibo.txt',
+    'e-Carta_12345_77_Recibo.txt.part',
+  ]) {
+    expect(isReturn('12345', name), name).toBe(false)
+  }
+})

@@ -1,0 +1,199 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startWorker } from '../../src/compose-worker.js'
+import { readConfig } from '../../src/config.js'
+import { findFaults } from '../../src/engine/rebuild.js'
+import { FATES } from '../../src/simulator/letter/fates.js'
+import { createSimulator, type Simulator } from '../../src/simulator/simulator.js'
+import { readEventLog } from '../../src/store/event-log.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
+import { request, send, validSend } from '../support/requests.js'
+
+/** From POST to every date over real sockets: the gateway, its worker, the simulated print shop and the simulated post. */
+let database: TestDatabase
+let simulator: Simulator
+let gateway: Gateway
+let worker: { close(): Promise<void> }
+let account: TestAccount
+
+beforeAll(async () => {
+  database = await createDatabase()
+  simulator = await createSimulator()
+  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url }
+  gateway = await startGateway(database.pool, env)
+  account = await createAccount(database.pool, {
+    settings: {
+      'letter.name': 'Banco Exemplo S.A.',
+      'letter.address': 'Av. Paulista; 1000; 10º andar; Bela Vista; São Paulo; SP; 01310-100',
+    },
+  })
+  const made = await request(`${gateway.url}/gw/templates`, {
+    method: 'POST',
+    token: account.token,
+    body: {
+      nome: 'notificacao',
+      tipo: 'carta',
+      conteudo: '<p>Prezada {{ nome }},</p><p>O contrato <b>{{ contrato }}</b> venceu.</p>',
+    },
+  })
+  expect(made.status).toBe(201)
+  worker = await startWorker({
+    config: readConfig({ ...env, PUBLIC_URL: gateway.url }),
+    keys: testKeys,
+    pool: database.pool,
+    databaseUrl: database.url,
+    log: pino({ level: 'silent' }),
+  })
+})
+
+afterAll(async () => {
+  await worker.close()
+  await gateway.close()
+  await simulator.close()
+  await database.drop()
+})
+
+const brt = /^\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/
+const address = { logradouro: 'Rua das Flores', numero: '100', bairro: 'Centro', cidade: 'São Paulo', uf: 'SP', cep: '01000-001' }
+const values = { nome: 'Maria', contrato: '2026/1' }
+const letter = (variables: object = {}, more: object = {}) => ({
+  carta: { name: 'Maria da Silva', template: 'notificacao', variables: { ...address, ...values, ...variables }, ...more },
+})
+
+async function accept(body: object): Promise<string> {
+  const { to: _, ...rest } = validSend
+  const answer = await send(gateway.url, account.token, { ...rest, ...body })
+  expect(answer.status).toBe(200)
+  return (answer.body as { idEmail: string }).idEmail
+}
+
+const statusOf = async (id: string): Promise<Record<string, unknown>> =>
+  (await request(`${gateway.url}/gw/carta/${id}`, { token: account.token })).body as Record<string, unknown>
+
+const settled = (id: string, description: string) =>
+  expect.poll(() => statusOf(id), { timeout: 45_000, interval: 100 }).toMatchObject({ description })
+
+const messagesOf = async (id: string) =>
+  ((await request(`${simulator.url}/simulator/log`)).body as { reference: string }[]).filter(({ reference }) =>
+    reference?.startsWith(id),
+  )
+
+test('a letter is made, printed, posted and delivered: every member of its status is filled in its turn', async () => {
+  const id = await accept(letter())
+  expect(await statusOf(id)).toMatchObject({ error: false, dateDelivery: null, sro: null, linkRastreio: null })
+  await settled(id, 'Entregue')
+  const status = await statusOf(id)
+  expect(status).toEqual({
+    description: 'Entregue',
+    error: false,
+    dateProcessing: expect.stringMatching(brt),
+    datePreparation: expect.stringMatching(brt),
+    dateSent: expect.stringMatching(brt),
+    dateDelivery: expect.stringMatching(brt),
+    sro: expect.stringMatching(/^YJ\d{9}BR$/),
+    linkSvcCartaComprovante: expect.stringContaining(`${gateway.url}/comprovante/carta/`),
+    linkRastreio: `https://rastreamento.correios.com.br/app/index.php?objetos=${status.sro}`,
+  })
+  const { rows } = await database.pool.query(
+    'select processed_at <= prepared_at and prepared_at <= sent_at and sent_at <= delivered_at as ordered from delivery where notification_id = $1',
+    [id],
+  )
+  expect(rows).toEqual([{ ordered: true }])
+  expect(await messagesOf(id)).toHaveLength(1)
+})
+
+describe('each fixed fate ends in its documented status', () => {
+  const endings: Record<string, string> = {
+    entregue: 'Entregue',
+    atrasada: 'Entregue',
+    extraviada: 'Extraviada',
+    recusada: 'Falha no processamento',
+    'recusada-depois': 'Falha no processamento',
+    temporaria: 'Entregue',
+    'sem-resposta': 'Entregue',
+    limite: 'Entregue',
+    silencio: 'Entregue',
+  }
+  test.concurrent.each(FATES.map(fate => [fate.name, fate.postcode, fate.meaning] as const))(
+    '%s (%s)',
+    async (name, cep, meaning) => {
+      const ending = endings[name] ?? meaning
+      const id = await accept(letter({ cep }))
+      await settled(id, ending)
+      expect((await statusOf(id)).error).toBe(ending !== 'Entregue')
+      // However often it was tried, one letter at most was printed.
+      expect(await messagesOf(id)).toHaveLength(name === 'recusada' ? 0 : 1)
+    },
+  )
+})
+
+test('a simple letter has no tracking: it stays sent', async () => {
+  const id = await accept(letter({}, { modelo: 'simples' }))
+  await settled(id, 'Enviado')
+  expect(await statusOf(id)).toMatchObject({
+    sro: null,
+    linkRastreio: null,
+    dateSent: expect.stringMatching(brt),
+    dateDelivery: null,
+  })
+})
+
+test.each([
+  ['no address', { carta: {} }, /Falta o endereço/],
+  ['a postcode of another state', letter({ cep: '20000-000' }), /é de RJ, não de SP/],
+  ['no template', letter({}, { template: undefined }), /Falta indicar o template/],
+  ['an unknown template', letter({}, { template: 'outro' }), /não existe/],
+  ['an unknown layout', letter({}, { modelo: 'dourada' }), /simples, registrada/],
+  ['a missing variable', letter({ contrato: '' }), /contrato/],
+])('%s: accepted, then the channel’s error with its reason', async (_, body, reason) => {
+  const id = await accept(body)
+  await settled(id, 'Falha no processamento')
+  const { rows } = await database.pool.query('select failure_detail from delivery where notification_id = $1', [id])
+  expect(rows[0].failure_detail).toMatch(reason)
+  expect(await statusOf(id)).toMatchObject({ error: true, linkSvcCartaComprovante: null })
+})
+
+test('the receipt is a PDF at an address that cannot be guessed', async () => {
+  const id = await accept(letter())
+  await settled(id, 'Entregue')
+  const link = (await statusOf(id)).linkSvcCartaComprovante as string
+  const answer = await fetch(link)
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/pdf'])
+  expect(
+    Buffer.from(await answer.arrayBuffer())
+      .subarray(0, 5)
+      .toString(),
+  ).toBe('%PDF-')
+  const code = /carta\/([\w-]+)\.pdf$/.exec(link)![1]!
+  for (const wrong of [code.replace(/.$/, code.endsWith('A') ? 'B' : 'A'), 'x', `${code}x`]) {
+    expect((await fetch(link.replace(code, wrong))).status).toBe(404)
+  }
+})
+
+test('what the simulated recipient’s post does by hand is what the status says', async () => {
+  const id = await accept(letter({ cep: '01000-020' }))
+  const found = () =>
+    request(`${simulator.url}/simulator/messages?channel=letter&limit=10000`).then(
+      ({ body }) => body as { id: string; reference: string; sro: string | null }[],
+    )
+  await expect
+    .poll(async () => (await found()).find(({ reference }) => reference.startsWith(id))?.sro ?? null, { timeout: 20_000 })
+    .not.toBeNull()
+  const message = (await found()).find(({ reference }) => reference.startsWith(id))!
+  const act = await request(`${simulator.url}/simulator/messages/${message.id}/actions`, {
+    method: 'POST',
+    body: { action: 'return', text: '4' },
+  })
+  expect(act.status).toBe(202)
+  await settled(id, 'Devolvida: Recusado')
+  const page = await (await fetch(`${simulator.url}/mensagens/${message.id}`)).text()
+  expect(page).toContain('/carta.pdf')
+  expect(page).toContain(message.sro)
+})
+
+test('the statuses are what the events add up to, and every chain is whole', async () => {
+  const faults: string[] = []
+  for await (const page of readEventLog(database.pool)) faults.push(...page.flatMap(findFaults))
+  expect(faults).toEqual([])
+})

@@ -1,0 +1,123 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { readBlocks } from '../../src/channels/letter/blocks.js'
+import type { Sheet } from '../../src/channels/letter/sheet.js'
+import { createTypesetter } from '../../src/channels/letter/typesetter.js'
+
+/** The letter as independent programs read it: poppler and zbar. */
+const typesetter = createTypesetter(1)
+const folder = mkdtempSync(join(tmpdir(), 'carteiro-letter-'))
+afterAll(async () => {
+  await typesetter.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const missing = ['pdftotext', 'pdftoppm', 'pdffonts', 'pdfdetach', 'zbarimg'].filter(
+  name => spawnSync(name, ['-h']).error !== undefined,
+)
+const verification = 'https://notifica.example.com/n/AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq'
+const sheet = (html: string, more: Partial<Sheet> = {}): Sheet => ({
+  layout: 'registrada',
+  reference: '019a8f2e-77aa-7c3e-9d12-0123456789ab',
+  sender: { name: 'Banco Exemplo S.A.', lines: ['Av. Paulista, 1000', '01310-100 São Paulo – SP'], color: '#0b4f6c' },
+  recipient: { name: 'Maria da Conceição', lines: ['Rua das Flores, 100, ap. 42', 'Jardim', '70002-900 Brasília – DF'] },
+  date: '15 de novembro de 2026',
+  moment: 1_763_200_000,
+  subject: 'Notificação extrajudicial',
+  blocks: readBlocks(html),
+  verification,
+  ...more,
+})
+
+async function make(given: Sheet): Promise<{ file: string; pages: number; pdf: Uint8Array }> {
+  const { pdf, pages } = await typesetter.compose(given)
+  const file = join(folder, `${Math.random().toString(36).slice(2)}.pdf`)
+  writeFileSync(file, pdf)
+  return { file, pages, pdf }
+}
+
+const run = (program: string, options: string[]): string => execFileSync(program, options, { encoding: 'utf8' })
+const text = (file: string, ...options: string[]): string => run('pdftotext', [...options, '-layout', file, '-'])
+
+test('the same sheet gives the same bytes, in any thread', async () => {
+  const other = createTypesetter(1)
+  const given = sheet('<p>Olá</p><table><tr><td>1</td></tr></table>')
+  const [first, second] = await Promise.all([typesetter.compose(given), other.compose(given)])
+  await other.close()
+  expect(Buffer.from(second.pdf).equals(Buffer.from(first.pdf))).toBe(true)
+  expect(Buffer.from((await typesetter.compose(given)).pdf).equals(Buffer.from(first.pdf))).toBe(true)
+})
+
+test('nothing in a letter is a command of the typesetter', async () => {
+  const nasty = '#panic("x") #read("/etc/passwd") $ x $ *a* _b_ @c <d> \\ ` // /* "'
+  const { pages } = await typesetter.compose(
+    sheet(`<p>${nasty.replaceAll('<', '&lt;')}</p>`, {
+      subject: nasty,
+      recipient: { name: nasty, lines: [nasty] },
+      sender: { name: nasty, lines: [nasty], color: '#000000' },
+    }),
+  )
+  expect(pages).toBe(1)
+})
+
+describe.skipIf(missing.length > 0)(
+  `read by poppler and zbar${missing.length > 0 ? ` (missing: ${missing.join(', ')})` : ''}`,
+  () => {
+    test('the address lies in the envelope’s window, with nothing else of the letter', async () => {
+      const { file } = await make(sheet('<p>CONTEUDO</p>'))
+      // In points from the top left: 20 mm, 50 mm, 90 × 40 mm.
+      const mm = (value: number): string => String(Math.round((value / 25.4) * 72))
+      const window = text(file, '-x', mm(20), '-y', mm(50), '-W', mm(90), '-H', mm(40))
+      expect(window).toContain('Maria da Conceição')
+      expect(window).toContain('Rua das Flores, 100, ap. 42')
+      expect(window).toContain('70002-900 Brasília – DF')
+      expect(window).not.toContain('CONTEUDO')
+      expect(window).not.toContain('Notificação')
+    })
+
+    test('a long letter has its pages numbered and named, accents and fonts inside', async () => {
+      const { file, pages } = await make(
+        sheet(`<h2>Ação</h2>${'<p>Constituição, coração, pingüim, “aspas” e travessão —.</p>'.repeat(90)}`),
+      )
+      expect(pages).toBeGreaterThan(2)
+      const words = text(file)
+      for (let page = 1; page <= pages; page++) expect(words).toContain(`Página ${page} de ${pages}`)
+      expect(words).toContain('Constituição, coração, pingüim, “aspas” e travessão —.')
+      expect(text(file, '-f', '2', '-l', '2')).toContain('Ref. 019a8f2e-77aa-7c3e-9d12-0123456789ab')
+      const fonts = run('pdffonts', [file]).trim().split('\n').slice(2)
+      expect(fonts.length).toBeGreaterThan(0)
+      for (const font of fonts) expect(font).toMatch(/Libertinus.* yes yes yes/)
+    })
+
+    test('the QR code leads where the letter can be checked', async () => {
+      const { file } = await make(sheet('<p>Olá</p>', { layout: 'simples' }))
+      run('pdftoppm', ['-r', '150', '-png', '-singlefile', file, file])
+      expect(run('zbarimg', ['-q', '--raw', '--nodbus', `${file}.png`]).trim()).toBe(verification)
+    })
+
+    test('a receipt tells what happened and holds the letter as it was printed', async () => {
+      const given = sheet('<p>Prezada</p>')
+      const { pdf } = await make(given)
+      const receipt = await typesetter.compose(given, {
+        facts: [{ label: 'Situação', value: 'Entregue' }],
+        events: [{ at: '15/11/2026 10:00:00', text: 'Postada' }],
+        sha256: 'ab'.repeat(32),
+        image: null,
+        letter: pdf,
+      })
+      const file = join(folder, 'receipt.pdf')
+      writeFileSync(file, receipt.pdf)
+      for (const words of ['Andamento', 'Entregue', 'Postada', 'ab'.repeat(32), 'Prezada', 'Página 1 de 1']) {
+        expect(text(file)).toContain(words)
+      }
+      // The letter's first page looks as it did alone.
+      expect(text(file, '-f', '2', '-l', '2')).not.toContain('Ref. 019a8f2e')
+      const saved = join(folder, 'saved.pdf')
+      run('pdfdetach', ['-save', '1', '-o', saved, file])
+      expect(run('cmp', [saved, (await make(given)).file])).toBe('')
+    })
+  },
+)
