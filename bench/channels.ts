@@ -6,6 +6,7 @@ import { loadKeys } from '../src/master-key.js'
 import { Cluster } from '../test/drills/cluster.js'
 import { letterBench } from './channels-letter.js'
 import { smsBench } from './channels-sms.js'
+import { voiceBench } from './channels-voice.js'
 import { whatsappBench } from './channels-whatsapp.js'
 import { machine, note, print, verdict } from './report.js'
 
@@ -21,7 +22,12 @@ export interface ChannelBench {
   more?(count: number): Promise<void>
 }
 
-const benches: Readonly<Record<string, ChannelBench>> = { sms: smsBench, whatsapp: whatsappBench, letter: letterBench }
+const benches: Readonly<Record<string, ChannelBench>> = {
+  sms: smsBench,
+  whatsapp: whatsappBench,
+  voice: voiceBench,
+  letter: letterBench,
+}
 export const benchedChannels = Object.keys(benches)
 const LEASE_MS = 54_000
 const CLIENTS = 32
@@ -51,7 +57,8 @@ export async function benchChannels({ channel, count }: ChannelOptions): Promise
       line('bare client', bare)
       line('ours', ours)
       await bench.more?.(count)
-      verdict(`${name}: ours / bare client`, ours.perSecond / bare.perSecond, 'at least', 0.3)
+      // The simulator and what it reports share the machine: the rate is theirs too, the CPU is ours alone.
+      verdict(`${name}: CPU, ours / bare client`, ours.cpuMs / bare.cpuMs, 'at most', 3)
     } finally {
       await cluster.stop()
     }

@@ -13,6 +13,7 @@ import { findStandingStill } from './engine/alarm.js'
 import type { LaneOptions } from './engine/lane.js'
 import { createShortLinks } from './engine/links.js'
 import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from './engine/news.js'
+import { fetchRecordings } from './engine/recordings.js'
 import { takeReturn } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
 import { Wake } from './engine/wake.js'
@@ -32,6 +33,7 @@ import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
 import { wireLetter } from './wiring/letter.js'
 import { wireSms } from './wiring/sms.js'
+import { wireRecordings, wireVoice } from './wiring/voice.js'
 import { wireWhatsapp } from './wiring/whatsapp.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
@@ -106,6 +108,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     EMAIL_URL: await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts),
     SMS_URL: await openLanes(wireSms({ config, shortLink, onUnreadable }), parts),
     WHATSAPP_URL: await openLanes(wireWhatsapp({ config, pool, shortLink }), parts),
+    VOICE_URL: await openLanes(wireVoice({ config, pool }), parts),
     LETTER_URL: await openLanes(letters.wiring, parts),
   }
   for (const [setting, lanes] of Object.entries(opened)) {
@@ -114,6 +117,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   }
   const lanes = Object.values(opened).flat()
   const tracking = await letters.chores({ recorder, clock: directory.clock, simulatorUrl })
+  const recorders = await wireRecordings(config)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
@@ -124,6 +128,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'simulator route', everyMs: 5 * SECOND, run: register },
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
+    { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
     ...webhookChores(config, pool),
     ...tracking,
   ])

@@ -35,6 +35,7 @@ import { findWritten, insertAcceptances } from './store/notifications.js'
 import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
 import { readQueue } from './store/queue.js'
 import { leaseBudget } from './store/rate-windows.js'
+import { readRecording } from './store/recordings.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
 import { readWebhookDepth } from './store/webhook-endpoints.js'
@@ -185,6 +186,10 @@ export async function buildApi({
       trustedProxies: config.trustedProxies,
       publicUrl: config.publicUrl,
     },
+    recording: {
+      key: keys.recording,
+      read: (notification, from, length) => readRecording(pool, notification, from, length),
+    },
     letterProof: {
       key: keys.letterProof,
       compose: notification =>
@@ -198,7 +203,7 @@ export async function buildApi({
         ),
     },
     callbacks: {
-      ...wireCallbacks({ config, keys, clock: directory.clock }),
+      ...wireCallbacks({ config, keys, pool, clock: directory.clock }),
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) => {
         const key = carrierKey(callback.name, simulated)

@@ -29,6 +29,7 @@ export interface Config {
     /** Carriers in order of preference; empty: the simulator. */
     carriers: URL[]
   }
+  voice: VoiceConfig
   letter: LetterConfig
   /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
   webhooks: { allowedRanges: AddressRange[]; days: number }
@@ -46,6 +47,11 @@ interface EmailConfig {
   bounceDomain: string
   inbound: { host: string; port: number }
   dkim: { domain: string; selector: string; keyFile: string } | null
+}
+
+interface VoiceConfig {
+  /** Carriers in order of preference; empty: the simulator. */
+  carriers: URL[]
 }
 
 interface WhatsappConfig {
@@ -67,7 +73,6 @@ interface LetterConfig {
 
 const MIB = 1_048_576
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-const OTHER_CARRIERS = ['VOICE_URL']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -108,14 +113,17 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'uma ou mais URLs whatsapp://, separadas por vírgulas',
     readCarriers(['whatsapp:']),
   )
+  const voiceCarriers = setting<URL[]>(
+    'VOICE_URL',
+    [],
+    'uma ou mais URLs twilio:// ou sip://, separadas por vírgulas',
+    readCarriers(['twilio:', 'sip:']),
+  )
   const letterCarriers = setting<URL[]>(
     'LETTER_URL',
     [],
     'uma URL print+https://, print+http:// ou ecarta+sftp://',
     readCarriers(['print+https:', 'print+http:', 'ecarta+sftp:']),
-  )
-  const others = OTHER_CARRIERS.map(name =>
-    setting<string | null>(name, null, 'a URL de uma operadora (veja .env.example)', url(null)),
   )
   const dataFolder = resolve(
     setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
@@ -146,8 +154,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ),
     simulator: setting(
       'SIMULATOR',
-      [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...letterCarriers].length === 0 &&
-        others.every(carrier => carrier === null),
+      [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...voiceCarriers, ...letterCarriers].length === 0,
       'on ou off',
       text => (text === 'on' ? true : text === 'off' ? false : null),
     ),
@@ -174,6 +181,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
     sms: { carriers: smsCarriers },
+    voice: { carriers: voiceCarriers },
     whatsapp: {
       carriers: whatsappCarriers,
       appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>

@@ -71,7 +71,19 @@ export interface CarrierReply {
   part?: { of: string; number: number; total: number }
 }
 
-export type CarrierNews = CarrierReport | CarrierReply
+/** The recording of a call. */
+export interface CarrierRecording {
+  kind: 'recording'
+  /** Our reference of the call. */
+  of: { ours: string }
+  /** The carrier's name for it, the same when it is told twice. */
+  id: string
+  seconds: number | null
+  /** Where the provider holds it already; otherwise it is fetched by its name. */
+  bytes?: Buffer
+}
+
+export type CarrierNews = CarrierReport | CarrierReply | CarrierRecording
 
 /** A request from outside that claims to come from a carrier. */
 export interface CallbackRequest {
@@ -174,6 +186,27 @@ export interface EmailMessage {
   replyTo?: string
   /** Asks the recipient's mail program for a reading receipt (RFC 8098), to this address. */
   receiptTo?: string
+}
+
+/** One call to one number. */
+export interface VoiceMessage {
+  reference: string
+  /** E.164. */
+  to: string
+  script: VoiceScript
+  /** How long to wait before another call where nobody answers this one; null: it is the last. */
+  againMs: number | null
+}
+
+/** What is said in a call, in Brazilian Portuguese. */
+export interface VoiceScript {
+  /** The message itself: for a person who answered, and where `key` says so only once a key was pressed. */
+  text: string
+  /** Who is calling, and how to hear the message: nothing of its content. */
+  greeting: string
+  /** What an answering machine hears: nothing of its content. */
+  neutral: string
+  key: boolean
 }
 
 /** One short message to one number. */

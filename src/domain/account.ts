@@ -13,6 +13,9 @@ export interface AccountSettings {
   'email.from': string
   'email.name': string
   'sms.accents': AccentRule
+  'voice.name': string
+  'voice.retries': number
+  'voice.retry.minutes': number
   'brand.name': string
   'brand.color': string
   'link.domain': string
@@ -95,6 +98,17 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     default: 'transliterate',
     meaning: 'acentos do SMS: keep mantém; transliterate tira quando isso poupa uma parte da mensagem',
     read: text => accentRules.find(rule => rule === text) ?? null,
+  },
+  'voice.name': { default: '', meaning: 'nome falado no começo das ligações da conta (vazio: o nome da conta)', read: oneLine },
+  'voice.retries': {
+    default: 2,
+    meaning: 'novas ligações depois de uma ocupada ou não atendida: 0 a 10',
+    read: whole(0, 10),
+  },
+  'voice.retry.minutes': {
+    default: 15,
+    meaning: 'minutos entre uma ligação ocupada ou não atendida e a seguinte: 1 a 1440',
+    read: whole(1, 1_440),
   },
   'brand.name': { default: '', meaning: 'nome mostrado nas páginas do destinatário (vazio: o nome da conta)', read: oneLine },
   'brand.color': {

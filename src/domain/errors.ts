@@ -106,6 +106,7 @@ const messages = {
   ],
   noStatus: ['missing', () => 'Email sem status!'],
   reportMissing: ['missing', () => 'Registro não encontrado'],
+  recordingMissing: ['missing', () => 'Gravação não encontrada. Verifique o endereço.'],
   templateMissing: ['missing', () => 'Template não encontrado. Verifique o identificador.'],
   routeMissing: ['missing', (method, path) => `Rota não encontrada: ${method} ${path}. Verifique o método e o caminho.`],
   // Idempotency

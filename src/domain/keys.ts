@@ -12,6 +12,8 @@ export interface Keys {
   link: Buffer
   /** Signs the addresses of letters' receipts: the code printed on a letter opens none. */
   letterProof: Buffer
+  /** Signs the addresses of calls' recordings: whoever has one cannot open the notification with it. */
+  recording: Buffer
   /** Shared with the simulator, whose carriers sign their callbacks with it. */
   simulator: Buffer
   /** Signs recipients' sessions and forms. */
@@ -41,6 +43,7 @@ export function deriveKeys(master: Buffer): Keys {
     bounce: derive('bounce'),
     link: derive('link'),
     letterProof: derive('letter proof'),
+    recording: derive('recording'),
     simulator: derive('simulator'),
     session: derive('session'),
     pepper: derive('pepper'),

@@ -34,6 +34,7 @@ export interface DeliveryStatus {
   /** A reason's code for failed validations, otherwise a Portuguese reason. */
   failureDetail: string | null
   answers: Answer[]
+  /** Of a letter; of a call, the SHA-256 of its recording. */
   trackingCode: string | null
   /** Which of several messages to the same recipient this is: a call after a busy one is a new message. */
   ordinal: number

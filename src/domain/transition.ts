@@ -23,6 +23,7 @@ export type FactType =
   | 'uncertain' // the bytes left, no answer came
   | 'again' // this message ended without reaching anybody, another one follows
   | 'revived' // a person had it tried again
+  | 'recorded' // the recording of a call is in our hands
   | 'note' // recorded as evidence, changes nothing (automated access, delay report)
 
 export interface Fact {
@@ -44,6 +45,8 @@ export interface Fact {
     part?: number
     parts?: number
     trackingCode?: string
+    /** SHA-256 of a call's recording. */
+    recording?: string
     [member: string]: Json | undefined
   }
 }
@@ -72,7 +75,7 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
       return isUnderWay(status) ? { ...status, state: 'uncertain', doubts: status.doubts + 1 } : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
-        ? { ...status, state: 'queued', ordinal: status.ordinal + 1, parts: [] }
+        ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [] }
         : null
     case 'revived':
       return status.state === 'dead' || status.state === 'uncertain' ? revived(status) : null
@@ -102,7 +105,13 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
       // Whatever is on its way goes on: the answer is to an earlier message.
       return answered(isOnItsWay(status) ? status : sent(status, at), fact)
     case 'failed':
-      return status.failure === null && isAboutLatest(status, data) ? failed(status, fact) : null
+      return status.failure === null && isAboutLatest(status, data) && !wasHeard(status, data)
+        ? failed(reported(status, fact), fact)
+        : null
+    case 'recorded':
+      // Of a call that another one followed: kept as evidence, the status speaks of the latest.
+      if (!isAboutLatest(status, data)) return status
+      return status.trackingCode === data.recording ? null : { ...sent(status, at), trackingCode: data.recording ?? null }
   }
 }
 
@@ -131,6 +140,17 @@ const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
 /** What is told of an earlier message no longer matters once another one follows it. */
 const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boolean =>
   ordinal === undefined || ordinal >= status.ordinal
+
+/**
+ * Whatever a carrier tells of a message says that it had got it, even where it overtakes the answer to the send. But a letter
+ * is sent when it is posted.
+ */
+const reported = (status: DeliveryStatus, { at, data }: Fact): DeliveryStatus =>
+  data.ordinal === undefined || status.sentAt !== null || status.channel === 'letter' ? status : { ...status, sentAt: at }
+
+/** A call that somebody listened to was answered, whatever is told of its end. */
+const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>
+  deliveredAt !== null && (failure === 'no-answer' || failure === 'busy' || failure === 'machine')
 
 /** A message in parts has arrived when all of them have. */
 function delivered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | null {

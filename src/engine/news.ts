@@ -18,6 +18,7 @@ import type { Pool } from '../store/postgres.js'
 import { deleteReplyParts, findStaleReplies, keepReplyPart, readReplyParts } from '../store/reply-parts.js'
 import { suppress } from '../store/suppressions.js'
 import type { Change } from './record.js'
+import { takeRecording } from './recordings.js'
 import type { Recorder } from './worker.js'
 
 /** What carriers tell later becomes facts about the delivery that they speak of. */
@@ -40,7 +41,22 @@ const BATCH = 500
 
 /** Resolves once everything is committed: only then the carrier may forget it. */
 export async function takeNews(source: NewsSource, news: readonly CarrierNews[], parts: NewsParts): Promise<void> {
-  await Promise.all(news.map(item => (item.kind === 'report' ? takeReport(source, item, parts) : takeReply(source, item, parts))))
+  await Promise.all(news.map(item => takeItem(source, item, parts)))
+}
+
+function takeItem(source: NewsSource, item: CarrierNews, parts: NewsParts): Promise<void> {
+  switch (item.kind) {
+    case 'report':
+      return takeReport(source, item, parts)
+    case 'reply':
+      return takeReply(source, item, parts)
+    case 'recording': {
+      const call = readOwn(item.of.ours)
+      return call === null
+        ? Promise.resolve(parts.onUnmatched(source.carrierKey, item.kind))
+        : takeRecording(source.carrierKey, call, item, parts)
+    }
+  }
 }
 
 async function takeReport(source: NewsSource, report: CarrierReport, parts: NewsParts): Promise<void> {
@@ -183,9 +199,11 @@ function toChange(reference: CarrierReference, report: CarrierReport, provider: 
     ...(reason === undefined ? {} : { reason }),
     ...(trackingCode === undefined ? {} : { trackingCode }),
   }
+  // Nothing that is told has happened later than now, whatever the carrier's clock says.
+  const now = new Date(clock())
   return {
     notification,
-    fact: { channel, type, at: at ?? new Date(clock()), source: `report:${provider}`, data },
+    fact: { channel, type, at: at === null || at > now ? now : at, source: `report:${provider}`, data },
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }

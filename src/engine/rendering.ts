@@ -6,7 +6,10 @@ import type { Refused } from './lane.js'
 import { templateRefusal } from './templates.js'
 
 /** Fills in the template that a delivery names, in the version that was current when it was accepted. */
-export type Rendering = (claim: Claim, values: JsonObject) => Promise<Rendered | Refused>
+export type Rendering = (named: NamesTemplate, values: JsonObject) => Promise<Rendered | Refused>
+
+/** All that is needed of a delivery to find its template. */
+type NamesTemplate = Pick<Claim, 'channel' | 'template' | 'request'>
 
 interface Rendered {
   text: string
@@ -40,7 +43,7 @@ export function createRendering(find: (id: string, version: number) => Promise<V
 
 export const refusedFor = (reason: string): Refused => ({ refused: { failure: 'rejected', failureDetail: reason, reason } })
 
-function templateReason({ request }: Claim): string {
+function templateReason({ request }: NamesTemplate): string {
   const named = request.template
   return typeof named === 'string' && named !== ''
     ? `O template "${named}" não existe, está inativo ou não é deste canal.`

@@ -22,6 +22,7 @@ import { addAssets } from './recipient/assets.js'
 import { addImage } from './recipient/image.js'
 import { addLetterProof, type LetterProofOptions } from './recipient/letter-proof.js'
 import { addPages, type PageOptions } from './recipient/pages.js'
+import { addRecording, type RecordingOptions } from './recipient/recording.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
@@ -35,6 +36,7 @@ export interface ServerOptions {
   openApi: OpenApiOptions
   recipient: PageOptions
   letterProof: LetterProofOptions
+  recording: RecordingOptions
   metrics: MetricSources
   readiness: Readiness
   bodies: BodyLimits
@@ -111,6 +113,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addHealth(app, readiness)
   addImage(app, options.recipient)
   addLetterProof(app, options.letterProof)
+  addRecording(app, options.recording)
   addCallbacks(app, options.callbacks)
   addAssets(app, options.recipient.recipient)
   addPages(app, options.recipient)

@@ -83,6 +83,11 @@ export class Callbacks {
     return this.#routes[0] ?? null
   }
 
+  /** Where a URL of a gateway's is reached: the registration that it lies below, or the newest one; null: nobody registered. */
+  routeOf(url: string): CallbackRoute | null {
+    return this.#routes.find(({ base }) => urlBelow(base, url) !== null) ?? this.route
+  }
+
   /** The newest registration is tried first; what was waiting for one goes now. */
   register(route: CallbackRoute): void {
     this.#routes = [route, ...this.#routes.filter(({ base }) => base !== route.base)].slice(0, MAX_ROUTES)
@@ -160,7 +165,7 @@ export class Callbacks {
 }
 
 /** Null: it lies elsewhere. */
-function urlBelow(base: string, to: string): URL | null {
+export function urlBelow(base: string, to: string): URL | null {
   const whole = to.startsWith('/') ? `${base}${to}` : to
   if (!URL.canParse(whole)) return null
   const [url, root] = [new URL(whole), new URL(base)]

@@ -8,6 +8,7 @@ import { openLetterDesk } from './letter/desk.js'
 import { Outbox } from './outbox.js'
 import { openSmsDesk } from './sms/desk.js'
 import { Visitor } from './visitor.js'
+import { openVoiceDesk } from './voice/desk.js'
 import { openWhatsappDesk } from './whatsapp/desk.js'
 
 /** The carriers' side of every protocol, on sockets of its own, and the inbox that shows what they got. */
@@ -46,7 +47,13 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   const maxMessageBytes = Math.min(MAX_MESSAGE_BYTES, maxBytes)
   const email = openEmailDesk({ ...parts, outbox, port: smtpPort, maxMessageBytes, silenceMs })
   const sms = openSmsDesk({ ...parts, port: smppPort })
-  const desks = await openDesks([email, sms, openWhatsappDesk({ ...parts, silenceMs }), openLetterDesk(parts)])
+  const desks = await openDesks([
+    email,
+    sms,
+    openWhatsappDesk({ ...parts, silenceMs }),
+    openVoiceDesk(parts),
+    openLetterDesk(parts),
+  ])
   const closeDesks = () => Promise.all(desks.map(desk => desk.close()))
   const http = await openHttp({ host, port: httpPort, inbox, outbox, callbacks, visitor, desks }).catch(async error => {
     await closeDesks()

@@ -23,7 +23,7 @@ export async function storeBlobs(db: Queryable, attachments: readonly Attachment
     await run(
       db,
       'insert into blob (sha256, size, bytes) values ($1, $2, $3) on conflict (sha256) do update set touched_at = excluded.touched_at',
-      [Buffer.from(file.sha256, 'hex'), file.bytes.length, Buffer.from(file.bytes.buffer)],
+      [Buffer.from(file.sha256, 'hex'), file.bytes.length, Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength)],
     )
   }
 }
@@ -33,7 +33,8 @@ export async function deleteUnusedBlobs(db: Queryable): Promise<number> {
     db,
     `delete from blob b where touched_at < now() - interval '1 day'
      and not exists (select from attachment a where a.sha256 = b.sha256)
-     and not exists (select from letter l where l.sha256 = b.sha256)`,
+     and not exists (select from letter l where l.sha256 = b.sha256)
+     and not exists (select from recording r where r.sha256 = b.sha256)`,
   )
   return rowCount ?? 0
 }

@@ -24,6 +24,16 @@ export async function findReference(db: Queryable, carrier: string, names: reado
   return rows[0] ?? null
 }
 
+/** Those of these names that some message of ours bears already. */
+export async function findKnownNames(db: Queryable, carrier: string, names: readonly string[]): Promise<Set<string>> {
+  const { rows } = await run<{ reference: string }>(
+    db,
+    'select reference from carrier_reference where carrier = $1 and reference = any($2::text[])',
+    [carrier, names],
+  )
+  return new Set(rows.map(row => row.reference))
+}
+
 export async function keepEarlyReport(db: Queryable, carrier: string, names: readonly string[], report: Json): Promise<void> {
   await run(db, 'insert into early_report (carrier, names, report) values ($1, $2, $3)', [carrier, names, JSON.stringify(report)])
 }

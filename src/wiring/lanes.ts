@@ -107,7 +107,7 @@ async function openLane<Message>(
 }
 
 /** Where the simulator serves a channel. */
-async function readSimulated(simulatorUrl: string, channel: Channel): Promise<URL> {
+export async function readSimulated(simulatorUrl: string, channel: Channel): Promise<URL> {
   const response = await fetch(`${simulatorUrl}/simulator/carriers`)
   const url = ((await response.json()) as Record<string, string>)[channel]
   if (url === undefined) throw new OperatorError(`O simulador em ${simulatorUrl} não atende o canal ${channel}.`)

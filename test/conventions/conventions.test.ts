@@ -24,6 +24,7 @@ describe('routes', () => {
     '/s/:code',
     '/r',
     '/comprovante/carta/:code',
+    '/gravacao/:code',
     '/callbacks',
   ]
 

@@ -53,6 +53,17 @@ export const loads = {
       },
     }),
   },
+  voice: {
+    doubles: false,
+    // Everybody has a number of their own: calls are told apart by it.
+    request: n => ({
+      voz: {
+        number: `119${10_000_000 + n}`,
+        template: 'ligacao-lembrete',
+        payload: { nome: 'Maria', contrato: '4711' },
+      },
+    }),
+  },
   letter: {
     doubles: false,
     request: n => ({

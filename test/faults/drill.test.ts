@@ -11,6 +11,8 @@ test.each<[DrillKind, DrillChannel, number]>([
   ['reset', 'email', 2],
   ['kill', 'sms', 4],
   ['kill', 'whatsapp', 4],
+  ['points', 'voice', 5],
+  ['reset', 'voice', 1],
   ['kill', 'letter', 4],
   ['points', 'letter', 5],
 ])(

@@ -22,6 +22,7 @@ interface StatusRecord {
 /** Addresses that records name. */
 export interface RecordLinks {
   letterProof(notification: string): string
+  recording(notification: string): string
 }
 
 export const statusRecords: Record<Channel, StatusRecord> = {
@@ -127,14 +128,14 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateSuccessCall: dateOrNothing('Chamada atendida'),
       dateFailureCall: Type.Optional(Type.String({ description: 'Chamada que falhou; presente só depois que aconteceu.' })),
       description: text,
-      linkCall: textOrNull,
+      linkCall: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Gravação da ligação, quando há.' }),
     }),
-    from: status => ({
+    from: (status, links) => ({
       dateSent: dateOrNull(status.sentAt),
       dateSuccessCall: dateOrNull(status.deliveredAt),
       ...(status.failedAt === null ? {} : { dateFailureCall: dateOrNull(status.failedAt) }),
       description: describe(status),
-      linkCall: null,
+      linkCall: status.trackingCode === null ? null : links.recording(status.notification),
     }),
   },
 }

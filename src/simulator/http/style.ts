@@ -111,6 +111,13 @@ pre.source { max-height: 30rem; overflow: auto; background: var(--back); border-
 .reports code { font-size: .78rem; white-space: pre-line; max-height: 12rem; overflow: auto }
 
 iframe.sheet { height: 52rem; max-height: 85vh; background: #fff }
+.talk { list-style: none; margin: 0; padding: 0; display: grid; gap: .6rem }
+.talk li { max-width: 85%; padding: .55rem .8rem; border-radius: 12px; background: var(--accent-soft); justify-self: start }
+.talk li.person { background: var(--wait-back); justify-self: end }
+.talk strong { display: block; font-size: .8rem; color: var(--soft) }
+.talk span { white-space: pre-line }
+audio { display: block; width: 100%; margin-bottom: .6rem }
+
 .lead { max-width: 46rem; margin: .5rem 0 1.25rem }
 main > h2, main > h3 { margin-top: 2.5rem; margin-bottom: 0 }
 main > h2 + .faults { margin-top: .75rem }

@@ -1,0 +1,214 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { connect as connectTcp, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { interleave, readWav, type Sound, writeWav } from '../../domain/wav.js'
+
+/** One call by one process of baresip, in a folder of its own: dialled, watched and recorded over its control socket. */
+export interface BaresipOptions {
+  /** The account at the trunk, as baresip writes it. */
+  account: string
+  /** The address to speak SIP from; null: the machine's own choice. */
+  local: string | null
+  /** What is said once somebody answers; the call ends with it. */
+  speech: Sound
+}
+
+export interface CallEvent {
+  type: 'ringing' | 'established' | 'closed' | 'lost'
+  /** Of a closed call, as baresip says it: '486 Busy Here', 'end of file'. */
+  detail: string
+}
+
+const START_TRIES = 100
+const START_REST_MS = 50
+/** It ends itself by then, should we die and leave it behind. */
+export const LONGEST_SECONDS = 600
+const FOLDER_PREFIX = 'carteiro-call-'
+const SPEECH_FILE = 'speech.wav'
+const EVENTS: Record<string, CallEvent['type']> = {
+  CALL_RINGING: 'ringing',
+  CALL_ESTABLISHED: 'established',
+  CALL_CLOSED: 'closed',
+}
+
+export class Baresip {
+  readonly #folder: string
+  readonly #process: ChildProcess
+  readonly #control: Socket
+  readonly #listeners = new Set<(event: CallEvent) => void>()
+  #pending = Buffer.alloc(0)
+
+  private constructor(folder: string, process: ChildProcess, control: Socket) {
+    this.#folder = folder
+    this.#process = process
+    this.#control = control
+    control.on('data', (chunk: Buffer) => this.#read(chunk))
+    control.on('error', () => {})
+    process.once('exit', code => this.#tell({ type: 'lost', detail: `baresip ended with ${code}` }))
+    control.once('close', () => this.#tell({ type: 'lost', detail: 'baresip closed its control socket' }))
+  }
+
+  /** Nothing has been dialled yet when this fails. */
+  static async start(options: BaresipOptions): Promise<Baresip> {
+    const folder = await mkdtemp(join(tmpdir(), FOLDER_PREFIX))
+    let child: ChildProcess | undefined
+    try {
+      const ports = { sip: await freePortPair(), control: await freePort() }
+      await writeFile(join(folder, SPEECH_FILE), writeWav(options.speech))
+      await writeFile(join(folder, 'config'), configText(folder, ports, options.local))
+      await writeFile(join(folder, 'accounts'), `${options.account}\n`, { mode: 0o600 })
+      await writeFile(join(folder, 'contacts'), '')
+      child = spawn('baresip', ['-f', folder, '-t', String(LONGEST_SECONDS)], { stdio: 'ignore' })
+      child.on('error', () => {})
+      return new Baresip(folder, child, await connectControl(ports.control, child))
+    } catch (error) {
+      child?.kill('SIGKILL')
+      await rm(folder, { recursive: true, force: true })
+      throw error
+    }
+  }
+
+  onEvent(listener: (event: CallEvent) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  dial(uri: string): void {
+    this.#command({ command: 'dial', params: uri })
+  }
+
+  hangUp(): void {
+    this.#command({ command: 'hangup' })
+  }
+
+  /** Both sides, ours on the left; null where the call never had sound. */
+  async readRecording(): Promise<Buffer | null> {
+    const names = await readdir(this.#folder)
+    const side = async (ending: string): Promise<Sound | null> => {
+      const name = names.find(candidate => candidate.endsWith(ending))
+      return name === undefined ? null : readWav(await readFile(join(this.#folder, name)))
+    }
+    const [ours, theirs] = [await side('-enc.wav'), await side('-dec.wav')]
+    if (ours === null) return null
+    return writeWav(interleave(ours, theirs ?? { ...ours, samples: new Int16Array(0) }))
+  }
+
+  /** Ends the process; its files are written by then. */
+  async stop(): Promise<void> {
+    this.#listeners.clear()
+    this.#control.destroy()
+    if (this.#process.exitCode === null && this.#process.signalCode === null) {
+      const ended = once(this.#process, 'exit')
+      this.#process.kill('SIGTERM')
+      const late = setTimeout(() => this.#process.kill('SIGKILL'), 2_000)
+      await ended
+      clearTimeout(late)
+    }
+  }
+
+  async remove(): Promise<void> {
+    await this.stop()
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  #command(command: object): void {
+    const text = JSON.stringify(command)
+    this.#control.write(`${Buffer.byteLength(text)}:${text},`)
+  }
+
+  /** Netstrings: the length in digits, a colon, that many bytes, a comma. */
+  #read(chunk: Buffer): void {
+    this.#pending = Buffer.concat([this.#pending, chunk])
+    for (;;) {
+      const colon = this.#pending.indexOf(':')
+      const length = colon === -1 ? Number.NaN : Number(this.#pending.toString('latin1', 0, colon))
+      if (Number.isNaN(length) || this.#pending.length < colon + length + 2) return
+      const text = this.#pending.toString('utf8', colon + 1, colon + 1 + length)
+      this.#pending = this.#pending.subarray(colon + length + 2)
+      const { type, param } = JSON.parse(text) as { type?: string; param?: string }
+      const known = EVENTS[type ?? '']
+      if (known !== undefined) this.#tell({ type: known, detail: param ?? '' })
+    }
+  }
+
+  #tell(event: CallEvent): void {
+    for (const listener of this.#listeners) listener(event)
+  }
+}
+
+/** What calls of processes that died left behind: it holds what was said. */
+export async function removeLeftovers(): Promise<void> {
+  const oldest = Date.now() - 2 * LONGEST_SECONDS * 1_000
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(FOLDER_PREFIX)) continue
+    const folder = join(tmpdir(), name)
+    const { mtimeMs } = await stat(folder).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (mtimeMs < oldest) await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Where its packages put the modules; without a word it looks in the folder of whoever built it. */
+const MODULE_FOLDERS = ['/usr/lib/baresip/modules', '/usr/local/lib/baresip/modules', '/opt/homebrew/lib/baresip/modules']
+
+/** Null: they are not on this machine. */
+export const findModules = (): string | null => MODULE_FOLDERS.find(folder => existsSync(join(folder, 'ctrl_tcp.so'))) ?? null
+
+const configText = (folder: string, ports: { sip: number; control: number }, local: string | null): string =>
+  [
+    `sip_listen ${local ?? '0.0.0.0'}:${ports.sip}`,
+    'call_max_calls 1',
+    `audio_source aufile,${join(folder, SPEECH_FILE)}`,
+    'audio_level no',
+    'ausrc_srate 8000',
+    'auplay_srate 8000',
+    'ausrc_channels 1',
+    'auplay_channels 1',
+    `module_path ${findModules()}`,
+    'module g711.so',
+    'module aufile.so',
+    'module sndfile.so',
+    'module_tmp account.so',
+    'module_app menu.so',
+    'module_app ctrl_tcp.so',
+    `ctrl_tcp_listen 127.0.0.1:${ports.control}`,
+    `snd_path ${folder}`,
+    '',
+  ].join('\n')
+
+async function connectControl(port: number, child: ChildProcess): Promise<Socket> {
+  for (let tries = 0; tries < START_TRIES; tries++) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`baresip ended at its start with ${child.exitCode}`)
+    const socket = connectTcp(port, '127.0.0.1')
+    const connected = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false)
+    if (connected) return socket
+    socket.destroy()
+    await sleep(START_REST_MS)
+  }
+  throw new Error('baresip does not open its control socket')
+}
+
+async function freePort(wanted = 0): Promise<number> {
+  const server = createServer()
+  server.listen(wanted, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** It listens for TLS on the port after its own as well. */
+async function freePortPair(): Promise<number> {
+  for (let tries = 0; tries < START_TRIES; tries++) {
+    const port = await freePort()
+    if (port < 65_535 && (await freePort(port + 1).catch(() => null)) !== null) return port
+  }
+  throw new Error('no two free ports in a row')
+}

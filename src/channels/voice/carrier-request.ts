@@ -1,0 +1,36 @@
+/** What came back, or how far the request got: only one that never left may be repeated without a thought. */
+export type Posted =
+  | { status: number; retryAfter: string | null; body: string }
+  | { failed: 'unsent' | 'unanswered'; cause: Error }
+
+const MAX_ANSWER = 262_144
+
+export async function postForm(url: string, form: URLSearchParams, authorization: string, signal: AbortSignal): Promise<Posted> {
+  try {
+    const answer = await fetch(url, { method: 'POST', headers: { authorization }, body: form, redirect: 'error', signal })
+    const body = (await readBytes(answer, MAX_ANSWER)).toString('utf8')
+    return { status: answer.status, retryAfter: answer.headers.get('retry-after'), body }
+  } catch (error) {
+    const cause = error as Error
+    return { failed: neverLeft(cause.cause) ? 'unsent' : 'unanswered', cause }
+  }
+}
+
+/** Of an answer that must not be endless. */
+export async function readBytes(answer: Response, most: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of answer.body ?? []) {
+    size += chunk.length
+    if (size > most) throw new Error(`the answer has more than ${most} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Only where the connection itself failed is it sure that nothing was asked. */
+function neverLeft(cause: unknown): boolean {
+  if (cause instanceof AggregateError) return cause.errors.every(neverLeft)
+  const { code = '', syscall = '' } = (cause ?? {}) as { code?: string; syscall?: string }
+  return ['connect', 'getaddrinfo'].includes(syscall) || code === 'UND_ERR_CONNECT_TIMEOUT' || /CERT|SELF_SIGNED|TLS_/.test(code)
+}

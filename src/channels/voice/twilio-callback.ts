@@ -1,0 +1,196 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Callback, CallbackContent, CallbackRequest, CarrierNews, CarrierReport, VoiceScript } from '../provider.js'
+import { HANGUP, keyDocument, machineDocument, messageDocument, textDocument } from './twiml.js'
+
+/** What a Twilio-compatible carrier asks and tells while a call is under way. */
+export interface TwilioCallbackOptions {
+  name: string
+  /** Of the accounts whose calls these are. */
+  accounts: readonly { token: string; voice: string | null }[]
+  /** What a call is to say; null: there is no such call. */
+  findScript(reference: string): Promise<VoiceScript | null>
+}
+
+/** What a call has to be told apart by; it travels in the callbacks' own address, which the carrier signs. */
+export interface CallbackQuery {
+  about: 'status' | 'script' | 'key' | 'recording'
+  reference: string
+  againMs: number | null
+  /** Whether all that is said was given along with the call. */
+  inline: boolean
+}
+
+export function callbackUrl(base: string, { about, reference, againMs, inline }: CallbackQuery): string {
+  const query = new URLSearchParams({ about, ref: reference })
+  if (againMs !== null) query.set('again', String(againMs))
+  if (inline) query.set('inline', '1')
+  return `${base}?${query}`
+}
+
+export function twilioCallback({ name, accounts, findScript }: TwilioCallbackOptions): Callback {
+  return {
+    name,
+    channel: 'voice',
+    async read(request) {
+      const form = new URLSearchParams(request.body.toString('utf8'))
+      const account = accounts.find(({ token }) => isSigned(request, form, token))
+      if (account === undefined) return null
+      const query = readQuery(request.url)
+      if (query === null) return { news: [] }
+      switch (query.about) {
+        case 'status':
+          return { news: statusNews(query, form) }
+        case 'recording':
+          return { news: recordingNews(query, form) }
+        default:
+          return speak(query, form, request.url, account, await findScript(query.reference))
+      }
+    },
+  }
+}
+
+/** X-Twilio-Signature: base64 of HMAC-SHA1 over the whole address and every parameter, sorted, name and value joined. */
+export function twilioSignature(url: string, form: URLSearchParams, token: string): string {
+  const names = [...new Set(form.keys())].sort()
+  const text = names
+    .map(name =>
+      [...new Set(form.getAll(name))]
+        .sort()
+        .map(value => name + value)
+        .join(''),
+    )
+    .join('')
+  return createHmac('sha1', token)
+    .update(url + text)
+    .digest('base64')
+}
+
+function isSigned({ method, url, headers }: CallbackRequest, form: URLSearchParams, token: string): boolean {
+  const given = headers['x-twilio-signature']
+  if (method !== 'POST' || typeof given !== 'string') return false
+  return spellings(url).some(spelling => isEqual(given, twilioSignature(spelling, form, token)))
+}
+
+/** A default port may or may not have been part of what was signed. */
+function spellings(url: string): string[] {
+  const { protocol, port, host } = new URL(url)
+  return port === '' ? [url, url.replace(host, `${host}:${protocol === 'https:' ? 443 : 80}`)] : [url]
+}
+
+function isEqual(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+function readQuery(url: string): CallbackQuery | null {
+  const { searchParams: query } = new URL(url)
+  const about = (['status', 'script', 'key', 'recording'] as const).find(known => known === query.get('about'))
+  const reference = query.get('ref')
+  const again = query.get('again') ?? ''
+  if (about === undefined || reference === null) return null
+  return { about, reference, againMs: /^\d{1,10}$/.test(again) ? Number(again) : null, inline: query.get('inline') === '1' }
+}
+
+const isMachine = (answeredBy: string): boolean => answeredBy.startsWith('machine')
+
+function statusNews(query: CallbackQuery, form: URLSearchParams): CarrierNews[] {
+  const status = form.get('CallStatus') ?? ''
+  switch (status) {
+    case 'queued':
+    case 'initiated':
+    case 'ringing':
+      return [report(query, form, { type: 'sent' })]
+    case 'in-progress':
+      return [report(query, form, { type: query.inline ? 'delivered' : 'sent' })]
+    case 'completed':
+      return [ended(query, form)]
+    case 'busy':
+      return [missed(query, form, 'busy', 'O número estava ocupado.')]
+    case 'no-answer':
+      return [missed(query, form, 'no-answer', 'Ninguém atendeu.')]
+    case 'failed':
+    case 'canceled': {
+      const reason = status === 'failed' ? failureReason(form) : 'A operadora cancelou a ligação.'
+      return [report(query, form, { type: 'failed', failure: 'rejected', reason })]
+    }
+    default:
+      return []
+  }
+}
+
+/** A call that ended. Whether its message was heard was known when it was asked for; where it never was, nobody heard it. */
+function ended(query: CallbackQuery, form: URLSearchParams): CarrierReport {
+  const answeredBy = form.get('AnsweredBy') ?? ''
+  if (isMachine(answeredBy) || answeredBy === 'fax') return answeredByMachine(query, form, answeredBy)
+  if (query.inline) return report(query, form, { type: 'delivered' })
+  return missed(query, form, 'no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
+}
+
+const answeredByMachine = (query: CallbackQuery, form: URLSearchParams, answeredBy: string): CarrierReport =>
+  answeredBy === 'fax'
+    ? report(query, form, { type: 'failed', failure: 'rejected', reason: 'Um aparelho de fax atendeu.' })
+    : report(query, form, { type: 'failed', failure: 'machine', reason: 'Uma caixa postal atendeu; ela não ouviu a mensagem.' })
+
+/** Called again while the account's plan lasts. */
+const missed = (query: CallbackQuery, form: URLSearchParams, failure: 'busy' | 'no-answer', reason: string): CarrierReport =>
+  query.againMs === null
+    ? report(query, form, { type: 'failed', failure, reason })
+    : report(query, form, { type: 'again', delayMs: query.againMs, reason })
+
+/** SIP's own words for a number that is not one (RFC 3261, 21.4 and 21.6). */
+const failureReason = (form: URLSearchParams): string =>
+  ['404', '410', '484', '604'].includes(form.get('SipResponseCode') ?? '')
+    ? 'O número não existe.'
+    : 'A operadora não conseguiu completar a ligação.'
+
+function recordingNews({ reference }: CallbackQuery, form: URLSearchParams): CarrierNews[] {
+  const id = form.get('RecordingSid') ?? ''
+  if (form.get('RecordingStatus') !== 'completed' || !/^\w{1,64}$/.test(id)) return []
+  const seconds = form.get('RecordingDuration') ?? ''
+  return [{ kind: 'recording', of: { ours: reference }, id, seconds: /^\d{1,6}$/.test(seconds) ? Number(seconds) : null }]
+}
+
+/** The carrier asks what to say to whoever answered: a machine hears nothing of the message. */
+function speak(
+  query: CallbackQuery,
+  form: URLSearchParams,
+  url: string,
+  speech: { voice: string | null },
+  script: VoiceScript | null,
+): CallbackContent {
+  const document = (body: string) => ({ type: 'text/xml; charset=utf-8', body })
+  if (script === null) return { news: [], answer: document(HANGUP) }
+  const answeredBy = form.get('AnsweredBy') ?? ''
+  const heard = report(query, form, { type: 'delivered' })
+  if (query.about === 'key' && form.get('Digits') === '1')
+    return { news: [heard], answer: document(textDocument(script, speech)) }
+  if (isMachine(answeredBy) || answeredBy === 'fax') {
+    const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
+    return { news: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
+  }
+  if (script.key) {
+    const action = callbackUrl(url.split('?')[0]!, { ...query, about: 'key' })
+    return { news: [], answer: document(keyDocument(script, action, speech)) }
+  }
+  return { news: [heard], answer: document(messageDocument(script, speech)) }
+}
+
+function report(
+  { reference }: CallbackQuery,
+  form: URLSearchParams,
+  more: Pick<CarrierReport, 'type'> & Partial<CarrierReport>,
+): CarrierReport {
+  const sid = form.get('CallSid') ?? ''
+  const told = Date.parse(form.get('Timestamp') ?? '')
+  const words = ['CallStatus', 'AnsweredBy', 'CallDuration', 'SipResponseCode', 'SequenceNumber', 'Digits']
+  return {
+    kind: 'report',
+    of: { ours: reference, ...(sid === '' ? {} : { carrier: [sid.slice(0, 64)] }) },
+    at: Number.isNaN(told) ? null : new Date(told),
+    answer: [
+      sid.slice(0, 64),
+      ...words.flatMap(word => (form.has(word) ? [`${word}=${form.get(word)!.slice(0, 40)}`] : [])),
+    ].join(' '),
+    ...more,
+  }
+}

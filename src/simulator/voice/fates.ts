@@ -1,0 +1,136 @@
+/**
+ * The numbers with a fixed fate. This table is the only place where they are described: the desk acts by it, and
+ * GET /simulator/fates, the page and docs/voz.md show it.
+ */
+export interface Fate {
+  name: string
+  /** The last two digits of the number. */
+  ending: string
+  meaning: string
+  does: string
+  /** Refused at once, with the answer's status and the carrier's code. */
+  refusal?: { status: number; code: number; message: string }
+  /** Takes the call and never answers the request. */
+  silent?: true
+  /** What the first call meets, then the second; the last one stays. */
+  meets: readonly [Meeting, ...Meeting[]]
+}
+
+/** How a call goes: what the telephone and whoever stands before it do. */
+export type Meeting =
+  | 'listens'
+  | 'ignores the key'
+  | 'hangs up early'
+  | 'machine'
+  | 'fax'
+  | 'busy'
+  | 'no-answer'
+  | 'failed'
+  /** Rings until somebody acts by hand. */
+  | 'waits'
+
+const PREFIX = '+5511900000'
+
+export const fateNumber = ({ ending }: Fate): string => `${PREFIX}0${ending}`
+
+export const FATES: readonly Fate[] = [
+  {
+    name: 'atende',
+    ending: '01',
+    meaning: 'Pessoa que atende e ouve',
+    does: 'Atende, tecla 1 se isso for pedido e ouve até o fim. É também o que acontece com qualquer número fora desta lista.',
+    meets: ['listens'],
+  },
+  {
+    name: 'ocupado',
+    ending: '02',
+    meaning: 'Linha sempre ocupada',
+    does: 'Responde ocupado a toda ligação.',
+    meets: ['busy'],
+  },
+  {
+    name: 'nao-atende',
+    ending: '03',
+    meaning: 'Ninguém em casa',
+    does: 'Toca até a operadora desistir, em toda ligação.',
+    meets: ['no-answer'],
+  },
+  {
+    name: 'caixa-postal',
+    ending: '04',
+    meaning: 'Caixa postal',
+    does: 'A caixa postal atende, grava o recado neutro e desliga.',
+    meets: ['machine'],
+  },
+  {
+    name: 'desliga',
+    ending: '05',
+    meaning: 'Pessoa que desliga logo',
+    does: 'Atende e desliga antes de a mensagem começar, em toda ligação.',
+    meets: ['hangs up early'],
+  },
+  {
+    name: 'nao-tecla',
+    ending: '06',
+    meaning: 'Pessoa que não tecla',
+    does: 'Atende e, quando a ligação pede uma tecla, não tecla nada; sem esse pedido, ouve.',
+    meets: ['ignores the key'],
+  },
+  {
+    name: 'ocupado-depois-atende',
+    ending: '07',
+    meaning: 'Ocupado na primeira vez',
+    does: 'Responde ocupado à primeira ligação de cada notificação e atende a seguinte.',
+    meets: ['busy', 'listens'],
+  },
+  {
+    name: 'falha',
+    ending: '08',
+    meaning: 'Número que não existe, descoberto ao ligar',
+    does: 'A operadora aceita o pedido e avisa que a ligação falhou (SIP 404).',
+    meets: ['failed'],
+  },
+  {
+    name: 'recusado',
+    ending: '09',
+    meaning: 'Número que a operadora recusa na hora',
+    does: 'Responde ao pedido com o erro 21211. A ligação não aparece na lista.',
+    refusal: { status: 400, code: 21211, message: 'O número de destino não é válido.' },
+    meets: ['failed'],
+  },
+  {
+    name: 'fax',
+    ending: '10',
+    meaning: 'Aparelho de fax',
+    does: 'Um fax atende; a ligação é encerrada.',
+    meets: ['fax'],
+  },
+  {
+    name: 'espera',
+    ending: '11',
+    meaning: 'Telefone nas suas mãos',
+    does: 'Toca, sem que nada seja avisado, até que alguém aja pela página ou pela API.',
+    meets: ['waits'],
+  },
+  {
+    name: 'devagar',
+    ending: '12',
+    meaning: 'Operadora que pede calma',
+    does: 'Responde ao pedido com 429 e Retry-After de 1 s, sempre. A ligação não aparece na lista.',
+    refusal: { status: 429, code: 20429, message: 'Pedidos demais.' },
+    meets: ['failed'],
+  },
+  {
+    name: 'mudo',
+    ending: '13',
+    meaning: 'Operadora que aceita e emudece',
+    does: 'Aceita a ligação e nunca responde ao pedido; a ligação toca e a pessoa ouve.',
+    silent: true,
+    meets: ['listens'],
+  },
+]
+
+export const findFate = (number: string): Fate => FATES.find(fate => fateNumber(fate) === number) ?? FATES[0]!
+
+/** Of the first, second, … call to the same person about the same thing. */
+export const meetingOf = ({ meets }: Fate, ordinal: number): Meeting => meets[Math.min(ordinal, meets.length) - 1]!

@@ -1,0 +1,42 @@
+import { type AccountSettings, completeSettings } from '../domain/account.js'
+import type { JsonObject } from '../domain/notification.js'
+import { type Queryable, run } from './postgres.js'
+
+/** What has to be known of a call to say what it is about. */
+export interface Call {
+  channel: 'voice'
+  template: { id: string; version: number } | null
+  request: JsonObject
+  accountName: string
+  settings: AccountSettings
+  protected: boolean
+}
+
+interface CallRow {
+  template_id: string | null
+  template_version: number | null
+  request: JsonObject
+  account_name: string
+  settings: Partial<AccountSettings>
+  protected: boolean
+}
+
+export async function findCall(db: Queryable, notification: string): Promise<Call | null> {
+  const { rows } = await run<CallRow>(
+    db,
+    `select d.template_id, d.template_version, d.request, a.name as account_name, a.settings, n.validation is not null as protected
+     from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
+     where d.notification_id = $1 and d.channel = 'voice'`,
+    [notification],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    channel: 'voice',
+    template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
+    request: row.request,
+    accountName: row.account_name,
+    settings: completeSettings(row.settings),
+    protected: row.protected,
+  }
+}

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest'
+import type { CallbackRequest } from '../../../src/channels/provider.js'
+import { callbackUrl, twilioCallback, twilioSignature } from '../../../src/channels/voice/twilio-callback.js'
+import { call } from './calls.js'
+
+const TOKEN = 'segredo'
+const BASE = 'https://notifica.example.com/callbacks/twilio'
+const { reference, script } = call()
+const reader = (key = false) =>
+  twilioCallback({
+    name: 'twilio',
+    accounts: [
+      { token: 'outro', voice: null },
+      { token: TOKEN, voice: null },
+    ],
+    findScript: async given => (given === reference ? { ...script, key } : null),
+  })
+
+type About = Parameters<typeof callbackUrl>[1]['about']
+
+function asked(
+  about: About,
+  fields: Record<string, string>,
+  more: { againMs?: number; inline?: boolean; url?: string } = {},
+): CallbackRequest {
+  const { againMs = null, inline = false } = more
+  const url = more.url ?? callbackUrl(BASE, { about, reference, againMs, inline })
+  const form = new URLSearchParams({ CallSid: 'CA1', ...fields })
+  const headers = { 'x-twilio-signature': twilioSignature(url, form, TOKEN) }
+  return { method: 'POST', url, headers, body: Buffer.from(form.toString()) }
+}
+
+const newsOf = async (request: CallbackRequest): Promise<unknown[]> => (await reader().read(request))!.news
+
+describe('the signature', () => {
+  test('is the one of the published example', () => {
+    const form = new URLSearchParams({
+      CallSid: 'CA1234567890ABCDE',
+      Caller: '+14158675309',
+      Digits: '1234',
+      From: '+14158675309',
+      To: '+18005551212',
+    })
+    const url = 'https://mycompany.com/myapp.php?foo=1&bar=2'
+    expect(twilioSignature(url, form, '12345')).toBe('RSOYDt4T1cUTdK1PDd93/VVr8B8=')
+  })
+
+  test.each<[string, (request: CallbackRequest) => CallbackRequest]>([
+    ['is missing', request => ({ ...request, headers: {} })],
+    ['is wrong', request => ({ ...request, headers: { 'x-twilio-signature': 'AAAAAAAAAAAAAAAAAAAAAAAAAAA=' } })],
+    ['comes twice', request => ({ ...request, headers: { 'x-twilio-signature': ['a', 'b'] } })],
+    ['is of another body', request => ({ ...request, body: Buffer.from('CallSid=CA1&CallStatus=completed') })],
+    ['is of another address', request => ({ ...request, url: request.url.replace('.voice.1', '.voice.2') })],
+    ['is of another method', request => ({ ...request, method: 'GET' })],
+  ])('that %s makes it nobody’s', async (_, forge) => {
+    const request = asked('status', { CallStatus: 'busy' })
+    expect(await reader().read(request)).not.toBeNull()
+    expect(await reader().read(forge(request))).toBeNull()
+  })
+
+  test('may be over the address with its port', async () => {
+    const url = callbackUrl(BASE, { about: 'status', reference, againMs: null, inline: false })
+    const signed = asked('status', { CallStatus: 'busy' }, { url: url.replace('.com/', '.com:443/') })
+    expect(await reader().read({ ...signed, url })).not.toBeNull()
+  })
+})
+
+describe('a status', () => {
+  test.each([
+    ['initiated', { type: 'sent' }],
+    ['ringing', { type: 'sent' }],
+    ['in-progress', { type: 'sent' }],
+    ['busy', { type: 'failed', failure: 'busy', reason: 'O número estava ocupado.' }],
+    ['no-answer', { type: 'failed', failure: 'no-answer' }],
+    ['completed', { type: 'failed', failure: 'no-answer', reason: 'Alguém atendeu e desligou antes de ouvir a mensagem.' }],
+    ['failed', { type: 'failed', failure: 'rejected' }],
+    ['canceled', { type: 'failed', failure: 'rejected', reason: 'A operadora cancelou a ligação.' }],
+  ])('%s is a report about our reference: %j', async (status, report) => {
+    const [news] = await newsOf(
+      asked('status', { CallStatus: status, Timestamp: 'Fri, 18 Jul 2026 04:01:32 +0000', CallDuration: '7' }),
+    )
+    expect(news).toMatchObject({
+      kind: 'report',
+      of: { ours: reference, carrier: ['CA1'] },
+      at: new Date('2026-07-18T04:01:32Z'),
+      ...report,
+    })
+    expect(news).toMatchObject({ answer: `CA1 CallStatus=${status} CallDuration=7` })
+  })
+
+  test('that is unknown is nothing', async () => {
+    expect(await newsOf(asked('status', { CallStatus: 'dreaming' }))).toEqual([])
+    expect(await newsOf(asked('status', { CallStatus: 'busy' }, { url: `${BASE}?about=weather&ref=x` }))).toEqual([])
+  })
+
+  test('busy, no answer, and an early end are called again while the plan lasts', async () => {
+    for (const CallStatus of ['busy', 'no-answer', 'completed']) {
+      expect(await newsOf(asked('status', { CallStatus }, { againMs: 60_000 }))).toMatchObject([
+        { type: 'again', delayMs: 60_000 },
+      ])
+    }
+    expect(await newsOf(asked('status', { CallStatus: 'failed' }, { againMs: 60_000 }))).toMatchObject([{ type: 'failed' }])
+  })
+
+  test('answered is heard where the words went along', async () => {
+    for (const CallStatus of ['in-progress', 'completed']) {
+      expect(await newsOf(asked('status', { CallStatus }, { inline: true }))).toMatchObject([{ type: 'delivered' }])
+    }
+  })
+
+  test('a machine, a fax, and a number that does not exist are told as what they are', async () => {
+    const ended = (more: Record<string, string>) => newsOf(asked('status', { CallStatus: 'completed', ...more }, { againMs: 1 }))
+    expect(await ended({ AnsweredBy: 'machine_end_beep' })).toMatchObject([{ type: 'failed', failure: 'machine' }])
+    expect(await ended({ AnsweredBy: 'fax' })).toMatchObject([{ type: 'failed', failure: 'rejected' }])
+    expect(await newsOf(asked('status', { CallStatus: 'failed', SipResponseCode: '404' }))).toMatchObject([
+      { reason: 'O número não existe.' },
+    ])
+  })
+})
+
+describe('the question what to say', () => {
+  const said = async (request: CallbackRequest, key = false) => {
+    const content = (await reader(key).read(request))!
+    return { news: content.news, type: content.answer?.type, body: content.answer?.body ?? '' }
+  }
+
+  test.each(['human', 'unknown', ''])('is answered with the message for "%s", which is the call’s success', async AnsweredBy => {
+    const { news, type, body } = await said(asked('script', { AnsweredBy }))
+    expect(news).toMatchObject([{ type: 'delivered', of: { ours: reference } }])
+    expect(type).toBe('text/xml; charset=utf-8')
+    expect(body).toContain('Seu contrato vence amanhã.')
+  })
+
+  test.each(['machine_start', 'machine_end_beep', 'machine_end_silence', 'machine_end_other'])(
+    '%s hears nothing of the message',
+    async AnsweredBy => {
+      for (const key of [false, true]) {
+        const { news, body } = await said(asked('script', { AnsweredBy }), key)
+        expect(news).toMatchObject([{ type: 'failed', failure: 'machine' }])
+        expect(body).toContain('Fale conosco.')
+        expect(body).not.toContain('contrato')
+      }
+    },
+  )
+
+  test('asks for the key first, and says the message to whoever presses it', async () => {
+    const first = await said(asked('script', { AnsweredBy: 'human' }, { againMs: 5 }), true)
+    expect(first.news).toEqual([])
+    expect(first.body).not.toContain('contrato')
+    const [, action] = /action="([^"]+)"/.exec(first.body)!
+    expect(action!.replaceAll('&amp;', '&')).toBe(callbackUrl(BASE, { about: 'key', reference, againMs: 5, inline: false }))
+    const wrong = await said(asked('key', { Digits: '7' }), true)
+    expect([wrong.news, wrong.body.includes('Gather')]).toEqual([[], true])
+    const right = await said(asked('key', { Digits: '1' }), true)
+    expect(right.news).toMatchObject([{ type: 'delivered' }])
+    expect(right.body).toContain('contrato')
+  })
+
+  test('about a call that we do not know ends it', async () => {
+    const { news, body } = await said(asked('script', {}, { url: `${BASE}?about=script&ref=x` }))
+    expect([news, body]).toEqual([[], expect.stringContaining('<Response><Hangup/></Response>')])
+  })
+})
+
+test('a recording is told by its name once it is complete', async () => {
+  const told = (more: Record<string, string>) =>
+    newsOf(asked('recording', { RecordingSid: 'RE1', RecordingUrl: 'http://169.254.169.254/', RecordingDuration: '12', ...more }))
+  expect(await told({ RecordingStatus: 'completed' })).toEqual([
+    { kind: 'recording', of: { ours: reference }, id: 'RE1', seconds: 12 },
+  ])
+  expect(await told({ RecordingStatus: 'absent' })).toEqual([])
+  expect(await told({ RecordingStatus: 'completed', RecordingSid: '../RE1' })).toEqual([])
+})

@@ -1,0 +1,221 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Carrier, SendError, VoiceMessage } from '../../../src/channels/provider.js'
+import { fetchTwilioRecording, twilioProvider } from '../../../src/channels/voice/twilio.js'
+import { simulatorForTest } from '../../simulator/carriers.js'
+import { describeContract } from '../contract.js'
+import { call } from './calls.js'
+
+const NOBODY = {
+  callbackBase: 'http://127.0.0.1:9/callbacks/simulator/twilio',
+  findKnown: async () => new Set<string>(),
+  accounts: [],
+}
+const provider = (known: readonly string[] = []) => twilioProvider({ ...NOBODY, findKnown: async () => new Set(known) })
+const never = new AbortController().signal
+const number = (ending: string): string => `+55119000000${ending}`
+
+describeContract({
+  provider: provider(),
+  simulator: () => simulatorForTest(),
+  channel: 'voice',
+  taken: reference => call({}, { reference, to: number('11') }),
+  refused: {
+    permanent: reference => call({}, { reference, to: number('09') }),
+    throttled: reference => call({}, { reference, to: number('12') }),
+  },
+  named: true,
+})
+
+interface Request {
+  method: string
+  url: string
+  authorization: string | undefined
+  form: URLSearchParams
+}
+
+/** A carrier that answers as told and shows what it was asked. */
+async function scripted(
+  answer: (request: Request) => { status: number; body: string | Buffer; headers?: Record<string, string> },
+): Promise<{
+  requests: Request[]
+  url: (options?: string) => URL
+  open(options?: string, known?: string[]): Promise<Carrier<VoiceMessage>>
+}> {
+  const requests: Request[] = []
+  const read = async (request: IncomingMessage): Promise<string> => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    return body
+  }
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    const asked = { method, url, authorization: headers.authorization, form: new URLSearchParams(await read(request)) }
+    requests.push(asked)
+    const { status, body, headers: more = {} } = answer(asked)
+    response.writeHead(status, more).end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise(resolve => server.close(() => resolve())))
+  const { port } = server.address() as AddressInfo
+  const url = (options = '') => new URL(`twilio://conta:se%2Fgredo@127.0.0.1:${port}?from=+551140041234&tls=off${options}`)
+  return {
+    requests,
+    url,
+    async open(options = '', known = []) {
+      const opened = await provider(known).open(url(options))
+      onTestFinished(() => opened.close())
+      return opened
+    },
+  }
+}
+
+const taken = () => ({ status: 201, body: JSON.stringify({ sid: 'CA1', status: 'queued' }) })
+
+describe('a call', () => {
+  test('asks the carrier to tell people from machines, to record, and to tell us of it under our reference', async () => {
+    const carrier = await scripted(taken)
+    const receipt = await (await carrier.open()).send(call({}, { againMs: 900_000 }), never)
+    expect(receipt).toEqual({ references: ['CA1'], answer: '201 CA1', delivered: false })
+    const [{ method, url, authorization, form }] = carrier.requests as [Request]
+    expect([method, url]).toEqual(['POST', '/2010-04-01/Accounts/conta/Calls.json'])
+    expect(authorization).toBe(`Basic ${Buffer.from('conta:se/gredo').toString('base64')}`)
+    const about = (topic: string) => `${NOBODY.callbackBase}?about=${topic}&ref=${call().reference}&again=900000`
+    expect([...form]).toEqual([
+      ['To', '+5511987654321'],
+      ['From', '+551140041234'],
+      ['Timeout', '30'],
+      ['Url', about('script')],
+      ['FallbackUrl', about('script')],
+      ['StatusCallback', about('status')],
+      ...['initiated', 'ringing', 'answered', 'completed'].map(event => ['StatusCallbackEvent', event]),
+      ['MachineDetection', 'Enable'],
+      ['Record', 'true'],
+      ['RecordingChannels', 'dual'],
+      ['RecordingStatusCallback', about('recording')],
+    ])
+  })
+
+  test('carries its words along where nothing depends on who answers, escaped for XML', async () => {
+    const carrier = await scripted(taken)
+    const opened = await carrier.open('&machine=off&record=off&voice=Polly.Camila&ring=20')
+    await opened.send(call({ text: 'Débito de R$ 5 <hoje> & "sempre".\n\nFim\u0007.' }), never)
+    const { form } = carrier.requests[0]!
+    const say = (text: string) => `<Say language="pt-BR" voice="Polly.Camila">${text}</Say>`
+    expect(form.get('Twiml')).toBe(
+      `<?xml version="1.0" encoding="UTF-8"?><Response>${say('Olá. Esta é uma ligação do Banco Exemplo.')}<Pause length="1"/>` +
+        `${say('Débito de R$ 5 &lt;hoje&gt; &amp; &quot;sempre&quot;.')}<Pause length="1"/>${say('Fim .')}<Hangup/></Response>`,
+    )
+    expect(form.get('StatusCallback')).toContain('inline=1')
+    expect([form.get('Timeout'), form.has('Url'), form.has('Record'), form.has('MachineDetection')]).toEqual([
+      '20',
+      false,
+      false,
+      false,
+    ])
+    await opened.send(call({ key: true }), never)
+    await opened.send(call({ text: '&'.repeat(1_000) }), never)
+    for (const { form } of carrier.requests.slice(1)) expect([form.has('Twiml'), form.has('Url')]).toEqual([false, true])
+  })
+
+  test.each([
+    [400, { code: 21211 }, 'permanent'],
+    [400, { code: 1 }, 'permanent'],
+    [401, {}, 'temporary'],
+    [404, {}, 'temporary'],
+    [503, {}, 'temporary'],
+    [429, {}, 'throttled'],
+    [500, {}, 'uncertain'],
+    [502, {}, 'uncertain'],
+    [200, {}, 'uncertain'],
+  ])('an answer %i %j is %s', async (status, body, kind) => {
+    const carrier = await scripted(() => ({ status, body: JSON.stringify(body), headers: { 'retry-after': '7' } }))
+    const error = await (await carrier.open()).send(call(), never).catch((thrown: SendError) => thrown)
+    expect(error).toMatchObject({ name: 'SendError', kind, retryAfterMs: status === 429 ? 7_000 : null })
+  })
+
+  test('an answer that never comes is uncertain', async () => {
+    const simulator = await simulatorForTest()
+    const { voice } = (await simulator.ask('/simulator/carriers')).body as { voice: string }
+    const carrier = await provider().open(new URL(voice))
+    const sending = carrier.send(call({}, { to: number('13') }), AbortSignal.timeout(500))
+    await expect(sending).rejects.toMatchObject({ kind: 'uncertain' })
+  })
+
+  test('garbage for an answer is uncertain', async () => {
+    const carrier = await scripted(() => ({ status: 201, body: '<html>' }))
+    await expect((await carrier.open()).send(call(), never)).rejects.toMatchObject({ kind: 'uncertain' })
+  })
+})
+
+describe('a call whose answer was lost', () => {
+  const made = (sid: string, at: string) => ({ sid, status: 'completed', date_created: at })
+  const today = 'Fri, 11 Jul 2025 12:00:00 +0000'
+  const before = 'Mon, 01 Jan 2024 12:00:00 +0000'
+  // The reference of the sample was made on 11 July 2024.
+  const find = async (calls: object[], known: string[] = [], status = 200) => {
+    const carrier = await scripted(() => ({ status, body: JSON.stringify({ calls }) }))
+    const found = (await carrier.open('', known)).find!(call().reference, '+5511987654321', never)
+    await found.catch(() => {})
+    expect(carrier.requests[0]!.url).toBe(
+      '/2010-04-01/Accounts/conta/Calls.json?To=%2B5511987654321&From=%2B551140041234&PageSize=100',
+    )
+    return found
+  }
+
+  test('was never taken when the carrier has no call to that number since', async () => {
+    expect(await find([])).toBe('unknown')
+    expect(await find([made('CA0', before)])).toBe('unknown')
+  })
+
+  test('is the one that belongs to no other delivery', async () => {
+    expect(await find([made('CA2', today), made('CA1', today), made('CA0', before)], ['CA1'])).toEqual({
+      references: ['CA2'],
+      answer: 'CA2 completed',
+    })
+    expect(await find([made('CA1', today)], ['CA1'])).toBe('unknown')
+  })
+
+  test('is looked for in every account that it may have gone to', async () => {
+    const [first, second] = await Promise.all(
+      [[], [made('CA9', today)]].map(calls => scripted(() => ({ status: 200, body: JSON.stringify({ calls }) }))),
+    )
+    const opened = await twilioProvider({ ...NOBODY, accounts: [first!.url(), second!.url()] }).open(first!.url())
+    expect(await opened.find!(call().reference, '+5511987654321', never)).toMatchObject({ references: ['CA9'] })
+    expect(first!.requests).toHaveLength(1)
+  })
+
+  test('stays unknown to us while two could be it, or the carrier cannot be asked', async () => {
+    await expect(find([made('CA2', today), made('CA1', today)])).rejects.toThrow()
+    await expect(find([], [], 503)).rejects.toThrow()
+    await expect(find(Array.from({ length: 100 }, (_, n) => made(`CA${n}`, today)))).rejects.toThrow()
+  })
+})
+
+test('a recording is asked for by its name, at the carrier alone; one that is not there yet is none', async () => {
+  const carrier = await scripted(({ url }) =>
+    url.includes('RE1') ? { status: 200, body: Buffer.from('RIFF') } : { status: 404, body: '' },
+  )
+  expect(await fetchTwilioRecording(carrier.url(), 'RE1', never)).toEqual(Buffer.from('RIFF'))
+  expect(await fetchTwilioRecording(carrier.url(), 'RE2', never)).toBeNull()
+  expect(carrier.requests[0]!.url).toBe('/2010-04-01/Accounts/conta/Recordings/RE1.wav')
+})
+
+test('an account that cannot be is refused by the setting’s name, and its secret is not shown', async () => {
+  const wrong = [
+    'host',
+    'a:segredo@host',
+    'a:segredo@host?from=123',
+    'a:segredo@host?from=+5511&x=1',
+    'a@host?from=+551140041234',
+  ]
+  const more = ['ring=1', 'machine=maybe', 'record=x', 'tls=no'].map(option => `a:segredo@host?from=+551140041234&${option}`)
+  for (const rest of [...wrong, ...more]) {
+    const error = await provider()
+      .open(new URL(`twilio://${rest}`))
+      .catch((thrown: Error) => thrown)
+    expect((error as Error).message, rest).toMatch(/^VOICE_URL: /)
+    expect((error as Error).message).not.toContain('segredo')
+  }
+})

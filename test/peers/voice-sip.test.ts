@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type CarrierNews, type CarrierRecording, type Receipt, SendError } from '../../src/channels/provider.js'
+import { sipProvider } from '../../src/channels/voice/sip.js'
+import { readWav } from '../../src/domain/wav.js'
+import { call } from '../channels/voice/calls.js'
+import { loudness } from '../support/sound.js'
+import { findProgram, freePort, temporaryFolder } from './email-programs.js'
+
+const programs = ['sipp', 'baresip', 'espeak-ng'].map(findProgram)
+const never = new AbortController().signal
+
+const answer = (line: string, body = ''): string => `<send><![CDATA[
+SIP/2.0 ${line}
+[last_Via:]
+[last_From:]
+[last_To:];tag=[pid]peer[call_number]
+[last_Call-ID:]
+[last_CSeq:]
+Contact: <sip:[local_ip]:[local_port];transport=[transport]>
+${body === '' ? 'Content-Length: 0' : `Content-Type: application/sdp\nContent-Length: [len]\n\n${body}`}
+
+]]></send>`
+
+const SDP = `v=0
+o=peer 1 1 IN IP4 [local_ip]
+s=-
+c=IN IP4 [media_ip]
+t=0 0
+m=audio [media_port] RTP/AVP 0
+a=rtpmap:0 PCMU/8000`
+
+const INVITE = '<recv request="INVITE" crlf="true"/>'
+const ACK = '<recv request="ACK" optional="false"/>'
+const scenarios = {
+  answers: [INVITE, answer('180 Ringing'), answer('200 OK', SDP), ACK, '<recv request="BYE"/>', answer('200 OK')],
+  busy: [INVITE, answer('486 Busy Here'), ACK],
+  missing: [INVITE, answer('404 Not Found'), ACK],
+  trouble: [INVITE, answer('503 Service Unavailable'), ACK],
+}
+
+/** A telephone exchange that plays one scenario; its port. */
+async function exchange(name: keyof typeof scenarios | 'silent'): Promise<number> {
+  const port = await freePort()
+  if (name === 'silent') return port
+  const file = join(temporaryFolder(), 'scenario.xml')
+  writeFileSync(
+    file,
+    `<?xml version="1.0" encoding="UTF-8"?>\n<scenario name="${name}">${scenarios[name].join('\n')}</scenario>\n`,
+  )
+  const options = ['-sf', file, '-i', '127.0.0.1', '-p', String(port), '-mi', '127.0.0.1', '-rtp_echo', '-nostdin', '-m', '1']
+  const child = spawn(programs[0]!, [...options, '-mp', String(await freePort())], { stdio: 'ignore' })
+  onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  })
+  await expect.poll(() => isTaken(port), { timeout: 10_000 }).toBe(true)
+  return port
+}
+
+/** Whether somebody listens there over UDP. */
+async function isTaken(port: number): Promise<boolean> {
+  const socket = createSocket('udp4')
+  const taken = await new Promise<boolean>(resolve => {
+    socket.on('error', () => resolve(true))
+    socket.bind(port, '127.0.0.1', () => resolve(false))
+  })
+  socket.close()
+  return taken
+}
+
+interface Outcome {
+  receipt: Receipt | SendError
+  news: CarrierNews[]
+}
+
+async function ringUp(port: number, message = call(), ring = 30): Promise<Outcome> {
+  const news: CarrierNews[] = []
+  const provider = sipProvider({ onNews: async items => void news.push(...items) })
+  const carrier = await provider.open(new URL(`sip://carteiro:segredo@127.0.0.1:${port}?local=127.0.0.1&ring=${ring}`))
+  const receipt = await carrier.send(message, never).catch((error: SendError) => error)
+  await carrier.close()
+  return { receipt, news }
+}
+
+const leftovers = (): string[] => readdirSync(tmpdir()).filter(name => name.startsWith('carteiro-call-'))
+
+describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp', () => {
+  test('one that is answered says the message, and its recording holds both sides', async () => {
+    const { receipt, news } = await ringUp(await exchange('answers'), call({ text: 'Bom dia.', greeting: 'Olá.' }))
+    expect(receipt).not.toBeInstanceOf(SendError)
+    const [report, recording] = news as [CarrierNews, CarrierRecording]
+    expect(report).toMatchObject({ kind: 'report', type: 'delivered', of: { ours: call().reference } })
+    expect(recording).toMatchObject({ kind: 'recording', seconds: expect.any(Number) })
+    const sound = readWav(recording.bytes!)!
+    expect(sound).toMatchObject({ rate: 8_000, channels: 2 })
+    // The exchange says back what it hears.
+    expect(loudness(sound, 0)).toBeGreaterThan(200)
+    expect(loudness(sound, 1)).toBeGreaterThan(200)
+    expect(leftovers()).toEqual([])
+  })
+
+  test('one that is busy is made again by the account’s plan, and is busy when the plan is over', async () => {
+    const again = await ringUp(await exchange('busy'), call({}, { againMs: 900_000 }))
+    expect(again.news).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'O número estava ocupado.' }])
+    const last = await ringUp(await exchange('busy'))
+    expect(last.news).toMatchObject([{ type: 'failed', failure: 'busy', answer: expect.stringContaining('486') }])
+  })
+
+  test('one that nobody answers ends when it has rung long enough', async () => {
+    const { news } = await ringUp(await exchange('silent'), call(), 5)
+    expect(news).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
+    expect(leftovers()).toEqual([])
+  })
+
+  test.each([
+    ['missing', 'permanent'],
+    ['trouble', 'temporary'],
+  ] as const)('an answer that says %s is %s', async (name, kind) => {
+    const { receipt, news } = await ringUp(await exchange(name))
+    expect(receipt).toMatchObject({ kind })
+    expect(news).toEqual([])
+  })
+
+  test('one that is broken off is uncertain, and its process is gone', async () => {
+    const provider = sipProvider({ onNews: async () => {} })
+    const socket = createSocket('udp4')
+    onTestFinished(() => void socket.close())
+    socket.bind(0, '127.0.0.1')
+    await once(socket, 'listening')
+    const carrier = await provider.open(new URL(`sip://carteiro:segredo@127.0.0.1:${socket.address().port}?local=127.0.0.1`))
+    const stop = new AbortController()
+    const ringing = carrier.send(call(), stop.signal).catch((error: SendError) => error)
+    const [invite] = (await once(socket, 'message')) as [Buffer]
+    expect(invite.toString()).toMatch(/^INVITE sip:\+5511987654321@/)
+    stop.abort()
+    expect(await ringing).toMatchObject({ kind: 'uncertain' })
+    expect(provider.whenUncertain).toBe('never')
+    expect(leftovers()).toEqual([])
+  })
+})
+
+test('a trunk that cannot be is refused at the start by the setting’s name', async () => {
+  const provider = sipProvider({ onNews: async () => {} })
+  for (const url of [
+    'sip://127.0.0.1',
+    'sip://a:b%3Bc@host',
+    'sip://a:b@host?lines=0',
+    'sip://a:b@host?x=1',
+    'sip://a:b@host?local=eu',
+  ]) {
+    await expect(provider.open(new URL(url)), url).rejects.toThrow(/^VOICE_URL: /)
+  }
+})
