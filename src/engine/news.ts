@@ -199,11 +199,9 @@ function toChange(reference: CarrierReference, report: CarrierReport, provider: 
     ...(reason === undefined ? {} : { reason }),
     ...(trackingCode === undefined ? {} : { trackingCode }),
   }
-  // Nothing that is told has happened later than now, whatever the carrier's clock says.
-  const now = new Date(clock())
   return {
     notification,
-    fact: { channel, type, at: at === null || at > now ? now : at, source: `report:${provider}`, data },
+    fact: { channel, type, at: at ?? new Date(clock()), source: `report:${provider}`, data },
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }
