@@ -23,7 +23,11 @@ export async function storeBlobs(db: Queryable, attachments: readonly Attachment
     await run(
       db,
       'insert into blob (sha256, size, bytes) values ($1, $2, $3) on conflict (sha256) do update set touched_at = excluded.touched_at',
-      [Buffer.from(file.sha256, 'hex'), file.bytes.length, Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength)],
+      [
+        Buffer.from(file.sha256, 'hex'),
+        file.bytes.length,
+        Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength),
+      ],
     )
   }
 }
