@@ -188,6 +188,30 @@ describe('guessed replies', () => {
     expect((await reply('999')).text).toContain(`Restam ${tryLimit.tries - 1} tentativas.`)
   })
 
+  test('wrong ones that are paced lock all the same, and each lock lasts longer; only a right one forgets them', async () => {
+    const { id, url, target } = await sent({ validation })
+    const reply = (resposta: string) => visit(`${url}/pergunta`, { form: filled(target, { resposta }) })
+    const passTime = (hours: number) =>
+      database.pool.query(
+        `update visit_count set tried_at = tried_at - $2 * interval '1 hour', locked_until = locked_until - $2 * interval '1 hour'
+         where notification_id = $1`,
+        [id, hours],
+      )
+    for (const minutes of [15, 30]) {
+      for (const wrong of ['000', '001', '002', '003']) {
+        expect((await reply(wrong)).status).toBe(422)
+        await passTime(1)
+      }
+      const last = await reply('004')
+      expect(last.status).toBe(429)
+      expect(last.text).toContain(`bloqueadas por ${minutes} minutos`)
+      await passTime(1)
+    }
+    await passTime(1_000)
+    for (const wrong of ['005', '006', '007', '008', '009']) await reply(wrong)
+    expect((await reply('123')).text).toContain('bloqueadas por 1 hora')
+  })
+
   test('nothing behind the question is shown without the reply: not by address, not with an unprotected session', async () => {
     const { url } = await sent({
       validation,
