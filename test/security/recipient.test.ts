@@ -69,6 +69,7 @@ describe('guessed links', () => {
   test('wrong short codes from one address lock it, on every node, also for right ones; others are served', async () => {
     const guesses = {
       perAddress: { wrong: 20, windowMs: 60_000, lockMs: 60_000 },
+      perSite: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
       together: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
     }
     const nodes = [
@@ -103,25 +104,64 @@ describe('guessed links', () => {
     expect((await visit(`${later.url}${path}`, attacker)).status).toBe(200)
   })
 
-  test('guesses from ever new addresses are locked all together; full links go on', async () => {
+  test('guesses from ever new addresses are locked all together; full links, and people who guess nothing, go on', async () => {
     await database.pool.query('delete from guess_window')
     const guesses = {
       perAddress: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
+      perSite: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
       together: { wrong: 30, windowMs: 60_000, lockMs: 60_000 },
+    }
+    const options = { recipientLimits: { ...LIMITS, guesses } }
+    const nodes = [
+      await gatewayForTest(database.pool, { TRUSTED_PROXIES: '127.0.0.1' }, options),
+      await gatewayForTest(database.pool, { TRUSTED_PROXIES: '127.0.0.1' }, options),
+    ]
+    const { url, short } = await sent({ sms: { number: '11987654321', typeSend: '2' } }, 'sms')
+    const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+    const addressOf = (index: number): string => (index % 2 === 0 ? `198.51.100.${index}` : `2001:db8:${index}::1`)
+    for (let index = 0; index < 30; index++) {
+      const code = String(index).padEnd(10, 'b')
+      expect((await visit(`${nodes[0]!.url}/s/${code}`, from(addressOf(index)))).status).toBe(404)
+    }
+    const [path, fullPath] = [new URL(short).pathname, new URL(url).pathname]
+    for (const node of nodes) {
+      for (const guilty of ['198.51.100.0', '2001:db8:1::1', '2001:db8:1:ffff::1', '198.51.100.28']) {
+        const locked = await visit(`${node.url}${path}`, from(guilty))
+        expect(locked.status, guilty).toBe(429)
+        expect(Number(locked.headers.get('retry-after'))).toBeGreaterThan(0)
+        expect((await visit(`${node.url}/s/aaaaaaaaab`, from(guilty))).text).toBe(locked.text)
+        expect((await visit(`${node.url}${fullPath}`, from(guilty))).status).toBe(200)
+      }
+      for (const innocent of ['192.0.2.1', '2001:db8:ffff::1']) {
+        expect((await visit(`${node.url}${path}`, from(innocent))).status, innocent).toBe(200)
+      }
+    }
+    expect((await visit(`${nodes[0]!.url}/s/aaaaaaaaac`, from('192.0.2.2'))).status).toBe(404)
+    expect((await visit(`${nodes[1]!.url}${path}`, from('192.0.2.2'))).status).toBe(429)
+    await database.pool.query('delete from guess_window')
+  })
+
+  test('one IPv6 site that guesses from all its networks is locked as one, and nobody else is', async () => {
+    await database.pool.query('delete from guess_window')
+    const guesses = {
+      perAddress: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
+      perSite: { wrong: 20, windowMs: 60_000, lockMs: 60_000 },
+      together: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
     }
     const node = await gatewayForTest(
       database.pool,
       { TRUSTED_PROXIES: '127.0.0.1' },
       { recipientLimits: { ...LIMITS, guesses } },
     )
-    const { url, short } = await sent({ sms: { number: '11987654321', typeSend: '2' } }, 'sms')
-    for (let index = 0; index < 30; index++) {
-      const headers = { 'x-forwarded-for': `198.51.100.${index}` }
-      expect((await visit(`${node.url}/s/${String(index).padEnd(10, 'b')}`, { headers })).status).toBe(404)
+    const { short } = await sent({ sms: { number: '11987654321', typeSend: '2' } }, 'sms')
+    const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+    for (let index = 0; index < 20; index++) {
+      const code = String(index).padEnd(10, 'c')
+      expect((await visit(`${node.url}/s/${code}`, from(`2001:db8:7:${index.toString(16)}::1`))).status).toBe(404)
     }
-    const fresh = { headers: { 'x-forwarded-for': '192.0.2.1' } }
-    expect((await visit(`${node.url}${new URL(short).pathname}`, fresh)).status).toBe(429)
-    expect((await visit(`${node.url}${new URL(url).pathname}`, fresh)).status).toBe(200)
+    const path = `${node.url}${new URL(short).pathname}`
+    expect((await visit(path, from('2001:db8:7:abcd::1'))).status).toBe(429)
+    expect((await visit(path, from('2001:db8:8::1'))).status).toBe(200)
     await database.pool.query('delete from guess_window')
   })
 })
