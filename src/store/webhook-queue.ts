@@ -43,8 +43,9 @@ export interface WebhookQuestion {
 const PATIENT_TRIES = 3
 
 /**
- * Takes due messages. Endpoints take turns, each has a bound, and so has each account, so that a slow one delays only itself. A message waits for
- * the earlier ones of its notification and channel: those under way, those that are due, and those in their first tries.
+ * Takes due messages. Endpoints take turns, each has a bound, and so has each account, so that a slow one delays only itself. A
+ * message waits for the earlier ones of its notification and channel: those under way, those that are due, and those in their
+ * first tries.
  */
 export async function claimMessages(db: Queryable, question: WebhookQuestion): Promise<WebhookClaim[]> {
   const { rows } = await run<WebhookClaim & { secret: Buffer; previous_secret: Buffer | null }>(db, {

@@ -128,6 +128,8 @@ export class Deliverer {
     const desks = new Set<Desk>()
     for (const [index, message] of claims.entries()) {
       trace?.('claimed')
+      // Lost while the bodies were made.
+      if (!this.#held.has(message)) continue
       const secrets = opened.get(message.endpoint)!
       if (secrets === null) {
         this.#held.delete(message)
@@ -255,10 +257,8 @@ export class Deliverer {
     const held = await this.#options.renew(asked.map(claim => this.#fence(claim)))
     // A slow question comes after the end of a lease; what it lost is not to be posted under the new one.
     const lost = new Set(asked.filter(({ id }) => !held.has(id)))
-    if (lost.size > 0) {
-      for (const claim of [...this.#desks.values()].flatMap(desk => desk.clear(claim => lost.has(claim))))
-        this.#held.delete(claim)
-    }
+    for (const claim of lost) this.#held.delete(claim)
+    if (lost.size > 0) for (const desk of this.#desks.values()) desk.clear(claim => lost.has(claim))
     this.#leaseUntil = now + this.#options.leaseMs
   }
 
