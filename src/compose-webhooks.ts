@@ -31,7 +31,7 @@ import {
   rotateEndpoint,
   testEndpoint,
 } from './webhooks/endpoints.js'
-import { listen } from './webhooks/listening.js'
+import { createListening } from './webhooks/listening.js'
 import { openOutbound } from './webhooks/outbound.js'
 import type { AttemptOutcome } from './webhooks/outcome.js'
 import { writeOutcomes } from './webhooks/outcome-writer.js'
@@ -57,7 +57,7 @@ export const targetRules = (config: Config): TargetRules => ({
 export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clock, isStopping: () => boolean): WebhookOptions {
   const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
   const words = webhookWords(config, keys)
-  const listenParts = { pool, words, readEvents: (ids: readonly string[]) => readEvents(pool, ids) }
+  const listen = createListening({ pool, words, readEvents: ids => readEvents(pool, ids) })
   return {
     list: account => listEndpoints(pool, account),
     find: (account, id) => requireEndpoint(pool, account, id),
@@ -71,8 +71,7 @@ export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clo
     replaySpan: (account, id, span) => replaySpan(parts, account, id, span),
     now: clock,
     createListener: (account, draft) => createListener(parts, account, draft, clock()),
-    listen: (account, id, question) =>
-      listen(listenParts, account, id, { ...question, isOver: () => question.isOver() || isStopping() }),
+    listen: (account, id, question) => listen(account, id, { ...question, isOver: () => question.isOver() || isStopping() }),
   }
 }
 
@@ -81,7 +80,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** One endpoint's share of a worker: sixteen connections, and enough messages ready that none of them waits for a claim. */
+/** One endpoint's share of a worker: sixteen connections, and for a quick one enough messages ready that none waits for a claim. */
 const AT_ONCE = 16
 const PER_ENDPOINT = 256
 const TIMEOUT_MS = 15 * SECOND
@@ -135,7 +134,7 @@ export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onErro
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => reports.submit(outcome),
     release: messages => releaseMessages(pool, messages),
-    renew: owner => renewMessages(pool, owner, leaseMs),
+    renew: messages => renewMessages(pool, messages, leaseMs),
     onError,
     ...(trace === undefined ? {} : { trace }),
   })

@@ -51,9 +51,16 @@ export function inRanges(address: string, ranges: readonly AddressRange[]): bool
 
 /** What one attacker holds: an IPv4 address, or an IPv6 network of 64 bits. */
 export function addressGroup(address: string): string {
-  if (!address.includes(':')) return address
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString()}/64`
+  return address.includes(':') ? networkOf(address, 64) : address
 }
+
+/** The 48 bits that a site is given, with 65,536 networks of 64 in them to guess from; null for an IPv4 address. */
+export function addressSite(address: string): string | null {
+  return address.includes(':') ? networkOf(address, 48) : null
+}
+
+const networkOf = (address: string, bits: number): string =>
+  `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${bits}`).toString()}/${bits}`
 
 /**
  * The client's address: the socket's, unless that peer is a trusted proxy; then the last hop of X-Forwarded-For that is

@@ -91,6 +91,15 @@ const messages = {
   badMoment: ['invalid', field => `O campo ${field} deve ser um momento em ISO 8601 com fuso, como 2026-07-18T01:01:32-03:00.`],
   replayWhat: ['invalid', () => 'Informe mensagem, ou desde (e, se quiser, ate e somenteFalhas).'],
   webhookOff: ['in-progress', () => 'O webhook está desativado. Ative-o (ativo: true) e repita.'],
+  tooManyWebhooks: ['in-progress', limit => `A conta já tem ${limit} webhooks, o máximo. Apague um que não use e repita.`],
+  tooManyListeners: [
+    'in-progress',
+    limit => `A conta já tem ${limit} escutas abertas, o máximo. Encerre uma (DELETE /gw/webhooks/{id}) e repita.`,
+  ],
+  tooManyPolls: [
+    'limited',
+    limit => `A conta já espera em ${limit} escutas ao mesmo tempo, o máximo. Aguarde uma delas responder.`,
+  ],
   messageBusy: ['in-progress', () => 'A mensagem está sendo entregue agora. Repita em alguns segundos.'],
   webhookMissing: ['missing', () => 'Webhook não encontrado. Verifique o identificador.'],
   webhookMessageMissing: ['missing', () => 'Mensagem não encontrada neste webhook. Verifique o identificador.'],

@@ -13,7 +13,6 @@ import { GroupCommit } from './group-commit.js'
 import type { Change, ChangeOutcome } from './record.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-links.js'
-import { Turnstile } from './turnstile.js'
 import { createVisitRecorder, type Visit, type VisitStep } from './visits.js'
 
 /** All that a recipient can do with a link, and the machines that come before them. */
@@ -32,9 +31,6 @@ export interface RecipientLimits {
 
 export type Recipient = ReturnType<typeof createRecipient>
 
-/** Each is read whole: many at once would hold much memory before the first byte leaves. */
-const FILES_AT_ONCE = 8
-const FILES_WAITING = 100
 const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 4_096 }
 
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
@@ -54,7 +50,6 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
     ...LOOKUP_LIMITS,
   })
-  const files = new Turnstile(FILES_AT_ONCE, FILES_WAITING)
 
   /** WhatsApp's status has a date for the link itself. Any later deed tells of it too, where "Abrir" was taken for a machine's. */
   async function reach({ target, linkOpenedAt }: Visited, visit: Visit, step: VisitStep): Promise<void> {
@@ -108,6 +103,6 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     findContent: (notification: string) => findContent(pool, notification),
     findConfirmation: (target: LinkTarget) => findConfirmation(pool, target),
     findLogo: (sha256: string) => findLogo(pool, sha256),
-    readFile: (notification: string, ordinal: number) => files.pass(() => readFile(pool, notification, ordinal)),
+    readFile: (notification: string, ordinal: number) => readFile(pool, notification, ordinal),
   }
 }

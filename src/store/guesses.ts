@@ -13,8 +13,16 @@ export interface GuessLimit {
 
 export interface GuardedLink {
   target: LinkTarget | null
-  /** While any of the asker's keys is locked, nobody learns whether the code exists. */
+  /** While this lasts, the asker does not learn whether the code exists. */
   lockedMs: number
+}
+
+/** Whom a guess is counted for. */
+export interface GuessKeys {
+  /** Locked by their own wrong guesses. */
+  own: readonly string[]
+  /** Locked by everybody's: shut for those who guessed wrong themselves of late, open for all others. */
+  shared: string
 }
 
 interface GuardedRow {
@@ -23,14 +31,17 @@ interface GuardedRow {
   locked_ms: number
 }
 
-export async function findGuardedLink(db: Queryable, code: string, keys: readonly string[]): Promise<GuardedLink> {
+export async function findGuardedLink(db: Queryable, code: string, keys: GuessKeys): Promise<GuardedLink> {
   const { rows } = await run<GuardedRow>(db, {
     name: 'find-guarded-link',
     text: `select l.notification_id as notification, l.channel,
-             coalesce((select extract(epoch from max(locked_until) - now()) * 1000 from guess_window
-                       where key = any($2::text[]) and locked_until > now()), 0)::int as locked_ms
+             coalesce((select extract(epoch from max(g.locked_until) - now()) * 1000 from guess_window g
+                       where g.key = any($2::text[] || $3::text) and g.locked_until > now()
+                         and (g.key <> $3 or exists (select from guess_window o
+                                                     where o.key = any($2::text[]) and o.started_at > now() - interval '1 hour'))),
+                      0)::int as locked_ms
            from (select) nothing left join link l on l.code = $1`,
-    values: [code, keys],
+    values: [code, keys.own, keys.shared],
   })
   const { notification, channel, locked_ms: lockedMs } = rows[0]!
   return { target: notification === null ? null : { notification, channel: channel! }, lockedMs }

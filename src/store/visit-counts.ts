@@ -16,9 +16,9 @@ export async function takeNote(db: Queryable, notification: string, limit: numbe
 
 export interface TryLimit {
   tries: number
-  /** Tries that are further apart than this are not counted together; the first lock lasts as long. */
+  /** How long the first lock lasts. */
   lockMs: number
-  /** Each lock lasts twice as long as the one before, up to this. */
+  /** Each lock lasts twice as long as the one before, up to this. Tries are forgotten no sooner: pacing them gains nothing. */
   longestLockMs: number
 }
 
@@ -40,11 +40,11 @@ export async function takeTry(db: Queryable, notification: string, limit: TryLim
     text: `with rule as (select $2::int as most, $3 * interval '1 millisecond' as lock, $4 * interval '1 millisecond' as longest)
            insert into visit_count as v (notification_id, tries, tried_at) values ($1, 1, now())
            on conflict (notification_id) do update set
-             tries = case when v.locked_until is not null or v.tried_at <= now() - (select lock from rule) then 1 else v.tries + 1 end,
+             tries = case when v.locked_until is not null or v.tried_at <= now() - (select longest from rule) then 1 else v.tries + 1 end,
              tried_at = now(),
-             locks = v.locks + case when v.locked_until is null and v.tried_at > now() - (select lock from rule)
+             locks = v.locks + case when v.locked_until is null and v.tried_at > now() - (select longest from rule)
                and v.tries + 1 >= (select most from rule) then 1 else 0 end,
-             locked_until = case when v.locked_until is null and v.tried_at > now() - (select lock from rule)
+             locked_until = case when v.locked_until is null and v.tried_at > now() - (select longest from rule)
                and v.tries + 1 >= (select most from rule)
                then now() + least((select longest from rule), (select lock from rule) * (2 ^ least(v.locks, 16))) end
            where v.locked_until is null or v.locked_until <= now()

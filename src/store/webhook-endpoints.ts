@@ -56,6 +56,17 @@ export interface NewEndpoint {
   secret: Buffer
 }
 
+/** How many endpoints or listeners an account has; nobody adds one to it until this transaction ends. */
+export async function countEndpoints(db: Queryable, account: string, kind: 'endpoints' | 'listeners'): Promise<number> {
+  await run(db, 'select from account where id = $1 for no key update', [account])
+  const { rows } = await run<{ count: number }>(
+    db,
+    'select count(*) as count from webhook_endpoint where account_id = $1 and deleted_at is null and (url is null) = $2',
+    [account, kind === 'listeners'],
+  )
+  return rows[0]!.count
+}
+
 export async function insertEndpoint(db: Queryable, endpoint: NewEndpoint): Promise<void> {
   const { id, account, url, version, channels, statuses, secret } = endpoint
   await run(

@@ -6,6 +6,7 @@ import { type Queryable, run } from './postgres.js'
 export interface WebhookClaim {
   id: string
   endpoint: string
+  account: string
   notification: string
   channel: Channel
   /** 0: a test event, which no notification has. */
@@ -27,10 +28,13 @@ export interface WebhookQuestion {
   owner: string
   leaseMs: number
   limit: number
-  /** Claimed messages that one endpoint may have here. */
-  perEndpoint: number
-  /** What this worker holds already. */
-  held: ReadonlyMap<string, number>
+  /** Messages that an endpoint may have here, of which nothing is known yet. */
+  room: number
+  /** What this worker holds already, of what it would hold, by endpoint. */
+  endpoints: ReadonlyMap<string, { held: number; room: number }>
+  /** The same for accounts: one with many slow endpoints must leave room for the others. */
+  perAccount: number
+  accounts: ReadonlyMap<string, number>
   /** Failures in a row after which an endpoint gets one message at a time. */
   tolerated: number
 }
@@ -39,8 +43,9 @@ export interface WebhookQuestion {
 const PATIENT_TRIES = 3
 
 /**
- * Takes due messages. Endpoints take turns, and each has a bound, so that a slow one delays only itself. A message waits for
- * the earlier ones of its notification and channel: those under way, those that are due, and those in their first tries.
+ * Takes due messages. Endpoints take turns, each has a bound, and so has each account, so that a slow one delays only itself. A
+ * message waits for the earlier ones of its notification and channel: those under way, those that are due, and those in their
+ * first tries.
  */
 export async function claimMessages(db: Queryable, question: WebhookQuestion): Promise<WebhookClaim[]> {
   const { rows } = await run<WebhookClaim & { secret: Buffer; previous_secret: Buffer | null }>(db, {
@@ -52,13 +57,15 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
         select (select m.endpoint_id from webhook_message m where m.state = 'queued' and m.endpoint_id > waiting.endpoint_id order by m.endpoint_id limit 1)
         from waiting where waiting.endpoint_id is not null
       ), ready as (
-        select w.id, case when w.failures >= $5 then 1 else $4 end - coalesce(h.held, 0) as room
+        select w.id, w.account_id, $9 - coalesce(a.held, 0) as account_room,
+          case when w.failures >= $5 then 1 else coalesce(h.room, $4) end - coalesce(h.held, 0) as room
         from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
-        left join unnest($6::uuid[], $7::int[]) as h(id, held) on h.id = w.id
+        left join unnest($6::uuid[], $7::int[], $8::int[]) as h(id, held, room) on h.id = w.id
+        left join unnest($10::uuid[], $11::int[]) as a(id, held) on a.id = w.account_id
         where w.url is not null and w.disabled_at is null and (w.paused_until is null or w.paused_until <= now())
-      ), picked as (
-        select p.id, row_number() over (partition by r.id order by p.due_at, p.position) as turn
-        from (select id, room from ready where room > 0 order by random() limit 200) r
+      ), offered as (
+        select p.id, r.account_id, r.account_room, row_number() over (partition by r.id order by p.due_at, p.position) as turn
+        from (select * from ready where room > 0 and account_room > 0 order by random() limit 200) r
         cross join lateral (
           select m.id, m.due_at, m.position from webhook_message m
           where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now()
@@ -70,42 +77,40 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
             )
           order by m.due_at, m.position limit r.room
         ) p
-        order by turn limit $3
+      ), picked as (
+        select id from (select id, turn, account_room, row_number() over (partition by account_id order by turn) as account_turn from offered) o
+        where account_turn <= account_room order by turn limit $3
       ), taken as (
         select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' for update skip locked
       ), claimed as (
         update webhook_message m set state = 'sending', lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1
         from webhook_endpoint w
         where m.id = any(array(select id from taken)) and w.id = m.endpoint_id
-        returning m.id, m.endpoint_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.position,
+        returning m.id, m.endpoint_id, w.account_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.position,
           w.url, w.payload_version, w.secret, w.failing_since, case when w.previous_secret_until > now() then w.previous_secret end as previous_secret
       )
-      select id, endpoint_id as endpoint, notification_id as notification, channel, event_seq as seq, attempt, attempt - earlier_attempts as tries,
-        (extract(epoch from now() - queued_at) * 1000)::float8 as "ageMs", created_at as "createdAt", url, payload_version as version, secret,
+      select id, endpoint_id as endpoint, account_id as account, notification_id as notification, channel, event_seq as seq, attempt,
+        attempt - earlier_attempts as tries, (extract(epoch from now() - queued_at) * 1000)::float8 as "ageMs", created_at as "createdAt", url, payload_version as version, secret,
         previous_secret, failing_since is not null as troubled
       from claimed order by position`,
     values: [
       question.owner,
       question.leaseMs,
       question.limit,
-      question.perEndpoint,
+      question.room,
       question.tolerated,
-      [...question.held.keys()],
-      [...question.held.values()],
+      [...question.endpoints.keys()],
+      [...question.endpoints.values()].map(({ held }) => held),
+      [...question.endpoints.values()].map(({ room }) => room),
+      question.perAccount,
+      [...question.accounts.keys()],
+      [...question.accounts.values()],
     ],
   })
   return rows.map(({ secret, previous_secret, ...row }) => ({
     ...row,
     secrets: previous_secret === null ? [secret] : [secret, previous_secret],
   }))
-}
-
-export async function renewMessages(db: Queryable, owner: string, leaseMs: number): Promise<void> {
-  await run(
-    db,
-    "update webhook_message set lease_until = now() + $2 * interval '1 millisecond' where lease_owner = $1 and state = 'sending'",
-    [owner, leaseMs],
-  )
 }
 
 /** Whose lease a message is under: nobody else may settle it. */
@@ -154,6 +159,25 @@ export async function settleMessages(db: Queryable, settlements: readonly Settle
   return new Set(rows.map(row => row.id))
 }
 
+/** Holds messages for longer, while they are still held: a lease that ran out is another worker's to take. Returns those held. */
+export async function renewMessages(db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> {
+  const { rows } = await run<{ id: string }>(
+    db,
+    `update webhook_message m set lease_until = now() + $4 * interval '1 millisecond'
+     from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
+     where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
+     returning m.id`,
+    [...columnsOf(messages), leaseMs],
+  )
+  return new Set(rows.map(row => row.id))
+}
+
+const columnsOf = (messages: readonly MessageFence[]) => [
+  messages.map(({ message }) => message),
+  messages.map(({ owner }) => owner),
+  messages.map(({ attempt }) => attempt),
+]
+
 /** Gives back what was claimed and not tried. */
 export async function releaseMessages(db: Queryable, messages: readonly MessageFence[]): Promise<void> {
   await run(
@@ -161,7 +185,7 @@ export async function releaseMessages(db: Queryable, messages: readonly MessageF
     `update webhook_message m set state = 'queued', attempt = m.attempt - 1, lease_owner = null, lease_until = null
      from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
      where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
-    [messages.map(({ message }) => message), messages.map(({ owner }) => owner), messages.map(({ attempt }) => attempt)],
+    columnsOf(messages),
   )
 }
 

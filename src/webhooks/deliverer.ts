@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { signMessage } from '../domain/webhook.js'
 import type { MessageFence, WebhookClaim, WebhookQuestion } from '../store/webhook-queue.js'
-import { Desk, type Held } from './desk.js'
+import { Desk, type DeskBounds, firstRoom, type Held } from './desk.js'
 import type { Outbound } from './outbound.js'
 import { type AttemptOutcome, judgeReply, type OutcomeRules, unsendable } from './outcome.js'
 
@@ -10,12 +10,9 @@ import { type AttemptOutcome, judgeReply, type OutcomeRules, unsendable } from '
  * Carries messages to endpoints: claims what is due, posts it, reports what became of it. It holds no SQL, and no connection
  * to the database while an endpoint is called.
  */
-export interface DelivererOptions {
+export interface DelivererOptions extends DeskBounds {
   clock: Clock
   leaseMs: number
-  /** Under way at one endpoint, and claimed for it. */
-  atOnce: number
-  perEndpoint: number
   rules: OutcomeRules
   /** Failures in a row after which an endpoint is left alone for a while. */
   tolerated: number
@@ -27,7 +24,8 @@ export interface DelivererOptions {
   /** Whether the message was still ours to settle. */
   report(outcome: AttemptOutcome): Promise<boolean>
   release(messages: readonly MessageFence[]): Promise<void>
-  renew(owner: string): Promise<void>
+  /** The messages that are still held. */
+  renew(messages: readonly MessageFence[]): Promise<ReadonlySet<string>>
   onError(error: unknown, what: string): void
   /** Told where a message stands, so that fault drills can strike exactly there. */
   trace?(point: WebhookPoint): void
@@ -38,8 +36,9 @@ type WebhookPoint = 'claimed' | 'posting' | 'answered' | 'reported'
 const POLL_MS = 1_000
 /** Claimed at once, for all endpoints together. */
 const BATCH = 512
-/** Held by this process; the endpoints' own bounds keep a few slow ones from filling it. */
+/** Held by this process, and for one account: its slow endpoints, however many, must not fill it. */
 const MOST_HELD = 4_096
+const MOST_PER_ACCOUNT = MOST_HELD / 4
 const USER_AGENT = 'Carteiro-Webhooks/1.0'
 
 export class Deliverer {
@@ -47,8 +46,9 @@ export class Deliverer {
   readonly #options: DelivererOptions
   readonly #desks = new Map<string, Desk>()
   readonly #flights = new Set<Promise<void>>()
+  /** Only these are renewed: what was given up here must run out. */
+  readonly #held = new Set<WebhookClaim>()
   #leaseUntil = 0
-  #held = 0
   #stopping = false
   /** Asked to look again while it was looking. */
   #asked = false
@@ -63,7 +63,7 @@ export class Deliverer {
   start(): void {
     this.#loop = this.#run()
     this.#renewal = setInterval(() => {
-      if (this.#held > 0) this.#renew().catch(error => this.#options.onError(error, 'webhook lease renewal'))
+      if (this.#held.size > 0) this.#renew().catch(error => this.#options.onError(error, 'webhook lease renewal'))
     }, this.#options.leaseMs / 6)
   }
 
@@ -107,23 +107,20 @@ export class Deliverer {
   }
 
   async #claim(): Promise<number> {
-    const { claim, render, leaseMs, perEndpoint, tolerated, onError, trace } = this.#options
-    if (this.#held >= MOST_HELD) return 0
+    const { claim, render, leaseMs, tolerated, onError, trace } = this.#options
+    if (this.#held.size >= MOST_HELD) return 0
     // The lease counts from before the question: the answer may be slow.
     const until = performance.now() + leaseMs
-    const held = new Map([...this.#desks].map(([endpoint, desk]) => [endpoint, desk.open]))
-    const claims = await claim({ owner: this.owner, leaseMs, limit: BATCH, perEndpoint, held, tolerated })
+    const claims = await claim({ owner: this.owner, leaseMs, limit: BATCH, tolerated, ...this.#rooms() })
     if (claims.length === 0) return 0
-    if (this.#held === 0) this.#leaseUntil = until
-    this.#held += claims.length
+    if (this.#held.size === 0) this.#leaseUntil = until
+    for (const message of claims) this.#held.add(message)
     let bodies: (string | null)[]
     try {
       bodies = await render(claims)
     } catch (error) {
-      this.#held -= claims.length
-      // Left to the lease where even this fails.
-      await this.#options.release(claims.map(message => this.#fence(message))).catch(() => {})
       onError(error, 'webhook bodies')
+      await this.#release(claims)
       return 0
     }
     // Opened once for all messages of an endpoint: opening costs more than signing.
@@ -131,9 +128,11 @@ export class Deliverer {
     const desks = new Set<Desk>()
     for (const [index, message] of claims.entries()) {
       trace?.('claimed')
+      // Lost while the bodies were made.
+      if (!this.#held.has(message)) continue
       const secrets = opened.get(message.endpoint)!
       if (secrets === null) {
-        this.#held--
+        this.#held.delete(message)
         continue
       }
       const desk = this.#deskOf(message.endpoint)
@@ -142,6 +141,13 @@ export class Deliverer {
     }
     for (const desk of desks) this.#pump(desk)
     return claims.length
+  }
+
+  #rooms(): Pick<WebhookQuestion, 'room' | 'endpoints' | 'perAccount' | 'accounts'> {
+    const accounts = new Map<string, number>()
+    for (const { account } of this.#held) accounts.set(account, (accounts.get(account) ?? 0) + 1)
+    const endpoints = new Map([...this.#desks].map(([endpoint, { open, room }]) => [endpoint, { held: open, room }]))
+    return { room: firstRoom(this.#options), endpoints, perAccount: MOST_PER_ACCOUNT, accounts }
   }
 
   /** A secret that does not open stops its own endpoint, loudly and until its lease runs out, and no other one. */
@@ -157,7 +163,7 @@ export class Deliverer {
   #deskOf(endpoint: string): Desk {
     const known = this.#desks.get(endpoint)
     if (known !== undefined) return known
-    const desk = new Desk(endpoint, this.#options.atOnce)
+    const desk = new Desk(endpoint, this.#options)
     this.#desks.set(endpoint, desk)
     return desk
   }
@@ -169,7 +175,7 @@ export class Deliverer {
         .catch(error => this.#options.onError(error, 'a webhook was interrupted'))
         .finally(() => {
           this.#flights.delete(flight)
-          this.#held--
+          this.#held.delete(message.claim)
           this.#ended(desk)
         })
       this.#flights.add(flight)
@@ -187,7 +193,7 @@ export class Deliverer {
   async #carry(desk: Desk, message: Held): Promise<void> {
     const { tolerated, trace, report } = this.#options
     let untried: WebhookClaim[] = []
-    let outcome: AttemptOutcome | null
+    let outcome: AttemptOutcome | null = null
     try {
       outcome = await this.#attempt(message)
       if (outcome?.posted === true) {
@@ -199,10 +205,9 @@ export class Deliverer {
       if (desk.failures >= tolerated || outcome?.gone === true || (outcome?.pauseMs ?? 0) > 0) untried = desk.clear()
     } finally {
       // The next one goes while the outcome of this one is written.
-      desk.landed()
+      desk.landed(outcome?.posted === true ? outcome.settlement.durationMs : null)
       this.#pump(desk)
-      // While half of them are still there: the next claim is back before the last one has gone.
-      if (desk.waiting === this.#options.perEndpoint >> 1 || desk.open === 0) this.notify()
+      if (desk.asksForMore()) this.notify()
     }
     try {
       if (outcome !== null) await report(outcome)
@@ -238,7 +243,7 @@ export class Deliverer {
   /** Gives back what has not been tried: it does not count as tried. */
   async #release(untried: readonly WebhookClaim[]): Promise<void> {
     if (untried.length === 0) return
-    this.#held -= untried.length
+    for (const claim of untried) this.#held.delete(claim)
     await this.#options.release(untried.map(claim => this.#fence(claim))).catch(error => {
       this.#options.onError(error, 'webhooks are left to their lease')
     })
@@ -248,7 +253,12 @@ export class Deliverer {
     const now = performance.now()
     // Too late for what waits here: others may hold it by now.
     if (now >= this.#leaseUntil) await this.#release([...this.#desks.values()].flatMap(desk => desk.clear()))
-    await this.#options.renew(this.owner)
+    const asked = [...this.#held]
+    const held = await this.#options.renew(asked.map(claim => this.#fence(claim)))
+    // A slow question comes after the end of a lease; what it lost is not to be posted under the new one.
+    const lost = new Set(asked.filter(({ id }) => !held.has(id)))
+    for (const claim of lost) this.#held.delete(claim)
+    if (lost.size > 0) for (const desk of this.#desks.values()) desk.clear(claim => lost.has(claim))
     this.#leaseUntil = now + this.#options.leaseMs
   }
 

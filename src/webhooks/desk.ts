@@ -8,27 +8,54 @@ export interface Held {
   secrets: Buffer[]
 }
 
+export interface DeskBounds {
+  /** Under way at once. */
+  atOnce: number
+  /** Held at most. */
+  perEndpoint: number
+}
+
+/** Held of an endpoint that has not answered yet: as many again as are under way. */
+export const firstRoom = ({ atOnce, perEndpoint }: DeskBounds): number => Math.min(perEndpoint, 2 * atOnce)
+
+/** What an endpoint gets through in this time is ready here; more would only keep others from this worker. */
+const READY_MS = 5_000
+
 export class Desk {
   readonly endpoint: string
-  readonly #atOnce: number
+  readonly #bounds: DeskBounds
+  #latencyMs: number | null = null
+  /** Whether more has been asked for since the last message came. */
+  #asked = false
   readonly #waiting: Held[] = []
   #flying = 0
   #reporting = 0
   /** Failures in a row seen here. */
   failures = 0
 
-  constructor(endpoint: string, atOnce: number) {
+  constructor(endpoint: string, bounds: DeskBounds) {
     this.endpoint = endpoint
-    this.#atOnce = atOnce
+    this.#bounds = bounds
+  }
+
+  /** Messages to hold here: fewer for an endpoint that is slow to answer. */
+  get room(): number {
+    const { atOnce, perEndpoint } = this.#bounds
+    if (this.#latencyMs === null) return firstRoom(this.#bounds)
+    return Math.min(perEndpoint, atOnce + Math.floor((atOnce * READY_MS) / Math.max(1, this.#latencyMs)))
+  }
+
+  /** Whether to claim more now: while half of them are still there, the next claim is back before the last one has gone. */
+  asksForMore(): boolean {
+    if (this.open === 0) return true
+    if (this.#asked || this.#waiting.length > this.room >> 1) return false
+    this.#asked = true
+    return true
   }
 
   /** Still to be answered. */
   get open(): number {
     return this.#waiting.length + this.#flying
-  }
-
-  get waiting(): number {
-    return this.#waiting.length
   }
 
   get empty(): boolean {
@@ -37,27 +64,32 @@ export class Desk {
 
   add(message: Held): void {
     this.#waiting.push(message)
+    this.#asked = false
   }
 
   /** The next message that may go now. */
   next(): Held | undefined {
-    if (this.#flying >= this.#atOnce) return undefined
+    if (this.#flying >= this.#bounds.atOnce) return undefined
     const message = this.#waiting.shift()
     if (message !== undefined) this.#flying++
     return message
   }
 
-  landed(): void {
+  /** How long it took: null where the endpoint was not called. */
+  landed(tookMs: number | null): void {
     this.#flying--
     this.#reporting++
+    if (tookMs !== null) this.#latencyMs = this.#latencyMs === null ? tookMs : (7 * this.#latencyMs + tookMs) / 8
   }
 
   reported(): void {
     this.#reporting--
   }
 
-  /** Takes back what has not been tried. */
-  clear(): WebhookClaim[] {
-    return this.#waiting.splice(0).map(({ claim }) => claim)
+  /** Takes back what has not been tried: all of it, or what is picked out. */
+  clear(isPicked: (claim: WebhookClaim) => boolean = () => true): WebhookClaim[] {
+    const claims = this.#waiting.splice(0)
+    this.#waiting.push(...claims.filter(({ claim }) => !isPicked(claim)))
+    return claims.map(({ claim }) => claim).filter(isPicked)
   }
 }

@@ -6,12 +6,14 @@ import { seal, unseal } from '../domain/sealed.js'
 import type { TargetRules } from '../domain/target-address.js'
 import { type AnnouncedFact, type PayloadVersion, SECRET_BYTES, showSecret } from '../domain/webhook.js'
 import { readWebhookUrl } from '../domain/webhook-url.js'
-import type { Pool } from '../store/postgres.js'
+import { type Pool, transaction } from '../store/postgres.js'
 import {
+  countEndpoints,
   deleteEndpoint,
   type EndpointChanges,
   findEndpoint,
   insertEndpoint,
+  type NewEndpoint,
   rotateSecret,
   updateEndpoint,
   type WebhookEndpoint,
@@ -41,6 +43,9 @@ export interface WithSecret {
 /** Both secrets sign meanwhile: receivers take up the new one at their own pace. */
 const ROTATION_MS = 24 * 3_600_000
 const REPLAY_BATCH = 2_000
+/** Every event of the account is a message to each of them. Those switched off count too, as they may be switched on. */
+const MOST_ENDPOINTS = 100
+const MOST_LISTENERS = 20
 
 const contextOf = (endpoint: string): string => `webhook ${endpoint}`
 
@@ -62,7 +67,7 @@ export async function createEndpoint(
   const url = readWebhookUrl(draft.url, rules)
   const id = newId(nowMs)
   const secret = randomBytes(SECRET_BYTES)
-  await insertEndpoint(pool, { ...draft, id, account, url, secret: seal(sealing, secret, contextOf(id)) })
+  await addEndpoint(pool, { ...draft, id, account, url, secret: seal(sealing, secret, contextOf(id)) })
   return { endpoint: await requireEndpoint(pool, account, id), secret: showSecret(secret) }
 }
 
@@ -75,9 +80,19 @@ export async function createListener(
 ): Promise<{ id: string; secret: string }> {
   const id = newId(nowMs)
   const secret = randomBytes(SECRET_BYTES)
-  await insertEndpoint(pool, { ...draft, id, account, url: null, secret: seal(sealing, secret, contextOf(id)) })
+  await addEndpoint(pool, { ...draft, id, account, url: null, secret: seal(sealing, secret, contextOf(id)) })
   return { id, secret: showSecret(secret) }
 }
+
+/** Counted and added in one: requests at the same moment must not pass the limit together. */
+const addEndpoint = (pool: Pool, endpoint: NewEndpoint): Promise<void> =>
+  transaction(pool, async db => {
+    const isListener = endpoint.url === null
+    const most = isListener ? MOST_LISTENERS : MOST_ENDPOINTS
+    if ((await countEndpoints(db, endpoint.account, isListener ? 'listeners' : 'endpoints')) >= most)
+      throw new Refusal(isListener ? 'tooManyListeners' : 'tooManyWebhooks', [String(most)])
+    await insertEndpoint(db, endpoint)
+  })
 
 export async function editEndpoint(
   { pool, rules }: EndpointParts,

@@ -30,7 +30,30 @@ export interface ListenParts {
 const PORTION = 100
 const LOOK_EVERY_MS = 400
 
-export async function listen(
+/** Waiting at once, per account and node: each of them asks the database again and again. */
+const MOST_WAITING = 8
+const RETRY_AFTER_SECONDS = 5
+
+export function createListening(
+  parts: ListenParts,
+): (account: string, listener: string, question: ListenQuestion) => Promise<HeardMessage[]> {
+  const waiting = new Map<string, number>()
+  return async (account, listener, question) => {
+    if (question.waitMs === 0) return listen(parts, account, listener, question)
+    const before = waiting.get(account) ?? 0
+    if (before >= MOST_WAITING) throw new Refusal('tooManyPolls', [String(MOST_WAITING)], { retryAfter: RETRY_AFTER_SECONDS })
+    waiting.set(account, before + 1)
+    try {
+      return await listen(parts, account, listener, question)
+    } finally {
+      const left = waiting.get(account)! - 1
+      if (left === 0) waiting.delete(account)
+      else waiting.set(account, left)
+    }
+  }
+}
+
+async function listen(
   { pool, words, readEvents }: ListenParts,
   account: string,
   listener: string,

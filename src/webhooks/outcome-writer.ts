@@ -1,4 +1,4 @@
-import type { Queryable } from '../store/postgres.js'
+import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 import { type HealthChange, type HealthReport, type HealthRules, recordHealth } from '../store/webhook-endpoints.js'
 import { hastenMessages, settleMessages } from '../store/webhook-queue.js'
 import type { AttemptOutcome } from './outcome.js'
@@ -10,8 +10,11 @@ export interface Written {
   suspended: HealthChange[]
 }
 
-/** Writes the outcomes of many attempts together, then what they say about their endpoints. */
-export async function writeOutcomes(db: Queryable, outcomes: readonly AttemptOutcome[], rules: HealthRules): Promise<Written> {
+/** Writes the outcomes of many attempts and what they say about their endpoints: all of it or nothing. */
+export const writeOutcomes = (pool: Pool, outcomes: readonly AttemptOutcome[], rules: HealthRules): Promise<Written> =>
+  transaction(pool, db => write(db, outcomes, rules))
+
+async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: HealthRules): Promise<Written> {
   const settled = await settleMessages(
     db,
     outcomes.map(({ settlement }) => settlement),

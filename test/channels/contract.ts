@@ -13,11 +13,15 @@ export interface ContractSubject<Message> {
   /** A message that will be taken, and others whose tries end as their kind says. */
   taken(reference: string): Message
   refused: Partial<Record<SendErrorKind, (reference: string) => Message>>
+  /** A message that is taken and never answered; one of the taken ones by a slow carrier unless given. */
+  silent?(reference: string): Message
   /** Whether taken messages are named by the carrier. */
   named: boolean
 }
 
-const never = new AbortController().signal
+const never = (): AbortSignal => new AbortController().signal
+const AT_ONCE = 100
+const LONGEST = { timeout: 20_000 }
 
 export function describeContract<Message>(subject: ContractSubject<Message>): void {
   const { provider, channel } = subject
@@ -43,64 +47,90 @@ export function describeContract<Message>(subject: ContractSubject<Message>): vo
 
     test('a message is sent once, and its names and the answer come back', async () => {
       const { carrier, simulator } = await open()
-      const receipt = await carrier.send(subject.taken('contract-1'), never)
-      expect(receipt.answer).not.toBe('')
-      expect(receipt.references.length > 0).toBe(subject.named)
-      expect(new Set(receipt.references).size).toBe(receipt.references.length)
+      const { references, answer } = await carrier.send(subject.taken('contract-1'), never())
+      expect(answer).not.toBe('')
+      expect(references.length > 0).toBe(subject.named)
+      expect(references).not.toContain('')
       expect(await countOf(simulator)).toBe(1)
     })
 
+    test('a hundred at once are all taken, each under names of its own', async () => {
+      const { carrier, simulator } = await open()
+      const sending = Array.from({ length: AT_ONCE }, (_, index) =>
+        carrier.send(subject.taken(`contract-many-${index}`), never()),
+      )
+      const references = (await Promise.all(sending)).flatMap(receipt => receipt.references)
+      expect(references.length >= AT_ONCE).toBe(subject.named)
+      expect(new Set(references).size).toBe(references.length)
+      expect(await countOf(simulator)).toBe(AT_ONCE)
+    })
+
     test.each(Object.entries(subject.refused))(
-      '%s: the error says so, with a Portuguese reason and the carrier’s answer',
+      '%s: the error says so, with a Portuguese reason and the carrier’s answer, and nothing is kept there',
       async (kind, make) => {
-        const { carrier } = await open()
-        const error = await failureOf(carrier.send(make(`contract-${kind}`), never))
-        expect(error).toMatchObject({ kind, reason: expect.stringMatching(/\.$/) })
+        const { carrier, simulator } = await open()
+        const error = await failureOf(carrier.send(make(`contract-${kind}`), never()))
+        expect(error).toMatchObject({ kind, reason: expect.stringMatching(/^\p{Lu}.*\.$/u) })
         expect(error.answer ?? '').not.toBe('')
+        expect(await countOf(simulator)).toBe(0)
       },
     )
 
-    test('a carrier that is out of order is a temporary trouble, and nothing is kept there', async () => {
+    test('trouble at the carrier passes: temporary while it lasts, nothing kept there, and taken afterwards', async () => {
       const { carrier, simulator } = await open()
-      await setFaults(simulator, { outage: true })
-      expect((await failureOf(carrier.send(subject.taken('contract-2'), never))).kind).toMatch(/^(temporary|throttled)$/)
+      await carrier.send(subject.taken('contract-2'), never())
+      for (const faults of [{ errorRate: 1 }, { outage: true }]) {
+        await setFaults(simulator, faults)
+        // A connection that breaks under the first one leaves that one in doubt.
+        await expect
+          .poll(() => kindOf(carrier.send(subject.taken('contract-3'), never())), LONGEST)
+          .toMatch(/^(temporary|throttled)$/)
+      }
       await setFaults(simulator, {})
-      expect(await countOf(simulator)).toBe(0)
-      await carrier.send(subject.taken('contract-2'), never)
       expect(await countOf(simulator)).toBe(1)
+      await expect.poll(() => kindOf(carrier.send(subject.taken('contract-3'), never())), LONGEST).toBe('taken')
+      expect(await countOf(simulator)).toBe(2)
     })
 
     test('taken, but never answered: nobody can know', async () => {
       const { carrier, simulator } = await open()
+      await carrier.send(subject.taken('contract-4'), never())
       await setFaults(simulator, { resetAfterAccept: true })
-      expect((await failureOf(carrier.send(subject.taken('contract-3'), never))).kind).toBe('uncertain')
-      expect(await countOf(simulator)).toBe(1)
+      expect((await failureOf(carrier.send(subject.taken('contract-5'), never()))).kind).toBe('uncertain')
+      expect(await countOf(simulator)).toBe(2)
     })
 
     test('whoever gives up waiting is answered at once, and does not know either', async () => {
       const { carrier, simulator } = await open()
-      await setFaults(simulator, { latencyMs: 60_000 })
+      if (subject.silent === undefined) await setFaults(simulator, { latencyMs: 60_000 })
       const giveUp = new AbortController()
-      const sending = failureOf(carrier.send(subject.taken('contract-4'), giveUp.signal))
-      await expect.poll(() => countOf(simulator), { timeout: 10_000 }).toBe(1)
+      const sending = failureOf(carrier.send((subject.silent ?? subject.taken)('contract-6'), giveUp.signal))
+      await expect.poll(() => countOf(simulator), LONGEST).toBe(1)
       giveUp.abort()
       expect((await sending).kind).toBe('uncertain')
     })
 
     test('a signal that has fired already sends nothing', async () => {
       const { carrier, simulator } = await open()
-      expect((await failureOf(carrier.send(subject.taken('contract-5'), AbortSignal.abort()))).kind).toBe('temporary')
+      expect((await failureOf(carrier.send(subject.taken('contract-7'), AbortSignal.abort()))).kind).toBe('temporary')
       expect(await countOf(simulator)).toBe(0)
     })
 
-    test('closing ends, and what is sent afterwards is a temporary trouble', async () => {
+    test('closing ends it, twice as well as once, and what is sent afterwards is a temporary trouble', async () => {
       const { carrier } = await open()
-      await carrier.send(subject.taken('contract-6'), never)
+      await carrier.send(subject.taken('contract-8'), never())
       await carrier.close()
-      expect((await failureOf(carrier.send(subject.taken('contract-7'), never))).kind).toBe('temporary')
+      await carrier.close()
+      expect((await failureOf(carrier.send(subject.taken('contract-9'), never()))).kind).toBe('temporary')
     })
   })
 }
+
+const kindOf = (trying: Promise<unknown>): Promise<string> =>
+  trying.then(
+    () => 'taken',
+    (error: SendError) => error.kind,
+  )
 
 async function failureOf(trying: Promise<unknown>): Promise<SendError> {
   const error = await trying.then(

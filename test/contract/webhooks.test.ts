@@ -268,6 +268,45 @@ describe('listening', () => {
   })
 })
 
+describe('limits', () => {
+  const codes = (answers: { status: number }[]) => answers.map(({ status }) => status).sort()
+
+  test('an account has a hundred webhooks at most, also when they are asked for at once; another one takes a freed place', async () => {
+    const { token } = await createAccount(database.pool)
+    const add = () => request(`${gateway.url}/gw/webhooks`, { method: 'POST', token, body: { url } })
+    const first = await Promise.all(Array.from({ length: 97 }, add))
+    expect(new Set(codes(first))).toEqual(new Set([201]))
+    expect(codes(await Promise.all(Array.from({ length: 6 }, add)))).toEqual([201, 201, 201, 409, 409, 409])
+    expect((await add()).body).toMatchObject({ message: expect.stringMatching(/já tem 100 webhooks.*Apague/) })
+    const { id } = (first[0]!.body as { data: { id: string } }).data
+    await request(`${gateway.url}/gw/webhooks/${id}`, { method: 'PUT', token, body: { ativo: false } })
+    expect((await add()).status).toBe(409)
+    await request(`${gateway.url}/gw/webhooks/${id}`, { method: 'DELETE', token })
+    expect((await add()).status).toBe(201)
+  })
+
+  test('twenty listeners at most, and eight that wait at once; asking without waiting goes on', async () => {
+    const { token } = await createAccount(database.pool)
+    const add = () => request(`${gateway.url}/gw/webhooks/listen`, { method: 'POST', token, body: {} })
+    const opened = await Promise.all(Array.from({ length: 20 }, add))
+    expect(new Set(codes(opened))).toEqual(new Set([201]))
+    const refused = await add()
+    expect(refused.status).toBe(409)
+    expect(refused.body).toMatchObject({ message: expect.stringMatching(/20 escutas.*Encerre uma/) })
+    const listener = (opened[0]!.body as { data: { id: string } }).data.id
+    const poll = (espera: number) =>
+      request(`${gateway.url}/gw/webhooks/listen/${listener}`, { method: 'POST', token, body: { espera } })
+    const polls = Array.from({ length: 9 }, () => poll(2))
+    const tooMany = await Promise.race(polls)
+    expect(tooMany.status).toBe(429)
+    expect(tooMany.headers.get('retry-after')).toBe('5')
+    expect(tooMany.body).toMatchObject({ message: expect.stringContaining('8 escutas') })
+    expect((await poll(0)).status).toBe(200)
+    expect(codes(await Promise.all(polls))).toEqual([...Array(8).fill(200), 429])
+    expect((await poll(1)).status).toBe(200)
+  })
+})
+
 test('/metrics tells how much waits, since when, and how many were switched off', async () => {
   const text = await (await fetch(`${gateway.url}/metrics`)).text()
   for (const name of ['queued', 'oldest_seconds', 'suspended'])

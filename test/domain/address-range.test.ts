@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { addressGroup, clientAddress, inRanges, normaliseAddress, parseRange, readRange } from '../../src/domain/address-range.js'
+import {
+  addressGroup,
+  addressSite,
+  clientAddress,
+  inRanges,
+  normaliseAddress,
+  parseRange,
+  readRange,
+} from '../../src/domain/address-range.js'
 
 test.each([
   ['203.0.113.7', '203.0.113.7/32'],
@@ -71,6 +79,8 @@ test('one attacker holds an IPv4 address or an IPv6 network of 64 bits', () => {
   expect(addressGroup('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2::/64')
   expect(addressGroup('2001:db8:1:2:ffff::')).toBe(addressGroup('2001:db8:1:2::1'))
   expect(addressGroup('2001:db8:1:3::1')).not.toBe(addressGroup('2001:db8:1:2::1'))
+  expect(addressSite('2001:db8:1:3::1')).toBe('2001:db8:1::/48')
+  expect(addressSite('203.0.113.7')).toBeNull()
 })
 
 const proxies = ['10.0.0.0/8', '2001:db8:ffff::/48'].map(parseRange)

@@ -21,7 +21,7 @@ test('a code leads back to its notification and channel, and asking again gives 
   const one = target()
   const code = await links(one)
   expect(code).toMatch(/^[0-9a-hjkmnp-tv-z]{10}$/)
-  expect(await findGuardedLink(database.pool, code, [])).toEqual({ target: one, lockedMs: 0 })
+  expect(await findGuardedLink(database.pool, code, { own: [], shared: 'all' })).toEqual({ target: one, lockedMs: 0 })
   expect(await links(one)).toBe(code)
   expect(await createShortLinks(database.pool, key)(one)).toBe(code)
   expect(await links({ ...one, channel: 'whatsapp' })).not.toBe(code)

@@ -69,6 +69,7 @@ describe('guessed links', () => {
   test('wrong short codes from one address lock it, on every node, also for right ones; others are served', async () => {
     const guesses = {
       perAddress: { wrong: 20, windowMs: 60_000, lockMs: 60_000 },
+      perSite: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
       together: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
     }
     const nodes = [
@@ -103,25 +104,64 @@ describe('guessed links', () => {
     expect((await visit(`${later.url}${path}`, attacker)).status).toBe(200)
   })
 
-  test('guesses from ever new addresses are locked all together; full links go on', async () => {
+  test('guesses from ever new addresses are locked all together; full links, and people who guess nothing, go on', async () => {
     await database.pool.query('delete from guess_window')
     const guesses = {
       perAddress: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
+      perSite: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
       together: { wrong: 30, windowMs: 60_000, lockMs: 60_000 },
+    }
+    const options = { recipientLimits: { ...LIMITS, guesses } }
+    const nodes = [
+      await gatewayForTest(database.pool, { TRUSTED_PROXIES: '127.0.0.1' }, options),
+      await gatewayForTest(database.pool, { TRUSTED_PROXIES: '127.0.0.1' }, options),
+    ]
+    const { url, short } = await sent({ sms: { number: '11987654321', typeSend: '2' } }, 'sms')
+    const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+    const addressOf = (index: number): string => (index % 2 === 0 ? `198.51.100.${index}` : `2001:db8:${index}::1`)
+    for (let index = 0; index < 30; index++) {
+      const code = String(index).padEnd(10, 'b')
+      expect((await visit(`${nodes[0]!.url}/s/${code}`, from(addressOf(index)))).status).toBe(404)
+    }
+    const [path, fullPath] = [new URL(short).pathname, new URL(url).pathname]
+    for (const node of nodes) {
+      for (const guilty of ['198.51.100.0', '2001:db8:1::1', '2001:db8:1:ffff::1', '198.51.100.28']) {
+        const locked = await visit(`${node.url}${path}`, from(guilty))
+        expect(locked.status, guilty).toBe(429)
+        expect(Number(locked.headers.get('retry-after'))).toBeGreaterThan(0)
+        expect((await visit(`${node.url}/s/aaaaaaaaab`, from(guilty))).text).toBe(locked.text)
+        expect((await visit(`${node.url}${fullPath}`, from(guilty))).status).toBe(200)
+      }
+      for (const innocent of ['192.0.2.1', '2001:db8:ffff::1']) {
+        expect((await visit(`${node.url}${path}`, from(innocent))).status, innocent).toBe(200)
+      }
+    }
+    expect((await visit(`${nodes[0]!.url}/s/aaaaaaaaac`, from('192.0.2.2'))).status).toBe(404)
+    expect((await visit(`${nodes[1]!.url}${path}`, from('192.0.2.2'))).status).toBe(429)
+    await database.pool.query('delete from guess_window')
+  })
+
+  test('one IPv6 site that guesses from all its networks is locked as one, and nobody else is', async () => {
+    await database.pool.query('delete from guess_window')
+    const guesses = {
+      perAddress: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
+      perSite: { wrong: 20, windowMs: 60_000, lockMs: 60_000 },
+      together: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
     }
     const node = await gatewayForTest(
       database.pool,
       { TRUSTED_PROXIES: '127.0.0.1' },
       { recipientLimits: { ...LIMITS, guesses } },
     )
-    const { url, short } = await sent({ sms: { number: '11987654321', typeSend: '2' } }, 'sms')
-    for (let index = 0; index < 30; index++) {
-      const headers = { 'x-forwarded-for': `198.51.100.${index}` }
-      expect((await visit(`${node.url}/s/${String(index).padEnd(10, 'b')}`, { headers })).status).toBe(404)
+    const { short } = await sent({ sms: { number: '11987654321', typeSend: '2' } }, 'sms')
+    const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+    for (let index = 0; index < 20; index++) {
+      const code = String(index).padEnd(10, 'c')
+      expect((await visit(`${node.url}/s/${code}`, from(`2001:db8:7:${index.toString(16)}::1`))).status).toBe(404)
     }
-    const fresh = { headers: { 'x-forwarded-for': '192.0.2.1' } }
-    expect((await visit(`${node.url}${new URL(short).pathname}`, fresh)).status).toBe(429)
-    expect((await visit(`${node.url}${new URL(url).pathname}`, fresh)).status).toBe(200)
+    const path = `${node.url}${new URL(short).pathname}`
+    expect((await visit(path, from('2001:db8:7:abcd::1'))).status).toBe(429)
+    expect((await visit(path, from('2001:db8:8::1'))).status).toBe(200)
     await database.pool.query('delete from guess_window')
   })
 })
@@ -186,6 +226,30 @@ describe('guessed replies', () => {
     expect((await reply('1-2-3')).status).toBe(303)
     // A right reply starts the count again.
     expect((await reply('999')).text).toContain(`Restam ${tryLimit.tries - 1} tentativas.`)
+  })
+
+  test('wrong ones that are paced lock all the same, and each lock lasts longer; only a right one forgets them', async () => {
+    const { id, url, target } = await sent({ validation })
+    const reply = (resposta: string) => visit(`${url}/pergunta`, { form: filled(target, { resposta }) })
+    const passTime = (hours: number) =>
+      database.pool.query(
+        `update visit_count set tried_at = tried_at - $2 * interval '1 hour', locked_until = locked_until - $2 * interval '1 hour'
+         where notification_id = $1`,
+        [id, hours],
+      )
+    for (const minutes of [15, 30]) {
+      for (const wrong of ['000', '001', '002', '003']) {
+        expect((await reply(wrong)).status).toBe(422)
+        await passTime(1)
+      }
+      const last = await reply('004')
+      expect(last.status).toBe(429)
+      expect(last.text).toContain(`bloqueadas por ${minutes} minutos`)
+      await passTime(1)
+    }
+    await passTime(1_000)
+    for (const wrong of ['005', '006', '007', '008', '009']) await reply(wrong)
+    expect((await reply('123')).text).toContain('bloqueadas por 1 hora')
   })
 
   test('nothing behind the question is shown without the reply: not by address, not with an unprotected session', async () => {
@@ -311,12 +375,15 @@ describe('what the sender wrote', () => {
   test('a content that would take too long to clean is not shown, offered as plain text, and holds nobody up', async () => {
     const { url, target } = await sent({ content: '<b>'.repeat(300_000) })
     const cookie = await openLink(url, target)
-    const slow = visit(`${url}/conteudo`, { headers: { cookie } })
     const { url: other } = await sent()
+    // More than the entrance lets in at once.
+    const slow = Array.from({ length: 150 }, () => visit(`${url}/conteudo`, { headers: { cookie } }))
     const started = performance.now()
     expect((await visit(other)).status).toBe(200)
     expect(performance.now() - started).toBeLessThan(2_000)
-    expect((await slow).text).toContain('complexa demais')
+    const answers = await Promise.all(slow)
+    expect(new Set(answers.map(({ status: code }) => code))).toEqual(new Set([200, 503]))
+    for (const { text, status: code } of answers) if (code === 200) expect(text).toContain('complexa demais')
     const file = await visit(`${url}/baixar`, { headers: { cookie } })
     expect(file.headers.get('content-disposition')).toContain('notificacao.txt')
   })

@@ -406,7 +406,15 @@ describe('order and fairness', () => {
     await fresh()
     const { id } = await createWebhook(gateway.url, account.token, { url: 'https://example.com/' })
     await happen(database.pool, await accept(), 'email', 'sent')
-    const question = { leaseMs: 30_000, limit: 10, perEndpoint: 10, held: new Map(), tolerated: 5 }
+    const question = {
+      leaseMs: 30_000,
+      limit: 10,
+      room: 10,
+      endpoints: new Map(),
+      perAccount: 10,
+      accounts: new Map(),
+      tolerated: 5,
+    }
     const [owner, successor] = ['018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000002']
     const [claim] = await claimMessages(database.pool, { ...question, owner })
     await database.pool.query("update webhook_message set state = 'queued', lease_owner = null where endpoint_id = $1", [id])

@@ -26,6 +26,7 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
   3: PERMISSION,
   4: throttled('A Meta pediu para enviar mais devagar.', 60_000),
   10: PERMISSION,
+  33: PERMISSION,
   100: permanent('A Meta considerou a mensagem inválida. Confira o template e as variáveis.'),
   190: TOKEN,
   368: ACCOUNT,
@@ -69,9 +70,14 @@ export const meaningOf = (code: number | null): Meaning | null => (code === null
 export const unknownReason = (code: number | null): string =>
   code === null ? 'O WhatsApp não aceitou a mensagem.' : `O WhatsApp não aceitou a mensagem (código ${code} da Meta).`
 
+/** However long the carrier asks: its trouble may be over sooner, and a wrong header must not hold a queue for a day. */
+const LONGEST_WAIT_MS = 10 * 60_000
+
 interface GraphError {
-  code: number | null
+  code: number
   isTransient: boolean
+  /** The number in our URL is not there for this token: our configuration's fault, though 100 is the message's elsewhere. */
+  isUnseen: boolean
 }
 
 /** The refusal that an answer other than success is. */
@@ -82,25 +88,31 @@ export function readRefusal(status: number, retryAfter: string | undefined, text
   if (error === null && status >= 500 && status !== 503) {
     return new SendError('uncertain', 'O WhatsApp não confirmou o recebimento da mensagem.', { answer })
   }
-  const known = meaningOf(error?.code ?? null)
-  const { kind, reason, waitMs } = known ?? byStatus(status, error)
-  const seconds = /^\d{1,5}$/.test(retryAfter ?? '') ? Number(retryAfter) : null
-  const retryAfterMs = seconds === null ? waitMs : seconds * 1_000
+  const { kind, reason, waitMs } = meaningOfAnswer(status, error)
+  const seconds = /^\d+$/.test(retryAfter ?? '') ? Number(retryAfter) : null
+  const retryAfterMs = seconds === null ? waitMs : Math.min(seconds * 1_000, LONGEST_WAIT_MS)
   return new SendError(kind, reason, { answer, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
 }
 
-function byStatus(status: number, error: GraphError | null): Meaning {
+function meaningOfAnswer(status: number, error: GraphError | null): Meaning {
+  if (error?.isUnseen === true) return PERMISSION
+  const known = meaningOf(error?.code ?? null)
+  if (known !== null) return known
   if (status === 429) return throttled('A Meta pediu para enviar mais devagar.', 1_000)
-  if (status >= 500 || error?.isTransient === true) return TROUBLE
   if (status === 401 || status === 403) return TOKEN
-  return permanent(unknownReason(error?.code ?? null))
+  // Without the carrier's own words it was a proxy, a redirect or a wrong address that spoke: no message fails by that.
+  if (error === null || status >= 500 || error.isTransient) return TROUBLE
+  return permanent(unknownReason(error.code))
 }
 
 function readError(text: string): GraphError | null {
   try {
-    const { error } = JSON.parse(text) as { error?: { code?: unknown; is_transient?: unknown } }
-    if (typeof error !== 'object' || error === null) return null
-    return { code: typeof error.code === 'number' ? error.code : null, isTransient: error.is_transient === true }
+    const { error } = JSON.parse(text) as { error?: Record<string, unknown> }
+    const { code, message, is_transient: isTransient, error_subcode: subcode } = error ?? {}
+    if (typeof code !== 'number') return null
+    const isUnseen =
+      code === 100 && (subcode === 33 || /object with id .* does not exist|missing permissions/i.test(String(message)))
+    return { code, isTransient: isTransient === true, isUnseen }
   } catch {
     return null
   }

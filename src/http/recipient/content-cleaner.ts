@@ -9,7 +9,8 @@ import { cleanContent } from './content.js'
  */
 const MAX_CONTENT = 4 * 1_048_576
 const PATIENCE_MS = 3_000
-const WAITING = 200
+/** One after the other, each perhaps for the whole time: who would wait for long is told at once to come back. */
+const WAITING = 8
 const CACHE_CHARACTERS = 16 * 1_048_576
 const THREAD_HEAP_MIB = 256
 

@@ -1,7 +1,7 @@
 import { brazilianDate } from '../../domain/dates.js'
+import { type Html, html } from '../../domain/html.js'
 import { channelNames } from '../../domain/notification.js'
 import type { Visited } from '../../store/visits.js'
-import { type Html, html } from './html.js'
 import { brandName, CHECK, formFields, formTraps, type Page } from './layout.js'
 
 /** Who writes, about what, how to be sure that it is genuine, and the button that opens it. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { AccountSettings } from '../../domain/account.js'
+import { Html, html } from '../../domain/html.js'
 import { logoPath, SCRIPT_PATH, STYLE_PATH } from './assets.js'
-import { Html, html } from './html.js'
 
 /** The frame of every page: who writes, what is said, and what a browser may do with it. */
 export interface Brand {

@@ -1,6 +1,6 @@
 import { brazilianDate } from '../../domain/dates.js'
+import { type Html, html } from '../../domain/html.js'
 import type { ListedFile, Visited } from '../../store/visits.js'
-import { type Html, html } from './html.js'
 import { brandName, formFields, formTraps, type Page } from './layout.js'
 
 /** The message in its frame, its files, and the button that confirms. */

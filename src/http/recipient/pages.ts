@@ -10,6 +10,7 @@ import { addressOf, hasSession, isFromOurPage, readVisit, siteOf, type VisitCont
 import type { ContentCleaner } from './content-cleaner.js'
 import { endedPage, foreignPage, guessedPage, troublePage, unknownPage, unreadablePage } from './end-pages.js'
 import { privateHeaders, sendPage } from './layout.js'
+import { Outflow, type OutflowLimits } from './outflow.js'
 import { type Arrival, createWalk, type Handler, seconds } from './walk.js'
 
 /**
@@ -27,6 +28,21 @@ export interface PageOptions {
 const VISITORS_AT_ONCE = 128
 const VISITORS_WAITING = 2_000
 
+/** At 64 KiB/s, the largest files take six to seven minutes. */
+const FILES: OutflowLimits = { atOnce: 16, waiting: 100, perAddress: { atOnce: 4, waiting: 16 }, longestMs: 7 * 60_000 }
+/** No more than the cleaner lets wait. */
+const CONTENTS: OutflowLimits = { atOnce: 8, waiting: 64, perAddress: { atOnce: 4, waiting: 16 }, longestMs: 60_000 }
+
+/** What is left to do outside the entrance: it may take long, and must not keep other visitors out. */
+type Departure = () => Promise<unknown>
+type Step = (arrival: Arrival, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | Departure>
+
+interface Ways {
+  entrance: Turnstile
+  contents: Outflow
+  files: Outflow
+}
+
 const FORM_LIMIT = 16_384
 const LINKS = [
   { kind: 'full', prefix: '/n' },
@@ -41,22 +57,26 @@ export function addPages(app: FastifyInstance, options: PageOptions): void {
       (_request, body, done) => done(null, new URLSearchParams(body as string)),
     )
     scope.setErrorHandler(answerTrouble)
-    const entrance = new Turnstile(VISITORS_AT_ONCE, VISITORS_WAITING)
-    for (const link of LINKS) addLinkPages(scope, options, entrance, link)
+    const ways: Ways = {
+      entrance: new Turnstile(VISITORS_AT_ONCE, VISITORS_WAITING),
+      contents: new Outflow(CONTENTS),
+      files: new Outflow(FILES),
+    }
+    for (const link of LINKS) addLinkPages(scope, options, ways, link)
   })
 }
 
 function addLinkPages(
   app: FastifyInstance,
   options: PageOptions,
-  entrance: Turnstile,
+  { entrance, contents, files }: Ways,
   { kind, prefix }: (typeof LINKS)[number],
 ): void {
   const base = `${prefix}/:code`
   const hidden = { schema: { hide: true } }
 
   /** Finds the link and hands over to the page, or ends here: unknown, locked, over, or not from our own page. */
-  const receive = async (handler: Handler, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+  const receive = async (step: Step, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | Departure> => {
     reply.headers(privateHeaders)
     const { recipient, trustedProxies, publicUrl } = options
     const address = addressOf(request, trustedProxies)
@@ -87,27 +107,35 @@ function addLinkPages(
       stamp: makeFormStamp(recipient.sessionKey, visited.target, context.nowMs),
       site,
     }
-    return handler(arrival, request, reply)
+    return step(arrival, request, reply)
   }
-  const arrive = (handler: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
-    entrance.pass(() => receive(handler, request, reply))
+  const arrive = (step: Step) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const next = await entrance.pass(() => receive(step, request, reply))
+    if (typeof next === 'function') await next()
+    return reply
+  }
+  const depart =
+    (outflow: Outflow, handler: Handler): Step =>
+    async (arrival, request, reply) =>
+    () =>
+      outflow.send(arrival.visit.address, reply, () => handler(arrival, request, reply))
 
   /** Pages are shown although their note could not be kept: nothing counts by being shown. */
   const noteQuietly = (request: FastifyRequest, visit: Visit, step: VisitStep): Promise<void> =>
     options.recipient.visits.note(visit, step).catch(err => request.log.warn({ err }, 'an access was not noted'))
 
   const shown =
-    (step: VisitStep, handler: Handler): Handler =>
+    (visitStep: VisitStep, step: Step): Step =>
     async (arrival, request, reply) => {
-      await noteQuietly(request, arrival.visit, step)
-      return handler(arrival, request, reply)
+      await noteQuietly(request, arrival.visit, visitStep)
+      return step(arrival, request, reply)
     }
 
   /** What only the opened message leads to. */
   const opened =
-    (handler: Handler): Handler =>
+    (step: Step): Step =>
     async (arrival, request, reply) =>
-      arrival.session ? handler(arrival, request, reply) : reply.redirect(arrival.path, 303)
+      arrival.session ? step(arrival, request, reply) : reply.redirect(arrival.path, 303)
 
   const walk = createWalk(options.recipient, options.cleaner)
   app.get(base, hidden, arrive(shown('landing', walk.landing)))
@@ -115,9 +143,9 @@ function addLinkPages(
   app.get(`${base}/pergunta`, hidden, arrive(shown('question', walk.question)))
   app.post(`${base}/pergunta`, hidden, arrive(walk.answer))
   app.get(`${base}/mensagem`, hidden, arrive(opened(shown('message', walk.message))))
-  app.get(`${base}/conteudo`, hidden, arrive(opened(walk.content)))
-  app.get(`${base}/baixar`, hidden, arrive(opened(shown('file', walk.contentFile))))
-  app.get(`${base}/anexo/:ordinal`, hidden, arrive(opened(shown('file', walk.file))))
+  app.get(`${base}/conteudo`, hidden, arrive(opened(depart(contents, walk.content))))
+  app.get(`${base}/baixar`, hidden, arrive(opened(shown('file', depart(contents, walk.contentFile)))))
+  app.get(`${base}/anexo/:ordinal`, hidden, arrive(opened(shown('file', depart(files, walk.file)))))
   app.post(`${base}/confirmar`, hidden, arrive(opened(walk.confirm)))
   app.get(`${base}/recibo`, hidden, arrive(opened(shown('receipt', walk.receipt))))
   app.get(`${base}/nao-sou-eu`, hidden, arrive(shown('not me', walk.stranger)))

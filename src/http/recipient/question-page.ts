@@ -1,5 +1,5 @@
+import { type Html, html } from '../../domain/html.js'
 import type { Visited } from '../../store/visits.js'
-import { type Html, html } from './html.js'
 import { brandName, formFields, formTraps, type Page } from './layout.js'
 
 /** The question that stands before a protected message. */

@@ -1,7 +1,7 @@
 import { brazilianDate } from '../../domain/dates.js'
+import { html } from '../../domain/html.js'
 import { channelNames } from '../../domain/notification.js'
 import type { Confirmation, Visited } from '../../store/visits.js'
-import { html } from './html.js'
 import { brandName, CHECK, type Page } from './layout.js'
 
 /** What the recipient keeps: on screen and on paper. */

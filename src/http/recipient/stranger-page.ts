@@ -1,5 +1,5 @@
+import { html } from '../../domain/html.js'
 import type { Visited } from '../../store/visits.js'
-import { html } from './html.js'
 import { shortName } from './landing-page.js'
 import { brandName, formFields, formTraps, type Page } from './layout.js'
 

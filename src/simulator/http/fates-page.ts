@@ -1,5 +1,5 @@
+import { type Html, html } from '../../domain/html.js'
 import type { Desk } from '../desk.js'
-import { type Html, html } from './html.js'
 
 export const fatesPage = (desks: readonly Desk[]): Html => html`<h1>Destinatários de teste</h1>
 ${desks.map(

@@ -1,6 +1,6 @@
+import { type Html, html } from '../../domain/html.js'
 import type { Desk } from '../desk.js'
 import type { FaultField, FaultSwitch } from '../faults.js'
-import { type Html, html } from './html.js'
 
 export interface FaultsView {
   desks: readonly Desk[]

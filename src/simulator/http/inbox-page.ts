@@ -1,7 +1,7 @@
 import { brazilianDate } from '../../domain/dates.js'
+import { type Html, html } from '../../domain/html.js'
 import { type Desk, deskOf } from '../desk.js'
 import type { Message } from '../message.js'
-import { type Html, html } from './html.js'
 import { chips } from './words.js'
 
 export interface InboxView {

@@ -1,5 +1,5 @@
+import { type Html, html } from '../../domain/html.js'
 import type { Showing } from '../desk.js'
-import { type Html, html } from './html.js'
 
 /** The frame of every page. */
 export interface Page {

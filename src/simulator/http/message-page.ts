@@ -1,7 +1,7 @@
 import { brazilianDate } from '../../domain/dates.js'
+import { type Html, html } from '../../domain/html.js'
 import type { Desk } from '../desk.js'
 import type { Message } from '../message.js'
-import { type Html, html } from './html.js'
 import { reportText, stateText, tone } from './words.js'
 
 export interface MessageView {

@@ -1,6 +1,6 @@
+import { type Html, html } from '../../domain/html.js'
 import type { Desk, ReportWords } from '../desk.js'
 import type { Message, Report } from '../message.js'
-import { type Html, html } from './html.js'
 
 /** What people read about the things that a recipient's side did. */
 const STATES: Record<Report['state'], string> = {

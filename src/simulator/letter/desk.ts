@@ -1,7 +1,7 @@
+import { html } from '../../domain/html.js'
 import { newId } from '../../domain/id.js'
 import type { Desk, DeskAction, DeskFates, DeskParts } from '../desk.js'
 import { FaultSwitch } from '../faults.js'
-import { html } from '../http/html.js'
 import { addReport, type Report } from '../message.js'
 import { Refused } from '../refused.js'
 import { ABSENT, DELIVERED, FATES, formatPostcode, LOST, type PostStep } from './fates.js'

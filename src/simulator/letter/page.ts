@@ -1,5 +1,5 @@
 import { brazilianDate } from '../../domain/dates.js'
-import { type Html, html } from '../http/html.js'
+import { type Html, html } from '../../domain/html.js'
 import type { Kept } from '../inbox.js'
 import { formatPostcode } from './fates.js'
 import type { Letter, Place, TrackingEntry } from './letter.js'

@@ -1,6 +1,6 @@
+import { html } from '../../domain/html.js'
 import type { Desk, DeskFates, DeskParts } from '../desk.js'
 import { FaultSwitch } from '../faults.js'
-import { html } from '../http/html.js'
 import { FATES, type Fate, fateNumber } from './fates.js'
 import { renderSms } from './page.js'
 import { ACTIONS, type Action, Phones } from './phones.js'

@@ -1,6 +1,6 @@
+import { html } from '../../domain/html.js'
 import type { Desk, DeskFates, DeskParts } from '../desk.js'
 import { FaultSwitch } from '../faults.js'
-import { html } from '../http/html.js'
 import type { Call } from './call.js'
 import { addCarrier } from './carrier.js'
 import { FATES, fateNumber, type Meeting } from './fates.js'

@@ -1,4 +1,4 @@
-import { type Html, html } from '../http/html.js'
+import { type Html, html } from '../../domain/html.js'
 import type { Kept } from '../inbox.js'
 import { type Call, recordingSid, type Said } from './call.js'
 import { REPORT_WORDS } from './words.js'

@@ -1,6 +1,6 @@
+import { html } from '../../domain/html.js'
 import type { Desk, DeskFates, DeskParts } from '../desk.js'
 import { FaultSwitch } from '../faults.js'
-import { html } from '../http/html.js'
 import { addCloudApi } from './carrier.js'
 import { FATES, fateNumber } from './fates.js'
 import { renderPhone } from './page.js'

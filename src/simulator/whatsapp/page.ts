@@ -1,4 +1,4 @@
-import { type Html, html } from '../http/html.js'
+import { type Html, html } from '../../domain/html.js'
 import type { Kept } from '../inbox.js'
 import type { Parameter, TemplateMessage } from './template-message.js'
 

@@ -1,17 +1,22 @@
-import { randomUUID } from 'node:crypto'
 import type { SmsMessage } from '../../../src/channels/provider.js'
 import { smppProvider } from '../../../src/channels/sms/smpp.js'
 import { zenviaProvider } from '../../../src/channels/sms/zenvia.js'
-import { describeContract } from '../provider-contract.js'
+import { simulatorForTest } from '../../simulator/carriers.js'
+import { describeContract } from '../contract.js'
 
-const message = (to: string): SmsMessage => ({ reference: `${randomUUID()}.sms.1`, to, text: `Aviso ${randomUUID()}` })
-const fates = { taken: '+5511900000001', refused: '+5511900000006', throttled: '+5511900000005', silent: '+5511900000003' }
+const to =
+  (number: string) =>
+  (reference: string): SmsMessage => ({ reference, to: number, text: `Aviso ${reference}` })
 
-describeContract('smpp', {
-  provider: () => smppProvider({ onNews: async () => {}, onUnreadable: () => {} }),
-  carrier: 'sms',
-  message,
-  fates,
-})
+const sms = {
+  channel: 'sms',
+  simulator: () => simulatorForTest(),
+  named: true,
+  taken: to('+5511900000001'),
+  silent: to('+5511900000003'),
+  refused: { permanent: to('+5511900000006'), throttled: to('+5511900000005') },
+}
 
-describeContract('zenvia', { provider: zenviaProvider, carrier: 'sms-zenvia', message, fates })
+describeContract({ ...sms, provider: smppProvider({ onNews: async () => {}, onUnreadable: () => {} }), carrier: 'sms' })
+
+describeContract({ ...sms, provider: zenviaProvider(), carrier: 'sms-zenvia' })

@@ -103,6 +103,7 @@ describe('answers', () => {
     [400, 132000, 'permanent'],
     [404, 132001, 'permanent'],
     [400, 100, 'permanent'],
+    [400, 33, 'temporary'],
     [400, 999_999, 'permanent'],
     [401, 190, 'temporary'],
     [400, 131042, 'temporary'],
@@ -132,11 +133,38 @@ describe('answers', () => {
     ['a gateway’s own page instead of the carrier’s answer', 502, '<html>Bad Gateway</html>', 'uncertain'],
     ['a gateway that ran out of time', 504, '', 'uncertain'],
     ['a gateway that says that nobody is there', 503, '<html>', 'temporary'],
+    ['a redirect', 302, '', 'temporary'],
+    ['a page where no carrier is', 404, '<html>Not Found</html>', 'temporary'],
+    ['a proxy that wants to know who asks', 407, '', 'temporary'],
+    ['a request that took too long to arrive', 408, '', 'temporary'],
+    ['a no without a reason', 400, '{"error":{"message":"no"}}', 'temporary'],
+    ['a no that is JSON and nothing else', 400, 'null', 'temporary'],
     ['a yes without a name', 200, '{"messages":[]}', 'uncertain'],
     ['a yes that is no JSON', 200, 'ok', 'uncertain'],
   ])('%s', async (_, status, body, kind) => {
     const { carrier } = await refusing(status, body)
     expect((await failureOf(carrier.send(whatsapp(), never))).kind).toBe(kind)
+  })
+
+  test.each<[string, object, string]>([
+    ['by its subcode', { code: 100, error_subcode: 33, message: 'Unsupported post request.' }, 'temporary'],
+    [
+      'by its words',
+      {
+        code: 100,
+        message: "Unsupported post request. Object with ID '1' does not exist, cannot be loaded due to missing permissions",
+      },
+      'temporary',
+    ],
+    ['not a parameter of the message', { code: 100, message: '(#100) Invalid parameter', error_subcode: 2494010 }, 'permanent'],
+  ])('our number is not there for this token: %s', async (_, error, kind) => {
+    const { carrier } = await refusing(400, JSON.stringify({ error }))
+    expect((await failureOf(carrier.send(whatsapp(), never))).kind).toBe(kind)
+  })
+
+  test.each(['86400', '99999999999'])('a Retry-After of %s s is honoured for ten minutes', async seconds => {
+    const { carrier } = await refusing(429, graphError(130429), { 'retry-after': seconds })
+    expect((await failureOf(carrier.send(whatsapp(), never))).retryAfterMs).toBe(600_000)
   })
 
   test('one that never ends is not read to its end', async () => {

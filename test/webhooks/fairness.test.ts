@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { newId } from '../../src/domain/id.js'
+import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook-queue.js'
+import { Desk, firstRoom } from '../../src/webhooks/desk.js'
+import { judgeReply } from '../../src/webhooks/outcome.js'
+import { writeOutcomes } from '../../src/webhooks/outcome-writer.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
+import { receiverForTest } from '../support/receiver.js'
+import { request } from '../support/requests.js'
+import { createWebhook, QUICK, startTestDeliverer } from '../support/webhooks.js'
+
+/** What one worker holds: for whom, for how long, and what it writes about it. */
+let database: TestDatabase
+let gateway: Gateway
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const owner = newId(Date.now())
+const question = {
+  owner,
+  leaseMs: 30_000,
+  limit: 100,
+  room: 10,
+  endpoints: new Map(),
+  perAccount: 100,
+  accounts: new Map(),
+  tolerated: 5,
+}
+const fenceOf = ({ id, attempt }: WebhookClaim): MessageFence => ({ message: id, owner, attempt })
+
+/** Endpoints of a new account, each with test events to carry. */
+async function endpointsWith(messages: number, urls: readonly string[]): Promise<{ account: string; ids: string[] }> {
+  await database.pool.query('delete from webhook_message')
+  return moreEndpointsWith(messages, urls)
+}
+
+async function moreEndpointsWith(messages: number, urls: readonly string[]): Promise<{ account: string; ids: string[] }> {
+  const { id: account, token } = await createAccount(database.pool)
+  const ids: string[] = []
+  for (const url of urls) {
+    const { id } = await createWebhook(gateway.url, token, { url })
+    for (let index = 0; index < messages; index++) {
+      expect((await request(`${gateway.url}/gw/webhooks/${id}/test`, { method: 'POST', token })).status).toBe(201)
+    }
+    ids.push(id)
+  }
+  return { account, ids }
+}
+
+const ADDRESS = 'https://example.com/'
+
+test('an account with many endpoints gets its share of a worker, and others get theirs', async () => {
+  const { account } = await endpointsWith(4, [ADDRESS, ADDRESS, ADDRESS])
+  const other = await moreEndpointsWith(2, [ADDRESS])
+  const claims = await claimMessages(database.pool, { ...question, perAccount: 5 })
+  const countOf = (id: string) => claims.filter(claim => claim.account === id).length
+  expect(countOf(account)).toBe(5)
+  expect(countOf(other.account)).toBe(2)
+  // The endpoints of an account still take turns.
+  expect(new Set(claims.filter(claim => claim.account === account).map(claim => claim.endpoint)).size).toBe(3)
+  const full = { ...question, perAccount: 5, accounts: new Map([[account, 5]]) }
+  expect(await claimMessages(database.pool, full)).toEqual([])
+  expect(await claimMessages(database.pool, { ...full, accounts: new Map([[account, 3]]) })).toHaveLength(2)
+})
+
+test('an endpoint holds what it gets through in seconds: a slow one little, a quick one much', () => {
+  const bounds = { atOnce: 16, perEndpoint: 256 }
+  const roomAfter = (tookMs: number): number => {
+    const desk = new Desk('x', bounds)
+    for (let index = 0; index < 50; index++) desk.landed(tookMs)
+    return desk.room
+  }
+  expect(new Desk('x', bounds).room).toBe(firstRoom(bounds))
+  expect(firstRoom(bounds)).toBe(32)
+  expect(roomAfter(0)).toBe(256)
+  expect(roomAfter(20)).toBe(256)
+  expect(roomAfter(1_000)).toBe(96)
+  expect(roomAfter(15_000)).toBe(21)
+  // However slow, all its connections are in use; sixteen such endpoints are far from filling a worker.
+  expect(roomAfter(1_000_000)).toBe(16)
+})
+
+test('only what is named, and still held, is renewed', async () => {
+  await endpointsWith(3, [ADDRESS])
+  const [named, unnamed, late] = (await claimMessages(database.pool, question)) as [WebhookClaim, WebhookClaim, WebhookClaim]
+  const leases = async () => {
+    const { rows } = await database.pool.query(
+      "select id, lease_until > now() + interval '1 minute' as longer, lease_until > now() as held from webhook_message",
+    )
+    return new Map(rows.map(({ id, longer, held }) => [id, longer ? 'longer' : held ? 'held' : 'over']))
+  }
+  await database.pool.query('update webhook_message set lease_until = now() where id = $1', [late.id])
+  expect(await renewMessages(database.pool, [fenceOf(named), fenceOf(late)], 600_000)).toEqual(new Set([named.id]))
+  expect(await leases()).toEqual(
+    new Map([
+      [named.id, 'longer'],
+      [unnamed.id, 'held'],
+      [late.id, 'over'],
+    ]),
+  )
+  expect(await renewMessages(database.pool, [{ ...fenceOf(named), attempt: 7 }], 600_000)).toEqual(new Set())
+})
+
+test('what a worker gave up runs out, however long it is busy with the rest', async () => {
+  const silent = await receiverForTest(() => {})
+  const { ids } = await endpointsWith(1, [silent.url, silent.url])
+  const [busy, broken] = ids as [string, string]
+  await database.pool.query("update webhook_endpoint set secret = '\\x00' where id = $1", [broken])
+  const deliverer = startTestDeliverer(database.pool, { leaseMs: 1_200, pace: { ...QUICK, timeoutMs: 60_000 } })
+  onTestFinished(async () => {
+    await silent.close()
+    await deliverer.stop()
+  })
+  const isOver = async (endpoint: string): Promise<boolean> => {
+    const { rows } = await database.pool.query(
+      "select coalesce(bool_or(lease_until < now()), false) as over from webhook_message where endpoint_id = $1 and state = 'sending'",
+      [endpoint],
+    )
+    return rows[0].over
+  }
+  await expect.poll(() => isOver(broken), { timeout: 15_000, interval: 20 }).toBe(true)
+  expect(silent.got).toHaveLength(1)
+  expect(await isOver(busy)).toBe(false)
+})
+
+test('an outcome and what it says about the endpoint are written together, or not at all', async () => {
+  const { ids } = await endpointsWith(1, [ADDRESS])
+  const [claim] = (await claimMessages(database.pool, question)) as [WebhookClaim]
+  const rules = { plan: QUICK.plan, random: Math.random }
+  const outcome = judgeReply(claim, fenceOf(claim), new Error('recusado'), { at: new Date(), durationMs: 1 }, rules)
+  const write = () => writeOutcomes(database.pool, [outcome], { tolerated: 5, longestPauseMs: 1_000, suspendAfterMs: 1_000_000 })
+  const stored = async () => {
+    const { rows } = await database.pool.query(
+      'select m.state, w.failures from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id where w.id = $1',
+      [ids[0]],
+    )
+    return rows[0]
+  }
+  await database.pool.query('alter table webhook_endpoint add constraint no_failures check (failures = 0) not valid')
+  await expect(write()).rejects.toThrow('no_failures')
+  expect(await stored()).toEqual({ state: 'sending', failures: 0 })
+  await database.pool.query('alter table webhook_endpoint drop constraint no_failures')
+  expect((await write()).settled).toEqual(new Set([claim.id]))
+  expect(await stored()).toEqual({ state: 'queued', failures: 1 })
+})
