@@ -11,12 +11,37 @@ const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
-test('a first start prints the address, a token and a curl that works as printed', async () => {
+test('a first start prints the address, a token and a curl that reaches a person on all five channels', async () => {
   const program = await Program.start({ data: dataFolder() })
   expect(program.stdout).toContain(`curl ${program.url}/gw/email`)
   const body = /-d '(.*)'/.exec(program.stdout)![1]!
   const answer = await send(program.url, program.token, body)
   expect(answer).toMatchObject({ status: 200, body: { idEmail: expect.any(String) } })
+  const { idEmail } = answer.body as { idEmail: string }
+  const status = (channel: string) => async () =>
+    (await request(`${program.url}/gw/${channel}/${idEmail}`, { token: program.token })).body
+  const date = expect.stringMatching(/^\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/)
+  const link = expect.stringMatching(/^https?:/)
+  const reached = {
+    email: { dateSend: date, dateDelivery: date, error: false, description: 'Entregue' },
+    sms: { dateSend: date, description: 'Entregue' },
+    whatsapp: { dateSent: date, dateDelivery: date, error: false, description: 'Lido' },
+    voz: { dateSent: date, dateSuccessCall: date, linkCall: link, description: 'Entregue' },
+    carta: {
+      dateProcessing: date,
+      datePreparation: date,
+      dateSent: date,
+      dateDelivery: date,
+      sro: expect.stringMatching(/^[A-Z]{2}\d{9}BR$/),
+      linkRastreio: link,
+      linkSvcCartaComprovante: link,
+      error: false,
+      description: 'Entregue',
+    },
+  }
+  for (const [channel, record] of Object.entries(reached)) {
+    await expect.poll(status(channel), { timeout: 60_000, interval: 250 }).toMatchObject(record)
+  }
   expect(await program.stop()).toBe(0)
 })
 
