@@ -20,19 +20,16 @@ import { SendReader } from './http/gw/send-reader.js'
 import { ContentCleaner } from './http/recipient/content-cleaner.js'
 import { buildServer } from './http/server.js'
 import type { Log } from './log.js'
-import { createSimulator, type Simulator, type SimulatorOptions } from './simulator/simulator.js'
 import { findSequence, updateSequence } from './store/accounts.js'
 import { isRegistered } from './store/address-ranges.js'
 import { storeBlobs } from './store/blobs.js'
 import { type FoundStatus, findComing, findNotification, findStatuses, type StatusQuestion } from './store/deliveries.js'
 import { signalDue } from './store/due-signal.js'
-import { openEmbedded } from './store/embedded.js'
 import { findKeyUse } from './store/idempotency.js'
-import { claimInstallation, readRevision } from './store/installation.js'
+import { readRevision } from './store/installation.js'
 import { findLetter, findLetterHistory } from './store/letters.js'
-import { migrate } from './store/migrate.js'
 import { findWritten, insertAcceptances } from './store/notifications.js'
-import { isRowFault, isUniqueViolation, openPool, type Pool, readServerVersion } from './store/postgres.js'
+import { isRowFault, isUniqueViolation, type Pool } from './store/postgres.js'
 import { readQueue } from './store/queue.js'
 import { leaseBudget } from './store/rate-windows.js'
 import { readRecording } from './store/recordings.js'
@@ -44,35 +41,6 @@ import { carrierKey } from './wiring/lanes.js'
 import { recordLinks } from './wiring/links.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
-
-export interface Database {
-  url: string
-  close(): Promise<void>
-}
-
-/** The database of this configuration: the one given, or our own on the data folder. */
-export async function openDatabase(config: Config, exclusive: boolean): Promise<Database> {
-  if (config.databaseUrl !== null) return { url: config.databaseUrl, close: async () => {} }
-  return openEmbedded(config.dataFolder, exclusive)
-}
-
-/** Brings the schema up to date and makes sure that this node holds the key that the data was made with. Returns the new migrations. */
-export async function prepareDatabase(pool: Pool, keys: Keys): Promise<string[]> {
-  await checkServerVersion(pool)
-  const migrations = await migrate(pool)
-  const fingerprint = await claimInstallation(pool, keys.fingerprint)
-  if (fingerprint !== keys.fingerprint) {
-    throw new OperatorError(
-      `Este banco foi criado com outra chave mestra (impressão ${fingerprint}; este nó tem ${keys.fingerprint}). Defina CARTEIRO_MASTER_KEY com a chave certa ou restaure master.key na pasta de dados.`,
-    )
-  }
-  return migrations
-}
-
-async function checkServerVersion(pool: Pool): Promise<void> {
-  if ((await readServerVersion(pool)) < 150_000)
-    throw new OperatorError('É preciso o PostgreSQL 15 ou mais novo; o servidor de DATABASE_URL é mais antigo.')
-}
 
 export async function openDirectory(pool: Pool): Promise<Directory> {
   const directory = new Directory({
@@ -255,18 +223,5 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
       }
       await sleep(100)
     }
-  }
-}
-
-export const openRolePool = (config: Config, url: string, log: Log): Pool =>
-  openPool({ url, size: config.databasePool, onError: err => log.warn({ err }, 'an idle database connection broke') })
-
-/** The carriers' side, on sockets of its own. */
-export async function openSimulator(options: SimulatorOptions): Promise<Simulator> {
-  try {
-    return await createSimulator(options)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    throw new OperatorError('A porta pedida para o simulador está em uso por outro programa. Escolha outra.', { cause: error })
   }
 }

@@ -1,33 +1,27 @@
 import { existsSync } from 'node:fs'
 import { Command } from 'commander'
-import { accountCommand } from './cli/account.js'
-import { addressCommand } from './cli/address.js'
-import { auditCommand } from './cli/audit.js'
-import { listenCommand } from './cli/listen.js'
-import { migrateCommand } from './cli/migrate.js'
-import { queueCommand } from './cli/queue.js'
-import { simulateCommand } from './cli/simulate.js'
-import { startCommand } from './cli/start.js'
-import { templateCommand } from './cli/template.js'
-import { tokenCommand } from './cli/token.js'
-import { webhookCommand } from './cli/webhook.js'
 import { OperatorError, Refusal, StoreUnavailable } from './domain/errors.js'
 
 if (existsSync('.env')) process.loadEnvFile('.env')
 
-const program = new Command('carteiro')
-  .description('Gateway de notificações por e-mail, SMS, WhatsApp, voz e carta')
-  .addCommand(startCommand())
-  .addCommand(migrateCommand())
-  .addCommand(accountCommand())
-  .addCommand(tokenCommand())
-  .addCommand(addressCommand())
-  .addCommand(templateCommand())
-  .addCommand(queueCommand())
-  .addCommand(webhookCommand())
-  .addCommand(listenCommand())
-  .addCommand(simulateCommand())
-  .addCommand(auditCommand())
+/** Loaded when asked for: nobody waits for the whole gateway to list an address. */
+const verbs: Readonly<Record<string, () => Promise<Command>>> = {
+  start: async () => (await import('./cli/start.js')).startCommand(),
+  migrate: async () => (await import('./cli/migrate.js')).migrateCommand(),
+  account: async () => (await import('./cli/account.js')).accountCommand(),
+  token: async () => (await import('./cli/token.js')).tokenCommand(),
+  address: async () => (await import('./cli/address.js')).addressCommand(),
+  template: async () => (await import('./cli/template.js')).templateCommand(),
+  queue: async () => (await import('./cli/queue.js')).queueCommand(),
+  webhook: async () => (await import('./cli/webhook.js')).webhookCommand(),
+  listen: async () => (await import('./cli/listen.js')).listenCommand(),
+  simulate: async () => (await import('./cli/simulate.js')).simulateCommand(),
+  audit: async () => (await import('./cli/audit.js')).auditCommand(),
+}
+
+const program = new Command('carteiro').description('Gateway de notificações por e-mail, SMS, WhatsApp, voz e carta')
+const asked = Object.hasOwn(verbs, process.argv[2] ?? '') ? [verbs[process.argv[2]!]!] : Object.values(verbs)
+for (const load of asked) program.addCommand(await load())
 
 try {
   await program.parseAsync()

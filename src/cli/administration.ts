@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { openDatabase, openRolePool, prepareDatabase } from '../compose.js'
+import { openDatabase, openRolePool, prepareDatabase } from '../compose-database.js'
 import { type Config, readConfig } from '../config.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { openDatabase, openRolePool, prepareDatabase } from '../compose.js'
+import { openDatabase, openRolePool, prepareDatabase } from '../compose-database.js'
 import { readConfig } from '../config.js'
 import { openLog } from '../log.js'
 import { loadKeys } from '../master-key.js'

@@ -1,6 +1,5 @@
 import { Command, Option } from 'commander'
-import { buildApi, openDatabase, openRolePool, prepareDatabase } from '../compose.js'
-import { startWorker } from '../compose-worker.js'
+import { openDatabase, openRolePool, prepareDatabase } from '../compose-database.js'
 import { readConfig } from '../config.js'
 import { OperatorError } from '../domain/errors.js'
 import { openLog } from '../log.js'
@@ -32,8 +31,11 @@ async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, json: boo
   const database = await openDatabase(config, true)
   const pool = openRolePool(config, database.url, log)
   await prepareDatabase(pool, keys)
-  const api = role === 'api' ? await buildApi({ config, keys, pool, log }) : null
-  const service = api ?? (await startWorker({ config, keys, pool, databaseUrl: database.url, log }))
+  // Each role loads what it runs and nothing else.
+  const api = role === 'api' ? await (await import('../compose.js')).buildApi({ config, keys, pool, log }) : null
+  const startWorker = async () =>
+    (await import('../compose-worker.js')).startWorker({ config, keys, pool, databaseUrl: database.url, log })
+  const service = api ?? (await startWorker())
 
   let stopping = false
   const stop = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { openRolePool, prepareDatabase } from '../../src/compose.js'
+import { openRolePool, prepareDatabase } from '../../src/compose-database.js'
 import { startWorker } from '../../src/compose-worker.js'
 import { readConfig } from '../../src/config.js'
 import { openLog } from '../../src/log.js'

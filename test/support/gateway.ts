@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
-import { type Api, type ApiParts, buildApi, prepareDatabase } from '../../src/compose.js'
+import { type Api, type ApiParts, buildApi } from '../../src/compose.js'
+import { prepareDatabase } from '../../src/compose-database.js'
 import { type Config, readConfig } from '../../src/config.js'
 import type { AccountSettings } from '../../src/domain/account.js'
 import { newId } from '../../src/domain/id.js'
