@@ -9,12 +9,6 @@ test.each<[DrillKind, DrillChannel, number]>([
   ['stop', 'email', 1],
   ['database', 'email', 2],
   ['reset', 'email', 2],
-  ['kill', 'sms', 4],
-  ['kill', 'whatsapp', 4],
-  ['points', 'voice', 5],
-  ['reset', 'voice', 1],
-  ['kill', 'letter', 4],
-  ['points', 'letter', 5],
 ])(
   'drill %s of %s, %d times: nothing lost, nothing doubled beyond what the carrier’s class allows',
   async (kind, channel, count) => {
