@@ -87,7 +87,7 @@ function documented(schema: FastifySchema, url: string, method: string): Fastify
   if (schema.body !== undefined) errors.push(413)
   if (url.includes(':')) errors.push(404)
   if (url === '/gw/email') errors.push(403, 409, 422)
-  if (/^\/gw\/webhooks\/:id\/(test|replay)$/.test(url)) errors.push(409)
+  if (/^\/gw\/webhooks(\/listen|\/:id\/(test|replay))?$/.test(url)) errors.push(409)
   if (url.startsWith('/gw/templates/:') && method !== 'GET') errors.push(403)
   const responses = Object.fromEntries(errors.map(status => [status, { ...errorSchema, description: errorMeanings[status] }]))
   return { ...schema, security: [{ token: [] }], response: { ...(schema.response as object), ...responses } }
