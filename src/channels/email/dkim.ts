@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, type KeyObject, sign as signBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { OperatorError } from '../../domain/errors.js'
+import { answerQuestions, ThreadPool, threadData } from '../thread-pool.js'
 
 /**
  * DKIM signatures (RFC 6376, relaxed/relaxed), made in threads of their own: an RSA signature takes one to three
@@ -36,15 +36,10 @@ export function createSigner({ domain, selector, privateKeyPem, threads = availa
     throw new OperatorError('DKIM: o domínio e o seletor devem ser nomes de DNS')
   }
   const signature: Signature = { domain, selector, key: readKey(privateKeyPem) }
-  const pool = Array.from({ length: Math.max(1, threads) }, () => new SigningThread(signature))
+  const pool = new ThreadPool<Uint8Array, string>({ file: import.meta.url, purpose: PURPOSE, data: signature, threads })
   return {
-    async sign(raw) {
-      const thread = pool.reduce((least, other) => (other.load < least.load ? other : least))
-      return Buffer.concat([Buffer.from(await thread.sign(raw)), raw])
-    },
-    async close() {
-      await Promise.all(pool.map(thread => thread.close()))
-    },
+    sign: async raw => Buffer.concat([Buffer.from(await pool.ask(raw)), raw]),
+    close: () => pool.close(),
   }
 }
 
@@ -58,63 +53,6 @@ function readKey(pem: string): KeyObject {
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
   if (key.asymmetricKeyType === 'ed25519' || (key.asymmetricKeyType === 'rsa' && bits >= 1024)) return key
   throw new OperatorError('DKIM: a chave privada deve ser RSA de 1024 bits ou mais, ou Ed25519')
-}
-
-interface Question {
-  id: number
-  raw: Uint8Array
-}
-
-type Answer = { id: number; header: string } | { id: number; bug: string }
-
-class SigningThread {
-  readonly #signature: Signature
-  readonly #pending = new Map<number, { resolve(header: string): void; reject(error: Error): void }>()
-  #thread: Worker | undefined
-  #lastId = 0
-
-  constructor(signature: Signature) {
-    this.#signature = signature
-  }
-
-  get load(): number {
-    return this.#pending.size
-  }
-
-  sign(raw: Buffer): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const id = ++this.#lastId
-      this.#pending.set(id, { resolve, reject })
-      this.#open().postMessage({ id, raw } satisfies Question)
-    })
-  }
-
-  async close(): Promise<void> {
-    await this.#thread?.terminate()
-  }
-
-  #open(): Worker {
-    if (this.#thread !== undefined) return this.#thread
-    const thread = new Worker(new URL(import.meta.url), { workerData: { purpose: PURPOSE, ...this.#signature } })
-    thread.unref()
-    thread.on('message', (message: Answer) => {
-      const pending = this.#pending.get(message.id)
-      this.#pending.delete(message.id)
-      if ('header' in message) pending?.resolve(message.header)
-      else pending?.reject(new Error(message.bug))
-    })
-    let failure = new Error('the signing thread ended')
-    thread.on('error', error => {
-      failure = error
-    })
-    thread.on('exit', () => {
-      this.#thread = undefined
-      for (const pending of this.#pending.values()) pending.reject(failure)
-      this.#pending.clear()
-    })
-    this.#thread = thread
-    return thread
-  }
 }
 
 /** Signed where present. The first four are listed once more than present, so that none can be added (RFC 6376 8.15). */
@@ -225,15 +163,7 @@ function relaxedBody(body: Buffer): Buffer {
 
 const endsLine = (bytes: Buffer, end: number): boolean => bytes[end - 2] === 0x0d && bytes[end - 1] === 0x0a
 
-if (!isMainThread && parentPort !== null && workerData?.purpose === PURPOSE) {
-  const port = parentPort
-  const signature = workerData as Signature
-  port.on('message', ({ id, raw }: Question) => {
-    try {
-      const header = signatureHeader(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), signature)
-      port.postMessage({ id, header } satisfies Answer)
-    } catch (error) {
-      port.postMessage({ id, bug: String((error as Error).stack) } satisfies Answer)
-    }
-  })
+const thread = threadData<Signature>(PURPOSE)
+if (thread !== null) {
+  answerQuestions((raw: Uint8Array) => signatureHeader(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), thread.data))
 }
