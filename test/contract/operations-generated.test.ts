@@ -11,7 +11,7 @@ import { request, send, validSend } from '../support/requests.js'
  * Ten thousand generated requests for every operation: odd ids, paths and queries, bodies that are nearly right, bodies
  * that are anything. Whatever comes, no 5xx, and every refusal has the three members of section 7.
  */
-const REQUESTS = 1_000
+const REQUESTS = 10_000
 const CONCURRENCY = 48
 
 let database: TestDatabase
@@ -458,10 +458,12 @@ const operations = [
   'POST /gw/webhooks/listen',
   'POST /gw/webhooks/listen/{id}',
 ]
-/** These succeed once, or not at all, for each thing there is, or until an account has as many as it may. */
-const seldom = ['GET /gw/email/laudo/{idEmail}', 'DELETE /gw/webhooks/{id}', 'POST /gw/webhooks', 'POST /gw/webhooks/listen']
+/** These succeed once, or not at all, for each thing there is. */
+const seldom = ['GET /gw/email/laudo/{idEmail}', 'DELETE /gw/webhooks/{id}']
+/** These succeed until an account has as many as it may. */
+const capped = ['POST /gw/webhooks', 'POST /gw/webhooks/listen']
 
-describe('7 a thousand generated requests of each operation, no 5xx and no other shape of error', () => {
+describe('7 ten thousand generated requests of each operation, no 5xx and no other shape of error', () => {
   test('every operation of the document is tried', () => {
     expect(
       operationsOf(documentOf(gateway))
@@ -475,7 +477,7 @@ describe('7 a thousand generated requests of each operation, no 5xx and no other
     expect([...counts.values()].reduce((sum, count) => sum + count, 0)).toBe(REQUESTS)
     // Some must get through, or nothing behind the first check was tried.
     const passed = (counts.get(200) ?? 0) + (counts.get(201) ?? 0)
-    if (!seldom.includes(name)) expect(passed).toBeGreaterThan(REQUESTS / 20)
+    if (!seldom.includes(name)) expect(passed).toBeGreaterThan(capped.includes(name) ? 10 : REQUESTS / 20)
     expect(passed).toBeLessThan(REQUESTS)
   })
 })

@@ -1,45 +1,31 @@
-import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startWorker } from '../../src/compose-worker.js'
-import { readConfig } from '../../src/config.js'
 import { findFaults } from '../../src/engine/rebuild.js'
-import { createSimulator, type Simulator } from '../../src/simulator/simulator.js'
+import type { Simulator } from '../../src/simulator/simulator.js'
 import { readEventLog } from '../../src/store/event-log.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
+import type { TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
+import { type Stack, startStack } from '../support/stack.js'
 
 /** From POST to every date over real sockets: the gateway, its worker and the simulated SMSC, each on its own port. */
 let database: TestDatabase
 let simulator: Simulator
 let gateway: Gateway
-let worker: { close(): Promise<void> }
+let stack: Stack
 let account: TestAccount
 /** Given up after a while, and looked at when the others are done. */
 let silent: string
 
 beforeAll(async () => {
-  database = await createDatabase()
-  simulator = await createSimulator()
-  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url }
-  gateway = await startGateway(database.pool, env)
+  stack = await startStack()
+  database = stack.database
+  simulator = stack.simulator
+  gateway = stack.gateway
   account = await createAccount(database.pool, { name: 'Acme' })
-  worker = await startWorker({
-    config: readConfig({ ...env, PUBLIC_URL: gateway.url }),
-    keys: testKeys,
-    pool: database.pool,
-    databaseUrl: database.url,
-    log: pino({ level: 'silent' }),
-  })
   silent = await accept('03')
 })
 
-afterAll(async () => {
-  await worker.close()
-  await gateway.close()
-  await simulator.close()
-  await database.drop()
-})
+afterAll(() => stack.close())
 
 const brt = /^\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/
 const areas = '11 12 13 14 15 16 17 18 19 21 22 24 27 28 31 32 33 34 35 37 38 41 42 43 44 45 46 47 48 49 51 53 54 55'.split(' ')

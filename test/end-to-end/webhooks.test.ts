@@ -1,45 +1,30 @@
-import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startWorker } from '../../src/compose-worker.js'
-import { readConfig } from '../../src/config.js'
-import { createSimulator, type Simulator } from '../../src/simulator/simulator.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
+import type { TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
 import { type Receiver, startReceiver } from '../support/receiver.js'
 import { send, validSend } from '../support/requests.js'
+import { type Stack, startStack } from '../support/stack.js'
 import { createWebhook } from '../support/webhooks.js'
 
 /** From POST to a verified webhook: gateway, worker, simulated carrier and a sender's server, each on its own port. */
 let database: TestDatabase
-let simulator: Simulator
 let gateway: Gateway
-let worker: { close(): Promise<void> }
 let receiver: Receiver
+let stack: Stack
 let account: TestAccount
 
 beforeAll(async () => {
-  database = await createDatabase()
-  simulator = await createSimulator()
-  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url }
-  gateway = await startGateway(database.pool, env)
+  stack = await startStack()
+  database = stack.database
+  gateway = stack.gateway
   account = await createAccount(database.pool)
   receiver = await startReceiver()
-  worker = await startWorker({
-    config: readConfig({ ...env, PUBLIC_URL: gateway.url }),
-    keys: testKeys,
-    pool: database.pool,
-    databaseUrl: database.url,
-    log: pino({ level: 'silent' }),
-  })
 })
 
 afterAll(async () => {
-  await worker.close()
-  await gateway.close()
-  await simulator.close()
+  await stack.close()
   await receiver.close()
-  await database.drop()
 })
 
 test('a send that is delivered and read, and the SMS that it makes needless, are told in order and verify', async () => {

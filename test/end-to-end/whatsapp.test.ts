@@ -1,46 +1,32 @@
 import { createHmac } from 'node:crypto'
-import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startWorker } from '../../src/compose-worker.js'
-import { readConfig } from '../../src/config.js'
 import { simulatedSecret } from '../../src/domain/keys.js'
 import { findFaults } from '../../src/engine/rebuild.js'
-import { createSimulator, type Simulator } from '../../src/simulator/simulator.js'
+import type { Simulator } from '../../src/simulator/simulator.js'
 import { FATES, fateNumber } from '../../src/simulator/whatsapp/fates.js'
 import { readEventLog } from '../../src/store/event-log.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
+import type { TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, type TestAccount, testKeys } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
+import { type Stack, startStack } from '../support/stack.js'
 
 /** From POST to every date over real sockets: the gateway, its worker and the simulated Cloud API, each on its own port. */
 let database: TestDatabase
 let simulator: Simulator
 let gateway: Gateway
-let worker: { close(): Promise<void> }
+let stack: Stack
 let account: TestAccount
 
 beforeAll(async () => {
-  database = await createDatabase()
-  simulator = await createSimulator()
-  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url }
-  gateway = await startGateway(database.pool, env)
+  stack = await startStack()
+  database = stack.database
+  simulator = stack.simulator
+  gateway = stack.gateway
   account = await createAccount(database.pool)
   await createTemplate('aviso_contrato', { botaoLink: 0, cabecalho: ['titulo'] })
-  worker = await startWorker({
-    config: readConfig({ ...env, PUBLIC_URL: gateway.url }),
-    keys: testKeys,
-    pool: database.pool,
-    databaseUrl: database.url,
-    log: pino({ level: 'silent' }),
-  })
 })
 
-afterAll(async () => {
-  await worker.close()
-  await gateway.close()
-  await simulator.close()
-  await database.drop()
-})
+afterAll(() => stack.close())
 
 const brt = /^\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/
 const at = expect.stringMatching(brt)
