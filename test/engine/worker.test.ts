@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { SendError } from '../../src/channels/provider.js'
 import { LEASE_MS } from '../../src/engine/worker.js'
 import { type Claim, claimDeliveries, findExpiredLeases } from '../../src/store/claims.js'
 import { brokenChains } from '../support/chain.js'
@@ -194,6 +195,21 @@ test('a carrier that asks to slow down is left alone for that long', async () =>
   await expect.poll(() => worker.lanes[0]!.counts.retried, { timeout: 10_000 }).toBe(1)
   expect(worker.lanes[0]!.open).toBe(false)
   await described('email', id).toBe('Enviado')
+})
+
+test('what one recipient’s server says keeps nobody else back, however often and for however long', async () => {
+  const slow = new Set<string>()
+  const carrier = new ScriptedCarrier(({ notification }) =>
+    slow.has(notification)
+      ? Promise.reject(new SendError('throttled', 'Devagar.', { retryAfterMs: 3_600_000, scope: 'message' }))
+      : {},
+  )
+  const angry = await Promise.all(Array.from({ length: 15 }, () => accept()))
+  for (const id of angry) slow.add(id)
+  const worker = work({ carrier })
+  await expect.poll(() => worker.lanes[0]!.counts.retried, { timeout: 10_000 }).toBe(15)
+  expect(worker.lanes[0]!.open).toBe(true)
+  await described('email', await accept()).toBe('Enviado')
 })
 
 test('a send that takes longer than its carrier may is called off and tried again', async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record.js'
-import { type Claim, claimDeliveries } from '../../src/store/claims.js'
+import { type Claim, claimDeliveries, findExpiredLeases, renewLeases } from '../../src/store/claims.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
@@ -69,4 +69,21 @@ test.each([
   expect(claimed - before).toBeLessThan(20 * 10)
   expect((await recordSent(pool, claims)).outcomes).toEqual(claims.map(() => 'recorded'))
   expect((await rowsRead(pool)) - claimed).toBeLessThan(20 * 10)
+})
+
+test('a lease is renewed for what its worker still holds, and not once it has run out', async () => {
+  const pool = await singleConnection()
+  await queue(pool, 3)
+  const [held, dropped, expired] = (await claim(pool, 3)).map(({ notification }) => notification)
+  const expire = (id: string) =>
+    pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
+  await expire(expired!)
+  await renewLeases(pool, OWNER, [held!, expired!], 3_600_000)
+  const { rows } = await pool.query<{ id: string }>(
+    "select notification_id as id from delivery where lease_until > now() + interval '30 minutes'",
+  )
+  expect(rows).toEqual([{ id: held }])
+  await expire(dropped!)
+  const left = (await findExpiredLeases(pool, 10)).map(({ notification }) => notification)
+  expect(left.sort()).toEqual([dropped, expired].sort())
 })

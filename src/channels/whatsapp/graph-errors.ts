@@ -6,6 +6,8 @@ interface Meaning {
   reason: string
   /** How long the carrier asks to wait, where its documents say so. */
   waitMs?: number
+  /** Whether it says nothing about messages to other people or of other templates. */
+  ofMessage?: true
 }
 
 const temporary = (reason: string): Meaning => ({ kind: 'temporary', reason })
@@ -50,14 +52,14 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
   131049: permanent('A Meta reteve a mensagem para proteger a pessoa do excesso de mensagens.'),
   131050: permanent('A pessoa pediu para não receber mensagens de marketing deste remetente.'),
   131051: permanent('O WhatsApp não aceita este tipo de mensagem.'),
-  131056: { ...temporary('Mensagens demais para o mesmo número em pouco tempo.'), waitMs: 6_000 },
+  131056: { ...temporary('Mensagens demais para o mesmo número em pouco tempo.'), waitMs: 6_000, ofMessage: true },
   131057: ACCOUNT,
   132000: permanent('O número de variáveis é diferente do que o template aprovado na Meta espera.'),
   132001: permanent('O template não existe na Meta neste idioma, ou ainda não foi aprovado.'),
   132005: permanent('O texto do template fica longo demais com as variáveis enviadas.'),
   132007: permanent('O conteúdo do template viola as políticas do WhatsApp.'),
   132012: PARAMETERS,
-  132015: temporary('O template está pausado na Meta por baixa qualidade.'),
+  132015: { ...temporary('O template está pausado na Meta por baixa qualidade.'), ofMessage: true },
   132016: permanent('O template foi desativado na Meta por baixa qualidade.'),
   132018: PARAMETERS,
   133004: TROUBLE,
@@ -88,10 +90,11 @@ export function readRefusal(status: number, retryAfter: string | undefined, text
   if (error === null && status >= 500 && status !== 503) {
     return new SendError('uncertain', 'O WhatsApp não confirmou o recebimento da mensagem.', { answer })
   }
-  const { kind, reason, waitMs } = meaningOfAnswer(status, error)
+  const { kind, reason, waitMs, ofMessage } = meaningOfAnswer(status, error)
   const seconds = /^\d+$/.test(retryAfter ?? '') ? Number(retryAfter) : null
   const retryAfterMs = seconds === null ? waitMs : Math.min(seconds * 1_000, LONGEST_WAIT_MS)
-  return new SendError(kind, reason, { answer, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
+  const scope = ofMessage ? 'message' : 'carrier'
+  return new SendError(kind, reason, { answer, scope, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
 }
 
 function meaningOfAnswer(status: number, error: GraphError | null): Meaning {
