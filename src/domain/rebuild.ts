@@ -24,11 +24,17 @@ export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[]): Map
     statuses.set(channel, newStatus(channel, state, new Date(accepted.at)))
   }
   for (const event of later) {
-    const { channel, ...data } = event.data as unknown as { channel: Channel } & Fact['data']
-    const before = statuses.get(channel)
+    const fact = toldFact(event)
+    const before = statuses.get(fact.channel)
     if (before === undefined) continue
-    const after = applyFact(before, { channel, type: event.type as FactType, at: new Date(event.at), source: event.source, data })
-    if (after !== null) statuses.set(channel, after)
+    const after = applyFact(before, fact)
+    if (after !== null) statuses.set(fact.channel, after)
   }
   return statuses
+}
+
+/** The fact that an event wrote down; not of the first event. */
+export function toldFact({ type, at, source, data: told }: ToldEvent): Fact {
+  const { channel, ...data } = told as unknown as { channel: Channel } & Fact['data']
+  return { channel, type: type as FactType, at: new Date(at), source, data }
 }

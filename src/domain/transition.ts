@@ -47,17 +47,34 @@ export interface Fact {
     trackingCode?: string
     /** SHA-256 of a call's recording. */
     recording?: string
+    /** When it happened by whoever told of it, where the chain had gone on since: the status bears this date. */
+    occurredAt?: string
     [member: string]: Json | undefined
   }
 }
 
 /** The status after a fact, or null when the fact tells nothing new (a report that came twice, or late). */
-export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
+export function applyFact(status: DeliveryStatus, told: Fact): DeliveryStatus | null {
+  const fact = { ...told, at: dateOf(status, told) }
   const next = advance(status, fact)
   const { trackingCode } = fact.data
   if (trackingCode === undefined || status.trackingCode !== null) return next
   // A report whose step is known already may still be the first to name the code.
   return { ...(next ?? status), trackingCode }
+}
+
+/**
+ * A letter handed over at ten was delivered at ten, even if an e-mail was opened at eleven and the post asked at noon. But no
+ * step comes before those that it needs, whatever a carrier's clock says.
+ */
+export function dateOf(status: DeliveryStatus, { type, at, data: { occurredAt } }: Fact): Date {
+  if (occurredAt === undefined) return at
+  const { acceptedAt, processedAt, preparedAt, sentAt, deliveredAt, readAt } = status
+  const before = [acceptedAt, processedAt, preparedAt, sentAt]
+  if (type === 'read' || type === 'confirmed') before.push(deliveredAt)
+  if (type === 'confirmed') before.push(readAt)
+  const earliest = Math.max(...before.map(date => date?.getTime() ?? 0))
+  return new Date(Math.min(at.getTime(), Math.max(Date.parse(occurredAt), earliest)))
 }
 
 function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {

@@ -88,7 +88,7 @@ class Batch {
     if (delivery === undefined) return 'unknown'
     if (fence !== undefined && (delivery.leaseOwner !== fence.owner || delivery.attempt !== fence.attempt)) return 'fenced'
     if (whilst !== undefined && delivery.status.state !== whilst) return 'fenced'
-    const fact = { ...given, at: this.#timeOf(given, notification) }
+    const fact = this.#dated(given, notification)
     const status = applyFact(delivery.status, fact)
     if (status === null) return 'nothing new'
     // A note about a delivery under way must not end its lease.
@@ -100,10 +100,12 @@ class Batch {
     return 'recorded'
   }
 
-  /** A chain's times never run backwards nor ahead of the clock, whatever a carrier says. */
-  #timeOf({ at }: Fact, notification: string): Date {
-    const told = at.getTime() <= this.#now.getTime() ? at : this.#now
-    return later(told, this.#heads.get(notification)!.at)
+  /** A chain's times never run backwards nor ahead of the clock; what the teller said of an earlier time is kept beside. */
+  #dated(fact: Fact, notification: string): Fact {
+    const told = fact.at.getTime() <= this.#now.getTime() ? fact.at : this.#now
+    const head = this.#heads.get(notification)!.at
+    if (told.getTime() >= head.getTime()) return { ...fact, at: told }
+    return { ...fact, at: head, data: { ...fact.data, occurredAt: told.toISOString() } }
   }
 
   #name(
@@ -151,8 +153,6 @@ class Batch {
     this.events.push({ ...event, account, channel: status.channel, announced: isAnnounced(fact.type) })
   }
 }
-
-const later = (a: Date, b: Date): Date => (a.getTime() >= b.getTime() ? a : b)
 
 const withoutUndefined = (data: Fact['data']): Record<string, NonNullable<Fact['data'][string]> | null> =>
   Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined)) as never

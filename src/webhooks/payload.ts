@@ -1,7 +1,8 @@
 import { brazilianDate, brazilianIso } from '../domain/dates.js'
 import type { Channel } from '../domain/notification.js'
-import { rebuildStatuses } from '../domain/rebuild.js'
+import { rebuildStatuses, toldFact } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
+import { dateOf } from '../domain/transition.js'
 import { type AnnouncedFact, isAnnounced, type PayloadVersion } from '../domain/webhook.js'
 import type { WebhookEvent } from '../store/webhook-attempts.js'
 
@@ -37,7 +38,7 @@ export function renderBody(
 ): string | null {
   const told = message.seq === 0 ? testEvent(message) : retell(message, events, words)
   if (told === null) return null
-  const { at, status, state, customId, description } = told
+  const { at, occurredAt, status, state, customId, description } = told
   const channel = words.channels[message.channel]
   const notificationID = message.notification
   if (version === 'v1') {
@@ -53,19 +54,22 @@ export function renderBody(
   }
   return JSON.stringify({
     eventVersion: EVENT_VERSION,
-    occurredAt: brazilianIso(at),
+    occurredAt: brazilianIso(occurredAt),
     notificationID,
     customID: customId,
     channel,
     status,
-    statusTimestamp: brazilianIso(at),
+    statusTimestamp: brazilianIso(occurredAt),
     payload: words.record({ ...state, notification: notificationID, customId }),
     metadata: { webhookVersion: 'v2', attempt },
   })
 }
 
 interface Told {
+  /** When it was written down. */
   at: Date
+  /** When it happened, as the record says. */
+  occurredAt: Date
   status: string
   state: DeliveryStatus
   customId: string | null
@@ -80,11 +84,14 @@ function retell({ channel, seq }: ToldMessage, events: readonly WebhookEvent[], 
   const state = rebuildStatuses(past).get(channel)
   if (state === undefined) return null
   const { customId } = past[0]!.data as { customId: string | null }
-  return { at: new Date(event.at), status: words.statuses[event.type], state, customId, description: describe(state) }
+  const fact = toldFact(event)
+  const occurredAt = dateOf(state, fact)
+  return { at: fact.at, occurredAt, status: words.statuses[event.type], state, customId, description: describe(state) }
 }
 
 const testEvent = ({ channel, createdAt }: ToldMessage): Told => ({
   at: createdAt,
+  occurredAt: createdAt,
   status: TEST_STATUS,
   state: newStatus(channel, 'queued', createdAt),
   customId: null,

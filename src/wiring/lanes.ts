@@ -20,9 +20,6 @@ export interface ChannelWiring<Message> {
   /** Messages on their way at a time, to this carrier. */
   concurrency(url: URL): number
   retryDelaysMs?: readonly number[]
-  settleMs?: number
-  /** Where the simulated world needs longer than most to tell of a send. */
-  simulatedSettleMs?: number
 }
 
 /** Which carriers a lane talks to: the real ones, or those of a simulator. */
@@ -51,7 +48,8 @@ const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * 
 const SETTLE_MS = 10 * MINUTE
 /** The simulated world runs faster. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
-const SIMULATED_SETTLE_MS = 5 * SECOND
+/** On a busy machine even simulated carriers take a while to tell of a send, and to look too soon would be to send twice. */
+const SIMULATED_SETTLE_MS = 30 * SECOND
 
 /** The name under which a carrier's references are kept: a simulated one's are not the real one's. */
 export const carrierKey = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
@@ -95,7 +93,7 @@ async function openLane<Message>(
     concurrency: wiring.concurrency(url),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
-    settleMs: simulated ? (wiring.simulatedSettleMs ?? SIMULATED_SETTLE_MS) : (wiring.settleMs ?? SETTLE_MS),
+    settleMs: simulated ? SIMULATED_SETTLE_MS : SETTLE_MS,
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),

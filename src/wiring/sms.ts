@@ -13,8 +13,6 @@ export interface SmsWiring {
   onUnreadable(error: unknown): void
 }
 
-/** Receipts settle what is uncertain: on a busy machine even simulated ones take a while, and too soon would be twice. */
-const SIMULATED_SETTLE_MS = 30_000
 /** Of one connection, where the URL does not say. */
 const WINDOW = 50
 
@@ -24,7 +22,6 @@ export function wireSms({ config, shortLink, onUnreadable }: SmsWiring): Channel
     carriers: config.sms.carriers,
     // Twice the window: the next message is ready when there is room.
     concurrency: url => 2 * Number(url.searchParams.get('window') ?? WINDOW),
-    simulatedSettleMs: SIMULATED_SETTLE_MS,
     provider: (url, { onNews }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onNews, onUnreadable })),
     prepare: () => createSmsPreparation({ publicUrl: config.publicUrl, shortLink }),
   }

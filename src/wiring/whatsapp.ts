@@ -19,8 +19,6 @@ export interface WhatsappWiring {
 
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 const MESSAGES_PER_CONNECTION = 2
-/** Callbacks wait for an API that is being started again, in line with all others: 5 s made ten doubles in 2,400 sends of a drill. */
-const SIMULATED_SETTLE_MS = 30_000
 
 export function wireWhatsapp({ config, pool, shortLink }: WhatsappWiring): ChannelWiring<WhatsappMessage> {
   readSecrets(config)
@@ -28,7 +26,6 @@ export function wireWhatsapp({ config, pool, shortLink }: WhatsappWiring): Chann
     channel: 'whatsapp',
     carriers: config.whatsapp.carriers,
     concurrency: url => MESSAGES_PER_CONNECTION * readCloudUrl(url).connections,
-    simulatedSettleMs: SIMULATED_SETTLE_MS,
     provider: () => cloudProvider,
     prepare: () =>
       createWhatsappPreparation({

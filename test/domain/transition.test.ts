@@ -62,3 +62,22 @@ describe('a recording', () => {
     expect(applyFact(waiting, fact('recorded', 2, { recording: 'aa', ordinal: 1 }))).toBe(waiting)
   })
 })
+
+describe('what is told of an earlier time', () => {
+  const told = (minute: number): Fact['data'] => ({ occurredAt: at(minute).toISOString() })
+
+  test('bears that time', () => {
+    expect(sum(fact('sent', 1), fact('delivered', 9, told(4)))).toMatchObject({ sentAt: at(1), deliveredAt: at(4) })
+  })
+
+  test('comes after what it needs, and not after it was written down', () => {
+    expect(sum(fact('sent', 5), fact('delivered', 9, told(2)))).toMatchObject({ deliveredAt: at(5) })
+    expect(sum(fact('delivered', 6), fact('read', 9, told(2)))).toMatchObject({ deliveredAt: at(6), readAt: at(6) })
+    expect(sum(fact('sent', 1), fact('read', 7), fact('confirmed', 9, told(2)))).toMatchObject({ confirmedAt: at(7) })
+    expect(sum(fact('sent', 1), fact('delivered', 9, told(30)))).toMatchObject({ deliveredAt: at(9) })
+  })
+
+  test('does not wait for what happened on the side', () => {
+    expect(sum(fact('sent', 1), fact('link opened', 8), fact('delivered', 9, told(3)))).toMatchObject({ deliveredAt: at(3) })
+  })
+})

@@ -128,6 +128,28 @@ describe('reports', () => {
     expect((await status(torn)).description).toBe('Não entregue')
   })
 
+  test('bear the carrier’s date, also when something else was written down since, and never one before the send', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const [prompt, skewed] = [await accept(), await accept('11987650002')]
+    for (const id of [prompt, skewed]) await described(id).toBe('Enviado')
+    const datesOf = async (id: string) =>
+      (await database.pool.query('select sent_at, delivered_at from delivery where notification_id = $1', [id])).rows[0]
+    const told = new Date((await datesOf(prompt)).sent_at.getTime() + 1)
+    await expect.poll(() => Date.now()).toBeGreaterThan(told.getTime() + 10)
+    for (const id of [prompt, skewed]) await tell(report({ carrier: [id] }, 'note'))
+    await tell(report({ carrier: [prompt] }, 'delivered', { at: told }))
+    await tell(report({ carrier: [skewed] }, 'delivered', { at: new Date('2020-01-01T12:00:00Z') }))
+    expect((await datesOf(prompt)).delivered_at).toEqual(told)
+    const { sent_at, delivered_at } = await datesOf(skewed)
+    expect(delivered_at).toEqual(sent_at)
+    const { rows } = await database.pool.query(
+      "select at, data->>'occurredAt' as told from event where notification_id = $1 and type = 'delivered'",
+      [skewed],
+    )
+    expect(rows[0].told).toBe('2020-01-01T12:00:00.000Z')
+    expect(rows[0].at.getTime()).toBeGreaterThan(sent_at.getTime())
+  })
+
   test('by our own reference need no name of the carrier', async () => {
     work({ carrier: new ScriptedCarrier() })
     const id = await accept()

@@ -110,11 +110,12 @@ function childrenOf(parent: number): number[] {
     .filter(name => {
       try {
         const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent
+        const isChild = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent
+        return isChild && readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('--role')
       } catch {
+        // It ended meanwhile.
         return false
       }
     })
     .map(Number)
-    .filter(pid => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--role'))
 }
