@@ -54,6 +54,7 @@ export interface WorkerParts {
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
+const SIMULATOR_PATIENCE_MS = 10 * SECOND
 /** Some servers return the whole original. */
 const MAX_RETURN_BYTES = 40 * 1_048_576
 
@@ -79,23 +80,21 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       }
     },
   })
-  const simulatorUrl = config.simulator ? config.simulatorUrl : null
-  const register = (): Promise<void> =>
-    simulatorUrl === null
-      ? Promise.resolve()
-      : registerReturns(simulatorUrl, {
-          bounces: `smtp://127.0.0.1:${inbound.port}`,
-          site: config.publicUrl,
-          callbacks: `${callbackBase(config, simulatorUrl)}/callbacks/simulator`,
-          secret: keys.simulator.toString('hex'),
-        })
-  await register()
+  const register = (url: string): Promise<void> =>
+    registerReturns(url, {
+      bounces: `smtp://${isHere(url) ? '127.0.0.1' : new URL(config.publicUrl).hostname}:${inbound.port}`,
+      site: config.publicUrl,
+      callbacks: `${callbackBase(config, url)}/callbacks/simulator`,
+      secret: keys.simulator.toString('hex'),
+    })
+  const simulatorUrl = await findSimulator(config, register, log)
   const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   const parts: LaneParts = {
     pool,
     clock: directory.clock,
     recorder,
     simulatorUrl,
+    hasCarriers: config.hasCarriers,
     leaseMs,
     trace,
     takeNews: (source, items) => takeNews(source, items, news),
@@ -112,12 +111,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     LETTER_URL: await openLanes(letters.wiring, parts),
   }
   for (const [setting, lanes] of Object.entries(opened)) {
-    if (lanes.length === 0)
-      log.warn({ setting }, 'a channel has no carrier: set it, or SIMULATOR_URL for a simulator that runs elsewhere')
+    if (!lanes.flat().some(lane => lane.mode === 'live'))
+      log.warn({ setting }, 'a channel has no carrier: what is sent by it waits in the queue until one is set')
   }
   const lanes = Object.values(opened).flat()
   const tracking = await letters.chores({ recorder, clock: directory.clock, simulatorUrl })
-  const recorders = await wireRecordings(config)
+  const recorders = await wireRecordings(config, simulatorUrl)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
@@ -125,7 +124,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   })
   const upkeep = startUpkeep(pool, log, [
     // A simulator that was started again has forgotten us.
-    { name: 'simulator route', everyMs: 5 * SECOND, run: register },
+    ...(simulatorUrl === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND, run: () => register(simulatorUrl) }]),
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
@@ -156,9 +155,30 @@ function openSigner({ email }: Config): Signer | null {
   return createSigner({ domain, selector, privateKeyPem })
 }
 
+/** Where carriers are real, live messages must not wait for a simulator that is away. */
+async function findSimulator(
+  { simulator, simulatorUrl, hasCarriers }: Config,
+  register: (url: string) => Promise<void>,
+  log: Log,
+): Promise<string | null> {
+  if (!simulator || simulatorUrl === null) return null
+  try {
+    await register(simulatorUrl)
+    return simulatorUrl
+  } catch (err) {
+    if (!hasCarriers) throw err
+    log.error(
+      { err, simulatorUrl },
+      'the simulator does not answer: messages of test tokens wait until this worker is started again',
+    )
+    return null
+  }
+}
+
+const isHere = (url: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)
+
 /** A simulator on this machine calls nobody beyond it: where the public address lies elsewhere, our own port stands in. */
 function callbackBase({ publicUrl, port }: Config, simulatorUrl: string): string {
-  const isHere = (url: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)
   return isHere(publicUrl) || !isHere(simulatorUrl) ? publicUrl : `http://127.0.0.1:${port}`
 }
 
@@ -171,6 +191,7 @@ async function registerReturns(
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(routes),
+    signal: AbortSignal.timeout(SIMULATOR_PATIENCE_MS),
   })
   if (!response.ok)
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)

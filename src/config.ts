@@ -19,6 +19,8 @@ export interface Config {
   supportEmail: string
   logLevel: string
   simulator: boolean
+  /** Whether messages of any channel leave for the real world: then none of a live token goes to the simulator. */
+  hasCarriers: boolean
   /** Where a simulator runs already; null: this start runs its own. */
   simulatorUrl: string | null
   simulatorPorts: { http: number; smtp: number; smpp: number }
@@ -26,7 +28,7 @@ export interface Config {
   client: { url: string; token: string | null }
   email: EmailConfig
   sms: {
-    /** Carriers in order of preference; empty: the simulator. */
+    /** Carriers in order of preference. */
     carriers: URL[]
   }
   voice: VoiceConfig
@@ -39,7 +41,7 @@ export interface Config {
 }
 
 interface EmailConfig {
-  /** Carriers in order of preference; empty: the simulator. */
+  /** Carriers in order of preference. */
   carriers: URL[]
   /** Sender where an account names none. */
   from: string
@@ -50,12 +52,12 @@ interface EmailConfig {
 }
 
 interface VoiceConfig {
-  /** Carriers in order of preference; empty: the simulator. */
+  /** Carriers in order of preference. */
   carriers: URL[]
 }
 
 interface WhatsappConfig {
-  /** Carriers in order of preference; empty: the simulator. */
+  /** Carriers in order of preference. */
   carriers: URL[]
   /** Of Meta's app: signs its callbacks, and proves to it that we are who it asked for. Both are needed with a carrier. */
   appSecret: string | null
@@ -63,7 +65,7 @@ interface WhatsappConfig {
 }
 
 interface LetterConfig {
-  /** Carriers in order of preference; empty: the simulator. */
+  /** Carriers in order of preference. */
   carriers: URL[]
   /** The private key that the post's server knows us by. */
   keyFile: string | null
@@ -125,6 +127,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     'uma URL print+https://, print+http:// ou ecarta+sftp://',
     readCarriers(['print+https:', 'print+http:', 'ecarta+sftp:']),
   )
+  const hasCarriers = [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...voiceCarriers, ...letterCarriers].length > 0
   const dataFolder = resolve(
     setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
   )
@@ -152,12 +155,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
       LOG_LEVELS.includes(text) ? text : null,
     ),
-    simulator: setting(
-      'SIMULATOR',
-      [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...voiceCarriers, ...letterCarriers].length === 0,
-      'on ou off',
-      text => (text === 'on' ? true : text === 'off' ? false : null),
-    ),
+    hasCarriers,
+    simulator: setting('SIMULATOR', !hasCarriers, 'on ou off', text => (text === 'on' ? true : text === 'off' ? false : null)),
     simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
     client: {
       url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API', url(['http:', 'https:'])),

@@ -12,7 +12,7 @@ import type { Pool } from '../store/postgres.js'
 /** From a channel's settings to its lanes. */
 export interface ChannelWiring<Message> {
   channel: Channel
-  /** The operator's carriers, the preferred one first; empty: live messages go to the simulator, where there is one. */
+  /** The operator's carriers, the preferred one first. */
   carriers: readonly URL[]
   /** The provider that speaks to this carrier; what it tells on its own connection goes to `onNews`. */
   provider(url: URL, world: World): Provider<Message>
@@ -34,6 +34,8 @@ export interface LaneParts {
   clock: Clock
   recorder: Recorder
   simulatorUrl: string | null
+  /** Of any channel. */
+  hasCarriers: boolean
   leaseMs: number
   trace: LaneOptions<unknown>['trace']
   takeNews(source: NewsSource, news: readonly CarrierNews[]): Promise<void>
@@ -54,13 +56,15 @@ const SIMULATED_SETTLE_MS = 30 * SECOND
 /** The name under which a carrier's references are kept: a simulated one's are not the real one's. */
 export const carrierKey = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
 
-/** One group of lanes per mode; live messages go to the simulator only where no carrier is configured. */
+/**
+ * One group of lanes per mode. Live messages go to the simulator only where no channel has a carrier: beside real ones, a
+ * channel that was forgotten must not say that it delivered.
+ */
 export async function openLanes<Message>(wiring: ChannelWiring<Message>, parts: LaneParts): Promise<Lane<unknown>[][]> {
-  const { simulatorUrl } = parts
+  const { simulatorUrl, hasCarriers } = parts
   const simulated = simulatorUrl === null ? [] : [await readSimulated(simulatorUrl, wiring.channel)]
-  const live = wiring.carriers.length > 0 ? wiring.carriers : simulated
   const groups: [Mode, readonly URL[], boolean][] = [
-    ['live', live, live === simulated],
+    ['live', hasCarriers ? wiring.carriers : simulated, !hasCarriers],
     ['test', simulated, true],
   ]
   return Promise.all(

@@ -121,7 +121,7 @@ const journalOf = (pool: Pool, carrier: string): LotJournal => ({
 /** One chore for each world that letters of a mode go to. */
 async function trackingChores({ config, pool }: LetterParts, { recorder, clock, simulatorUrl }: ChoreParts): Promise<Chore[]> {
   const simulated = simulatorUrl === null ? null : await readSimulatedTracking(simulatorUrl)
-  const real = config.letter.carriers.length > 0
+  const real = config.hasCarriers
   const worlds: [Mode, URL | null, number, number][] = [
     [
       'live',

@@ -58,9 +58,9 @@ function readCallbacks(accounts: TwilioCallbackOptions['accounts'], pool: Pool):
 }
 
 /** Whom to ask for the recordings of whose calls. */
-export async function wireRecordings(config: Config): Promise<Map<string, FetchRecording>> {
+export async function wireRecordings(config: Config, simulatorUrl: string | null): Promise<Map<string, FetchRecording>> {
   const real = config.voice.carriers.filter(isTwilio)
-  const simulated = config.simulator && config.simulatorUrl !== null ? [await readSimulated(config.simulatorUrl, 'voice')] : []
+  const simulated = simulatorUrl === null ? [] : [await readSimulated(simulatorUrl, 'voice')]
   const carriers = new Map<string, FetchRecording>()
   if (real.length > 0) carriers.set(carrierKey(TWILIO, false), fetchFrom(real))
   if (simulated.length > 0) carriers.set(carrierKey(TWILIO, true), fetchFrom(simulated))

@@ -96,3 +96,39 @@ test('what a simulated carrier says of a number says nothing of the real one’s
   expect(await statusOf(ids[1]!)).toMatchObject({ description: 'Enviado', answered: [] })
   expect((await database.pool.query('select from suppression')).rows).toEqual([])
 })
+
+test('beside real carriers, a channel without one waits: the simulator takes only what test tokens send', async () => {
+  const tester = await createAccount(database.pool, { mode: 'test' })
+  const email = async ({ token }: TestAccount, to: string): Promise<() => Promise<unknown>> => {
+    const { idEmail } = (await send(gateway.url, token, { ...validSend, to })).body as { idEmail: string }
+    return async () => ((await request(`${gateway.url}/gw/email/${idEmail}`, { token })).body as { dateSend: unknown }).dateSend
+  }
+  const live = await email(account, 'entregue+vivo@simulador.test')
+  const test = await email(tester, 'entregue+teste@simulador.test')
+  await expect.poll(test, { timeout: 20_000 }).not.toBe('')
+  expect(await live()).toBe('')
+  const { rows } = await database.pool.query("select state, attempt from delivery where channel = 'email' and attempt = 0")
+  expect(rows).toEqual([{ state: 'queued', attempt: 0 }])
+})
+
+test('a simulator that is away keeps no live message waiting', async () => {
+  const other = await createDatabase()
+  const carriers = (await request(`${simulator.url}/simulator/carriers`)).body as Record<string, string>
+  const env = { SMS_URL: carriers.sms!, SIMULATOR: 'on', SIMULATOR_URL: 'http://127.0.0.1:9' }
+  const server = await startGateway(other.pool, env)
+  const config = readConfig({ ...env, PUBLIC_URL: server.url })
+  const log = pino({ level: 'silent' })
+  const alone = await startWorker({ config, keys: testKeys, pool: other.pool, databaseUrl: other.url, log })
+  try {
+    const { token } = await createAccount(other.pool)
+    const sms = { number: '11987000099', typeSend: '2', customMessage: 'Aviso' }
+    const { idEmail } = (await send(server.url, token, { ...validSend, to: undefined, sms })).body as { idEmail: string }
+    const sent = async () =>
+      ((await request(`${server.url}/gw/sms/${idEmail}`, { token })).body as { dateSent: unknown }).dateSent
+    await expect.poll(sent, { timeout: 20_000 }).not.toBe('')
+  } finally {
+    await alone.close()
+    await server.close()
+    await other.drop()
+  }
+})
