@@ -9,6 +9,7 @@ import {
   dkimAlgorithms,
   readDkimName,
   readSigningKey,
+  recordName,
   type SigningKey,
   zoneLine,
 } from '../domain/dkim.js'
@@ -79,7 +80,7 @@ function addCreate(dkim: Command): void {
       await withDatabase(async ({ pool, keys }) => {
         const created = await transaction(pool, async db => {
           await saveDkimKey(db, keys.sealing, signing)
-          await audit(db, 'dkim create', subjectOf(name), {
+          await audit(db, 'dkim create', recordName(name), {
             algorithm: signing.algorithm,
             imported: options.keyFile !== undefined,
           })
@@ -101,7 +102,7 @@ function addActivate(dkim: Command): void {
         if (options.force !== true) await checkPublished(key.record, textResolver(options.server ?? null))
         const activated = await transaction(pool, async db => {
           await startSigning(db, key)
-          await audit(db, 'dkim activate', subjectOf(name), { forced: options.force === true })
+          await audit(db, 'dkim activate', recordName(name), { forced: options.force === true })
           return requireDkimKey(db, keys.sealing, name)
         })
         printRecord(describe(activated), options)
@@ -117,14 +118,12 @@ function addRemove(dkim: Command): void {
       await withDatabase(async ({ pool }) => {
         await transaction(pool, async db => {
           await removeDkimKey(db, name, options.force === true)
-          await audit(db, 'dkim remove', subjectOf(name), { forced: options.force === true })
+          await audit(db, 'dkim remove', recordName(name), { forced: options.force === true })
         })
         printRecord({ ...name, removed: true }, options)
       })
     })
 }
-
-const subjectOf = ({ domain, selector }: DkimName): string => `${selector}._domainkey.${domain}`
 
 const describe = ({ domain, selector, algorithm, signs, createdAt, activatedAt }: DkimKey) => ({
   domain,

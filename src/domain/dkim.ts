@@ -62,7 +62,8 @@ export function dkimRecord({ domain, selector, algorithm, key }: SigningKey): Dn
   return { name: recordName({ domain, selector }), value: `v=DKIM1; k=${algorithm}; p=${bytes.toString('base64')}` }
 }
 
-const recordName = ({ domain, selector }: DkimName): string => `${selector}._domainkey.${domain}`
+/** Where the record of a key lies. */
+export const recordName = ({ domain, selector }: DkimName): string => `${selector}._domainkey.${domain}`
 
 /** As a line of a zone file, long values in several strings. */
 export function zoneLine({ name, value }: DnsRecord): string {

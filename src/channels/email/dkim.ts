@@ -1,7 +1,7 @@
 import { createHash, type KeyObject, sign as signBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { SigningKey } from '../../domain/dkim.js'
-import { answerQuestions, ThreadPool, threadData } from '../thread-pool.js'
+import { answerQuestions, isThreadOf, ThreadPool } from '../thread-pool.js'
 
 /**
  * DKIM signatures (RFC 6376, relaxed/relaxed), made in threads of their own: an RSA signature takes one to three
@@ -178,7 +178,7 @@ function answer([raw, number, given]: Question, known: Map<number, Signature>): 
   return signatureHeader(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), signature)
 }
 
-if (threadData(PURPOSE) !== null) {
+if (isThreadOf(PURPOSE)) {
   const known = new Map<number, Signature>()
   answerQuestions((question: Question) => answer(question, known))
 }
