@@ -99,14 +99,10 @@ describe('carteiro dkim', () => {
 
   test.each([
     [['create', 'localhost'], '"localhost" não formam um nome de chave DKIM'],
-    [['create', 'example.com', '--selector', 'a b'], 'um seletor de letras, números e hifens'],
-    [['create', 'example.com', '--key-file', '/nao/existe.pem'], 'Não foi possível ler o arquivo /nao/existe.pem'],
     [['create', 'example.com', '--key-file', '/etc/hostname'], 'DKIM: a chave privada não é um PEM'],
     [['create', 'example.com', '--key-file', 'x', '--algorithm', 'rsa'], 'informe --algorithm ou --key-file, não os dois'],
-    [['create', 'example.com', '--algorithm', 'dsa'], 'Allowed choices are rsa, ed25519'],
     [['activate', 'example.com', 's9'], 'Não existe a chave DKIM s9 de example.com'],
     [['activate', 'example.com', 's9', '--server', 'ns.example.com'], 'Informe o IP de um servidor de DNS'],
-    [['remove', 'example.com', 's9'], 'Não existe a chave DKIM s9 de example.com'],
   ])('%j fails and says why', async (args, reason) => {
     expect(await json(...args)).toEqual({ status: 1, stderr: expect.stringContaining(reason) })
   })
