@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { createTransport } from 'nodemailer'
 import { createSigner } from '../src/channels/email/dkim.js'
 import { smtpProvider } from '../src/channels/email/smtp.js'
+import { readSigningKey } from '../src/domain/dkim.js'
 import { sampleMessage } from './message.js'
 
 /**
@@ -31,7 +32,8 @@ const dkim =
 const send = values.client === 'ours' ? await openOurs() : openNodemailer()
 
 async function openOurs(): Promise<() => Promise<unknown>> {
-  const signer = dkim === null ? null : createSigner(dkim)
+  const key = dkim === null ? null : readSigningKey(dkim)
+  const signer = createSigner({ find: () => key })
   const carrier = await smtpProvider({ signer }).open(new URL(`smtp://127.0.0.1:${values.port}?tls=off&pool=${CONNECTIONS}`))
   const { signal } = new AbortController()
   return () => carrier.send(message, signal)

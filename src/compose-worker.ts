@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { createSigner, type Signer } from './channels/email/dkim.js'
+import { createSigner } from './channels/email/dkim.js'
 import { openInbound } from './channels/email/inbound.js'
 import { readReport } from './channels/email/reports.js'
 import { type MailResolver, systemResolver } from './channels/email/resolver.js'
@@ -29,6 +28,7 @@ import type { Pool } from './store/postgres.js'
 import { countUnaccounted, readQueue } from './store/queue.js'
 import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
+import { openKeyring } from './wiring/dkim.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
 import { wireLetter } from './wiring/letter.js'
@@ -49,6 +49,8 @@ export interface WorkerParts {
   /** Instead of the system's name servers. */
   resolver?: MailResolver
   webhooks?: Pick<WebhookWorkerParts, 'pace' | 'trace'>
+  /** How old the DKIM keys may be that are signed with. */
+  dkimRefreshMs?: number
 }
 
 const SECOND = 1_000
@@ -60,13 +62,15 @@ const MAX_RETURN_BYTES = 40 * 1_048_576
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
   const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, resolver = systemResolver(), webhooks } = options
+  const { dkimRefreshMs = 30 * SECOND } = options
   const directory = await openDirectory(pool)
   const wake = new Wake()
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
   const deliverer = startDeliverer({ config, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
   const recorder = createRecorder(pool, directory.clock, wake, deliverer)
   const verp: Verp = { domain: config.email.bounceDomain, key: keys.bounce }
-  const signer = openSigner(config)
+  const keyring = await openKeyring({ config, keys, pool, onError })
+  const signer = createSigner({ find: domain => keyring.find(domain) })
   const inbound = await openInbound({
     ...config.email.inbound,
     maxBytes: MAX_RETURN_BYTES,
@@ -128,6 +132,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
+    { name: 'DKIM keys', everyMs: dkimRefreshMs, run: () => keyring.refresh() },
     ...webhookChores(config, pool),
     ...tracking,
   ])
@@ -137,22 +142,10 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       await running.stop()
       await inbound.close()
       await deliverer.stop()
-      await Promise.all([listener.close(), upkeep.stop(), signer?.close(), letters.close()])
+      await Promise.all([listener.close(), upkeep.stop(), signer.close(), letters.close()])
       directory.close()
     },
   }
-}
-
-function openSigner({ email }: Config): Signer | null {
-  if (email.dkim === null) return null
-  const { domain, selector, keyFile } = email.dkim
-  let privateKeyPem: string
-  try {
-    privateKeyPem = readFileSync(keyFile, 'utf8')
-  } catch (cause) {
-    throw new OperatorError(`Não foi possível ler a chave DKIM em ${keyFile} (DKIM_KEY_FILE).`, { cause })
-  }
-  return createSigner({ domain, selector, privateKeyPem })
 }
 
 /** Where carriers are real, live messages must not wait for a simulator that is away. */

@@ -7,9 +7,8 @@ import { isMainThread, parentPort, type Transferable, Worker, workerData } from 
 export interface ThreadPoolOptions {
   /** The file of both ends (import.meta.url). */
   file: string
-  /** Marks its threads among others, and what they are given at their start. */
+  /** Marks its threads among others. */
   purpose: string
-  data?: object
   threads: number
 }
 
@@ -69,8 +68,8 @@ class Thread<Question, Answer> {
   /** Opened when first asked, and again after it died: what it was asked then is failed, not lost silently. */
   #open(): Worker {
     if (this.#thread !== undefined) return this.#thread
-    const { file, purpose, data } = this.#options
-    const thread = new Worker(new URL(file), { workerData: { purpose, data } })
+    const { file, purpose } = this.#options
+    const thread = new Worker(new URL(file), { workerData: { purpose } })
     thread.unref()
     thread.on('message', (reply: Reply<Answer>) => {
       const pending = this.#pending.get(reply.id)
@@ -92,9 +91,8 @@ class Thread<Question, Answer> {
   }
 }
 
-/** In a thread of this purpose, what it was given at its start; null everywhere else. */
-export const threadData = <Data>(purpose: string): { data: Data } | null =>
-  !isMainThread && parentPort !== null && workerData?.purpose === purpose ? { data: workerData.data as Data } : null
+/** Whether this is a thread of a pool of that purpose. */
+export const isThreadOf = (purpose: string): boolean => !isMainThread && parentPort !== null && workerData?.purpose === purpose
 
 /** The other end: answers every question, and says so where it cannot. `own` lists what may be handed over instead of copied. */
 export function answerQuestions<Question, Answer>(

@@ -15,14 +15,19 @@ export function readEmailAddress(text: string): string | null {
   const local = text.slice(0, at)
   if (Buffer.byteLength(local) > MAX_LOCAL || !/^[^\s"(),:;<>@[\\\]\u0000-\u001f\u007f-\u009f]+$/u.test(local)) return null
   if (local.startsWith('.') || local.endsWith('.') || local.includes('..')) return null
-  const written = text.slice(at + 1)
-  if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(written)) return null
-  const domain = domainToASCII(written)
+  const domain = readDomain(text.slice(at + 1))
+  if (domain === null) return null
+  const address = `${local}@${domain}`
+  return address.length > MAX_ADDRESS ? null : address
+}
+
+/** A domain of at least two labels in lower-case ASCII form, or null when the text is none. */
+export function readDomain(text: string): string | null {
+  if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(text)) return null
+  const domain = domainToASCII(text)
   const labels = domain.split('.')
   if (domain.length > 253 || labels.length < 2) return null
   if (!labels.every(label => label.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(label))) return null
   // A top-level domain is never all digits (RFC 3696): this is an IP address written without brackets.
-  if (/^\d+$/.test(labels.at(-1)!)) return null
-  const address = `${local}@${domain}`
-  return address.length > MAX_ADDRESS ? null : address
+  return /^\d+$/.test(labels.at(-1)!) ? null : domain
 }

@@ -18,7 +18,7 @@ export interface EmailWiring {
   keys: Keys
   pool: Pool
   verp: Verp
-  signer: Signer | null
+  signer: Signer
   /** Of the real world's domains. */
   resolver: MailResolver
 }

@@ -1,10 +1,15 @@
-import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../src/channels/email/compose.js'
 import { createSigner } from '../../src/channels/email/dkim.js'
+import { dkimRecord, type SigningKey } from '../../src/domain/dkim.js'
+import { DkimKeyring } from '../../src/engine/dkim-keyring.js'
+import { generateDkimKey, requireDkimKey, saveDkimKey, startSigning } from '../../src/engine/dkim-keys.js'
+import { readSigningKeys } from '../../src/store/dkim-keys.js'
 import { email } from '../channels/email/messages.js'
+import { databaseForTest } from '../support/database.js'
+import { testKeys } from '../support/gateway.js'
 import { findProgram, run, temporaryFolder } from './email-programs.js'
 
 const program = findProgram('opendkim')
@@ -21,14 +26,12 @@ const messages = {
 }
 
 describe.skipIf(program === null)('against OpenDKIM (opendkim -t)', () => {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const privateKeyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-  const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' }).toString('base64')
+  const key = generateDkimKey({ domain: 'orgao.example.com', selector: 'carteiro1' }, 'rsa')
 
-  /** What opendkim says of a message. */
-  function verdict(folder: string, message: Buffer): string {
+  /** What opendkim says of a message, with the key's record as its DNS. */
+  function verdict(folder: string, message: Buffer, record = dkimRecord(key)): string {
     const keys = join(folder, 'keys')
-    writeFileSync(keys, `carteiro1._domainkey.orgao.example.com v=DKIM1; k=rsa; p=${publicKey}\n`)
+    writeFileSync(keys, `${record.name} ${record.value}\n`)
     const settings = join(folder, 'opendkim.conf')
     writeFileSync(settings, `Mode v\nTestPublicKeys ${keys}\nOn-BadSignature reject\nOn-NoSignature reject\nSyslog no\n`)
     const file = join(folder, 'message.eml')
@@ -36,10 +39,10 @@ describe.skipIf(program === null)('against OpenDKIM (opendkim -t)', () => {
     return run(program!, ['-x', settings, '-t', file, '-vvv'])
   }
 
-  async function sign(message: Buffer): Promise<Buffer> {
-    const signer = createSigner({ domain: 'orgao.example.com', selector: 'carteiro1', privateKeyPem, threads: 1 })
+  async function sign(message: Buffer, find = (_: string): SigningKey | null => key): Promise<Buffer> {
+    const signer = createSigner({ find, threads: 1 })
     onTestFinished(() => signer.close())
-    return await signer.sign(message)
+    return await signer.sign(message, 'orgao.example.com')
   }
 
   test.each(Object.entries(messages))('our signature of a message with %s holds', async (_, message) => {
@@ -54,4 +57,24 @@ describe.skipIf(program === null)('against OpenDKIM (opendkim -t)', () => {
     expect(said).toMatch(/failed: signature verification failed/)
     expect(said).not.toMatch(/succeeded/)
   })
+
+  test.each([
+    ['rsa', '2048-bit'],
+    ['ed25519', '0-bit'],
+  ] as const)(
+    'a key of the database (%s) holds for mail of a domain below its own, with the record that we show',
+    async (algorithm, size) => {
+      const { pool } = await databaseForTest()
+      const name = { domain: 'example.com', selector: 'carteiro2' }
+      await saveDkimKey(pool, testKeys.sealing, generateDkimKey(name, algorithm))
+      const saved = await requireDkimKey(pool, testKeys.sealing, name)
+      await startSigning(pool, saved)
+      const readKeys = (known: readonly number[]) => readSigningKeys(pool, known)
+      const keyring = new DkimKeyring({ own: key, sealing: testKeys.sealing, readSigningKeys: readKeys, onError: expect.fail })
+      await keyring.refresh()
+      const signed = await sign(composeEmail(email()), () => keyring.find('avisos.example.com'))
+      const said = verdict(temporaryFolder(), signed, saved.record)
+      expect(said).toMatch(new RegExp(`verification \\(s=carteiro2,? d=example\\.com, ${size} key\\) succeeded`))
+    },
+  )
 })

@@ -42,6 +42,13 @@ export function systemResolver(options: { servers?: string[]; timeoutMs?: number
   )
 }
 
+/** The TXT records of a name, each in one piece. Nothing is remembered: whoever asks has just changed them. */
+export function textResolver(servers: string[] | null): (name: string) => Promise<Lookup<string>> {
+  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: 2 })
+  if (servers !== null) resolver.setServers(servers)
+  return name => lookup(async () => (await resolver.resolveTxt(name)).map(strings => strings.join('')))
+}
+
 async function lookup<T>(ask: () => Promise<T[]>): Promise<Lookup<T>> {
   try {
     return { status: 'ok', records: await ask() }

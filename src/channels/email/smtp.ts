@@ -114,7 +114,7 @@ export async function prepare(message: EmailMessage, signer: Signer | null): Pro
   const raw = composeEmail(message)
   if (signer === null) return raw
   try {
-    return await signer.sign(raw)
+    return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
   } catch (cause) {
     throw new SendError('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
   }

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { answerQuestions, ThreadPool, threadData } from '../thread-pool.js'
+import { answerQuestions, isThreadOf, ThreadPool } from '../thread-pool.js'
 import { type LetterReceipt, SHEET_SOURCE, type Sheet, type SheetInputs, sheetInputs } from './sheet.js'
 
 /**
@@ -59,7 +59,7 @@ export function createTypesetter(threads = availableParallelism() - 1): Typesett
   }
 }
 
-if (threadData(PURPOSE) !== null) {
+if (isThreadOf(PURPOSE)) {
   // Only here: the main thread never loads the compiler.
   const { NodeCompiler } = await import('@myriaddreamin/typst-ts-node-compiler')
   const compiler = NodeCompiler.create({ workspace: WORKSPACE })

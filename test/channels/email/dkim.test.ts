@@ -1,18 +1,25 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../../src/channels/email/compose.js'
-import { createSigner, type Signer, type SignerSettings } from '../../../src/channels/email/dkim.js'
-import { OperatorError } from '../../../src/domain/errors.js'
+import { createSigner, type SignerSettings } from '../../../src/channels/email/dkim.js'
+import { readSigningKey, type SigningKey } from '../../../src/domain/dkim.js'
 import { email } from './messages.js'
 
 const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }) as string
 const rsa = pem(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey)
 const ed25519 = pem(generateKeyPairSync('ed25519').privateKey)
 
-function signer(privateKeyPem: string, changes: Partial<SignerSettings> = {}): Signer {
-  const made = createSigner({ domain: 'orgao.example.com', selector: 'carteiro1', privateKeyPem, threads: 1, ...changes })
+const keyOf = (privateKeyPem: string, domain = 'orgao.example.com'): SigningKey =>
+  readSigningKey({ domain, selector: 'carteiro1', privateKeyPem })
+
+function signer(
+  privateKeyPem: string,
+  changes: Partial<SignerSettings> = {},
+): { sign(raw: Buffer, domain?: string): Promise<Buffer>; close(): Promise<void> } {
+  const key = keyOf(privateKeyPem)
+  const made = createSigner({ find: () => key, threads: 1, ...changes })
   onTestFinished(() => made.close())
-  return made
+  return { sign: (raw, domain = 'orgao.example.com') => made.sign(raw, domain), close: () => made.close() }
 }
 
 /** A verifier of its own, straight from RFC 6376, on whole strings. */
@@ -165,21 +172,46 @@ describe('the threads', () => {
   })
 })
 
-describe('settings', () => {
-  const base = { domain: 'a.example', selector: 's', privateKeyPem: ed25519 }
+describe('several keys', () => {
+  const second = pem(generateKeyPairSync('ed25519').privateKey)
+  const raw = composeEmail(email())
+  const domainOf = (signed: Buffer): string => / d=([^;]+);/.exec(signed.toString('latin1'))![1]!
 
-  test.each([
-    ['text that is no key', { ...base, privateKeyPem: 'chave' }],
-    ['a public key', { ...base, privateKeyPem: createPublicKey(rsa).export({ type: 'spki', format: 'pem' }) as string }],
-    [
-      'an elliptic curve that DKIM does not know',
-      { ...base, privateKeyPem: pem(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey) },
-    ],
-    ['too short an RSA key', { ...base, privateKeyPem: pem(generateKeyPairSync('rsa', { modulusLength: 512 }).privateKey) }],
-    ['a domain with a line break', { ...base, domain: 'a.example\r\nX: y' }],
-    ['a selector with a semicolon', { ...base, selector: 's; d=outro.example' }],
-  ])('%s is refused with a sentence', (_, settings) => {
-    expect(() => createSigner(settings)).toThrow(OperatorError)
-    expect(() => createSigner(settings)).toThrow(/^DKIM: /)
+  test('share the threads, each signing for its own domain, whatever the order', async () => {
+    const ring: Record<string, [SigningKey, string]> = {
+      'a.example': [keyOf(ed25519, 'a.example'), ed25519],
+      'b.example': [keyOf(second, 'b.example'), second],
+      'c.example': [keyOf(rsa, 'c.example'), rsa],
+    }
+    const made = signer(rsa, { find: domain => ring[domain]![0], threads: 2 })
+    const domains = Array.from({ length: 60 }, (_, index) => Object.keys(ring)[(index * 7) % 3]!)
+    const signed = await Promise.all(domains.map(domain => made.sign(raw, domain)))
+    expect(signed.map(domainOf)).toEqual(domains)
+    for (const [index, message] of signed.entries()) expect(isValid(message, ring[domains[index]!]![1])).toBe(true)
+  })
+
+  test('a key that takes another’s place signs from the next message on', async () => {
+    let current = keyOf(ed25519)
+    const made = signer(rsa, { find: () => current })
+    expect(isValid(await made.sign(raw), ed25519)).toBe(true)
+    current = keyOf(second)
+    const signed = await made.sign(raw)
+    expect(isValid(signed, second)).toBe(true)
+    expect(isValid(signed, ed25519)).toBe(false)
+  })
+
+  test('more of them than a thread remembers take turns', async () => {
+    const key = keyOf(second)
+    const domains = Array.from({ length: 1_005 }, (_, index) => `d${index}.example`)
+    const many = new Map(domains.map(domain => [domain, { ...key, domain }]))
+    const made = signer(rsa, { find: domain => many.get(domain)! })
+    for (let round = 0; round < 2; round++) {
+      const signed = await Promise.all(domains.map(domain => made.sign(raw, domain)))
+      expect(signed.map(domainOf)).toEqual(domains)
+    }
+  })
+
+  test('a message of a domain without one leaves as it is', async () => {
+    expect(await signer(rsa, { find: () => null }).sign(raw)).toBe(raw)
   })
 })

@@ -8,6 +8,8 @@ export interface Zone {
   mx?: [priority: number, exchange: string][]
   a?: string[]
   aaaa?: string[]
+  /** Each record in its strings. */
+  txt?: string[][]
   /** 2: server failure, 3: no such name, 5: refused; 'silence': no answer at all. */
   failure?: number | 'silence'
 }
@@ -15,6 +17,7 @@ export interface Zone {
 const MX = 15
 const A = 1
 const AAAA = 28
+const TXT = 16
 
 export async function nameServer(zones: Record<string, Zone>): Promise<{ address: string; questions: string[] }> {
   const socket = createSocket('udp4')
@@ -31,7 +34,9 @@ export async function nameServer(zones: Record<string, Zone>): Promise<{ address
           ? (zone.a ?? []).map(text => Buffer.from(text.split('.').map(Number)))
           : type === AAAA
             ? (zone.aaaa ?? []).map(hex => Buffer.from(hex, 'hex'))
-            : []
+            : type === TXT
+              ? (zone.txt ?? []).map(strings => Buffer.concat(strings.map(encodeString)))
+              : []
     const head = Buffer.alloc(12)
     query.copy(head, 0, 0, 2)
     head.writeUInt16BE(0x8180 | (zone.failure ?? 0), 2)
@@ -63,6 +68,8 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
   }
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
+
+const encodeString = (text: string): Buffer => Buffer.concat([Buffer.from([text.length]), Buffer.from(text, 'latin1')])
 
 const encodeName = (name: string): Buffer =>
   Buffer.concat([
