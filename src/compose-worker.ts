@@ -183,7 +183,7 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
     { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
-    { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
+    { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, signal) },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
     { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
     ...more,
