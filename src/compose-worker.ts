@@ -24,11 +24,13 @@ import { deleteStaleReferences } from './store/carrier-references.js'
 import { listenDue } from './store/due-signal.js'
 import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
+import { deleteLostLinks } from './store/links.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
 import { countUnaccounted, readQueue } from './store/queue.js'
 import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
+import { deleteLostCounts } from './store/visit-counts.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
 import { wireLetter } from './wiring/letter.js'
@@ -184,6 +186,8 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
     { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, signal) },
+    { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },
+    { name: 'visits of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostCounts(pool) },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
     { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
     ...more,
