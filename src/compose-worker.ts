@@ -13,7 +13,7 @@ import { findStandingStill } from './engine/alarm.js'
 import type { LaneOptions } from './engine/lane.js'
 import { createShortLinks } from './engine/links.js'
 import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from './engine/news.js'
-import { fetchRecordings } from './engine/recordings.js'
+import { endRecordings, fetchRecordings } from './engine/recordings.js'
 import { takeReturn } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
 import { Wake } from './engine/wake.js'
@@ -131,6 +131,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
+    ...recordingTerm(config, pool),
     ...webhookChores(config, pool),
     ...tracking,
   ])
@@ -177,6 +178,9 @@ async function registerReturns(
   if (!response.ok)
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
+
+const recordingTerm = ({ voice: { recordingDays: days } }: Config, pool: Pool): Chore[] =>
+  days === null ? [] : [{ name: 'recordings whose term is over', everyMs: HOUR, run: () => endRecordings(pool, days) }]
 
 function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [

@@ -52,6 +52,8 @@ interface EmailConfig {
 interface VoiceConfig {
   /** Carriers in order of preference; empty: the simulator. */
   carriers: URL[]
+  /** How long recordings of calls are kept; null: for ever. */
+  recordingDays: number | null
 }
 
 interface WhatsappConfig {
@@ -186,7 +188,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
     sms: { carriers: smsCarriers },
-    voice: { carriers: voiceCarriers },
+    voice: {
+      carriers: voiceCarriers,
+      recordingDays: setting<number | null>('RECORDING_DAYS', null, 'um número inteiro de 1 a 36500', text =>
+        /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 36_500 ? Number(text) : null,
+      ),
+    },
     whatsapp: {
       carriers: whatsappCarriers,
       appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
