@@ -14,7 +14,7 @@ import type { LaneOptions } from './engine/lane.js'
 import { createShortLinks } from './engine/links.js'
 import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from './engine/news.js'
 import { endRecordings, fetchRecordings } from './engine/recordings.js'
-import { takeReturn } from './engine/returns.js'
+import { createReturns } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
 import { Wake } from './engine/wake.js'
 import { createRecorder, LEASE_MS, startLanes } from './engine/worker.js'
@@ -22,6 +22,7 @@ import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
 import { listenDue } from './store/due-signal.js'
+import { countNotes } from './store/event-log.js'
 import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
 import { deleteLostLinks } from './store/links.js'
@@ -68,17 +69,20 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const recorder = createRecorder(pool, directory.clock, wake, deliverer)
   const verp: Verp = { domain: config.email.bounceDomain, key: keys.bounce }
   const signer = openSigner(config)
+  const takeReturn = createReturns({
+    clock: directory.clock,
+    record: recorder.record,
+    suppress: (notification, reason) => suppress(pool, { notification, channel: 'email', reason }),
+    countNotes: (notification, source) => countNotes(pool, notification, source),
+    onLastNote: (notification, kind) => log.warn({ notification, kind }, 'no more of what comes back for this e-mail is kept'),
+  })
   const inbound = await openInbound({
     ...config.email.inbound,
     maxBytes: MAX_RETURN_BYTES,
     verp,
     onMessage: async (recipients, raw) => {
       const report = await readReport(raw)
-      const suppressed = (notification: string, reason: 'hard bounce' | 'complaint') =>
-        suppress(pool, { notification, channel: 'email', reason })
-      for (const { notification } of recipients) {
-        await takeReturn(notification, report, { clock: directory.clock, record: recorder.record, suppress: suppressed })
-      }
+      for (const { notification } of recipients) await takeReturn(notification, report)
     },
   })
   const simulatorUrl = config.simulator ? config.simulatorUrl : null
