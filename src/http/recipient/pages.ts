@@ -28,7 +28,7 @@ export interface PageOptions {
 const VISITORS_AT_ONCE = 128
 const VISITORS_WAITING = 2_000
 
-/** A third of what a weak 3G connection gives; who stands still is out after the grace. */
+/** What a phone with a bad connection still takes; who stands still is out after the grace. */
 const SLOWEST: OutflowLimits['slowest'] = { bytesPerSecond: 32_768, graceMs: 10_000 }
 /** Two for one address: nobody fills the house from a few. */
 const PER_ADDRESS: OutflowLimits['perAddress'] = { atOnce: 2, waiting: 16 }
