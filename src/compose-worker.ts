@@ -12,8 +12,8 @@ import { findStandingStill } from './engine/alarm.js'
 import type { LaneOptions } from './engine/lane.js'
 import { createShortLinks } from './engine/links.js'
 import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from './engine/news.js'
-import { fetchRecordings } from './engine/recordings.js'
-import { takeReturn } from './engine/returns.js'
+import { endRecordings, fetchRecordings } from './engine/recordings.js'
+import { createReturns } from './engine/returns.js'
 import { type Chore, runChores } from './engine/upkeep.js'
 import { Wake } from './engine/wake.js'
 import { createRecorder, LEASE_MS, startLanes } from './engine/worker.js'
@@ -21,13 +21,16 @@ import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
 import { listenDue } from './store/due-signal.js'
+import { countNotes } from './store/event-log.js'
 import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
+import { deleteLostLinks } from './store/links.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
 import { countUnaccounted, readQueue } from './store/queue.js'
 import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
+import { deleteLostCounts } from './store/visit-counts.js'
 import { openKeyring } from './wiring/dkim.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
@@ -71,17 +74,20 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const verp: Verp = { domain: config.email.bounceDomain, key: keys.bounce }
   const keyring = await openKeyring({ config, keys, pool, onError })
   const signer = createSigner({ find: domain => keyring.find(domain) })
+  const takeReturn = createReturns({
+    clock: directory.clock,
+    record: recorder.record,
+    suppress: (notification, reason) => suppress(pool, { notification, channel: 'email', reason }),
+    countNotes: (notification, source) => countNotes(pool, notification, source),
+    onLastNote: (notification, kind) => log.warn({ notification, kind }, 'no more of what comes back for this e-mail is kept'),
+  })
   const inbound = await openInbound({
     ...config.email.inbound,
     maxBytes: MAX_RETURN_BYTES,
     verp,
     onMessage: async (recipients, raw) => {
       const report = await readReport(raw)
-      const suppressed = (notification: string, reason: 'hard bounce' | 'complaint') =>
-        suppress(pool, { notification, channel: 'email', reason })
-      for (const { notification } of recipients) {
-        await takeReturn(notification, report, { clock: directory.clock, record: recorder.record, suppress: suppressed })
-      }
+      for (const { notification } of recipients) await takeReturn(notification, report)
     },
   })
   const register = (url: string): Promise<void> =>
@@ -133,6 +139,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
     { name: 'DKIM keys', everyMs: dkimRefreshMs, run: () => keyring.refresh() },
+    ...recordingTerm(config, pool),
     ...webhookChores(config, pool),
     ...tracking,
   ])
@@ -190,6 +197,9 @@ async function registerReturns(
     throw new OperatorError(`O simulador em ${simulatorUrl} não aceitou o endereço de retorno (${response.status}).`)
 }
 
+const recordingTerm = ({ voice: { recordingDays: days } }: Config, pool: Pool): Chore[] =>
+  days === null ? [] : [{ name: 'recordings whose term is over', everyMs: HOUR, run: () => endRecordings(pool, days) }]
+
 function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
@@ -197,7 +207,9 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
     { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
-    { name: 'unused attachments', everyMs: HOUR, run: () => deleteUnusedBlobs(pool) },
+    { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, signal) },
+    { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },
+    { name: 'visits of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostCounts(pool) },
     { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
     { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
     ...more,

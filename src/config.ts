@@ -54,6 +54,8 @@ interface EmailConfig {
 interface VoiceConfig {
   /** Carriers in order of preference. */
   carriers: URL[]
+  /** How long recordings of calls are kept; null: for ever. */
+  recordingDays: number | null
 }
 
 interface WhatsappConfig {
@@ -91,8 +93,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
       return value >= least && value <= most ? value : null
     })
-  const url = (protocols: string[] | null) => (text: string) =>
-    URL.canParse(text) && (protocols === null || protocols.includes(new URL(text).protocol)) ? text.replace(/\/+$/, '') : null
 
   const host = setting('HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null))
   const port = whole('PORT', 8080, 0, 65_535)
@@ -138,7 +138,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const config: Config = {
     host,
     port,
-    databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', url(['postgres:', 'postgresql:'])),
+    databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', text =>
+      URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text.replace(/\/+$/, '') : null,
+    ),
     databasePool: whole('DATABASE_POOL', 10, 2, 200),
     dataFolder,
     masterKey: setting<Buffer | null>(
@@ -147,7 +149,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       '32 bytes em 64 dígitos hexadecimais ou em base64',
       readMasterKey,
     ),
-    publicUrl: setting('PUBLIC_URL', listenUrl, 'uma URL http:// ou https://', url(['http:', 'https:'])),
+    publicUrl: setting(
+      'PUBLIC_URL',
+      listenUrl,
+      'uma URL http:// ou https:// sem caminho, usuário, ? ou #, como https://notifica.example.com',
+      readSite,
+    ),
     trustedProxies: setting<AddressRange[]>('TRUSTED_PROXIES', [], 'endereços ou faixas CIDR separados por vírgulas', readRanges),
     supportEmail: setting('SUPPORT_EMAIL', 'suporte@localhost', 'um endereço de e-mail', text =>
       /^\S+@\S+$/.test(text) ? text : null,
@@ -157,9 +164,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ),
     hasCarriers,
     simulator: setting('SIMULATOR', !hasCarriers, 'on ou off', text => (text === 'on' ? true : text === 'off' ? false : null)),
-    simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador', url(['http:', 'https:'])),
+    simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador, sem usuário, ? ou #', readBase),
     client: {
-      url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API', url(['http:', 'https:'])),
+      url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API, sem usuário, ? ou #', readBase),
       token: setting<string | null>('CARTEIRO_TOKEN', null, 'um token', text => text),
     },
     simulatorPorts: {
@@ -180,7 +187,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
     },
     sms: { carriers: smsCarriers },
-    voice: { carriers: voiceCarriers },
+    voice: {
+      carriers: voiceCarriers,
+      recordingDays: setting<number | null>('RECORDING_DAYS', null, 'um número inteiro de 1 a 36500', text =>
+        /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 36_500 ? Number(text) : null,
+      ),
+    },
     whatsapp: {
       carriers: whatsappCarriers,
       appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
@@ -216,6 +228,20 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (problems.length > 0)
     throw new OperatorError(`A configuração tem erros:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
   return config
+}
+
+/** An address below which others are named: what follows a path would end up in the middle of them. */
+function readBase(text: string): string | null {
+  if (!URL.canParse(text) || /[?#]/.test(text)) return null
+  const { protocol, username, password, origin, pathname } = new URL(text)
+  if (!['http:', 'https:'].includes(protocol) || username !== '' || password !== '') return null
+  return origin + pathname.replace(/\/+$/, '')
+}
+
+/** Cookies, links and forms name paths from the root, so a site has no path of its own. */
+function readSite(text: string): string | null {
+  const base = readBase(text)
+  return base !== null && base === new URL(base).origin ? base : null
 }
 
 const readCarriers =

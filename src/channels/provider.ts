@@ -15,6 +15,8 @@ export interface Provider<Message> {
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
   open(url: URL): Promise<Carrier<Message>>
+  /** What tells this carrier from others of its kind, whatever its secrets and options; where absent, user and server. */
+  identify?(url: URL): string
 }
 
 /**

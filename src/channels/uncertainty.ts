@@ -1,3 +1,4 @@
+import { kindOf } from './carrier-name.js'
 import type { Provider } from './provider.js'
 
 /**
@@ -18,4 +19,4 @@ const classes: Readonly<Record<string, Provider<unknown>['whenUncertain']>> = {
 
 /** A simulated carrier is of the class of the one that it plays. Unknown: left to a person. */
 export const uncertaintyOf = (provider: string): Provider<unknown>['whenUncertain'] =>
-  classes[provider.replace(/^simulator\//, '')] ?? 'never'
+  classes[kindOf(provider).replace(/^simulator\//, '')] ?? 'never'

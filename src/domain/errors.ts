@@ -8,6 +8,7 @@ export type RefusalKind =
   | 'unauthorized'
   | 'forbidden'
   | 'missing'
+  | 'gone'
   | 'in-progress'
   | 'key-reused'
   | 'too-large'
@@ -115,6 +116,7 @@ const messages = {
   ],
   noStatus: ['missing', () => 'Email sem status!'],
   reportMissing: ['missing', () => 'Registro não encontrado'],
+  recordingExpired: ['gone', () => 'A gravação foi apagada ao fim do prazo em que fica guardada.'],
   recordingMissing: ['missing', () => 'Gravação não encontrada. Verifique o endereço.'],
   templateMissing: ['missing', () => 'Template não encontrado. Verifique o identificador.'],
   routeMissing: ['missing', (method, path) => `Rota não encontrada: ${method} ${path}. Verifique o método e o caminho.`],

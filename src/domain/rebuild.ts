@@ -1,5 +1,6 @@
 import type { Json } from './canonical-json.js'
 import type { Channel } from './notification.js'
+import { FALLBACK_STEP } from './sequence.js'
 import { type DeliveryStatus, newStatus } from './status.js'
 import { applyFact, type Fact, type FactType } from './transition.js'
 
@@ -14,14 +15,15 @@ export interface ToldEvent {
 interface AcceptedDelivery {
   channel: Channel
   state: 'queued' | 'waiting'
+  step: number
 }
 
 /** From the first event on, in order. */
 export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[]): Map<Channel, DeliveryStatus> {
   const statuses = new Map<Channel, DeliveryStatus>()
   if (accepted === undefined) return statuses
-  for (const { channel, state } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
-    statuses.set(channel, newStatus(channel, state, new Date(accepted.at)))
+  for (const { channel, state, step } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
+    statuses.set(channel, newStatus(channel, state, new Date(accepted.at), step === FALLBACK_STEP))
   }
   for (const event of later) {
     const fact = toldFact(event)

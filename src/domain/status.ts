@@ -17,6 +17,8 @@ export type Failure =
 export interface DeliveryStatus {
   channel: Channel
   state: DeliveryState
+  /** An SMS that stands in for the e-mail (typeSend '1'): every other wait is a step of the account's sequence. */
+  standsIn: boolean
   acceptedAt: Date
   processedAt: Date | null
   preparedAt: Date | null
@@ -51,9 +53,15 @@ export interface Answer {
 }
 
 /** A delivery that nothing has happened to yet. */
-export const newStatus = (channel: Channel, state: DeliveryState, acceptedAt: Date): DeliveryStatus => ({
+export const newStatus = (
+  channel: Channel,
+  state: DeliveryState,
+  acceptedAt: Date,
+  standsIn: boolean = false,
+): DeliveryStatus => ({
   channel,
   state,
+  standsIn,
   acceptedAt,
   processedAt: null,
   preparedAt: null,
@@ -114,7 +122,7 @@ export function describe(status: DeliveryStatus): string {
   if (status.failure !== null) return failureLabel(status)
   if (status.state === 'uncertain') return 'Em verificação'
   if (status.cancelReason !== null) return cancelLabel(status)
-  if (status.state === 'waiting' && status.channel === 'sms') return 'Aguardando o e-mail'
+  if (status.state === 'waiting' && status.standsIn) return 'Aguardando o e-mail'
   return ladder(status).at(-1)!.label
 }
 
@@ -142,6 +150,5 @@ function ladder(status: DeliveryStatus): Step[] {
 
 function cancelLabel(status: DeliveryStatus): string {
   if (status.cancelReason === 'finalized') return 'Finalizado'
-  // Only an SMS can wait for the e-mail by itself; every other wait is a step of the account's sequence.
-  return status.channel === 'sms' ? 'Não enviado: e-mail entregue' : 'Não enviado: não foi necessário'
+  return status.standsIn ? 'Não enviado: e-mail entregue' : 'Não enviado: não foi necessário'
 }

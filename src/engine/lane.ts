@@ -14,6 +14,8 @@ import type { Change, ChangeOutcome } from './record.js'
  */
 export interface LaneOptions<Message> {
   provider: Provider<Message>
+  /** The name of this carrier's attempts of other times (channels/carrier-name.ts). */
+  formerly?: string
   carrier: Carrier<Message>
   /** Whose references these are: two carriers may give two messages the same name. */
   carrierKey: string
@@ -67,6 +69,10 @@ export class Lane<Message> {
 
   get name(): string {
     return this.#options.provider.name
+  }
+
+  get formerly(): string | undefined {
+    return this.#options.formerly
   }
 
   get channel(): Channel {

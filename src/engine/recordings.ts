@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { CarrierRecording } from '../channels/provider.js'
 import type { Clock } from '../domain/clock.js'
-import { storeBlobs } from '../store/blobs.js'
+import { dropBlobs, storeBlobs } from '../store/blobs.js'
 import type { CarrierReference } from '../store/carrier-references.js'
 import type { Pool } from '../store/postgres.js'
 import {
+  expireRecordings,
   putOffRecording,
   type Recording,
   settleRecording,
@@ -56,6 +57,15 @@ async function fetchOne(recording: WantedRecording, fetch: FetchRecording, parts
   if (bytes !== null) return keep(recording, bytes, parts)
   if (recording.attempt >= MAX_ATTEMPTS) return settleRecording(parts.pool, recording, null)
   await putOffRecording(parts.pool, recording, Math.min(FIRST_DELAY_MS * 2 ** (recording.attempt - 1), LONGEST_DELAY_MS))
+}
+
+/** The row first: whoever dies in between leaves bytes that nothing refers to, and upkeep finds them. */
+export async function endRecordings(pool: Pool, days: number): Promise<void> {
+  for (let ended = BATCH; ended === BATCH; ) {
+    const hashes = await expireRecordings(pool, days, BATCH)
+    await dropBlobs(pool, hashes)
+    ended = hashes.length
+  }
 }
 
 /** Blob, then fact, then row: only the last step ends the search, and the others are the same when they are done again. */

@@ -3,22 +3,45 @@ import { reasonOfStatus } from '../channels/email/status-code.js'
 import type { Clock } from '../domain/clock.js'
 import type { Fact } from '../domain/transition.js'
 import type { Change, ChangeOutcome } from './record.js'
+import { Turnstiles } from './turnstile.js'
 
 /** What comes back to an e-mail's envelope sender becomes facts about its delivery. */
 export interface ReturnParts {
   clock: Clock
   record(change: Change): Promise<ChangeOutcome>
   suppress(notification: string, reason: 'hard bounce' | 'complaint'): Promise<void>
+  /** Notes of this source that the chain holds already. */
+  countNotes(notification: string, source: string): Promise<number>
+  /** Told once, when the last place for notes of a kind is taken. */
+  onLastNote(notification: string, kind: Report['kind']): void
 }
 
+/** Of each kind. Whoever knows the address may write for ever: the last one says that no more are kept. Facts always are. */
+export const MAX_RETURNED_NOTES = 100
+/** Messages about one notification that wait for their turn; who comes later is asked to try again. */
+const WAITING = 20
+
 /** Resolves once everything is committed: only then the other side may forget it. */
-export async function takeReturn(notification: string, report: Report, parts: ReturnParts): Promise<void> {
-  for (const { suppression, ...fact } of factsOf(report)) {
+export type TakeReturn = (notification: string, report: Report) => Promise<void>
+
+/** One after the other for one notification, so that many at once do not all find the same place free. */
+export function createReturns(parts: ReturnParts): TakeReturn {
+  const turns = new Turnstiles(1, WAITING)
+  return (notification, report) => turns.pass(notification, () => takeReturn(notification, report, parts))
+}
+
+async function takeReturn(notification: string, report: Report, parts: ReturnParts): Promise<void> {
+  const source = `report:${report.kind}`
+  for (const { suppression, type, data } of factsOf(report)) {
     if (suppression !== null) await parts.suppress(notification, suppression)
+    const place = type === 'note' ? (await parts.countNotes(notification, source)) + 1 : 0
+    if (place > MAX_RETURNED_NOTES) continue
+    const last = place === MAX_RETURNED_NOTES
     await parts.record({
       notification,
-      fact: { channel: 'email', at: new Date(parts.clock()), source: `report:${report.kind}`, ...fact },
+      fact: { channel: 'email', at: new Date(parts.clock()), source, type, data: last ? { ...data, lastNote: true } : data },
     })
+    if (last) parts.onLastNote(notification, report.kind)
   }
 }
 

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface Chore {
   name: string
   everyMs: number
-  run(): Promise<unknown>
+  /** Long ones end early when the signal fires. */
+  run(signal?: AbortSignal): Promise<unknown>
 }
 
 /** Runs each chore at once and then in its rhythm, until the signal fires. A chore that fails is reported and tried again. */
@@ -19,7 +20,7 @@ export async function runChores(
   await Promise.all(
     chores.map(async chore => {
       while (!signal.aborted) {
-        await chore.run().catch(error => onError(chore.name, error))
+        await chore.run(signal).catch(error => onError(chore.name, error))
         await sleep(chore.everyMs, undefined, { signal }).catch(() => {})
       }
     }),

@@ -148,7 +148,7 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
   const expired = await findExpiredLeases(pool, BATCH)
   await Promise.all(
     expired.map(({ notification, channel, provider, attempt, owner, mode }) => {
-      const lane = lanes.find(candidate => candidate.name === provider && candidate.mode === mode)
+      const lane = findLane(lanes, { provider, mode })
       const safe = (lane?.whenUncertain ?? uncertaintyOf(provider)) === 'safe'
       const data = { provider, attempt, reason: INTERRUPTED }
       return recorder.record({
@@ -171,7 +171,7 @@ async function settle(
 ): Promise<void> {
   const due = await findUncertain(pool, BATCH)
   for (const uncertain of due) {
-    const lane = lanes.find(({ name, mode }) => name === uncertain.provider && mode === uncertain.mode)
+    const lane = findLane(lanes, uncertain)
     try {
       const next = lane === undefined ? await settleOrphan(uncertain, recorder, clock) : await lane.settle(uncertain)
       if (next !== 'settled')
@@ -180,6 +180,15 @@ async function settle(
       onError(error, 'an uncertain delivery')
     }
   }
+}
+
+/** Whose attempt it was: nobody else may be asked about it, or says that it never took it. */
+function findLane(
+  lanes: readonly Lane<unknown>[],
+  { provider, mode }: Pick<Uncertain, 'provider' | 'mode'>,
+): Lane<unknown> | undefined {
+  const candidates = lanes.filter(lane => lane.mode === mode)
+  return candidates.find(({ name }) => name === provider) ?? candidates.find(({ formerly }) => formerly === provider)
 }
 
 /** Of a carrier that is no longer configured here: a safe one's goes with those that are, the rest waits for who knows it. */

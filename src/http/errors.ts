@@ -9,6 +9,7 @@ const statusOf: Record<RefusalKind, number> = {
   forbidden: 403,
   missing: 404,
   'in-progress': 409,
+  gone: 410,
   'too-large': 413,
   'key-reused': 422,
   limited: 429,

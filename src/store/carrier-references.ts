@@ -68,7 +68,7 @@ export async function deleteStaleReferences(db: Queryable): Promise<void> {
 
 /**
  * The newest notification that had reached one of these numbers by then: whoever answers without saying to what, answers to
- * that.
+ * that. Before those of other carriers of its kind, those of the carrier itself.
  */
 export async function findNewestTo(
   db: Queryable,
@@ -80,9 +80,10 @@ export async function findNewestTo(
   const { rows } = await run<{ id: string }>(
     db,
     `select notification_id as id from delivery
-     where channel = $1 and channel in ('sms', 'whatsapp') and recipient = any($2::text[]) and provider = $3
+     where channel = $1 and channel in ('sms', 'whatsapp') and recipient = any($2::text[])
+       and split_part(provider, ':', 1) = split_part($3, ':', 1)
        and sent_at <= coalesce($4::timestamptz, now()) + interval '1 minute'
-     order by (failure is null) desc, notification_id desc limit 1`,
+     order by (failure is null) desc, ($3 like '%:%' and provider = $3) desc, notification_id desc limit 1`,
     [channel, recipients, provider, at],
   )
   return rows[0]?.id ?? null

@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/notification.js'
-import type { StepCondition } from '../domain/sequence.js'
+import { FALLBACK_STEP, type StepCondition } from '../domain/sequence.js'
 import type { Answer, DeliveryState, DeliveryStatus, Failure } from '../domain/status.js'
 import { type Queryable, run } from './postgres.js'
 
@@ -18,6 +18,7 @@ export interface StatusRow {
   notification_id: string
   channel: Channel
   state: DeliveryState
+  step: number
   accepted_at: Date
   processed_at: Date | null
   prepared_at: Date | null
@@ -40,7 +41,7 @@ export interface StatusRow {
   custom_id: string | null
 }
 
-export const STATUS_COLUMNS = `d.notification_id, d.channel, d.state, d.processed_at, d.prepared_at, d.sent_at, d.delivered_at, d.read_at, d.confirmed_at,
+export const STATUS_COLUMNS = `d.notification_id, d.channel, d.state, d.step, d.processed_at, d.prepared_at, d.sent_at, d.delivered_at, d.read_at, d.confirmed_at,
   d.link_opened_at, d.answered_at, d.failed_at, d.cancelled_at, d.cancel_reason, d.failure, d.failure_detail, d.answers, d.tracking_code,
   d.ordinal, d.doubts, d.parts,
   n.accepted_at, n.custom_id`
@@ -50,6 +51,7 @@ export const toStatus = (row: StatusRow): FoundStatus => ({
   customId: row.custom_id,
   channel: row.channel,
   state: row.state,
+  standsIn: row.step === FALLBACK_STEP,
   acceptedAt: row.accepted_at,
   processedAt: row.processed_at,
   preparedAt: row.prepared_at,

@@ -70,3 +70,13 @@ const toEvent = (row: EventRow): LoggedEvent => ({
   prev: row.prev.toString('hex'),
   hash: row.hash.toString('hex'),
 })
+
+/** How many notes of one source a notification's chain holds. */
+export async function countNotes(db: Queryable, notification: string, source: string): Promise<number> {
+  const { rows } = await run<{ count: number }>(
+    db,
+    "select count(*)::int as count from event where notification_id = $1 and type = 'note' and source = $2",
+    [notification, source],
+  )
+  return rows[0]!.count
+}

@@ -1,5 +1,5 @@
 import type { LinkTarget } from '../domain/link.js'
-import { type Queryable, run } from './postgres.js'
+import { deleteInBatches, type Queryable, run } from './postgres.js'
 
 export interface ShortLink extends LinkTarget {
   code: string
@@ -29,4 +29,12 @@ export async function findCodes(db: Queryable, targets: readonly LinkTarget[]): 
   const codes: (string | null)[] = targets.map(() => null)
   for (const row of rows) codes[row.place - 1] = row.code
   return codes
+}
+
+/**
+ * A link lives as long as its notification: a forgotten code would be free for another one. Whole months go together, so
+ * what is older than the oldest notification belongs to none.
+ */
+export async function deleteLostLinks(db: Queryable): Promise<void> {
+  await deleteInBatches(db, 'link', 'notification_id < (select id from notification order by id limit 1)')
 }

@@ -52,9 +52,9 @@ export async function putOffRecording(db: Queryable, { carrier, name }: Recordin
   )
 }
 
-/** Ends the search: with the digest of its blob, or without because there is none to be had. */
+/** Ends the search, once: with the digest of its blob, or without because there is none to be had. */
 export async function settleRecording(db: Queryable, { carrier, name }: Recording, sha256: string | null): Promise<void> {
-  await run(db, 'update recording set state = $3, sha256 = $4 where carrier = $1 and name = $2', [
+  await run(db, "update recording set state = $3, sha256 = $4 where carrier = $1 and name = $2 and state = 'wanted'", [
     carrier,
     name,
     sha256 === null ? 'missing' : 'kept',
@@ -62,24 +62,43 @@ export async function settleRecording(db: Queryable, { carrier, name }: Recordin
   ])
 }
 
+/** Ends the term of some recordings that are older than this; the digests of those whose bytes are to go. */
+export async function expireRecordings(db: Queryable, days: number, limit: number): Promise<string[]> {
+  const { rows } = await run<{ sha256: string }>(
+    db,
+    `update recording r set state = 'expired'
+     where (r.carrier, r.name) in (
+       select carrier, name from recording where state = 'kept' and created_at < now() - $1 * interval '1 day'
+       order by created_at limit $2 for update skip locked
+     )
+     returning encode(r.sha256, 'hex') as sha256`,
+    [days, limit],
+  )
+  return rows.map(row => row.sha256)
+}
+
 export interface RecordingPart {
   size: number
   bytes: Buffer
 }
 
-/** A stretch of the recording that a call's status speaks of; null: there is none. */
+/** A stretch of the recording that a call's status speaks of; null: there is none; expired: there is none any more. */
 export async function readRecording(
   db: Queryable,
   notification: string,
   from: number,
   length: number,
-): Promise<RecordingPart | null> {
-  const { rows } = await run<RecordingPart>(
+): Promise<RecordingPart | 'expired' | null> {
+  const { rows } = await run<{ size: number | null; bytes: Buffer; expired: boolean }>(
     db,
-    `select b.size, substring(b.bytes from $2::int + 1 for $3::int) as bytes
-     from delivery d join blob b on b.sha256 = decode(d.tracking_code, 'hex')
+    `select b.size, substring(b.bytes from $2::int + 1 for $3::int) as bytes,
+       exists (select from recording r where r.notification_id = $1 and r.sha256 = t.sha256 and r.state = 'expired') as expired
+     from delivery d cross join lateral (select decode(d.tracking_code, 'hex') as sha256) t left join blob b on b.sha256 = t.sha256
      where d.notification_id = $1 and d.channel = 'voice' and d.tracking_code is not null`,
     [notification, from, length],
   )
-  return rows[0] ?? null
+  const row = rows[0]
+  // The same bytes may be here for another reason.
+  if (row?.expired) return 'expired'
+  return row === undefined || row.size === null ? null : { size: row.size, bytes: row.bytes }
 }

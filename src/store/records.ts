@@ -35,7 +35,6 @@ export async function lockNotifications(db: Queryable, ids: readonly string[]): 
 
 interface LockedRow extends StatusRow {
   account_id: string
-  step: number
   condition: StepCondition
   due_at: Date
   attempt: number
@@ -52,7 +51,7 @@ export async function readLocked(
 ): Promise<{ deliveries: StoredDelivery[]; heads: Map<string, ChainHead> }> {
   const { rows } = await run<LockedRow>(db, {
     name: 'read-locked',
-    text: `select ${STATUS_COLUMNS}, d.account_id, d.step, d.condition, d.due_at, d.attempt, d.lease_owner,
+    text: `select ${STATUS_COLUMNS}, d.account_id, d.condition, d.due_at, d.attempt, d.lease_owner,
              e.seq as head_seq, e.at as head_at, e.hash as head_hash
            from notification n join delivery d on d.notification_id = n.id
            cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e

@@ -1,4 +1,4 @@
-import { type Queryable, run } from './postgres.js'
+import { deleteInBatches, type Queryable, run } from './postgres.js'
 
 /** What is counted of the visits to one notification, by all nodes together. */
 
@@ -70,4 +70,9 @@ export async function findLock(db: Queryable, notification: string): Promise<num
 /** After a correct reply. */
 export async function forgetTries(db: Queryable, notification: string): Promise<void> {
   await run(db, 'update visit_count set tries = 0, locks = 0, locked_until = null where notification_id = $1', [notification])
+}
+
+/** Forgotten sooner, a count would let the chain grow by as many notes again, or a question be guessed at anew. */
+export async function deleteLostCounts(db: Queryable): Promise<void> {
+  await deleteInBatches(db, 'visit_count', 'notification_id < (select id from notification order by id limit 1)')
 }

@@ -1,3 +1,4 @@
+import { type CarrierNames, kindOf, nameCarriers } from '../channels/carrier-name.js'
 import type { CarrierNews, Provider } from '../channels/provider.js'
 import type { Clock } from '../domain/clock.js'
 import { OperatorError } from '../domain/errors.js'
@@ -20,6 +21,7 @@ export interface ChannelWiring<Message> {
   /** Messages on their way at a time, to this carrier. */
   concurrency(url: URL): number
   retryDelaysMs?: readonly number[]
+  settleMs?: number
 }
 
 /** Which carriers a lane talks to: the real ones, or those of a simulator. */
@@ -53,7 +55,7 @@ const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...
 /** On a busy machine even simulated carriers take a while to tell of a send, and to look too soon would be to send twice. */
 const SIMULATED_SETTLE_MS = 30 * SECOND
 
-/** The name under which a carrier's references are kept: a simulated one's are not the real one's. */
+/** The name under which references of a kind of carriers are kept: a simulated one's are not the real one's. */
 export const carrierKey = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
 
 /**
@@ -67,37 +69,70 @@ export async function openLanes<Message>(wiring: ChannelWiring<Message>, parts: 
     ['live', hasCarriers ? wiring.carriers : simulated, !hasCarriers],
     ['test', simulated, true],
   ]
-  return Promise.all(
-    groups
-      .filter(([, urls]) => urls.length > 0)
-      .map(([mode, urls, isSimulated]) => Promise.all(urls.map(url => openLane(wiring, parts, mode, url, isSimulated)))),
-  )
+  const planned = groups
+    .filter(([, urls]) => urls.length > 0)
+    .map(([mode, urls, isSimulated]) => planLanes(wiring, parts, mode, urls, isSimulated))
+  return Promise.all(planned.map(group => Promise.all(group.map(lane => openLane(wiring, parts, lane)))))
 }
+
+interface PlannedLane<Message> {
+  mode: Mode
+  simulated: boolean
+  url: URL
+  world: World
+  provider: Provider<Message>
+  names: CarrierNames
+}
+
+/** The lanes of a group with their names, before any carrier is called. */
+function planLanes<Message>(
+  wiring: ChannelWiring<Message>,
+  { simulatorUrl, takeNews }: LaneParts,
+  mode: Mode,
+  urls: readonly URL[],
+  simulated: boolean,
+): PlannedLane<Message>[] {
+  const { channel } = wiring
+  const carriers = urls.map((url, place) => {
+    const world: World = {
+      simulatorUrl: simulated ? simulatorUrl : null,
+      onNews(news) {
+        const { name } = names[place]!
+        return takeNews({ carrierKey: kindOf(name), provider: name, channel }, news)
+      },
+    }
+    const provider = wiring.provider(url, world)
+    // What a simulated carrier did, and what its people answer, is never taken for the real one's.
+    return { url, world, provider: { ...provider, name: carrierKey(provider.name, simulated) } }
+  })
+  const names = nameCarriers(carriers)
+  const twin = names.findIndex(({ name }, place) => names.findIndex(other => other.name === name) !== place)
+  if (twin !== -1) throw sameCarrier(channel, urls[twin]!)
+  return carriers.map((carrier, place) => ({ ...carrier, mode, simulated, names: names[place]! }))
+}
+
+/** Two lanes to one carrier would both settle what is uncertain of either. */
+const sameCarrier = (channel: Channel, { protocol, host }: URL): OperatorError =>
+  new OperatorError(
+    `${channel.toUpperCase()}_URL nomeia duas vezes a mesma operadora (${protocol}//${host}, com a mesma conta). ` +
+      'Deixe uma só; para mais conexões, use as opções dela.',
+  )
 
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
-  parts: LaneParts,
-  mode: Mode,
-  url: URL,
-  simulated: boolean,
+  { pool, clock, recorder, leaseMs, trace, onError }: LaneParts,
+  { mode, simulated, url, world, provider, names: { name, formerly } }: PlannedLane<Message>,
 ): Promise<Lane<unknown>> {
-  const { pool, clock, recorder, simulatorUrl, leaseMs, trace, takeNews, onError } = parts
-  const world: World = {
-    simulatorUrl: simulated ? simulatorUrl : null,
-    onNews: news => takeNews({ carrierKey: key, provider: key, channel: wiring.channel }, news),
-  }
-  const provider = wiring.provider(url, world)
-  const key = carrierKey(provider.name, simulated)
   const lane = new Lane<Message>({
-    // What a simulated carrier did, and what its people answer, is never taken for the real one's.
-    provider: { ...provider, name: key },
+    provider: { ...provider, name },
+    formerly,
     carrier: await provider.open(url),
-    carrierKey: key,
+    carrierKey: kindOf(name),
     mode,
     concurrency: wiring.concurrency(url),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
-    settleMs: simulated ? SIMULATED_SETTLE_MS : SETTLE_MS,
+    settleMs: simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS),
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),

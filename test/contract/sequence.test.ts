@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
+import { rebuildStatuses } from '../../src/domain/rebuild.js'
 import type { SequenceStep } from '../../src/domain/sequence.js'
+import { describe as describeStatus } from '../../src/domain/status.js'
+import { findFaults } from '../../src/engine/rebuild.js'
+import { recordChanges } from '../../src/engine/record.js'
 import { updateSequence } from '../../src/store/accounts.js'
+import { readEventLog } from '../../src/store/event-log.js'
 import { dataFolder } from '../support/data-folder.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
@@ -207,9 +212,40 @@ describe('a send under a sequence', () => {
     for (const [channel, description] of [
       ['email', 'Processado'],
       ['carta', 'Processado'],
-      ['sms', 'Aguardando o e-mail'],
+      ['sms', 'Processado'],
     ])
       expect((await ask(`/gw/${channel}/${id}`, { token: account.token })).body).toMatchObject({ description })
+  })
+
+  test('an SMS says that it waits for the e-mail only where it stands in for it, in every answer', async () => {
+    const lookUp = async ({ token }: TestAccount, id: string) => {
+      const { body: status } = await ask(`/gw/sms/${id}`, { token })
+      const { body: full } = await ask(`/gw/full/${id}`, { token })
+      const { lastStatus, sms } = full as { lastStatus: { sms: { label: string } }; sms: { description: string }[] }
+      return [(status as { description: string }).description, lastStatus.sms.label, sms[0]!.description]
+    }
+    const inSequence = await accountUnder(['whatsapp', 0, 'always'], ['sms', 60, 'not read'])
+    const ordered = await accept(inSequence, { ...validSend, whatsapp: { number }, sms: { number } })
+    expect(await lookUp(inSequence, ordered)).toEqual(['Processado', 'Processado', 'Processado'])
+    const besideIt = await accountUnder(['whatsapp', 0, 'always'], ['letter', 60, 'not read'])
+    const fallback = await accept(besideIt, { ...validSend, whatsapp: { number }, sms: { number } })
+    expect(await lookUp(besideIt, fallback)).toEqual(Array(3).fill('Aguardando o e-mail'))
+
+    const reached = { type: 'read', at: new Date(), source: 'test', data: {} } as const
+    await recordChanges(database.pool, Date.now, [
+      { notification: ordered, fact: { ...reached, channel: 'whatsapp' } },
+      { notification: fallback, fact: { ...reached, channel: 'email' } },
+    ])
+    expect(await lookUp(inSequence, ordered)).toEqual(Array(3).fill('Não enviado: não foi necessário'))
+    expect(await lookUp(besideIt, fallback)).toEqual(Array(3).fill('Não enviado: e-mail entregue'))
+    for await (const page of readEventLog(database.pool)) {
+      for (const logged of page.filter(({ id }) => id === ordered || id === fallback)) {
+        expect(findFaults(logged)).toEqual([])
+        // What webhooks tell is told from the events alone.
+        const told = rebuildStatuses(logged.events)
+        for (const status of logged.statuses) expect(describeStatus(told.get(status.channel)!)).toBe(describeStatus(status))
+      }
+    }
   })
 
   test('a sequence that is put counts for later sends, within a second, and never for earlier ones', async () => {

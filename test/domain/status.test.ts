@@ -77,15 +77,15 @@ describe('3 the description climbs', () => {
 
 describe('3 what is neither rung nor failure', () => {
   test('3 an SMS that waits for the e-mail', () => {
-    expect(describeStatus(status('sms', { state: 'waiting' }))).toBe('Aguardando o e-mail')
+    expect(describeStatus(status('sms', { state: 'waiting', standsIn: true }))).toBe('Aguardando o e-mail')
   })
 
-  test.each(['email', 'whatsapp', 'voice', 'letter'] as const)('3 a step of %s that waits for its turn: Processado', channel => {
+  test.each(channels)('3 a step of %s that waits for its turn: Processado', channel => {
     expect(describeStatus(status(channel, { state: 'waiting' }))).toBe('Processado')
   })
 
   test('3 an SMS that was not needed', () => {
-    const record = status('sms', { state: 'cancelled', cancelReason: 'not needed', cancelledAt: minute(1) })
+    const record = status('sms', { state: 'cancelled', standsIn: true, cancelReason: 'not needed', cancelledAt: minute(1) })
     expect(describeStatus(record)).toBe('Não enviado: e-mail entregue')
   })
 

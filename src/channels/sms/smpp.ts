@@ -44,6 +44,10 @@ export function smppProvider(options: SmppOptions): Provider<SmsMessage> {
     whenUncertain: 'report',
     timeoutMs,
     open: async url => openSmsc(url, options),
+    identify(url) {
+      const { systemId, host, port } = readSmppUrl(url, options).session
+      return `${systemId}@${host}:${port}`
+    },
   }
 }
 

@@ -39,6 +39,10 @@ export function zenviaProvider(): Provider<SmsMessage> {
     whenUncertain: 'never',
     timeoutMs: TIMEOUT_MS,
     open: async url => openZenvia(url),
+    identify(url) {
+      const { endpoint, from } = readZenviaUrl(url)
+      return `${from}@${endpoint}`
+    },
   }
 }
 

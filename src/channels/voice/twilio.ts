@@ -45,6 +45,10 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
     whenUncertain: 'lookup',
     timeoutMs: TIMEOUT_MS,
     open: async url => openCarrier(readTwilioAccount(url), options),
+    identify(url) {
+      const { sid, from } = readTwilioAccount(url)
+      return `${sid}@${url.host} ${from}`
+    },
   }
 }
 

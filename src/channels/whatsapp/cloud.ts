@@ -33,6 +33,7 @@ export const cloudProvider: Provider<WhatsappMessage> = {
       close: () => graph.close(),
     }
   },
+  identify: url => `${readCloudUrl(url).phoneNumberId}@${url.host}`,
 }
 
 interface CloudAddress {

@@ -1,17 +1,17 @@
 import type { FastifyReply } from 'fastify'
 import { privateHeaders } from './layout.js'
+import { sendInPieces } from './outflow.js'
 
 /** A file as a file: never shown, whatever it holds and whatever its name says. */
-export const sendDownload = (reply: FastifyReply, { name, bytes }: { name: string; bytes: Buffer }): FastifyReply =>
-  reply
-    .type('application/octet-stream')
-    .headers({
-      ...privateHeaders,
-      'content-disposition': contentDisposition(name),
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
-      'x-download-options': 'noopen',
-    })
-    .send(bytes)
+export function sendDownload(reply: FastifyReply, { name, bytes }: { name: string; bytes: Buffer }): FastifyReply {
+  reply.type('application/octet-stream').headers({
+    ...privateHeaders,
+    'content-disposition': contentDisposition(name),
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+    'x-download-options': 'noopen',
+  })
+  return sendInPieces(reply, bytes)
+}
 
 /** RFC 6266: a plain name for old browsers, and the whole one as RFC 8187 has it. */
 function contentDisposition(name: string): string {

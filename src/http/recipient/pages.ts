@@ -28,10 +28,14 @@ export interface PageOptions {
 const VISITORS_AT_ONCE = 128
 const VISITORS_WAITING = 2_000
 
-/** At 64 KiB/s, the largest files take six to seven minutes. */
-const FILES: OutflowLimits = { atOnce: 16, waiting: 100, perAddress: { atOnce: 4, waiting: 16 }, longestMs: 7 * 60_000 }
+/** What a phone with a bad connection still takes; who stands still is out after the grace. */
+const SLOWEST: OutflowLimits['slowest'] = { bytesPerSecond: 32_768, graceMs: 10_000 }
+/** Two for one address: nobody fills the house from a few. */
+const PER_ADDRESS: OutflowLimits['perAddress'] = { atOnce: 2, waiting: 16 }
+/** At the slowest, 10 MiB take five to six minutes. */
+const FILES: OutflowLimits = { atOnce: 16, waiting: 100, perAddress: PER_ADDRESS, longestMs: 7 * 60_000, slowest: SLOWEST }
 /** No more than the cleaner lets wait. */
-const CONTENTS: OutflowLimits = { atOnce: 8, waiting: 64, perAddress: { atOnce: 4, waiting: 16 }, longestMs: 60_000 }
+const CONTENTS: OutflowLimits = { atOnce: 8, waiting: 64, perAddress: PER_ADDRESS, longestMs: 60_000, slowest: SLOWEST }
 
 /** What is left to do outside the entrance: it may take long, and must not keep other visitors out. */
 type Departure = () => Promise<unknown>

@@ -6,8 +6,8 @@ import { makeLinkCode, readLinkCode } from '../../domain/link.js'
 /** GET /gravacao/{code}.wav: the recording of a call, for whoever was given its address. */
 export interface RecordingOptions {
   key: Buffer
-  /** A stretch of it; null: there is none. */
-  read(notification: string, from: number, length: number): Promise<{ size: number; bytes: Buffer } | null>
+  /** A stretch of it; null: there is none; expired: there is none any more. */
+  read(notification: string, from: number, length: number): Promise<{ size: number; bytes: Buffer } | 'expired' | null>
 }
 
 export const recordingPath = (key: Buffer, notification: string): string =>
@@ -19,8 +19,10 @@ export function addRecording(app: FastifyInstance, { key, read }: RecordingOptio
   app.get<{ Params: { code: string } }>('/gravacao/:code', { schema: { hide: true } }, async (request, reply) => {
     const target = readLinkCode(key, request.params.code.replace(/\.wav$/, ''))
     const range = readRange(request.headers.range)
-    const size = target === null ? null : ((await read(target.notification, 0, 0))?.size ?? null)
-    if (target === null || size === null) throw new Refusal('recordingMissing')
+    const found = target === null ? null : await read(target.notification, 0, 0)
+    if (found === 'expired') throw new Refusal('recordingExpired')
+    if (target === null || found === null) throw new Refusal('recordingMissing')
+    const { size } = found
     reply.headers({
       'accept-ranges': 'bytes',
       'cache-control': 'no-store, private',
@@ -51,7 +53,7 @@ async function* readParts(
 ): AsyncGenerator<Buffer> {
   for (let at = from; at <= to; at += PART) {
     const part = await read(notification, at, Math.min(PART, to - at + 1))
-    if (part === null) throw new Error('the recording is gone')
+    if (part === null || part === 'expired') throw new Error('the recording is gone')
     yield part.bytes
   }
 }

@@ -12,6 +12,7 @@ import { disownedPage, unknownPage } from './end-pages.js'
 import { landingPage } from './landing-page.js'
 import { sendPage } from './layout.js'
 import { messagePage } from './message-page.js'
+import { sendInPieces } from './outflow.js'
 import { questionPage } from './question-page.js'
 import { receiptPage } from './receipt-page.js'
 import { strangerPage } from './stranger-page.js'
@@ -67,10 +68,8 @@ export function createWalk(recipient: Recipient, cleaner: ContentCleaner) {
 
   const content: Handler = async ({ visited }, _request, reply) => {
     const cleaned = await cleaner.clean((await recipient.findContent(visited.target.notification)) ?? '')
-    return reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', CONTENT_POLICY)
-      .send(contentPage(cleaned ?? UNSHOWN))
+    reply.type('text/html; charset=utf-8').header('content-security-policy', CONTENT_POLICY)
+    return sendInPieces(reply, Buffer.from(contentPage(cleaned ?? UNSHOWN)))
   }
 
   /** To keep: as it is shown, or as plain text where it cannot be shown. */

@@ -2,13 +2,20 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { Outflow, type OutflowLimits } from '../../../src/http/recipient/outflow.js'
+import { Outflow, type OutflowLimits, sendInPieces } from '../../../src/http/recipient/outflow.js'
 
 /** More than the sockets of both sides take in together. */
 const LARGE = Buffer.alloc(32 * 1_048_576, 'x')
 
 async function serverWith(limits: Partial<OutflowLimits>) {
-  const outflow = new Outflow({ atOnce: 1, waiting: 10, perAddress: { atOnce: 10, waiting: 10 }, longestMs: 60_000, ...limits })
+  const outflow = new Outflow({
+    atOnce: 1,
+    waiting: 10,
+    perAddress: { atOnce: 10, waiting: 10 },
+    longestMs: 60_000,
+    slowest: { bytesPerSecond: 1, graceMs: 60_000 },
+    ...limits,
+  })
   let made = 0
   let arrived = 0
   let failed = 0
@@ -18,7 +25,7 @@ async function serverWith(limits: Partial<OutflowLimits>) {
     arrived++
     await outflow.send((request.params as { address: string }).address, reply, async () => {
       made++
-      return reply.send(LARGE)
+      return sendInPieces(reply, LARGE)
     })
     return reply
   })
@@ -88,4 +95,40 @@ test('one address has its own bound, and leaves places for others', async () => 
   expect(made()).toBe(1)
   expect(await sizeOf(await ask('2001:db8:0:1::1'))).toBe(LARGE.length)
   expect(await sizeOf(slow)).toBe(LARGE.length)
+})
+
+/** Takes some bytes now and then, for as long as it gets any. */
+async function sip(response: IncomingMessage, bytesPerSecond: number): Promise<number> {
+  let size = 0
+  for await (const chunk of response) {
+    size += (chunk as Buffer).length
+    await new Promise(resolve => setTimeout(resolve, ((chunk as Buffer).length / bytesPerSecond) * 1_000))
+  }
+  return size
+}
+
+test('who lags behind is out after the grace, and who keeps pace gets everything', async () => {
+  // The sockets of both sides take in megabytes before a reader that stands still is noticed.
+  const slowest = { bytesPerSecond: 4 * 1_048_576, graceMs: 500 }
+  const { ask, failed } = await serverWith({ slowest })
+  const still = await ask('10.0.0.1')
+  const steady = await ask('10.0.0.2')
+  await expect(sizeOf(still)).rejects.toThrow()
+  expect(await sip(steady, 24 * 1_048_576)).toBe(LARGE.length)
+  expect(failed()).toBe(0)
+})
+
+test('a few addresses that read slowly keep nobody out for long, however many connections they open', async () => {
+  const slowest = { bytesPerSecond: 4 * 1_048_576, graceMs: 200 }
+  const { url, ask, arrived } = await serverWith({ atOnce: 4, perAddress: { atOnce: 2, waiting: 16 }, slowest })
+  const hostile = Array.from({ length: 24 }, (_, n) =>
+    get(`${url}/10.0.0.${n % 4}`, response => response.pause()).on('error', () => {}),
+  )
+  onTestFinished(() => hostile.forEach(connection => void connection.destroy()))
+  await expect.poll(arrived).toBe(24)
+  const began = performance.now()
+  const honest = await ask('10.1.0.1')
+  expect(honest.statusCode).toBe(200)
+  expect(await sizeOf(honest)).toBe(LARGE.length)
+  expect(performance.now() - began).toBeLessThan(40_000)
 })
