@@ -48,6 +48,7 @@ const MAX_PAUSE_MS = 5 * 60_000
 const MAX_DELAY_MS = 4 * 60 * 60_000
 /** Why a try is repeated whose worker is gone. */
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
+const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
 
 export class Lane<Message> {
   readonly owner: string
@@ -89,6 +90,12 @@ export class Lane<Message> {
 
   get settleMs(): number {
     return this.#options.settleMs
+  }
+
+  /** How long to wait after a try that led to nothing, or null: it was the last. */
+  delayAfter(attempt: number): number | null {
+    const planned = this.#options.retryDelaysMs[attempt - 1]
+    return planned === undefined ? null : jittered(planned)
   }
 
   /** The notifications in its hands. */
@@ -148,38 +155,42 @@ export class Lane<Message> {
   }
 
   /** Looks again at a send of which nobody knows whether it happened: what was done about it, or who is to look next. */
-  async settle({ notification, channel, reference, recipient, doubts }: Uncertain): Promise<'settled' | 'later' | 'a person'> {
-    const { provider, carrier, carrierKey, record, clock } = this.#options
-    const conclude = async (
-      type: 'sent' | 'processed' | 'retried',
-      data: Fact['data'],
-      names: readonly string[] = [],
-    ): Promise<'settled'> => {
-      await record({
-        notification,
-        fact: {
-          channel,
-          type,
-          at: new Date(clock()),
-          source: provider.name,
-          data: { provider: provider.name, reference, ...data },
-        },
-        whilst: 'uncertain',
-        ...(type === 'retried' ? { delayMs: 0 } : {}),
-        ...(names.length > 0 ? { references: { carrier: carrierKey, names } } : {}),
-      })
-      return 'settled'
-    }
-    if (provider.whenUncertain === 'safe') return conclude('retried', { reason: INTERRUPTED })
+  async settle(uncertain: Uncertain): Promise<'settled' | 'later' | 'a person'> {
+    const { provider, carrier } = this.#options
+    const { reference, recipient, doubts } = uncertain
+    if (provider.whenUncertain === 'safe') return this.#repeat(uncertain, INTERRUPTED)
     if (provider.whenUncertain === 'report' && doubts === 1) {
-      return conclude('retried', { reason: 'A operadora não deu notícia deste envio: ele é repetido uma vez.' })
+      const reason = 'A operadora não deu notícia deste envio: ele é repetido uma vez.'
+      return this.#conclude(uncertain, 'retried', { reason }, { delayMs: 0 })
     }
     if (provider.whenUncertain !== 'lookup' || carrier.find === undefined) return 'a person'
     const found = await carrier.find(reference, recipient, AbortSignal.timeout(provider.timeoutMs)).catch(() => null)
     if (found === null) return 'later'
-    return found === 'unknown'
-      ? conclude('retried', { reason: 'A operadora não recebeu este envio: ele é repetido.' })
-      : conclude(provider.takenIs ?? 'sent', { answer: found.answer, settled: true }, found.references)
+    if (found === 'unknown') return this.#repeat(uncertain, NOT_TAKEN)
+    const { references: names, answer } = found
+    const references = names.length > 0 ? { references: { carrier: this.#options.carrierKey, names } } : {}
+    return this.#conclude(uncertain, provider.takenIs ?? 'sent', { answer, settled: true }, references)
+  }
+
+  /** At once after the first doubt, then as planned: what is never answered must end like what is always refused. */
+  #repeat(uncertain: Uncertain, reason: string): Promise<'settled'> {
+    const planned = this.delayAfter(uncertain.attempt)
+    if (planned === null) return this.#conclude(uncertain, 'failed', gaveUp(reason))
+    const delayMs = uncertain.doubts > 1 ? planned : 0
+    return this.#conclude(uncertain, 'retried', { reason, delayMs }, { delayMs })
+  }
+
+  async #conclude(
+    { notification, channel, reference, attempt }: Uncertain,
+    type: 'sent' | 'processed' | 'retried' | 'failed',
+    data: Fact['data'],
+    more: Pick<Change, 'delayMs' | 'references'> = {},
+  ): Promise<'settled'> {
+    const { provider, record, clock } = this.#options
+    const source = provider.name
+    const fact = { channel, type, at: new Date(clock()), source, data: { provider: source, reference, attempt, ...data } }
+    await record({ notification, fact, whilst: 'uncertain', ...more })
+    return 'settled'
   }
 
   #start(claim: Claim, heldUntil: number): void {
@@ -242,7 +253,7 @@ export class Lane<Message> {
   }
 
   async #failed(claim: Claim, error: SendError, atCarrier = true): Promise<void> {
-    const { provider, retryDelaysMs } = this.#options
+    const { provider } = this.#options
     const data = {
       provider: provider.name,
       reference: claim.reference,
@@ -251,17 +262,14 @@ export class Lane<Message> {
       answer: error.answer ?? error.message,
     }
     if (atCarrier && error.scope === 'carrier') this.#slowDown(error)
-    const planned = retryDelaysMs[claim.attempt - 1]
+    const planned = this.delayAfter(claim.attempt)
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
     if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), this.#options.settleMs)
-    if (error.kind === 'permanent' || planned === undefined) {
-      const dead = error.kind !== 'permanent'
-      return this.#report(
-        claim,
-        this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason, ...(dead ? { dead } : {}) }),
-      )
+    if (error.kind === 'permanent') {
+      return this.#report(claim, this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason }))
     }
-    const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), jittered(planned))
+    if (planned === null) return this.#report(claim, this.#fact(claim, 'failed', { ...data, ...gaveUp(error.reason) }))
+    const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), planned)
     await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), delayMs)
   }
 
@@ -289,6 +297,9 @@ export class Lane<Message> {
     return { channel: claim.channel, type, at: new Date(this.#options.clock()), source: this.#options.provider.name, data }
   }
 }
+
+/** After the last try: a person may have it tried again. */
+export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
 
 const isRefused = (message: unknown): message is Refused =>
   typeof message === 'object' && message !== null && 'refused' in message

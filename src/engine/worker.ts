@@ -4,6 +4,7 @@ import type { Clock } from '../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../domain/errors.js'
 import type { Fact } from '../domain/transition.js'
 import {
+  type ExpiredLease,
   findDueSteps,
   findExpiredLeases,
   findUncertain,
@@ -14,7 +15,7 @@ import {
 } from '../store/claims.js'
 import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
 import { GroupCommit } from './group-commit.js'
-import { INTERRUPTED, type Lane } from './lane.js'
+import { gaveUp, INTERRUPTED, type Lane } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
 import type { Wake } from './wake.js'
 
@@ -147,18 +148,29 @@ async function runGroup(
 async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonly Lane<unknown>[]): Promise<void> {
   const expired = await findExpiredLeases(pool, BATCH)
   await Promise.all(
-    expired.map(({ notification, channel, provider, attempt, owner, mode }) => {
+    expired.map(lease => {
+      const { notification, channel, provider, attempt, owner, mode } = lease
       const lane = lanes.find(candidate => candidate.name === provider && candidate.mode === mode)
       const safe = (lane?.whenUncertain ?? uncertaintyOf(provider)) === 'safe'
-      const data = { provider, attempt, reason: INTERRUPTED }
+      const { type, data, delayMs } = safe
+        ? repeatInterrupted(lease, lane)
+        : { type: 'uncertain' as const, data: { reason: INTERRUPTED }, delayMs: lane?.settleMs ?? UNKNOWN_SETTLE_MS }
       return recorder.record({
         notification,
-        fact: { channel, type: safe ? 'retried' : 'uncertain', at: new Date(clock()), source: 'engine', data },
+        fact: { channel, type, at: new Date(clock()), source: 'engine', data: { provider, attempt, ...data } },
         fence: { owner, attempt },
-        delayMs: safe ? 0 : (lane?.settleMs ?? UNKNOWN_SETTLE_MS),
+        ...(delayMs === undefined ? {} : { delayMs }),
       })
     }),
   )
+}
+
+/** At once the first time, then as planned: a message that takes its worker down with it must neither do so for ever nor in a row. */
+function repeatInterrupted({ attempt, doubts }: ExpiredLease, lane: Lane<unknown> | undefined) {
+  const planned = lane === undefined ? UNKNOWN_SETTLE_MS : lane.delayAfter(attempt)
+  if (planned === null) return { type: 'failed' as const, data: gaveUp(INTERRUPTED) }
+  const delayMs = doubts > 0 ? planned : 0
+  return { type: 'retried' as const, data: { reason: INTERRUPTED, interrupted: true, delayMs }, delayMs }
 }
 
 /** What nobody knows is asked, waited for, or left to a person, as the provider's class says. */

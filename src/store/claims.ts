@@ -138,13 +138,14 @@ export interface ExpiredLease {
   attempt: number
   owner: string
   mode: Mode
+  doubts: number
 }
 
 /** Deliveries whose worker is gone. */
 export async function findExpiredLeases(db: Queryable, limit: number): Promise<ExpiredLease[]> {
   const { rows } = await run<ExpiredLease>(
     db,
-    `select notification_id as notification, channel, provider, attempt, lease_owner as owner, mode
+    `select notification_id as notification, channel, provider, attempt, lease_owner as owner, mode, doubts
      from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1`,
     [limit],
   )
@@ -159,6 +160,7 @@ export interface Uncertain {
   provider: string
   reference: string
   recipient: string | null
+  attempt: number
   doubts: number
 }
 
@@ -166,7 +168,7 @@ export interface Uncertain {
 export async function findUncertain(db: Queryable, limit: number): Promise<Uncertain[]> {
   const { rows } = await run<Uncertain>(
     db,
-    `select notification_id as notification, channel, mode, provider, reference, recipient, doubts
+    `select notification_id as notification, channel, mode, provider, reference, recipient, attempt, doubts
      from delivery where state = 'uncertain' and due_at <= now() order by due_at limit $1`,
     [limit],
   )

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../src/channels/provider.js'
 import { LEASE_MS } from '../../src/engine/worker.js'
@@ -164,6 +165,39 @@ test('work of a worker that died is taken up by another, and its late report is 
   })
   expect(late).toBe('fenced')
   expect((await status('email', id)).description).toBe('Enviado')
+})
+
+test('what takes its worker down is repeated at once, then as planned, and ends as a dead letter when the plan does', async () => {
+  const id = await accept({ sms: { number: '11987654321' } })
+  const die = async () => {
+    await database.pool.query("update delivery set due_at = now() where notification_id = $1 and state = 'queued'", [id])
+    const owner = randomUUID()
+    const question = { channel: 'email', mode: 'live', provider: 'scripted', owner, limit: 1, leaseMs: LEASE_MS } as const
+    expect(await claimDeliveries(database.pool, question)).toMatchObject([{ notification: id }])
+    await database.pool.query('update delivery set lease_until = now() where notification_id = $1 and lease_owner = $2', [
+      id,
+      owner,
+    ])
+    const successor = work({
+      carrier: new ScriptedCarrier(),
+      options: { claim: async () => [], retryDelaysMs: [60_000, 60_000] },
+    })
+    const find = async () =>
+      (
+        await database.pool.query(
+          "select state, due_at > now() + interval '30 seconds' as waits from delivery where notification_id = $1 and channel = 'email'",
+          [id],
+        )
+      ).rows[0]
+    await expect.poll(async () => (await find()).state, { timeout: 10_000 }).not.toBe('sending')
+    await successor.stop()
+    return find()
+  }
+  expect(await die()).toEqual({ state: 'queued', waits: false })
+  expect(await die()).toEqual({ state: 'queued', waits: true })
+  expect(await die()).toMatchObject({ state: 'dead' })
+  expect((await status('email', id)).description).toBe('Falha no envio')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'failed', 'released'])
 })
 
 test('a lease that is over before the carrier is called is not used', async () => {
