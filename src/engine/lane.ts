@@ -205,7 +205,7 @@ export class Lane<Message> {
   }
 
   async #carry(claim: Claim, heldUntil: number): Promise<void> {
-    const { prepare, provider, clock, trace, onError } = this.#options
+    const { prepare, provider, carrierKey, trace, onError } = this.#options
     trace?.('claimed')
     let message: Message | Refused
     try {
@@ -229,15 +229,12 @@ export class Lane<Message> {
     this.#breaker.succeeded()
     const { answer, facts } = receipt
     const data = { ...facts, provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer }
-    await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), undefined, receipt.references)
+    const names = receipt.references
+    await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), {
+      ...(names.length > 0 ? { references: { carrier: carrierKey, names } } : {}),
+      ...(receipt.delivered ? { besides: this.#fact(claim, 'delivered', data) } : {}),
+    })
     trace?.('recorded')
-    if (receipt.delivered) {
-      // The lease ended with the report: whoever knows of a delivery may say so.
-      await this.#options.record({
-        notification: claim.notification,
-        fact: { ...this.#fact(claim, 'delivered', data), at: new Date(clock()) },
-      })
-    }
   }
 
   /** Not AbortSignal.timeout: its timers stay for their whole time, thousands of them, long after the carrier answered. */
@@ -264,13 +261,13 @@ export class Lane<Message> {
     if (atCarrier && error.scope === 'carrier') this.#slowDown(error)
     const planned = this.delayAfter(claim.attempt)
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
-    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), this.#options.settleMs)
+    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), { delayMs: this.#options.settleMs })
     if (error.kind === 'permanent') {
       return this.#report(claim, this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason }))
     }
     if (planned === null) return this.#report(claim, this.#fact(claim, 'failed', { ...data, ...gaveUp(error.reason) }))
     const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), planned)
-    await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), delayMs)
+    await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), { delayMs })
   }
 
   /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */
@@ -280,14 +277,9 @@ export class Lane<Message> {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + Math.min(retryAfterMs ?? 1_000, MAX_PAUSE_MS))
   }
 
-  async #report(claim: Claim, fact: Fact, delayMs?: number, names: readonly string[] = []): Promise<void> {
-    const outcome = await this.#options.record({
-      notification: claim.notification,
-      fact,
-      fence: { owner: this.owner, attempt: claim.attempt },
-      ...(delayMs === undefined ? {} : { delayMs }),
-      ...(names.length > 0 ? { references: { carrier: this.#options.carrierKey, names } } : {}),
-    })
+  async #report(claim: Claim, fact: Fact, more: Pick<Change, 'delayMs' | 'references' | 'besides'> = {}): Promise<void> {
+    const { notification, attempt } = claim
+    const outcome = await this.#options.record({ notification, fact, fence: { owner: this.owner, attempt }, ...more })
     if (outcome === 'fenced') this.counts.fenced++
     else if (fact.type === 'processed') this.counts.sent++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++

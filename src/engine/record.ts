@@ -32,6 +32,8 @@ export interface Change {
   delayMs?: number
   /** What the carrier calls the message that it took, one name per part. */
   references?: { carrier: string; names: readonly string[] }
+  /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
+  besides?: Fact
 }
 
 export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
@@ -57,7 +59,11 @@ export function recordChanges(
     // Read only after the lock is held: what was true before may have changed while we waited for it.
     const { deliveries, heads } = await readLocked(db, [...existing])
     const batch = new Batch(deliveries, heads, new Date(clock()))
-    const outcomes = changes.map(change => batch.apply(change))
+    const outcomes = changes.map(change => {
+      const outcome = batch.apply(change)
+      if (change.besides !== undefined) batch.apply({ notification: change.notification, fact: change.besides })
+      return outcome
+    })
     for (const id of existing) batch.follow(id)
     const messages = batch.events.length > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
     return { outcomes, released: batch.released, announced: messages > 0 }

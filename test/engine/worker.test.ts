@@ -72,6 +72,31 @@ test("the recipient's own exchanger confirms delivery, and the SMS of typeSend '
   expect((await status('sms', id)).description).toBe('Não enviado: e-mail entregue')
 })
 
+test('that the exchanger took it is known with the send or not at all: no crash comes between', async () => {
+  let recorder: TestWorker['recorder'] | undefined
+  let calls = 0
+  // Dies with its first answer: nothing that it would write afterwards is written.
+  const record: TestWorker['recorder']['record'] = change =>
+    ++calls === 1 ? recorder!.record(change) : Promise.reject(new Error('the process is gone'))
+  ;({ recorder } = work({ carrier: new ScriptedCarrier(() => ({ delivered: true })), options: { record } }))
+  const id = await accept()
+  await described('email', id).toBe('Entregue')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent', 'delivered'])
+})
+
+test('a delivery that a worker learns of too late is told all the same', async () => {
+  const lose = (notification: string) =>
+    database.pool.query('update delivery set lease_owner = $2 where notification_id = $1', [notification, randomUUID()])
+  const carrier = new ScriptedCarrier(async ({ notification }) => {
+    await lose(notification)
+    return { delivered: true }
+  })
+  work({ carrier })
+  const id = await accept()
+  await described('email', id).toBe('Entregue')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'delivered'])
+})
+
 test('a temporary refusal is tried again under the same reference', async () => {
   const carrier = new ScriptedCarrier(({ attempt }) => {
     if (attempt < 3) throw refused('temporary')
