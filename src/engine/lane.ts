@@ -18,6 +18,9 @@ export interface LaneOptions<Message> {
   /** Whose references these are: two carriers may give two messages the same name. */
   carrierKey: string
   mode: Mode
+  /** Its place among the carriers of its channel and mode, the preferred one being 0, and how many there are. */
+  rank: number
+  carriers: number
   concurrency: number
   /** Waits between tries; when they are used up the delivery is dead. */
   retryDelaysMs: readonly number[]
@@ -26,6 +29,8 @@ export interface LaneOptions<Message> {
   settleMs: number
   clock: Clock
   claim(question: ClaimQuestion): Promise<Claim[]>
+  /** The same of what another carrier failed to take. */
+  claimDetours(question: ClaimQuestion): Promise<Claim[]>
   record(change: Change): Promise<ChangeOutcome>
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
@@ -55,6 +60,8 @@ export class Lane<Message> {
   readonly #options: LaneOptions<Message>
   readonly #breaker = new Breaker()
   readonly #flying = new Map<Promise<void>, string>()
+  /** Places kept for what a claim may bring. */
+  #asked = 0
   #onRoom = (): void => {}
   #pausedUntil = 0
   #stopping = false
@@ -92,9 +99,9 @@ export class Lane<Message> {
     return this.#options.settleMs
   }
 
-  /** How long to wait after a try that led to nothing, or null: it was the last. */
-  delayAfter(attempt: number): number | null {
-    const planned = this.#options.retryDelaysMs[attempt - 1]
+  /** How long to wait after a try that led to nothing, or null: it was the last. All carriers' tries of a round count as one. */
+  delayAfter({ attempt, detours }: Pick<Claim, 'attempt' | 'detours'>): number | null {
+    const planned = this.#options.retryDelaysMs[attempt - detours - 1]
     return planned === undefined ? null : jittered(planned)
   }
 
@@ -103,31 +110,44 @@ export class Lane<Message> {
     return [...this.#flying.values()]
   }
 
+  get #busy(): number {
+    return this.#flying.size + this.#asked
+  }
+
   get #room(): number {
-    return Math.min(MAX_CLAIM, this.#breaker.probing ? 1 - this.#flying.size : this.#options.concurrency - this.#flying.size)
+    return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : this.#options.concurrency) - this.#busy)
   }
 
   /** Few large claims cost less than many small ones. */
   get hasRoom(): boolean {
-    return this.#flying.size === 0 || this.#room >= Math.min(this.#options.concurrency / 4, MAX_CLAIM)
+    return this.#busy === 0 || this.#room >= Math.min(this.#options.concurrency / 4, MAX_CLAIM)
   }
 
-  /** Claims once and starts what it got. Returns how many. */
-  async work(): Promise<number> {
-    const { claim, mode, leaseMs, provider } = this.#options
-    const room = Math.max(1, this.#room)
+  /** Claims once what is due and starts what it got. Returns how many. */
+  work(): Promise<number> {
+    return this.#claim(this.#options.claim)
+  }
+
+  /** The same with what other carriers failed to take. */
+  standIn(): Promise<number> {
+    return this.#claim(this.#options.claimDetours)
+  }
+
+  async #claim(claim: LaneOptions<Message>['claim']): Promise<number> {
+    const { mode, rank, leaseMs, provider } = this.#options
+    const limit = Math.max(1, this.#room)
     // The lease counts from before the question: the answer may be slow.
     const heldUntil = performance.now() + leaseMs
-    const claims = await claim({
-      channel: provider.channel,
-      mode,
-      provider: provider.name,
-      owner: this.owner,
-      limit: room,
-      leaseMs,
-    })
-    for (const claimed of claims) this.#start(claimed, heldUntil)
-    return claims.length
+    this.#asked += limit
+    try {
+      const { channel, name } = provider
+      const claims = await claim({ channel, mode, provider: name, rank, owner: this.owner, limit, leaseMs })
+      for (const claimed of claims) this.#start(claimed, heldUntil)
+      return claims.length
+    } finally {
+      this.#asked -= limit
+      if (this.#isWorthALook) this.#onRoom()
+    }
   }
 
   /** Resolves when there is room again, or when this lane can take nothing more. One at a time may wait. */
@@ -174,7 +194,7 @@ export class Lane<Message> {
 
   /** At once after the first doubt, then as planned: what is never answered must end like what is always refused. */
   #repeat(uncertain: Uncertain, reason: string): Promise<'settled'> {
-    const planned = this.delayAfter(uncertain.attempt)
+    const planned = this.delayAfter(uncertain)
     if (planned === null) return this.#conclude(uncertain, 'failed', gaveUp(reason))
     const delayMs = uncertain.doubts > 1 ? planned : 0
     return this.#conclude(uncertain, 'retried', { reason, delayMs }, { delayMs })
@@ -213,17 +233,18 @@ export class Lane<Message> {
     } catch (error) {
       // Nothing has left: it is tried again without a doubt, and the carrier has no part in it.
       onError(error, 'a message could not be prepared')
-      return this.#failed(claim, unprepared(error), false)
+      return this.#failed(claim, unprepared(error), null)
     }
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
     // A process that was stopped for longer than its lease must not send what another one sends already.
     if (performance.now() >= heldUntil) return
+    const { period } = this.#breaker
     let receipt: Receipt
     try {
       trace?.('sending')
       receipt = await this.#hand(message)
     } catch (error) {
-      return this.#failed(claim, error instanceof SendError ? error : unexpected(error))
+      return this.#failed(claim, error instanceof SendError ? error : unexpected(error), period)
     }
     trace?.('answered')
     this.#breaker.succeeded()
@@ -249,7 +270,8 @@ export class Lane<Message> {
     }
   }
 
-  async #failed(claim: Claim, error: SendError, atCarrier = true): Promise<void> {
+  /** `period`: of the breaker, when the carrier was called; null: it was not. */
+  async #failed(claim: Claim, error: SendError, period: number | null): Promise<void> {
     const { provider } = this.#options
     const data = {
       provider: provider.name,
@@ -258,8 +280,10 @@ export class Lane<Message> {
       reason: error.reason,
       answer: error.answer ?? error.message,
     }
-    if (atCarrier && error.scope === 'carrier') this.#slowDown(error)
-    const planned = this.delayAfter(claim.attempt)
+    const byCarrier = period !== null && error.scope === 'carrier'
+    if (byCarrier) this.#slowDown(error, period)
+    const detour = byCarrier && this.#mayGoElsewhere(claim, error)
+    const planned = this.delayAfter(claim) ?? (detour ? this.#lastDelay(claim) : null)
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
     if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), { delayMs: this.#options.settleMs })
     if (error.kind === 'permanent') {
@@ -267,17 +291,33 @@ export class Lane<Message> {
     }
     if (planned === null) return this.#report(claim, this.#fact(claim, 'failed', { ...data, ...gaveUp(error.reason) }))
     const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), planned)
-    await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), { delayMs })
+    await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), { delayMs, detour })
+  }
+
+  /** Only what is known not to have left: in doubt, another carrier would send it a second time. */
+  #mayGoElsewhere({ tried }: Claim, { kind }: SendError): boolean {
+    const { carriers } = this.#options
+    return (kind === 'temporary' || kind === 'throttled') && new Set(tried.filter(rank => rank < carriers)).size < carriers
+  }
+
+  /** The last round is every carrier's too; should none of them stand in, one more try ends it. */
+  #lastDelay({ attempt, detours }: Claim): number | null {
+    const { retryDelaysMs } = this.#options
+    return attempt - detours - 1 === retryDelaysMs.length ? (retryDelaysMs.at(-1) ?? 0) : null
   }
 
   /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */
-  #slowDown({ kind, retryAfterMs }: SendError): void {
-    if (kind !== 'permanent') this.#breaker.failed()
+  #slowDown({ kind, retryAfterMs }: SendError, period: number): void {
+    if (kind !== 'permanent') this.#breaker.failed(period)
     if (kind !== 'throttled') return
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + Math.min(retryAfterMs ?? 1_000, MAX_PAUSE_MS))
   }
 
-  async #report(claim: Claim, fact: Fact, more: Pick<Change, 'delayMs' | 'references' | 'besides'> = {}): Promise<void> {
+  async #report(
+    claim: Claim,
+    fact: Fact,
+    more: Pick<Change, 'delayMs' | 'detour' | 'references' | 'besides'> = {},
+  ): Promise<void> {
     const { notification, attempt } = claim
     const outcome = await this.#options.record({ notification, fact, fence: { owner: this.owner, attempt }, ...more })
     if (outcome === 'fenced') this.counts.fenced++
@@ -296,8 +336,9 @@ export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failur
 const isRefused = (message: unknown): message is Refused =>
   typeof message === 'object' && message !== null && 'refused' in message
 
+/** Carriers throw SendError and nothing else: how far this one got, nobody knows. */
 const unexpected = (cause: unknown): SendError =>
-  new SendError('temporary', 'Erro interno ao falar com a operadora.', { answer: String((cause as Error).message), cause })
+  new SendError('uncertain', 'Erro interno ao falar com a operadora.', { answer: String((cause as Error).message), cause })
 
 const unprepared = (cause: unknown): SendError =>
   new SendError('temporary', 'Erro interno ao preparar a mensagem.', { answer: String((cause as Error).message), cause })

@@ -30,6 +30,8 @@ export interface Change {
   whilst?: DeliveryState
   /** For facts that send a delivery back to the queue, or put off the moment at which it is looked at. */
   delayMs?: number
+  /** Of a try that the carrier is known not to have taken: another one may take it before the delay is over. */
+  detour?: boolean
   /** What the carrier calls the message that it took, one name per part. */
   references?: { carrier: string; names: readonly string[] }
   /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
@@ -76,7 +78,7 @@ class Batch {
   released = false
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #heads: Map<string, ChainHead>
-  readonly #changed = new Map<StoredDelivery, number | null>()
+  readonly #changed = new Map<StoredDelivery, Pick<DeliveryWrite, 'delayMs' | 'detour'>>()
   readonly #now: Date
 
   constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, now: Date) {
@@ -89,7 +91,7 @@ class Batch {
     }
   }
 
-  apply({ notification, fact: given, fence, whilst, delayMs, references }: Change): ChangeOutcome {
+  apply({ notification, fact: given, fence, whilst, delayMs, detour = false, references }: Change): ChangeOutcome {
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === given.channel)
     if (delivery === undefined) return 'unknown'
     if (fence !== undefined && (delivery.leaseOwner !== fence.owner || delivery.attempt !== fence.attempt)) return 'fenced'
@@ -98,7 +100,9 @@ class Batch {
     const status = applyFact(delivery.status, fact)
     if (status === null) return 'nothing new'
     // A note about a delivery under way must not end its lease.
-    if (status !== delivery.status) this.#changed.set(delivery, delayMs ?? (fact.type === 'released' ? 0 : null))
+    if (status !== delivery.status) {
+      this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : null), detour })
+    }
     delivery.status = status
     if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
@@ -138,7 +142,7 @@ class Batch {
   }
 
   writes(): DeliveryWrite[] {
-    return [...this.#changed].map(([{ notification, status }, delayMs]) => ({ notification, status, delayMs }))
+    return [...this.#changed].map(([{ notification, status }, when]) => ({ notification, status, ...when }))
   }
 
   #chain({ notification, account, status }: StoredDelivery, fact: Fact): void {

@@ -96,6 +96,7 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
   }
   const loops = [
     ...lanes.map(group => runGroup(group, wake, stop.signal, onError)),
+    ...lanes.filter(group => group.length > 1).map(group => every(POLL_MS, 'claim of detours', () => standIn(group))),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
     every(POLL_MS, 'waiting steps', () => promote(pool, clock, wake)),
     every(POLL_MS, 'uncertain deliveries', () => settle(pool, recorder, clock, all, onError)),
@@ -144,6 +145,13 @@ async function runGroup(
   }
 }
 
+/** What one carrier failed to take goes to the others at once: the plan's waits are for when all of them failed. */
+async function standIn(group: readonly Lane<unknown>[]): Promise<void> {
+  for (const lane of group) {
+    while (lane.open && lane.hasRoom && (await lane.standIn()) > 0);
+  }
+}
+
 /** Takes up what dead workers held. Whether it was sent nobody knows: the provider's class says what that means. */
 async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonly Lane<unknown>[]): Promise<void> {
   const expired = await findExpiredLeases(pool, BATCH)
@@ -166,10 +174,10 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
 }
 
 /** At once the first time, then as planned: a message that takes its worker down with it must neither do so for ever nor in a row. */
-function repeatInterrupted({ attempt, doubts }: ExpiredLease, lane: Lane<unknown> | undefined) {
-  const planned = lane === undefined ? UNKNOWN_SETTLE_MS : lane.delayAfter(attempt)
+function repeatInterrupted(lease: ExpiredLease, lane: Lane<unknown> | undefined) {
+  const planned = lane === undefined ? UNKNOWN_SETTLE_MS : lane.delayAfter(lease)
   if (planned === null) return { type: 'failed' as const, data: gaveUp(INTERRUPTED) }
-  const delayMs = doubts > 0 ? planned : 0
+  const delayMs = lease.doubts > 0 ? planned : 0
   return { type: 'retried' as const, data: { reason: INTERRUPTED, interrupted: true, delayMs }, delayMs }
 }
 

@@ -6,7 +6,7 @@ import type { Mode } from '../domain/token.js'
 import { Lane, type LaneOptions } from '../engine/lane.js'
 import type { NewsSource } from '../engine/news.js'
 import type { Recorder } from '../engine/worker.js'
-import { claimDeliveries } from '../store/claims.js'
+import { claimDeliveries, claimDetours } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** From a channel's settings to its lanes. */
@@ -68,17 +68,18 @@ export async function openLanes<Message>(wiring: ChannelWiring<Message>, parts: 
   return Promise.all(
     groups
       .filter(([, urls]) => urls.length > 0)
-      .map(([mode, urls, isSimulated]) => Promise.all(urls.map(url => openLane(wiring, parts, mode, url, isSimulated)))),
+      .map(([mode, urls, isSimulated]) =>
+        Promise.all(urls.map((_, rank) => openLane(wiring, parts, { mode, urls, rank, simulated: isSimulated }))),
+      ),
   )
 }
 
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
   parts: LaneParts,
-  mode: Mode,
-  url: URL,
-  simulated: boolean,
+  { mode, urls, rank, simulated }: { mode: Mode; urls: readonly URL[]; rank: number; simulated: boolean },
 ): Promise<Lane<unknown>> {
+  const url = urls[rank]!
   const { pool, clock, recorder, simulatorUrl, leaseMs, trace, takeNews, onError } = parts
   const world: World = {
     simulatorUrl: simulated ? simulatorUrl : null,
@@ -92,6 +93,8 @@ async function openLane<Message>(
     carrier: await provider.open(url),
     carrierKey: key,
     mode,
+    rank,
+    carriers: urls.length,
     concurrency: wiring.concurrency(url),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
@@ -99,6 +102,7 @@ async function openLane<Message>(
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),
+    claimDetours: question => claimDetours(pool, question),
     record: recorder.record,
     prepare: wiring.prepare(world),
     onError,

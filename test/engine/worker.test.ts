@@ -172,6 +172,7 @@ test('work of a worker that died is taken up by another, and its late report is 
     channel: 'email',
     mode: 'live',
     provider: 'scripted',
+    rank: 0,
     owner: dead,
     limit: 1,
     leaseMs: LEASE_MS,
@@ -197,7 +198,15 @@ test('what takes its worker down is repeated at once, then as planned, and ends 
   const die = async () => {
     await database.pool.query("update delivery set due_at = now() where notification_id = $1 and state = 'queued'", [id])
     const owner = randomUUID()
-    const question = { channel: 'email', mode: 'live', provider: 'scripted', owner, limit: 1, leaseMs: LEASE_MS } as const
+    const question = {
+      channel: 'email',
+      mode: 'live',
+      provider: 'scripted',
+      rank: 0,
+      owner,
+      limit: 1,
+      leaseMs: LEASE_MS,
+    } as const
     expect(await claimDeliveries(database.pool, question)).toMatchObject([{ notification: id }])
     await database.pool.query('update delivery set lease_until = now() where notification_id = $1 and lease_owner = $2', [
       id,
@@ -290,6 +299,7 @@ test('an account that floods does not keep another one waiting', async () => {
     channel: 'email',
     mode: 'live',
     provider: 'scripted',
+    rank: 0,
     owner: '00000000-0000-4000-8000-000000000002',
     limit: 10,
     leaseMs: LEASE_MS,
