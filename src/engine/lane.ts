@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Carrier, type Provider, type Receipt, SendError } from '../channels/provider.js'
 import type { Clock } from '../domain/clock.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
+import type { PaceGrant } from '../store/carrier-paces.js'
 import type { Claim, ClaimQuestion, Uncertain } from '../store/claims.js'
 import { Breaker } from './breaker.js'
 import type { Change, ChangeOutcome } from './record.js'
@@ -22,6 +24,8 @@ export interface LaneOptions<Message> {
   rank: number
   carriers: number
   concurrency: number
+  /** Of a carrier that takes so many messages per second and no more. */
+  pace?: LanePace
   /** Waits between tries; when they are used up the delivery is dead. */
   retryDelaysMs: readonly number[]
   leaseMs: number
@@ -37,6 +41,12 @@ export interface LaneOptions<Message> {
   onError(error: unknown, what: string): void
   /** Told where a delivery stands, so that fault drills can strike exactly there. */
   trace?(point: TracePoint): void
+}
+
+/** Booked before anything is claimed: what waits for a carrier's rate waits in the queue, not in the hands of one node. */
+export interface LanePace {
+  take(want: number): Promise<PaceGrant>
+  giveBack(count: number): Promise<void>
 }
 
 /** claimed and journalled; about to hand over; the carrier answered; the outcome is committed. */
@@ -123,31 +133,43 @@ export class Lane<Message> {
     return this.#busy === 0 || this.#room >= Math.min(this.#options.concurrency / 4, MAX_CLAIM)
   }
 
-  /** Claims once what is due and starts what it got. Returns how many. */
-  work(): Promise<number> {
+  /** Claims once what is due and starts what it got. Returns how many; 'later': it waited for the carrier's rate instead. */
+  work(): Promise<number | 'later'> {
     return this.#claim(this.#options.claim)
   }
 
   /** The same with what other carriers failed to take. */
-  standIn(): Promise<number> {
+  standIn(): Promise<number | 'later'> {
     return this.#claim(this.#options.claimDetours)
   }
 
-  async #claim(claim: LaneOptions<Message>['claim']): Promise<number> {
-    const { mode, rank, leaseMs, provider } = this.#options
-    const limit = Math.max(1, this.#room)
-    // The lease counts from before the question: the answer may be slow.
-    const heldUntil = performance.now() + leaseMs
-    this.#asked += limit
+  async #claim(claim: LaneOptions<Message>['claim']): Promise<number | 'later'> {
+    const { pace, onError } = this.#options
+    const room = Math.max(1, this.#room)
+    this.#asked += room
     try {
-      const { channel, name } = provider
-      const claims = await claim({ channel, mode, provider: name, rank, owner: this.owner, limit, leaseMs })
-      for (const claimed of claims) this.#start(claimed, heldUntil)
-      return claims.length
+      const { granted, waitMs } = pace === undefined ? { granted: room, waitMs: 0 } : await pace.take(room)
+      if (granted === 0) {
+        await sleep(waitMs)
+        return 'later'
+      }
+      const claimed = await this.#claimUpTo(granted, claim)
+      if (claimed < granted) pace?.giveBack(granted - claimed).catch(error => onError(error, 'a rate given back'))
+      return claimed
     } finally {
-      this.#asked -= limit
+      this.#asked -= room
       if (this.#isWorthALook) this.#onRoom()
     }
+  }
+
+  async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
+    const { mode, rank, leaseMs, provider } = this.#options
+    const { channel, name } = provider
+    // The lease counts from before the question: the answer may be slow.
+    const heldUntil = performance.now() + leaseMs
+    const claims = await claim({ channel, mode, provider: name, rank, owner: this.owner, limit, leaseMs })
+    for (const claimed of claims) this.#start(claimed, heldUntil)
+    return claims.length
   }
 
   /** Resolves when there is room again, or when this lane can take nothing more. One at a time may wait. */

@@ -148,7 +148,8 @@ async function runGroup(
 /** What one carrier failed to take goes to the others at once: the plan's waits are for when all of them failed. */
 async function standIn(group: readonly Lane<unknown>[]): Promise<void> {
   for (const lane of group) {
-    while (lane.open && lane.hasRoom && (await lane.standIn()) > 0);
+    let claimed: number | 'later' = 1
+    while (lane.open && lane.hasRoom && claimed !== 0 && claimed !== 'later') claimed = await lane.standIn()
   }
 }
 

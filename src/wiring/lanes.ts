@@ -6,6 +6,7 @@ import type { Mode } from '../domain/token.js'
 import { Lane, type LaneOptions } from '../engine/lane.js'
 import type { NewsSource } from '../engine/news.js'
 import type { Recorder } from '../engine/worker.js'
+import { returnPace, takePace } from '../store/carrier-paces.js'
 import { claimDeliveries, claimDetours } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
@@ -49,6 +50,7 @@ const HOUR = 60 * MINUTE
 /** A day of tries: most troubles end within minutes, some within hours. */
 const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(HOUR)]
 const SETTLE_MS = 10 * MINUTE
+const MAX_RATE = 10_000
 /** The simulated world runs faster. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
 const SIMULATED_SETTLE_MS = 5 * SECOND
@@ -85,6 +87,8 @@ async function openLane<Message>(
     simulatorUrl: simulated ? simulatorUrl : null,
     onNews: news => takeNews({ carrierKey: key, provider: key, channel: wiring.channel }, news),
   }
+  const perSecond = readRate(url, wiring.channel)
+  const pace = perSecond === null ? null : { carrier: `${wiring.channel}/${rank}`, perSecond }
   const provider = wiring.provider(url, world)
   const key = carrierKey(provider.name, simulated)
   const lane = new Lane<Message>({
@@ -96,6 +100,9 @@ async function openLane<Message>(
     rank,
     carriers: urls.length,
     concurrency: wiring.concurrency(url),
+    ...(pace === null
+      ? {}
+      : { pace: { take: want => takePace(pool, pace, want), giveBack: count => returnPace(pool, pace, count) } }),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
     settleMs: simulated ? (wiring.simulatedSettleMs ?? SIMULATED_SETTLE_MS) : (wiring.settleMs ?? SETTLE_MS),
@@ -108,6 +115,16 @@ async function openLane<Message>(
     onError,
   })
   return lane as unknown as Lane<unknown>
+}
+
+/** The option that every carrier's URL has: messages per second. */
+function readRate(url: URL, channel: Channel): number | null {
+  const text = url.searchParams.get('rate')
+  if (text === null) return null
+  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= MAX_RATE) return Number(text)
+  throw new OperatorError(
+    `${channel.toUpperCase()}_URL: rate deve ser um número inteiro de 1 a ${MAX_RATE} (mensagens por segundo).`,
+  )
 }
 
 /** Where the simulator serves a channel. */
