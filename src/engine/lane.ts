@@ -44,7 +44,7 @@ export interface LaneOptions<Message> {
 }
 
 /** Booked before anything is claimed: what waits for a carrier's rate waits in the queue, not in the hands of one node. */
-export interface LanePace {
+interface LanePace {
   take(want: number): Promise<PaceGrant>
   giveBack(count: number): Promise<void>
 }
@@ -154,7 +154,8 @@ export class Lane<Message> {
         return 'later'
       }
       const claimed = await this.#claimUpTo(granted, claim)
-      if (claimed < granted) pace?.giveBack(granted - claimed).catch(error => onError(error, 'a rate given back'))
+      // Should that fail, the carrier gets a few less: no reason to say that nothing was claimed.
+      if (claimed < granted) await pace?.giveBack(granted - claimed).catch(error => onError(error, 'a rate given back'))
       return claimed
     } finally {
       this.#asked -= room

@@ -148,8 +148,10 @@ async function runGroup(
 /** What one carrier failed to take goes to the others at once: the plan's waits are for when all of them failed. */
 async function standIn(group: readonly Lane<unknown>[]): Promise<void> {
   for (const lane of group) {
-    let claimed: number | 'later' = 1
-    while (lane.open && lane.hasRoom && claimed !== 0 && claimed !== 'later') claimed = await lane.standIn()
+    while (lane.open && lane.hasRoom) {
+      const claimed = await lane.standIn()
+      if (claimed === 0 || claimed === 'later') break
+    }
   }
 }
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readTwilioAccount } from '../../src/channels/voice/twilio-account.js'
+import { readCloudUrl } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import { Wake } from '../../src/engine/wake.js'
 import { createRecorder, startLanes } from '../../src/engine/worker.js'
@@ -63,6 +65,11 @@ test.each(['0', '-1', '1.5', 'muito', '', '10001'])('a rate of "%s" stops the st
   const opened = openLanes(wiring(`smtp://relay.example.com?rate=${rate}`, new ScriptedCarrier()), node().parts)
   await expect(opened).rejects.toThrow(OperatorError)
   await expect(opened).rejects.toThrow(/^EMAIL_URL: rate deve ser um número inteiro de 1 a 10000/)
+})
+
+test('carriers that refuse options they do not know know this one', () => {
+  expect(readCloudUrl(new URL('whatsapp://EAAexemplo@graph.facebook.com/v23.0/106540352242922?rate=80'))).toBeDefined()
+  expect(readTwilioAccount(new URL('twilio://CONTA:TOKEN@api.twilio.com?from=+551140041234&rate=1'))).toBeDefined()
 })
 
 test('two nodes send a carrier no more than its rate together, and all of it', async () => {
