@@ -39,15 +39,15 @@ const INVITE = '<recv request="INVITE" crlf="true"/>'
 const ACK = '<recv request="ACK" optional="false"/>'
 const scenarios = {
   answers: [INVITE, answer('180 Ringing'), answer('200 OK', SDP), ACK, '<recv request="BYE"/>', answer('200 OK')],
+  rings: [INVITE, answer('180 Ringing'), '<recv request="CANCEL"/>', answer('200 OK')],
   busy: [INVITE, answer('486 Busy Here'), ACK],
   missing: [INVITE, answer('404 Not Found'), ACK],
   trouble: [INVITE, answer('503 Service Unavailable'), ACK],
 }
 
 /** A telephone exchange that plays one scenario; its port. */
-async function exchange(name: keyof typeof scenarios | 'silent'): Promise<number> {
+async function exchange(name: keyof typeof scenarios): Promise<number> {
   const port = await freePort()
-  if (name === 'silent') return port
   const file = join(temporaryFolder(), 'scenario.xml')
   writeFileSync(
     file,
@@ -80,10 +80,10 @@ interface Outcome {
   news: CarrierNews[]
 }
 
-async function ringUp(port: number, message = call(), ring = 30): Promise<Outcome> {
+async function ringUp(port: number, message = call(), ring = 30, host = '127.0.0.1'): Promise<Outcome> {
   const news: CarrierNews[] = []
   const provider = sipProvider({ onNews: async items => void news.push(...items) })
-  const carrier = await provider.open(new URL(`sip://carteiro:segredo@127.0.0.1:${port}?local=127.0.0.1&ring=${ring}`))
+  const carrier = await provider.open(new URL(`sip://carteiro:segredo@${host}:${port}?local=127.0.0.1&ring=${ring}`))
   const receipt = await carrier.send(message, never).catch((error: SendError) => error)
   await carrier.close()
   return { receipt, news }
@@ -114,8 +114,22 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
   })
 
   test('one that nobody answers ends when it has rung long enough', async () => {
-    const { news } = await ringUp(await exchange('silent'), call(), 5)
-    expect(news).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
+    const [again, last] = await Promise.all([
+      ringUp(await exchange('rings'), call({}, { againMs: 900_000 }), 5),
+      ringUp(await exchange('rings'), call(), 5),
+    ])
+    expect(again.news).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'Ninguém atendeu.' }])
+    expect(last.news).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
+    expect(leftovers()).toEqual([])
+  })
+
+  test.each([
+    ['nobody listens at', '127.0.0.1'],
+    ['has no address for', 'tronco.invalid'],
+  ])('a trunk that %s %s is trouble of the trunk: nobody was called, and nobody failed to answer', async (_, host) => {
+    const { receipt, news } = await ringUp(await freePort(), call({}, { againMs: 900_000 }), 5, host)
+    expect(receipt).toMatchObject({ kind: 'temporary', scope: 'carrier' })
+    expect(news).toEqual([])
     expect(leftovers()).toEqual([])
   })
 
