@@ -10,6 +10,7 @@ import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
 import { findStandingStill } from './engine/alarm.js'
+import { askOpenCalls } from './engine/call-lookups.js'
 import type { LaneOptions } from './engine/lane.js'
 import { createShortLinks } from './engine/links.js'
 import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from './engine/news.js'
@@ -33,7 +34,7 @@ import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
 import { wireLetter } from './wiring/letter.js'
 import { wireSms } from './wiring/sms.js'
-import { wireRecordings, wireVoice } from './wiring/voice.js'
+import { wireCallLookups, wireRecordings, wireVoice } from './wiring/voice.js'
 import { wireWhatsapp } from './wiring/whatsapp.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
@@ -118,6 +119,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const lanes = Object.values(opened).flat()
   const tracking = await letters.chores({ recorder, clock: directory.clock, simulatorUrl })
   const recorders = await wireRecordings(config)
+  const callCarriers = await wireCallLookups(config, pool)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
@@ -129,6 +131,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
     { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
+    { name: 'ends of calls', everyMs: 5 * SECOND, run: () => askOpenCalls(callCarriers, news) },
     ...webhookChores(config, pool),
     ...tracking,
   ])

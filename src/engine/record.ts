@@ -5,6 +5,7 @@ import { takeRandom } from '../domain/random.js'
 import type { DeliveryState } from '../domain/status.js'
 import { applyFact, type Fact } from '../domain/transition.js'
 import { isAnnounced } from '../domain/webhook.js'
+import { planCallLookups } from '../store/call-lookups.js'
 import { type Pool, transaction } from '../store/postgres.js'
 import {
   type ChainHead,
@@ -60,6 +61,12 @@ export function recordChanges(
     const outcomes = changes.map(change => batch.apply(change))
     for (const id of existing) batch.follow(id)
     const messages = batch.events.length > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+    const calls = batch.references.filter(({ channel }) => channel === 'voice')
+    if (calls.length > 0)
+      await planCallLookups(
+        db,
+        calls.map(({ reference, ...call }) => ({ ...call, name: reference })),
+      )
     return { outcomes, released: batch.released, announced: messages > 0 }
   })
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readWav } from '../../src/domain/wav.js'
 import { findFaults } from '../../src/engine/rebuild.js'
 import type { Simulator } from '../../src/simulator/simulator.js'
@@ -217,6 +217,39 @@ test('a call that is never told of is looked up at the carrier, and not made aga
   expect(await callsOf(id)).toHaveLength(1)
   const { rows } = await database.pool.query("select data from event where notification_id = $1 and type = 'sent'", [id])
   expect(rows).toMatchObject([{ data: { settled: true } }])
+})
+
+describe('what the carrier told to nobody', () => {
+  const setFaults = (faults: object) => request(`${simulator.url}/simulator/faults`, { method: 'PUT', body: { voice: faults } })
+  /** The hour of the lookup comes sooner than it would. */
+  const hurry = (id: string) => database.pool.query('update call_lookup set due_at = now() where notification_id = $1', [id])
+  const looked = (id: string, expected: object) =>
+    expect
+      .poll(
+        async () => {
+          await hurry(id)
+          return statusOf(id)
+        },
+        { timeout: 40_000, interval: 300 },
+      )
+      .toMatchObject(expected)
+
+  test('is asked for: how each call ended, and where its recording is', async () => {
+    await setFaults({ lateReportsMs: 3_600_000 })
+    onTestFinished(async () => void (await setFaults({})))
+    const [busy, heard] = [await accept({ number: number('02') }), await accept({ number: '11987650005' })]
+    await settled(heard, 'Entregue')
+    await settled(busy, 'Enviado')
+    await looked(busy, { description: 'Ocupado', dateFailureCall: expect.stringMatching(brt) })
+    await looked(heard, { description: 'Entregue', linkCall: expect.stringMatching(/^http/) })
+    expect(await callsOf(busy)).toHaveLength(2)
+    expect(await callsOf(heard)).toHaveLength(1)
+    const open = async () => {
+      await Promise.all([busy, heard].map(hurry))
+      return (await database.pool.query('select name from call_lookup where notification_id = any($1)', [[busy, heard]])).rows
+    }
+    await expect.poll(open, { timeout: 20_000 }).toEqual([])
+  })
 })
 
 describe('reports', () => {

@@ -93,7 +93,11 @@ function readQuery(url: string): CallbackQuery | null {
 
 const isMachine = (answeredBy: string): boolean => answeredBy.startsWith('machine')
 
-function statusNews(query: CallbackQuery, form: URLSearchParams): CarrierNews[] {
+/** Whether a call of this status has ended. */
+export const isOver = (status: string): boolean => ['completed', 'busy', 'no-answer', 'failed', 'canceled'].includes(status)
+
+/** What a call's status means for its delivery, whether it was told or asked for. */
+export function statusNews(query: CallbackQuery, form: URLSearchParams): CarrierNews[] {
   const status = form.get('CallStatus') ?? ''
   switch (status) {
     case 'queued':
@@ -143,7 +147,7 @@ const failureReason = (form: URLSearchParams): string =>
     ? 'O número não existe.'
     : 'A operadora não conseguiu completar a ligação.'
 
-function recordingNews({ reference }: CallbackQuery, form: URLSearchParams): CarrierNews[] {
+export function recordingNews({ reference }: CallbackQuery, form: URLSearchParams): CarrierNews[] {
   const id = form.get('RecordingSid') ?? ''
   if (form.get('RecordingStatus') !== 'completed' || !/^\w{1,64}$/.test(id)) return []
   const seconds = form.get('RecordingDuration') ?? ''

@@ -1,28 +1,19 @@
-import { type Carrier, type Found, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
+import { type Carrier, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
 import { type Posted, postForm, readBytes } from './carrier-request.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl } from './twilio-callback.js'
+import { findCall, isInline, type LookupParts, readJson } from './twilio-lookup.js'
 import { messageDocument } from './twiml.js'
 
 /** Calls over Twilio's REST interface, which other carriers speak too. */
-export interface TwilioOptions {
+export interface TwilioOptions extends LookupParts {
   /** Where its callbacks reach us: …/callbacks/twilio. */
   callbackBase: string
-  /** Those of these calls that belong to deliveries already. */
-  findKnown(names: readonly string[]): Promise<Set<string>>
-  /** Every account that calls of ours may have gone to: whoever looks for one does not know by which it went. */
-  accounts: readonly URL[]
 }
 
 export const TWILIO = 'twilio'
 const TIMEOUT_MS = 15_000
-/** The longest document that may be sent along with a call. */
-const MAX_INLINE = 4_000
 const STATUS_EVENTS = ['initiated', 'ringing', 'answered', 'completed']
-/** The carrier's clock may be behind ours. */
-const CLOCK_SKEW_MS = 5 * 60_000
-const PAGE = 100
-const MAX_LIST = 4 * 1_048_576
 const MAX_RECORDING = 64 * 1_048_576
 
 /** Errors of which a second try changes nothing, with the reason for people. */
@@ -65,12 +56,10 @@ function openCarrier(account: TwilioAccount, options: TwilioOptions): Carrier<Vo
 
 function callForm(message: VoiceMessage, account: TwilioAccount, base: string): URLSearchParams {
   const { to, reference, script, againMs } = message
-  const document = messageDocument(script, account)
-  // Whoever answers decides what is said, so the carrier has to ask us then; unless it is the same for everybody.
-  const inline = !account.machine && !script.key && document.length <= MAX_INLINE
+  const inline = isInline(account, script)
   const url = (about: 'status' | 'script' | 'recording'): string => callbackUrl(base, { about, reference, againMs, inline })
   const form = new URLSearchParams({ To: to, From: account.from, Timeout: String(account.ringSeconds) })
-  if (inline) form.set('Twiml', document)
+  if (inline) form.set('Twiml', messageDocument(script, account))
   else {
     form.set('Url', url('script'))
     // The same question again: it is worth a second try before the person hears an error.
@@ -111,48 +100,6 @@ function readAnswer(posted: Posted): Receipt {
   throw new SendError('temporary', 'A operadora de voz não aceitou o pedido agora (credenciais ou disponibilidade).', { answer })
 }
 
-interface ListedCall {
-  sid?: unknown
-  from?: unknown
-  status?: unknown
-  date_created?: unknown
-}
-
-/**
- * Calls bear no name of ours, so they are told apart by what is left: to this number, from ours, made since the
- * notification was accepted, and of no other delivery. None: it was never taken. One: it is the one. More: nobody can tell.
- */
-async function findCall(
-  own: TwilioAccount,
-  { findKnown, accounts }: TwilioOptions,
-  reference: string,
-  to: string,
-  signal: AbortSignal,
-): Promise<Found> {
-  const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
-  const since = acceptedAt(reference) - CLOCK_SKEW_MS
-  const lists = await Promise.all([...asked.values()].map(account => listCalls(account, to, signal)))
-  const recent = lists.flat().filter(({ date_created: made }) => !(Date.parse(String(made)) < since))
-  const known = await findKnown(recent.map(({ sid }) => String(sid)))
-  const [call, another] = recent.filter(({ sid }) => !known.has(String(sid)))
-  if (call === undefined) return 'unknown'
-  if (another !== undefined) throw new SendError('temporary', 'Há mais de uma ligação que pode ser a procurada.')
-  return { references: [String(call.sid)], answer: `${call.sid} ${call.status}` }
-}
-
-/** To this number from ours, newest first. */
-async function listCalls(account: TwilioAccount, to: string, signal: AbortSignal): Promise<ListedCall[]> {
-  const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
-  const answer = await fetch(`${account.baseUrl}/Calls.json?${query}`, { headers: { authorization: basicAuth(account) }, signal })
-  const { calls } = readJson((await readBytes(answer, MAX_LIST)).toString('utf8'))
-  if (!answer.ok || !Array.isArray(calls)) throw new SendError('temporary', 'A operadora de voz não respondeu à consulta.')
-  if (calls.length >= PAGE) throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
-  return calls as ListedCall[]
-}
-
-/** A UUIDv7 begins with the millisecond at which it was made. */
-const acceptedAt = (reference: string): number => Number.parseInt(reference.slice(0, 13).replace('-', ''), 16)
-
 /** Fetches a recording by its name; null: it is not there, or not there yet. */
 export async function fetchTwilioRecording(url: URL, name: string, signal: AbortSignal): Promise<Buffer | null> {
   const account = readTwilioAccount(url)
@@ -162,13 +109,4 @@ export async function fetchTwilioRecording(url: URL, name: string, signal: Abort
   if (!answer.ok) return null
   const bytes = await readBytes(answer, MAX_RECORDING)
   return bytes.length === 0 ? null : bytes
-}
-
-function readJson(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
 }
