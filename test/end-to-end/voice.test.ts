@@ -83,7 +83,7 @@ describe('each fixed fate ends in its documented status', () => {
 
   /** All at once: the calls of one do not wait for those of another. */
   beforeAll(async () => {
-    const endings = ['01', '02', '03', '04', '05', '07', '08', '09', '10', '11', '13']
+    const endings = ['01', '02', '03', '04', '05', '07', '08', '09', '10', '11', '13', '14']
     await Promise.all(endings.map(async ending => ids.set(ending, await accept({ number: number(ending) }))))
   })
 
@@ -137,8 +137,11 @@ describe('each fixed fate ends in its documented status', () => {
     expect(await callsOf(ids.get('13')!)).toHaveLength(1)
   })
 
-  test('caixa-postal: the machine hears nothing of the message', async () => {
-    const id = ids.get('04')!
+  test.each([
+    ['caixa-postal', '04'],
+    ['indistinto', '14'],
+  ])('%s: the machine hears nothing of the message', async (_, ending) => {
+    const id = ids.get(ending)!
     await settled(id, 'Caixa postal')
     const [call] = await callsOf(id)
     expect(spokenIn(call!)).toContain('Banco Exemplo')

@@ -91,7 +91,9 @@ function readQuery(url: string): CallbackQuery | null {
   return { about, reference, againMs: /^\d{1,10}$/.test(again) ? Number(again) : null, inline: query.get('inline') === '1' }
 }
 
-const isMachine = (answeredBy: string): boolean => answeredBy.startsWith('machine')
+const isMachine = (answeredBy: string): boolean => answeredBy.startsWith('machine') || answeredBy === 'fax'
+/** The carrier listened and could not tell: it may be a machine. */
+const UNCLEAR = 'unknown'
 
 /** Whether a call of this status has ended. */
 export const isOver = (status: string): boolean => ['completed', 'busy', 'no-answer', 'failed', 'canceled'].includes(status)
@@ -125,15 +127,19 @@ export function statusNews(query: CallbackQuery, form: URLSearchParams): Carrier
 /** A call that ended. Whether its message was heard was known when it was asked for; where it never was, nobody heard it. */
 function ended(query: CallbackQuery, form: URLSearchParams): CarrierReport {
   const answeredBy = form.get('AnsweredBy') ?? ''
-  if (isMachine(answeredBy) || answeredBy === 'fax') return answeredByMachine(query, form, answeredBy)
+  if (isMachine(answeredBy) || answeredBy === UNCLEAR) return answeredByMachine(query, form, answeredBy)
   if (query.inline) return report(query, form, { type: 'delivered' })
   return missed(query, form, 'no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
 }
 
-const answeredByMachine = (query: CallbackQuery, form: URLSearchParams, answeredBy: string): CarrierReport =>
-  answeredBy === 'fax'
-    ? report(query, form, { type: 'failed', failure: 'rejected', reason: 'Um aparelho de fax atendeu.' })
-    : report(query, form, { type: 'failed', failure: 'machine', reason: 'Uma caixa postal atendeu; ela não ouviu a mensagem.' })
+function answeredByMachine(query: CallbackQuery, form: URLSearchParams, answeredBy: string): CarrierReport {
+  const failed = (failure: 'rejected' | 'machine', reason: string): CarrierReport =>
+    report(query, form, { type: 'failed', failure, reason })
+  if (answeredBy === 'fax') return failed('rejected', 'Um aparelho de fax atendeu.')
+  if (answeredBy === UNCLEAR)
+    return failed('machine', 'A operadora não soube se uma pessoa ou uma caixa postal atendeu; a mensagem não foi falada.')
+  return failed('machine', 'Uma caixa postal atendeu; ela não ouviu a mensagem.')
+}
 
 /** Called again while the account's plan lasts. */
 const missed = (query: CallbackQuery, form: URLSearchParams, failure: 'busy' | 'no-answer', reason: string): CarrierReport =>
@@ -168,13 +174,14 @@ function speak(
   const heard = report(query, form, { type: 'delivered' })
   if (query.about === 'key' && form.get('Digits') === '1')
     return { news: [heard], answer: document(textDocument(script, speech)) }
-  if (isMachine(answeredBy) || answeredBy === 'fax') {
-    const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
-    return { news: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
-  }
-  if (script.key) {
+  // A machine that was not recognised presses no key, and hears nothing of the message without one.
+  if (script.key && !isMachine(answeredBy)) {
     const action = callbackUrl(url.split('?')[0]!, { ...query, about: 'key' })
     return { news: [], answer: document(keyDocument(script, action, speech)) }
+  }
+  if (isMachine(answeredBy) || answeredBy === UNCLEAR) {
+    const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
+    return { news: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
   }
   return { news: [heard], answer: document(messageDocument(script, speech)) }
 }

@@ -67,7 +67,8 @@ function callForm(message: VoiceMessage, account: TwilioAccount, base: string): 
   }
   form.set('StatusCallback', url('status'))
   for (const event of STATUS_EVENTS) form.append('StatusCallbackEvent', event)
-  if (account.machine) form.set('MachineDetection', 'Enable')
+  // At the end of a machine's own words: what is said while it speaks is not recorded.
+  if (account.machine) form.set('MachineDetection', 'DetectMessageEnd')
   if (account.record) {
     form.set('Record', 'true')
     form.set('RecordingChannels', 'dual')

@@ -23,6 +23,7 @@ export interface CarrierParts {
 
 const PAGE = 100
 const MAX_INLINE = 4_000
+const DETECTIONS = ['Enable', 'DetectMessageEnd'] as const
 
 /** What the carrier answers instead, in its own shape. */
 class Fault extends Error {
@@ -154,7 +155,7 @@ function readOrder(form: URLSearchParams): CallOrder {
     statusEvents: form.has('StatusCallbackEvent') ? form.getAll('StatusCallbackEvent') : ['completed'],
     record: form.get('Record') === 'true',
     recordingCallback: text('RecordingStatusCallback'),
-    machineDetection: text('MachineDetection') !== null,
+    machineDetection: DETECTIONS.find(known => known === text('MachineDetection')) ?? null,
   }
 }
 

@@ -124,7 +124,7 @@ describe('the question what to say', () => {
     return { news: content.news, type: content.answer?.type, body: content.answer?.body ?? '' }
   }
 
-  test.each(['human', 'unknown', ''])('is answered with the message for "%s", which is the call’s success', async AnsweredBy => {
+  test.each(['human', ''])('is answered with the message for "%s", which is the call’s success', async AnsweredBy => {
     const { news, type, body } = await said(asked('script', { AnsweredBy }))
     expect(news).toMatchObject([{ type: 'delivered', of: { ours: reference } }])
     expect(type).toBe('text/xml; charset=utf-8')
@@ -142,6 +142,19 @@ describe('the question what to say', () => {
       }
     },
   )
+
+  test('whom the carrier cannot tell from a machine hears nothing of the message either, but may press the key', async () => {
+    const neutral = await said(asked('script', { AnsweredBy: 'unknown' }))
+    expect(neutral.news).toMatchObject([{ type: 'failed', failure: 'machine', reason: expect.stringContaining('não soube') }])
+    expect(neutral.body).toContain('Fale conosco.')
+    expect(neutral.body).not.toContain('contrato')
+    const first = await said(asked('script', { AnsweredBy: 'unknown' }), true)
+    expect([first.news, first.body.includes('<Gather'), first.body.includes('contrato')]).toEqual([[], true, false])
+    expect((await said(asked('key', { AnsweredBy: 'unknown', Digits: '1' }), true)).news).toMatchObject([{ type: 'delivered' }])
+    expect(await newsOf(asked('status', { CallStatus: 'completed', AnsweredBy: 'unknown' }, { againMs: 1 }))).toMatchObject([
+      { type: 'failed', failure: 'machine' },
+    ])
+  })
 
   test('asks for the key first, and says the message to whoever presses it', async () => {
     const first = await said(asked('script', { AnsweredBy: 'human' }, { againMs: 5 }), true)

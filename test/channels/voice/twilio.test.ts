@@ -93,7 +93,7 @@ describe('a call', () => {
       ['FallbackUrl', about('script')],
       ['StatusCallback', about('status')],
       ...['initiated', 'ringing', 'answered', 'completed'].map(event => ['StatusCallbackEvent', event]),
-      ['MachineDetection', 'Enable'],
+      ['MachineDetection', 'DetectMessageEnd'],
       ['Record', 'true'],
       ['RecordingChannels', 'dual'],
       ['RecordingStatusCallback', about('recording')],
