@@ -71,10 +71,11 @@ function isSigned({ method, url, headers }: CallbackRequest, form: URLSearchPara
   return spellings(url).some(spelling => isEqual(given, twilioSignature(spelling, form, token)))
 }
 
-/** A default port may or may not have been part of what was signed. */
+/** The port, a default one or not, may or may not have been part of what was signed. */
 function spellings(url: string): string[] {
-  const { protocol, port, host } = new URL(url)
-  return port === '' ? [url, url.replace(host, `${host}:${protocol === 'https:' ? 443 : 80}`)] : [url]
+  const { protocol, port } = new URL(url)
+  const [, origin = '', rest = ''] = /^([^/]+\/\/(?:\[[^\]]*\]|[^/:?#]*))(?::\d*)?(.*)$/.exec(url) ?? []
+  return [`${origin}${rest}`, `${origin}:${port || (protocol === 'https:' ? 443 : 80)}${rest}`]
 }
 
 function isEqual(a: string, b: string): boolean {

@@ -58,10 +58,21 @@ describe('the signature', () => {
     expect(await reader().read(forge(request))).toBeNull()
   })
 
-  test('may be over the address with its port', async () => {
-    const url = callbackUrl(BASE, { about: 'status', reference, againMs: null, inline: false })
-    const signed = asked('status', { CallStatus: 'busy' }, { url: url.replace('.com/', '.com:443/') })
-    expect(await reader().read({ ...signed, url })).not.toBeNull()
+  test.each([
+    ['https://notifica.example.com', 'https://notifica.example.com:443'],
+    ['http://notifica.example.com', 'http://notifica.example.com:80'],
+    ['https://notifica.example.com:443', 'https://notifica.example.com'],
+    ['https://notifica.example.com:8443', 'https://notifica.example.com'],
+    ['http://[2001:db8::1]:8080', 'http://[2001:db8::1]'],
+  ])('over the address %s may be over %s', async (ours, theirs) => {
+    const urlAt = (origin: string) =>
+      callbackUrl(`${origin}/callbacks/twilio`, { about: 'status', reference, againMs: null, inline: false })
+    for (const origin of [ours, theirs]) {
+      const signed = asked('status', { CallStatus: 'busy' }, { url: urlAt(origin) })
+      expect(await reader().read({ ...signed, url: urlAt(ours) })).not.toBeNull()
+    }
+    const foreign = asked('status', { CallStatus: 'busy' }, { url: urlAt('https://outra.example.com:8443') })
+    expect(await reader().read({ ...foreign, url: urlAt(ours) })).toBeNull()
   })
 })
 
