@@ -16,17 +16,28 @@ const TIMEOUT_MS = 15_000
 const STATUS_EVENTS = ['initiated', 'ringing', 'answered', 'completed']
 const MAX_RECORDING = 64 * 1_048_576
 
-/** Errors of which a second try changes nothing, with the reason for people. */
+/** What the carrier says of the number itself: a second try changes nothing. */
 const permanentErrors: Record<number, string> = {
   13223: 'A operadora não reconhece o número.',
   13224: 'A operadora não reconhece o número.',
   13225: 'O número está bloqueado na operadora.',
   21211: 'O número não existe, segundo a operadora.',
   21214: 'A operadora não alcança este número.',
-  21215: 'A conta na operadora não tem permissão para ligar para esta região.',
   21216: 'A operadora não permite ligar para este número.',
   21217: 'O número não existe, segundo a operadora.',
 }
+
+const REGION = 'A conta na operadora não tem permissão para ligar para esta região. Libere-a no painel da operadora.'
+/** What the operator can mend in the account, of some numbers only: those calls wait for it, the others go on. */
+const accountErrors: Record<number, string> = {
+  21203: REGION,
+  21215: REGION,
+  21219: 'A conta de avaliação na operadora só liga para números verificados.',
+}
+const FROM = 'A operadora não aceita o número de origem. Confira from em VOICE_URL.'
+const ADDRESS = 'A operadora não aceita o endereço dos avisos. Confira PUBLIC_URL.'
+/** What the operator can mend in the settings, of all calls. */
+const settingErrors: Record<number, string> = { 21205: ADDRESS, 21209: ADDRESS, 21210: FROM, 21212: FROM, 21213: FROM }
 
 export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
   return {
@@ -96,9 +107,19 @@ function readAnswer(posted: Posted): Receipt {
   }
   // 503 says that it did not begin; other errors of its own may have come after it did.
   if (status >= 500 && status !== 503) throw new SendError('uncertain', 'A operadora de voz teve um erro interno.', { answer })
-  if (status === 400)
-    throw new SendError('permanent', permanentErrors[Number(code)] ?? 'A operadora de voz recusou a ligação.', { answer })
+  if (status === 400) throw refusalOf(Number(code), answer)
   throw new SendError('temporary', 'A operadora de voz não aceitou o pedido agora (credenciais ou disponibilidade).', { answer })
+}
+
+/** Only what is said of the number is final: nothing that was accepted is lost to a wrong setting. */
+function refusalOf(code: number, answer: string): SendError {
+  const permanent = permanentErrors[code]
+  if (permanent !== undefined) return new SendError('permanent', permanent, { answer })
+  const ofAccount = accountErrors[code]
+  if (ofAccount !== undefined) return new SendError('temporary', ofAccount, { answer, scope: 'message' })
+  const reason =
+    settingErrors[code] ?? 'A operadora de voz recusou o pedido. Confira VOICE_URL, PUBLIC_URL e a conta na operadora.'
+  return new SendError('temporary', reason, { answer })
 }
 
 /** Fetches a recording by its name; null: it is not there, or not there yet. */

@@ -124,7 +124,12 @@ describe('a call', () => {
 
   test.each([
     [400, { code: 21211 }, 'permanent'],
-    [400, { code: 1 }, 'permanent'],
+    [400, { code: 21217 }, 'permanent'],
+    [400, { code: 21205 }, 'temporary'],
+    [400, { code: 21210 }, 'temporary'],
+    [400, { code: 21215 }, 'temporary'],
+    [400, { code: 1 }, 'temporary'],
+    [400, {}, 'temporary'],
     [401, {}, 'temporary'],
     [404, {}, 'temporary'],
     [503, {}, 'temporary'],
@@ -136,6 +141,16 @@ describe('a call', () => {
     const carrier = await scripted(() => ({ status, body: JSON.stringify(body), headers: { 'retry-after': '7' } }))
     const error = await (await carrier.open()).send(call(), never).catch((thrown: SendError) => thrown)
     expect(error).toMatchObject({ name: 'SendError', kind, retryAfterMs: status === 429 ? 7_000 : null })
+  })
+
+  test.each([
+    [21210, 'carrier', /VOICE_URL/],
+    [21205, 'carrier', /PUBLIC_URL/],
+    [21215, 'message', /região/],
+  ])('the fault %i of the configuration is of the %s, and its reason says where to mend it', async (code, scope, reason) => {
+    const carrier = await scripted(() => ({ status: 400, body: JSON.stringify({ code }) }))
+    const sending = (await carrier.open()).send(call(), never)
+    await expect(sending).rejects.toMatchObject({ kind: 'temporary', scope, reason: expect.stringMatching(reason) })
   })
 
   test('an answer that never comes is uncertain', async () => {
