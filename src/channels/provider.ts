@@ -112,6 +112,8 @@ export interface CallbackContent {
 export interface Carrier<Message> {
   /** false: known to be out of reach, so that nothing need be tried; the next carrier of the channel stands in. */
   readonly ready?: boolean
+  /** Whether this is a message that it can never carry but another carrier of the channel may; alone, its send refuses it. */
+  lacks?(message: Message): boolean
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */

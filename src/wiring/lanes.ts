@@ -7,6 +7,7 @@ import { Lane, type LaneOptions } from '../engine/lane.js'
 import type { NewsSource } from '../engine/news.js'
 import type { Recorder } from '../engine/worker.js'
 import { claimDeliveries } from '../store/claims.js'
+import { passDelivery, putBackDelivery } from '../store/hand-overs.js'
 import type { Pool } from '../store/postgres.js'
 
 /** From a channel's settings to its lanes. */
@@ -99,6 +100,8 @@ async function openLane<Message>(
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),
+    pass: (held, to) => passDelivery(pool, held, to),
+    putBack: (held, delayMs) => putBackDelivery(pool, held, delayMs),
     record: recorder.record,
     prepare: wiring.prepare(world),
     onError,

@@ -60,6 +60,8 @@ export const linesOf = (url: URL): number => readTrunk(url).lines
 
 function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMessage> {
   return {
+    // No key can be waited for here.
+    lacks: ({ script }) => script.key,
     async send(message, signal) {
       const speech = await writeSpeech(message, signal)
       const phone = await Baresip.start({ account: accountLine(trunk), local: trunk.local, speech: speech.sound }).catch(
@@ -86,7 +88,7 @@ function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMes
   }
 }
 
-/** The greeting, a moment, the message. A key cannot be waited for here. */
+/** The greeting, a moment, the message. */
 async function writeSpeech({ script }: VoiceMessage, signal: AbortSignal): Promise<{ sound: Sound; greetingSeconds: number }> {
   if (script.key)
     throw new SendError('permanent', 'Ligações com tecla não são possíveis por este tronco SIP; use uma operadora twilio://.')
