@@ -11,7 +11,7 @@ export interface Provider<Message> {
   readonly whenUncertain: WhenUncertain
   /** What it means that the carrier took a message; a letter that is to be printed first is not sent yet. */
   readonly takenIs?: 'sent' | 'processed'
-  /** The longest that a send may take; leases last at least three times as long. */
+  /** The longest that a send may take; leases last at least three times as long, but for those that nobody ever repeats ('never'). */
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
   open(url: URL): Promise<Carrier<Message>>

@@ -59,10 +59,12 @@ export const sipProvider = ({ onNews }: SipOptions): Provider<VoiceMessage> => (
 export const linesOf = (url: URL): number => readTrunk(url).lines
 
 function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMessage> {
+  let closed = false
   return {
     // No key can be waited for here.
     lacks: ({ script }) => script.key,
     async send(message, signal) {
+      if (closed || signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
       const speech = await writeSpeech(message, signal)
       const phone = await Baresip.start({ account: accountLine(trunk), local: trunk.local, speech: speech.sound }).catch(
         cause => {
@@ -84,7 +86,9 @@ function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMes
         await phone.remove()
       }
     },
-    async close() {},
+    async close() {
+      closed = true
+    },
   }
 }
 
