@@ -156,7 +156,7 @@ const failureReason = (form: URLSearchParams): string =>
 
 export function recordingNews({ reference }: CallbackQuery, form: URLSearchParams): CarrierNews[] {
   const id = form.get('RecordingSid') ?? ''
-  if (form.get('RecordingStatus') !== 'completed' || !/^\w{1,64}$/.test(id)) return []
+  if (form.get('RecordingStatus') !== 'completed' || !/^[\w-]{1,64}$/.test(id)) return []
   const seconds = form.get('RecordingDuration') ?? ''
   return [{ kind: 'recording', of: { ours: reference }, id, seconds: /^\d{1,6}$/.test(seconds) ? Number(seconds) : null }]
 }
