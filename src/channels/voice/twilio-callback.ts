@@ -128,7 +128,8 @@ export function statusNews(query: CallbackQuery, form: URLSearchParams): Carrier
 /** A call that ended. Whether its message was heard was known when it was asked for; where it never was, nobody heard it. */
 function ended(query: CallbackQuery, form: URLSearchParams): CarrierReport {
   const answeredBy = form.get('AnsweredBy') ?? ''
-  if (isMachine(answeredBy) || answeredBy === UNCLEAR) return answeredByMachine(query, form, answeredBy)
+  // Whoever hangs up while the carrier still listens stays unclear as well: that is a call which nobody heard.
+  if (isMachine(answeredBy)) return answeredByMachine(query, form, answeredBy)
   if (query.inline) return report(query, form, { type: 'delivered' })
   return missed(query, form, 'no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
 }

@@ -162,9 +162,8 @@ describe('the question what to say', () => {
     const first = await said(asked('script', { AnsweredBy: 'unknown' }), true)
     expect([first.news, first.body.includes('<Gather'), first.body.includes('contrato')]).toEqual([[], true, false])
     expect((await said(asked('key', { AnsweredBy: 'unknown', Digits: '1' }), true)).news).toMatchObject([{ type: 'delivered' }])
-    expect(await newsOf(asked('status', { CallStatus: 'completed', AnsweredBy: 'unknown' }, { againMs: 1 }))).toMatchObject([
-      { type: 'failed', failure: 'machine' },
-    ])
+    const gone = asked('status', { CallStatus: 'completed', AnsweredBy: 'unknown' }, { againMs: 1 })
+    expect(await newsOf(gone)).toMatchObject([{ type: 'again', reason: expect.stringContaining('desligou') }])
   })
 
   test('asks for the key first, and says the message to whoever presses it', async () => {
