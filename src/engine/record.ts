@@ -5,6 +5,7 @@ import { takeRandom } from '../domain/random.js'
 import type { DeliveryState } from '../domain/status.js'
 import { applyFact, type Fact } from '../domain/transition.js'
 import { isAnnounced } from '../domain/webhook.js'
+import { planCallLookups } from '../store/call-lookups.js'
 import { type Pool, transaction } from '../store/postgres.js'
 import {
   type ChainHead,
@@ -68,6 +69,12 @@ export function recordChanges(
     })
     for (const id of existing) batch.follow(id)
     const messages = batch.events.length > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+    const calls = batch.references.filter(({ channel }) => channel === 'voice')
+    if (calls.length > 0)
+      await planCallLookups(
+        db,
+        calls.map(({ reference, ...call }) => ({ ...call, name: reference })),
+      )
     return { outcomes, released: batch.released, announced: messages > 0 }
   })
 }

@@ -88,6 +88,7 @@ export interface WorkerParts {
 export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onError }: WorkerParts): { stop(): Promise<void> } {
   const stop = new AbortController()
   const all = lanes.flat()
+  for (const group of lanes) for (const lane of group) lane.join(group)
   const every = async (ms: number, what: string, work: () => Promise<unknown>): Promise<void> => {
     while (!stop.signal.aborted) {
       await work().catch(error => onError(error, what))
@@ -128,8 +129,8 @@ async function runGroup(
   onError: (error: unknown, what: string) => void,
 ): Promise<void> {
   while (!signal.aborted) {
-    const lane = group.find(candidate => candidate.open)
-    if (lane === undefined) {
+    const lane = group.find(candidate => candidate.open || candidate.catchesBreath)
+    if (lane === undefined || !lane.open) {
       await sleep(100)
       continue
     }

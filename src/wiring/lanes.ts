@@ -9,6 +9,7 @@ import type { NewsSource } from '../engine/news.js'
 import type { Recorder } from '../engine/worker.js'
 import { returnPace, takePace } from '../store/carrier-paces.js'
 import { claimDeliveries, claimDetours } from '../store/claims.js'
+import { passDelivery, putBackDelivery } from '../store/hand-overs.js'
 import type { Pool } from '../store/postgres.js'
 
 /** From a channel's settings to its lanes. */
@@ -156,6 +157,8 @@ async function openLane<Message>(
     clock,
     claim: question => claimDeliveries(pool, question),
     claimDetours: question => claimDetours(pool, question),
+    pass: (held, to) => passDelivery(pool, held, to),
+    putBack: (held, delayMs) => putBackDelivery(pool, held, delayMs),
     record: recorder.record,
     prepare: wiring.prepare(world),
     onError,
