@@ -32,6 +32,7 @@ import {
   testEndpoint,
 } from './webhooks/endpoints.js'
 import { createListening } from './webhooks/listening.js'
+import type { ResolveName } from './webhooks/name-lookup.js'
 import { openOutbound } from './webhooks/outbound.js'
 import type { AttemptOutcome } from './webhooks/outcome.js'
 import { writeOutcomes } from './webhooks/outcome-writer.js'
@@ -99,9 +100,12 @@ export interface WebhookWorkerParts {
   /** Drills and benchmarks have less time than the world. */
   pace?: { plan?: RetryPlan; longestPauseMs?: number; timeoutMs?: number }
   trace?: DelivererOptions['trace']
+  /** Instead of the system's names. */
+  resolve?: ResolveName
 }
 
-export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onError, pace, trace }: WebhookWorkerParts): Deliverer {
+export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
+  const { config, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
   const words = webhookWords(config, keys)
   const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
@@ -128,7 +132,7 @@ export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onErro
     perEndpoint: PER_ENDPOINT,
     rules: { plan: pace?.plan ?? RETRY_PLAN, random: Math.random },
     tolerated: HEALTH.tolerated,
-    outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS }),
+    outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
     render: claims => renderClaims(pool, words, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),

@@ -1,5 +1,5 @@
 import { refuse } from './errors.js'
-import { isForbiddenAddress, isLoopbackAddress, type TargetRules } from './target-address.js'
+import { isForbiddenAddress, isLoopbackAddress, isLoopbackName, type TargetRules } from './target-address.js'
 
 /**
  * What can be said about a webhook's URL before anybody connects. A name's addresses are checked at every connection, since
@@ -26,6 +26,3 @@ export function readWebhookUrl(text: string, rules: TargetRules): string {
 }
 
 const isLiteral = (host: string): boolean => host.includes(':') || /^\d+(\.\d+){3}$/.test(host)
-
-/** RFC 6761: never anything but this machine. */
-const isLoopbackName = (host: string): boolean => /^(.+\.)?localhost\.?$/i.test(host)
