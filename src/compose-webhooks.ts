@@ -2,7 +2,7 @@ import type { Config } from './config.js'
 import type { Clock } from './domain/clock.js'
 import { Refusal } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
-import type { TargetRules } from './domain/target-address.js'
+import { isLoopbackHost, type TargetRules } from './domain/target-address.js'
 import { RETRY_PLAN, type RetryPlan } from './domain/webhook.js'
 import { GroupCommit } from './engine/group-commit.js'
 import type { Chore } from './engine/upkeep.js'
@@ -51,9 +51,17 @@ export function webhookWords({ publicUrl }: Config, keys: Keys): WebhookWords {
 
 export const targetRules = (config: Config): TargetRules => ({
   allowed: config.webhooks.allowedRanges,
-  // Where the simulator is on, this is somebody's own machine.
-  loopback: config.simulator,
+  loopback: isDevelopment(config),
 })
+
+/**
+ * Somebody's own machine, which nobody else reaches and no real message leaves. Anywhere else an account could read, through
+ * its webhooks' answers, what other programs of the machine show to it alone.
+ */
+function isDevelopment({ simulator, host, publicUrl, email, sms, whatsapp, voice, letter }: Config): boolean {
+  const carriers = [email, sms, whatsapp, voice, letter].flatMap(channel => channel.carriers)
+  return simulator && carriers.length === 0 && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname)
+}
 
 export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clock, isStopping: () => boolean): WebhookOptions {
   const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
