@@ -93,7 +93,12 @@ const DAY = 24 * HOUR
 const AT_ONCE = 16
 const PER_ENDPOINT = 256
 const TIMEOUT_MS = 15 * SECOND
-const HEALTH: HealthRules = { tolerated: 5, longestPauseMs: MINUTE, suspendAfterMs: 5 * DAY }
+const HEALTH: HealthRules = {
+  tolerated: 5,
+  longestPauseMs: MINUTE,
+  suspendAfterMs: 5 * DAY,
+  quietMs: 1.5 * Math.max(...RETRY_PLAN.delaysMs),
+}
 const FORGOTTEN_LISTENER_MS = DAY
 const PRUNE_BATCH = 5_000
 

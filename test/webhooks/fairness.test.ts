@@ -164,7 +164,8 @@ test('an outcome and what it says about the endpoint are written together, or no
   const [claim] = (await claimMessages(database.pool, question)) as [WebhookClaim]
   const rules = { plan: QUICK.plan, random: Math.random }
   const outcome = judgeReply(claim, fenceOf(claim), new Error('recusado'), { at: new Date(), durationMs: 1 }, rules)
-  const write = () => writeOutcomes(database.pool, [outcome], { tolerated: 5, longestPauseMs: 1_000, suspendAfterMs: 1_000_000 })
+  const health = { tolerated: 5, longestPauseMs: 1_000, suspendAfterMs: 1_000_000, quietMs: 1_000_000 }
+  const write = () => writeOutcomes(database.pool, [outcome], health)
   const stored = async () => {
     const { rows } = await database.pool.query(
       'select m.state, w.failures from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id where w.id = $1',
