@@ -157,7 +157,9 @@ const reasons: Record<string, string> = {
 }
 
 function explain(error: unknown): string {
-  const { code, name } = (error ?? {}) as { code?: string; name?: string }
+  // Where several addresses were tried the last one, IPv4, tells most: IPv6 leads nowhere on many machines.
+  const telling = error instanceof AggregateError ? error.errors.at(-1) : error
+  const { code, name } = (telling ?? {}) as { code?: string; name?: string }
   const known = reasons[code ?? '']
   if (known !== undefined) return known
   return name === 'HTTPParserError' ? 'A resposta não é HTTP.' : `A conexão falhou (${code ?? name ?? 'erro'}).`

@@ -23,7 +23,7 @@ export interface WebhookDrillOptions {
   onProgress?(done: number, of: number): void
 }
 
-export interface Kills {
+interface Kills {
   apis: number
   workers: number
 }
