@@ -16,6 +16,8 @@ export interface WebhookDrillOptions {
   seed: number
   workers: number
   clients: number
+  /** Between two requests of a client. */
+  pauseMs?: number
   /** How long the receiver is down at least. */
   downMs: number
   /** How many messages pile up meanwhile; it is down for longer where that takes longer. */
@@ -59,7 +61,7 @@ export async function runWebhookDrill(options: WebhookDrillOptions): Promise<Web
     await cluster.start({ apis: 1, workers: options.workers, leaseMs: LEASE_MS, workerArgs: ['--patience', String(patienceMs)] })
     const urls = await receiver.start()
     const ids = { healthy: await create(cluster, urls.healthy), troubled: await create(cluster, urls.troubled) }
-    const load = new Load(cluster, options.clients, loads.email.request)
+    const load = new Load(cluster, options.clients, loads.email.request, options.pauseMs)
     load.start()
     await load.reach(10)
     const killer = new Killer(cluster, seeded(options.seed))
