@@ -27,4 +27,4 @@ test('drill webhooks: receivers in every trouble, api and workers killed, nothin
   expect(verdict.events).toBeGreaterThan(100)
   expect(Math.min(verdict.kills.apis, verdict.kills.workers)).toBeGreaterThan(1)
   expect(verdict.clean).toBe(true)
-}, 300_000)
+}, 600_000)
