@@ -100,14 +100,16 @@ export class Load {
   readonly #cluster: Cluster
   readonly #clients: number
   readonly #request: (n: number) => object
+  readonly #pauseMs: number
   #running: Promise<void>[] = []
   #stopping = false
   #count = 0
 
-  constructor(cluster: Cluster, clients: number, request: (n: number) => object) {
+  constructor(cluster: Cluster, clients: number, request: (n: number) => object, pauseMs = 10) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request
+    this.#pauseMs = pauseMs
   }
 
   start(): void {
@@ -148,7 +150,7 @@ export class Load {
         // No answer: it may be accepted or not, and nobody was promised anything.
         await sleep(50)
       }
-      await sleep(10)
+      await sleep(this.#pauseMs)
     }
   }
 }

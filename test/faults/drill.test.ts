@@ -20,9 +20,11 @@ test.each<[DrillKind, DrillChannel, number]>([
   300_000,
 )
 
-test('drill webhooks: receivers in every trouble, workers killed, nothing missing and the healthy one in order', async () => {
-  const verdict = await runWebhookDrill({ count: 5, seed: 7, workers: 2, clients: 2, queued: 100 })
-  expect(verdict).toMatchObject({ missing: { healthy: 0, troubled: 0 }, strangers: 0, disordered: 0, dead: 0 })
+test('drill webhooks: receivers in every trouble, api and workers killed, nothing missing and the healthy one in order', async () => {
+  const few = { count: 5, workers: 2, clients: 2, pauseMs: 100 }
+  const verdict = await runWebhookDrill({ ...few, seed: 7, downMs: 6_000, queued: 100 })
+  expect(verdict).toMatchObject({ lost: 0, missing: { healthy: 0, troubled: 0 }, strangers: 0, disordered: 0, dead: 0 })
   expect(verdict.events).toBeGreaterThan(100)
+  expect(Math.min(verdict.kills.apis, verdict.kills.workers)).toBeGreaterThan(1)
   expect(verdict.clean).toBe(true)
-}, 300_000)
+}, 600_000)
