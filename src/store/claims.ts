@@ -29,7 +29,7 @@ export interface Claim {
 }
 
 interface ClaimRow {
-  notification_id: string
+  notification_id: string | null
   channel: Channel
   mode: Mode
   account_id: string
@@ -59,11 +59,24 @@ export interface ClaimQuestion {
   leaseMs: number
 }
 
+/** How often a claim is asked again that found others taking all it had looked at, before its worker rests. */
+const CONTESTED_ROUNDS = 3
+
 /**
  * Takes due deliveries for a worker: the attempt, its provider and its reference are committed before anything is sent.
- * Accounts take turns, so that one that floods delays only itself; what another worker is taking is skipped.
+ * Accounts take turns, so that one that floods delays only itself; what another worker is taking is passed over for the next.
  */
 export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+  for (let round = 0; round < CONTESTED_ROUNDS; round++) {
+    const rows = await claimOnce(db, question)
+    if (rows.length === 0) return []
+    if (rows[0]!.notification_id !== null) return rows.map(toClaim)
+  }
+  return []
+}
+
+/** A single row without a notification: there is work, and others are taking what was looked at of it. */
+async function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
   const due = "state = 'queued' and channel = $1 and mode = $2 and due_at <= now()"
   const { rows } = await run<ClaimRow>(db, {
     name: 'claim-deliveries',
@@ -73,18 +86,22 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
         union all
         select (select account_id from delivery where ${due} and account_id > senders.account_id order by account_id limit 1)
         from senders where senders.account_id is not null
-      ), picked as (
-        select p.notification_id, row_number() over (partition by s.account_id order by p.due_at) as turn
-        from (select account_id from senders where account_id is not null order by random() limit 100) s
-        cross join lateral (
-          select notification_id, due_at from delivery where ${due} and account_id = s.account_id order by due_at limit $3
+      ), chosen as materialized (
+        select account_id from senders where account_id is not null order by random() limit least($3::int, 100)
+      ), turns as (
+        -- Four times an equal share is looked at for each: enough to fill what others leave, and not the whole queue of a hundred accounts.
+        select s.account_id, row_number() over (partition by s.account_id) as turn
+        from chosen s cross join lateral (
+          select from delivery where ${due} and account_id = s.account_id
+          order by due_at limit least($3::int, 4 * (1 + $3::int / (select count(*) from chosen)))
         ) p
-        order by turn limit $3
+      ), quotas as materialized (
+        select account_id, count(*) as quota from (select account_id from turns order by turn, random() limit $3::int) t group by account_id
       ), taken as (
-        select d.notification_id from delivery d
-        -- Found by its key: "state = 'queued'" would let the planner read the whole queue for it. Looked at again under the lock.
-        where d.notification_id = any(array(select notification_id from picked)) and d.channel = $1 and d.state || '' = 'queued' and d.due_at <= now()
-        for update skip locked
+        -- Locked while they are chosen: picked first and locked after, all workers would pick the same and only one get them.
+        select t.notification_id from quotas q cross join lateral (
+          select notification_id from delivery where ${due} and account_id = q.account_id order by due_at limit q.quota for update skip locked
+        ) t
       ), claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
           provider = $6, reference = d.notification_id || '.' || d.channel || '.' || d.ordinal
@@ -96,30 +113,33 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = c.recipient) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
          from attachment f where f.notification_id = c.notification_id) as attachments
-      from claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id`,
+      from (select from quotas limit 1) q
+      left join (claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id) on true`,
     values: [question.channel, question.mode, question.limit, question.owner, question.leaseMs, question.provider],
   })
-  return rows.map(row => ({
-    notification: row.notification_id,
-    channel: row.channel,
-    mode: row.mode,
-    account: row.account_id,
-    accountName: row.account_name,
-    settings: completeSettings(row.settings),
-    attempt: row.attempt,
-    reference: row.reference,
-    recipient: row.recipient,
-    recipientName: row.recipient_name,
-    subject: row.subject,
-    content: row.content,
-    protected: row.protected,
-    suppressed: row.suppressed,
-    request: row.request,
-    template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
-    attachments: row.attachments ?? [],
-    acceptedAt: row.accepted_at,
-  }))
+  return rows
 }
+
+const toClaim = (row: ClaimRow): Claim => ({
+  notification: row.notification_id!,
+  channel: row.channel,
+  mode: row.mode,
+  account: row.account_id,
+  accountName: row.account_name,
+  settings: completeSettings(row.settings),
+  attempt: row.attempt,
+  reference: row.reference,
+  recipient: row.recipient,
+  recipientName: row.recipient_name,
+  subject: row.subject,
+  content: row.content,
+  protected: row.protected,
+  suppressed: row.suppressed,
+  request: row.request,
+  template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
+  attachments: row.attachments ?? [],
+  acceptedAt: row.accepted_at,
+})
 
 /** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. */
 export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<void> {
