@@ -3,16 +3,9 @@ import { uncertaintyOf } from '../channels/uncertainty.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../domain/errors.js'
 import type { Fact } from '../domain/transition.js'
-import {
-  findDueSteps,
-  findExpiredLeases,
-  findUncertain,
-  parkUndecided,
-  putOffUncertain,
-  renewLeases,
-  type Uncertain,
-} from '../store/claims.js'
+import { findExpiredLeases, findUncertain, putOffUncertain, renewLeases, type Uncertain } from '../store/claims.js'
 import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
+import { promoteDueSteps } from './due-steps.js'
 import { GroupCommit } from './group-commit.js'
 import { INTERRUPTED, type Lane } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
@@ -96,7 +89,7 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
   const loops = [
     ...lanes.map(group => runGroup(group, wake, stop.signal, onError)),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
-    every(POLL_MS, 'waiting steps', () => promote(pool, clock, wake)),
+    every(POLL_MS, 'waiting steps', () => promoteDueSteps(pool, clock, wake, stop.signal)),
     every(POLL_MS, 'uncertain deliveries', () => settle(pool, recorder, clock, all, onError)),
   ]
   // Renewed until the last delivery is done, also while stopping.
@@ -193,13 +186,4 @@ async function settleOrphan(
   const fact: Fact = { channel, type: 'retried', at: new Date(clock()), source: 'engine', data }
   await recorder.record({ notification, fact, whilst: 'uncertain', delayMs: 0 })
   return 'settled'
-}
-
-/** Decides on the steps whose wait is over. */
-async function promote(pool: Pool, clock: Clock, wake: Wake): Promise<void> {
-  const due = await findDueSteps(pool, BATCH)
-  if (due.length === 0) return
-  const { released } = await recordChanges(pool, clock, [], due)
-  await parkUndecided(pool, due)
-  if (released) wake.notify()
 }

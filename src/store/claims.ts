@@ -207,22 +207,27 @@ export async function putOffUncertain(
   )
 }
 
-/** Notifications that have a waiting step whose wait is over. */
-export async function findDueSteps(db: Queryable, limit: number): Promise<string[]> {
+/**
+ * Locks the notifications of waiting steps whose wait is over, one for each step, passing over those that another node is
+ * deciding on. Nothing is waited for, so that no order of locks is needed.
+ */
+export async function lockDueSteps(db: Queryable, limit: number): Promise<string[]> {
   const { rows } = await run<{ id: string }>(
     db,
-    `select notification_id as id from delivery where state = 'waiting' and due_at <= now() order by due_at limit $1`,
+    `select n.id from delivery d join notification n on n.id = d.notification_id
+     where d.state = 'waiting' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
     [limit],
   )
   return rows.map(row => row.id)
 }
 
-/** Steps that only a failure can release: their wait is over, and time alone will not decide. */
-export async function parkUndecided(db: Queryable, ids: readonly string[]): Promise<void> {
-  await run(
+/** Steps that only a failure can release: their wait is over, and time alone will not decide. Returns how many. */
+export async function parkUndecided(db: Queryable, ids: readonly string[]): Promise<number> {
+  const { rowCount } = await run(
     db,
     `update delivery set due_at = now() + interval '100 years'
      where notification_id = any($1::uuid[]) and state = 'waiting' and condition = 'failed' and due_at <= now()`,
     [ids],
   )
+  return rowCount ?? 0
 }
