@@ -28,9 +28,10 @@ import { deleteExpiredKeys } from './store/idempotency.js'
 import { deleteLostLinks } from './store/links.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
-import { countUnaccounted, readQueue } from './store/queue.js'
+import { readQueue } from './store/queue.js'
 import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
+import { countUnaccounted } from './store/unaccounted.js'
 import { deleteLostCounts } from './store/visit-counts.js'
 import { openKeyring } from './wiring/dkim.js'
 import { wireEmail } from './wiring/email.js'
@@ -236,5 +237,5 @@ async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
 
 async function alarmUnaccounted(pool: Pool, log: Log): Promise<void> {
   const count = await countUnaccounted(pool)
-  if (count > 0) log.error({ count }, 'notifications without deliveries')
+  if (count > 0) log.error({ count }, 'notifications whose deliveries do not add up')
 }
