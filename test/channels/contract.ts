@@ -5,8 +5,8 @@ import { request } from '../support/requests.js'
 /** What every provider owes the engine, tried against its desk at the simulator. */
 export interface ContractSubject<Message> {
   provider: Provider<Message>
-  /** The simulator, opened for one test. */
-  simulator(): Promise<{ url: string }>
+  /** The simulator, opened for one test; or a carrier of its own, where the simulator has no desk of this kind. */
+  simulator(): Promise<{ url: string } | OwnCarrier>
   channel: string
   /** Where the provider finds its desk; the channel's own address unless said. */
   carrier?: string
@@ -19,6 +19,21 @@ export interface ContractSubject<Message> {
   named: boolean
 }
 
+/** A carrier's side that a test runs itself, with the same troubles as the simulator's. */
+export interface OwnCarrier {
+  carrier: URL
+  /** How many messages it kept. */
+  count(): number
+  setFaults(faults: Faults): void
+}
+
+export interface Faults {
+  errorRate?: number
+  outage?: boolean
+  resetAfterAccept?: boolean
+  latencyMs?: number
+}
+
 const never = (): AbortSignal => new AbortController().signal
 const AT_ONCE = 100
 const LONGEST = { timeout: 20_000 }
@@ -26,18 +41,28 @@ const LONGEST = { timeout: 20_000 }
 export function describeContract<Message>(subject: ContractSubject<Message>): void {
   const { provider, channel } = subject
 
-  async function open(): Promise<{ carrier: Carrier<Message>; simulator: string }> {
-    const { url } = await subject.simulator()
+  async function open(): Promise<{ carrier: Carrier<Message>; simulator: string | OwnCarrier }> {
+    const world = await subject.simulator()
+    if ('carrier' in world) {
+      const carrier = await provider.open(world.carrier)
+      onTestFinished(() => carrier.close())
+      return { carrier, simulator: world }
+    }
+    const { url } = world
     const carriers = (await request(`${url}/simulator/carriers`)).body as Record<string, string>
     const carrier = await provider.open(new URL(carriers[subject.carrier ?? channel]!))
     onTestFinished(() => carrier.close())
     return { carrier, simulator: url }
   }
-  const setFaults = (simulator: string, faults: object) =>
-    request(`${simulator}/simulator/faults`, { method: 'PUT', body: { [channel]: faults } })
-  const countOf = async (simulator: string): Promise<number> =>
-    ((await request(`${simulator}/simulator/log`)).body as { channel: string }[]).filter(entry => entry.channel === channel)
-      .length
+  const setFaults = async (simulator: string | OwnCarrier, faults: Faults): Promise<unknown> =>
+    typeof simulator !== 'string'
+      ? simulator.setFaults(faults)
+      : request(`${simulator}/simulator/faults`, { method: 'PUT', body: { [channel]: faults } })
+  const countOf = async (simulator: string | OwnCarrier): Promise<number> =>
+    typeof simulator !== 'string'
+      ? simulator.count()
+      : ((await request(`${simulator}/simulator/log`)).body as { channel: string }[]).filter(entry => entry.channel === channel)
+          .length
 
   describe(`the provider ${provider.name} keeps the contract`, () => {
     test('it says which channel it serves, and a send fits three times into a lease', () => {
