@@ -134,8 +134,10 @@ class ECarta implements Carrier<LetterMessage> {
       }
       if (members.length > 0) await this.#upload(lot, members, progress)
     } catch (error) {
-      if (error instanceof LotTaken) this.#taken = true
-      onError(error, 'a lot of e-Carta')
+      if (error instanceof LotTaken) {
+        this.#taken = true
+        onError(error, 'no letter leaves until LETTER_URL has primeiro=')
+      }
       const left = progress.begun ? null : await this.#withdraw(batch)
       for (const { message, reject } of batch) reject(toSendError(error, left?.has(message.reference) === false))
     }

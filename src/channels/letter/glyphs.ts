@@ -35,8 +35,15 @@ export interface Fitted {
   missing: string[]
 }
 
-/** Makes a text printable, as far as nothing is lost. `shows`: whether the fonts have a character. */
-export function fitGlyphs(given: string, shows: (character: string) => boolean): Fitted {
+/**
+ * Makes a text printable, as far as nothing is lost. `shows`: whether the fonts have a character. `letters`: those that they lack
+ * are refused in a letter; a receipt, whose words stand elsewhere too, is made all the same.
+ */
+export function fitGlyphs(
+  given: string,
+  shows: (character: string) => boolean,
+  letters: 'refused' | 'marked' = 'refused',
+): Fitted {
   const text = given
     .normalize('NFC')
     .replace(COMPATIBLE, character => character.normalize('NFKC'))
@@ -46,7 +53,7 @@ export function fitGlyphs(given: string, shows: (character: string) => boolean):
   for (const character of new Set(text)) {
     if (COMMON.test(character) || INVISIBLE.test(character) || shows(character)) continue
     bad.add(character)
-    if (LETTER.test(character) && missing.push(character) === MAX_NAMED) break
+    if (letters === 'refused' && LETTER.test(character) && missing.push(character) === MAX_NAMED) break
   }
   if (bad.size === 0 || missing.length > 0) return { text, missing }
   return { text: Array.from(graphemes.segment(text), ({ segment }) => mend(segment, bad)).join(''), missing }

@@ -92,9 +92,8 @@ if (threadData(PURPOSE) !== null) {
   const typeset = ({ files, texts: given, moment }: SheetInputs): Answer => {
     // As JSON: what is no ASCII stands in texts alone.
     const sheet = fitGlyphs(given.sheet, shows)
-    const receipt = fitGlyphs(given.receipt, shows)
-    const missing = [...sheet.missing, ...receipt.missing]
-    if (missing.length > 0) return { fault: 'the fonts lack letters', missing }
+    const receipt = fitGlyphs(given.receipt, shows, 'marked')
+    if (sheet.missing.length > 0) return { fault: 'the fonts lack letters', missing: sheet.missing }
     const texts = { ...given, sheet: sheet.text, receipt: receipt.text }
     for (const [path, bytes] of Object.entries(files)) compiler.mapShadow(WORKSPACE + path, Buffer.from(bytes))
     const compiled = compiler.compile({ mainFileContent: SHEET_SOURCE, inputs: texts })

@@ -19,9 +19,12 @@ afterAll(() => database.drop())
 /** Every step of a hand-over, and of looking for a lot, with what was done so far. */
 type Step = `${string} ${'before' | 'after'}`
 
+let lives = 0
+
 /** One process: from the step at which it is killed on, nothing that it does reaches anybody. */
 class Life {
   readonly steps: Step[] = []
+  readonly #user = `life${++lives}`
   readonly #post: SftpPost
   readonly #killAt: number
   #dead = false
@@ -34,7 +37,11 @@ class Life {
     this.#killed = new Promise(resolve => {
       this.#tell = resolve
     })
-    post.on = (operation, when) => (this.#passes(`${operation} ${when}`) ? 'go' : 'cut')
+    const others = post.on
+    post.on = (operation, when, user) => {
+      if (user !== this.#user) return others(operation, when, user)
+      return this.#passes(`${operation} ${when}`) ? 'go' : 'cut'
+    }
   }
 
   /** Whether it lives on. */
@@ -62,7 +69,7 @@ class Life {
       ]),
     ) as unknown as LotJournal
     const options = { journal, privateKey: null, onNews: async () => {}, onReceipt: async () => {}, onError: () => {} }
-    const carrier = await eCartaProvider(options).open(this.#post.url())
+    const carrier = await eCartaProvider(options).open(this.#post.url(this.#user))
     onTestFinished(() => {
       this.#dead = true
       bury(new Error('killed'))

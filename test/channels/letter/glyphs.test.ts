@@ -33,6 +33,13 @@ test('letters that cannot be printed are named, at most ten, and never replaced'
   expect(fitGlyphs(many, lacking(...many)).missing).toHaveLength(10)
 })
 
+test('a receipt is made whatever its words are', () => {
+  expect(fitGlyphs('Ref. 中村', lacking('中', '村'), 'marked')).toEqual({
+    text: `Ref. ${MISSING_MARK}${MISSING_MARK}`,
+    missing: [],
+  })
+})
+
 test('JSON stays JSON, also where its first character is a sign upon nothing', () => {
   const { text } = fitGlyphs(JSON.stringify({ name: '\u20e3x', other: '🎉' }), lacking('\u20e3', '🎉'))
   expect(JSON.parse(text)).toEqual({ name: 'x', other: MISSING_MARK })

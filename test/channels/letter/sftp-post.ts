@@ -28,13 +28,11 @@ export interface SftpPost {
   printed: string[]
   /** Whether the post takes lots away as soon as they are there. */
   takesAway: boolean
-  url(query?: Record<string, string>): URL
+  url(user?: string): URL
   /** Asked around every operation on files; 'fail' refuses it, 'cut' ends the connection, before it is done or after. */
-  on: (operation: string, when: 'before' | 'after') => Verdict | Promise<Verdict>
+  on: (operation: string, when: 'before' | 'after', user: string) => Verdict | Promise<Verdict>
   /** false: connections are cut as soon as they come. */
   open: boolean
-  /** Ends every connection. */
-  cut(): void
 }
 
 type Verdict = 'go' | 'fail' | 'cut'
@@ -54,8 +52,17 @@ export async function startSftpPost(): Promise<SftpPost> {
     connection.on('error', () => {}).on('close', () => connections.delete(connection))
     if (!post.open) return void connection.end()
     connections.add(connection)
-    connection.on('authentication', context => context.accept())
-    connection.on('session', accept => accept().on('sftp', acceptSftp => serve(acceptSftp(), post)))
+    let user = ''
+    connection.on('authentication', context => {
+      user = context.username
+      context.accept()
+    })
+    const desk = {
+      ask: (operation: string, when: 'before' | 'after') => post.on(operation, when, user),
+      cut: () => cut(connection),
+      post,
+    }
+    connection.on('session', accept => accept().on('sftp', acceptSftp => serve(acceptSftp(), desk)))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -67,11 +74,7 @@ export async function startSftpPost(): Promise<SftpPost> {
     takesAway: false,
     open: true,
     on: () => 'go',
-    cut() {
-      // Not end(), which is polite: the peer must notice nothing but silence and a closed socket.
-      for (const connection of connections) (connection as unknown as { _sock: { destroy(): void } })._sock.destroy()
-    },
-    url(query = {}) {
+    url(user = 'carteiro') {
       const search = new URLSearchParams({
         matriz: '1',
         contrato: '9',
@@ -79,13 +82,12 @@ export async function startSftpPost(): Promise<SftpPost> {
         chave,
         espera: '20',
         retornos: '86400',
-        ...query,
       })
-      return new URL(`ecarta+sftp://carteiro:x@127.0.0.1:${port}${folder}?${search}`)
+      return new URL(`ecarta+sftp://${user}:x@127.0.0.1:${port}${folder}?${search}`)
     },
   }
   onTestFinished(async () => {
-    post.cut()
+    for (const connection of connections) cut(connection)
     server.close()
     await once(server, 'close')
     rmSync(folder, { recursive: true, force: true })
@@ -93,7 +95,16 @@ export async function startSftpPost(): Promise<SftpPost> {
   return post
 }
 
-function serve(sftp: SFTPWrapper, post: SftpPost): void {
+/** Not end(), which is polite: the peer must notice nothing but silence and a closed socket. */
+const cut = (connection: Connection): void => (connection as unknown as { _sock: { destroy(): void } })._sock.destroy()
+
+interface Desk {
+  post: SftpPost
+  ask(operation: string, when: 'before' | 'after'): Verdict | Promise<Verdict>
+  cut(): void
+}
+
+function serve(sftp: SFTPWrapper, { post, ask, cut }: Desk): void {
   const handles = new Map<number, { file: number } | { names: string[] }>()
   let last = 0
   const handleOf = (entry: { file: number } | { names: string[] }): Buffer => {
@@ -105,11 +116,11 @@ function serve(sftp: SFTPWrapper, post: SftpPost): void {
   const entryOf = <T>(handle: Buffer): T => handles.get(handle.readUInt32BE()) as T
   /** Does one operation, unless the test strikes; what goes wrong on the disk is told as such. */
   const answer = async (id: number, operation: string, work: () => () => void): Promise<void> => {
-    const before = await post.on(operation, 'before')
-    if (before === 'cut') return post.cut()
+    const before = await ask(operation, 'before')
+    if (before === 'cut') return cut()
     if (before === 'fail') return void sftp.status(id, STATUS_CODE.FAILURE)
     const reply = attempt(id, work)
-    if ((await post.on(operation, 'after')) === 'cut') return post.cut()
+    if ((await ask(operation, 'after')) === 'cut') return cut()
     reply()
   }
   const attempt = (id: number, work: () => () => void): (() => void) => {
@@ -141,13 +152,15 @@ function serve(sftp: SFTPWrapper, post: SftpPost): void {
       return () => (count === 0 ? sftp.status(id, STATUS_CODE.EOF) : sftp.data(id, buffer.subarray(0, count)))
     }),
   )
-  sftp.on('CLOSE', (id, handle) =>
-    answer(id, 'close', () => {
-      const entry = entryOf<{ file: number } | { names: string[] }>(handle)
-      if ('file' in entry) closeSync(entry.file)
+  sftp.on('CLOSE', (id, handle) => {
+    const entry = entryOf<{ file: number } | { names: string[] }>(handle)
+    // The end of a listing is no step of a hand-over.
+    if ('names' in entry) return sftp.status(id, STATUS_CODE.OK)
+    return answer(id, 'close', () => {
+      closeSync(entry.file)
       return ok(id)
-    }),
-  )
+    })
+  })
   const stat = (id: number, path: string): Promise<void> =>
     answer(id, 'stat', () => {
       const { mode, uid, gid, size } = statSync(path)
