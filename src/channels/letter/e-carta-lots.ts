@@ -82,7 +82,9 @@ export async function lookForLot(
   if (await holds(session, path, upload)) return settle('left')
   // Taken out of the way first: whoever began it may still live, and only one of us can move it.
   const aside = `${upload.part}.void`
-  if (!(await session.move(upload.part, aside)) && (await session.size(aside)) === null) {
+  const moved = await session.move(upload.part, aside).catch(() => false)
+  // Somebody else may have moved it there before.
+  if (!moved && (await session.size(aside)) === null) {
     throw new Error(`${path} was begun and is gone: the post has taken it, or nobody`)
   }
   await settle('stayed')

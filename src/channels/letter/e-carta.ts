@@ -54,7 +54,7 @@ class ECarta implements Carrier<LetterMessage> {
   #timer: NodeJS.Timeout | undefined
   #returns: NodeJS.Timeout | undefined
   readonly #flights = new Set<Promise<void>>()
-  readonly #looks = new Map<number, { at: number; failure: unknown }>()
+  readonly #looks = new Map<number, { at: number; outcome: Promise<void> }>()
   #taken = false
 
   constructor(account: ECartaAccount, options: ECartaOptions) {
@@ -176,22 +176,21 @@ class ECarta implements Carrier<LetterMessage> {
     for (const { object, resolve } of members) resolve(this.#receipt({ lot, object }))
   }
 
-  async #look({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
-    const { journal } = this.#options
+  #look({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
     for (const [known, { at }] of this.#looks) if (performance.now() - at >= LOOKED_MS) this.#looks.delete(known)
-    const earlier = this.#looks.get(lot)
-    if (earlier !== undefined) throw earlier.failure
-    try {
-      if (upload === null) throw new Error(`lot ${lot} was begun by an earlier version`)
-      await withSftp(this.#account.sftp, signal, session =>
-        lookForLot(session, this.#path(lot), upload, outcome =>
-          outcome === 'left' ? journal.uploaded(lot) : journal.dissolve(lot),
-        ),
-      )
-    } catch (failure) {
-      this.#looks.set(lot, { at: performance.now(), failure })
-      throw failure
-    }
+    const outcome = this.#looks.get(lot)?.outcome ?? this.#lookNow(lot, upload, signal)
+    if (!this.#looks.has(lot)) this.#looks.set(lot, { at: performance.now(), outcome })
+    return outcome
+  }
+
+  async #lookNow(lot: number, upload: LotPlace['upload'], signal: AbortSignal): Promise<void> {
+    const { journal } = this.#options
+    if (upload === null) throw new Error(`lot ${lot} was begun by an earlier version`)
+    await withSftp(this.#account.sftp, signal, session =>
+      lookForLot(session, this.#path(lot), upload, outcome =>
+        outcome === 'left' ? journal.uploaded(lot) : journal.dissolve(lot),
+      ),
+    )
   }
 
   #path(lot: number): string {
