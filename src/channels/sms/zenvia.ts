@@ -12,6 +12,7 @@ import {
   type SendErrorKind,
   type SmsMessage,
 } from '../provider.js'
+import { neverLeft } from '../unsent.js'
 
 /**
  * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
@@ -139,12 +140,6 @@ async function post(
       ? new SendError('temporary', 'Sem conexão com a Zenvia.', { cause, answer: String((cause as Error).cause ?? cause) })
       : new SendError('uncertain', 'A Zenvia não respondeu a tempo, ou a conexão caiu antes da resposta.', { cause })
   }
-}
-
-/** Only what failed before the connection stood is known not to have left. */
-const neverLeft = (error: unknown): boolean => {
-  const { code, syscall } = ((error as Error).cause ?? {}) as { code?: string; syscall?: string }
-  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT'
 }
 
 /** A gateway that lost its own server (502, 504) does not know what became of the message; any other answer is one. */

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createServer as createSecure } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { SendError } from '../../../src/channels/provider.js'
 import { readZenviaUrl, zenviaCallback, zenviaProvider } from '../../../src/channels/sms/zenvia.js'
+import { selfSigned } from '../../support/certificate.js'
 
 const message = { reference: 'r.sms.1', to: '+5511987654321', text: 'Aviso' }
 const SECRET = 'um-segredo-de-teste'
@@ -71,6 +73,26 @@ describe('a send', () => {
       response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
     )
     await expect(sendTo(elsewhere)).rejects.toMatchObject({ kind: 'uncertain' })
+  })
+})
+
+describe('a send that surely never left is temporary', () => {
+  test('where nobody listens', async () => {
+    const url = await zenviaForTest((_request, response) => response.end())
+    url.port = '9'
+    await expect(sendTo(url)).rejects.toMatchObject({ kind: 'temporary', answer: expect.stringContaining('ECONNREFUSED') })
+  })
+
+  test('where the certificate is not trusted', async () => {
+    const server = createSecure(selfSigned(['127.0.0.1']), () => {})
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    await expect(sendTo(new URL(`zenvia://t@127.0.0.1:${port}?from=acme&secret=${SECRET}`))).rejects.toMatchObject({
+      kind: 'temporary',
+      reason: 'Sem conexão com a Zenvia.',
+    })
   })
 })
 
