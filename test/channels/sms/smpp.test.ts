@@ -114,7 +114,13 @@ describe('refusals', () => {
     [0x08, 'temporary'],
     [0x45, 'temporary'],
     [0x0b, 'permanent'],
-    [0x0a, 'permanent'],
+    [0x0a, 'temporary'],
+    [0x03, 'temporary'],
+    [0x43, 'temporary'],
+    [0x48, 'temporary'],
+    [0x49, 'temporary'],
+    [0x62, 'temporary'],
+    [0xc4, 'temporary'],
     [0x65, 'permanent'],
     [0x421, 'temporary'],
   ])('0x%s: %s', async (status, kind) => {
@@ -122,6 +128,12 @@ describe('refusals', () => {
     const carrier = await open(smsc)
     const error = await carrier.send(message(), soon()).catch((caught: SendError) => caught)
     expect(error).toMatchObject({ kind, answer: expect.stringContaining(status.toString(16)) })
+  })
+
+  test('of messages in parts keeps nothing else back', async () => {
+    const smsc = await smscForTest({ onSubmit: (pdu, connection) => connection.answer(pdu, 0x43) })
+    const error = await (await open(smsc)).send(message('a'.repeat(200)), soon()).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({ kind: 'temporary', scope: 'message' })
   })
 
   test('of the bind: temporary with the reason, until the carrier lets us in', async () => {
