@@ -153,7 +153,7 @@ export class Lane<Message> {
     const conclude = async (
       type: 'sent' | 'processed' | 'retried',
       data: Fact['data'],
-      names: readonly string[] = [],
+      names: Receipt['references'] = [],
     ): Promise<'settled'> => {
       await record({
         notification,
@@ -172,7 +172,9 @@ export class Lane<Message> {
     }
     if (provider.whenUncertain === 'safe') return conclude('retried', { reason: INTERRUPTED })
     if (provider.whenUncertain === 'report' && doubts === 1) {
-      return conclude('retried', { reason: 'A operadora não deu notícia deste envio: ele é repetido uma vez.' })
+      return conclude('retried', {
+        reason: 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.',
+      })
     }
     if (provider.whenUncertain !== 'lookup' || carrier.find === undefined) return 'a person'
     const found = await carrier.find(reference, recipient, AbortSignal.timeout(provider.timeoutMs)).catch(() => null)
@@ -253,7 +255,10 @@ export class Lane<Message> {
     if (atCarrier && error.scope === 'carrier') this.#slowDown(error)
     const planned = retryDelaysMs[claim.attempt - 1]
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
-    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), this.#options.settleMs)
+    if (uncertain) {
+      const doubt = this.#fact(claim, 'uncertain', { ...data, ...takenOf(error.references) })
+      return this.#report(claim, doubt, this.#options.settleMs, error.references)
+    }
     if (error.kind === 'permanent' || planned === undefined) {
       const dead = error.kind !== 'permanent'
       return this.#report(
@@ -272,7 +277,7 @@ export class Lane<Message> {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + Math.min(retryAfterMs ?? 1_000, MAX_PAUSE_MS))
   }
 
-  async #report(claim: Claim, fact: Fact, delayMs?: number, names: readonly string[] = []): Promise<void> {
+  async #report(claim: Claim, fact: Fact, delayMs?: number, names: Receipt['references'] = []): Promise<void> {
     const outcome = await this.#options.record({
       notification: claim.notification,
       fact,
@@ -288,6 +293,12 @@ export class Lane<Message> {
   #fact(claim: Claim, type: Fact['type'], data: Fact['data']): Fact {
     return { channel: claim.channel, type, at: new Date(this.#options.clock()), source: this.#options.provider.name, data }
   }
+}
+
+/** The parts that the carrier named before it fell silent. */
+function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {
+  const parts = references.flatMap((name, place) => (name === null ? [] : [place + 1]))
+  return parts.length === 0 ? {} : { taken: { parts, total: references.length } }
 }
 
 const isRefused = (message: unknown): message is Refused =>

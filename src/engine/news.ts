@@ -63,11 +63,11 @@ async function takeReport(source: NewsSource, report: CarrierReport, parts: News
   const { carrierKey, provider } = source
   const reference =
     'ours' in report.of
-      ? readOwn(report.of.ours)
+      ? readOwn(report.of.ours, report.of.part)
       : ((await findReference(parts.pool, carrierKey, report.of.carrier)) ??
         (report.of.mark === undefined ? null : await findMarked(source, report.of.mark, parts.pool)))
   if (reference !== null) {
-    const names = 'ours' in report.of ? (report.of.carrier ?? []) : []
+    const names = 'ours' in report.of ? namesIn(report.of.carrier ?? [], reference) : []
     const change = toChange(reference, report, provider, parts.clock)
     await parts.recorder.record(names.length === 0 ? change : { ...change, references: { carrier: carrierKey, names } })
   } else if (report.of.carrier !== undefined) {
@@ -179,12 +179,16 @@ type FrozenReport = Omit<CarrierReport, 'at'> & { at: string | null }
 
 const freeze = (news: object): { [member: string]: Json } => JSON.parse(JSON.stringify(news)) as { [member: string]: Json }
 
+/** In the place of the part that they name. */
+const namesIn = (names: readonly string[], { part, parts }: CarrierReference): (string | null)[] =>
+  parts === 1 ? [...names] : Array.from({ length: parts }, (_, place) => (place + 1 === part ? (names[0] ?? null) : null))
+
 /** A reference of ours: notification, channel, ordinal. */
-function readOwn(reference: string): CarrierReference | null {
+function readOwn(reference: string, { number: part, total: parts } = { number: 1, total: 1 }): CarrierReference | null {
   const [, notification, name, ordinal] = /^([0-9a-f-]{36})\.([a-z]+)\.(\d{1,4})$/.exec(reference) ?? []
   const channel = channels.find(known => known === name)
   if (notification === undefined || channel === undefined) return null
-  return { notification, channel, ordinal: Number(ordinal), part: 1, parts: 1 }
+  return { notification, channel, ordinal: Number(ordinal), part, parts }
 }
 
 function toChange(reference: CarrierReference, report: CarrierReport, provider: string, clock: Clock): Change {

@@ -30,8 +30,8 @@ export interface Change {
   whilst?: DeliveryState
   /** For facts that send a delivery back to the queue, or put off the moment at which it is looked at. */
   delayMs?: number
-  /** What the carrier calls the message that it took, one name per part. */
-  references?: { carrier: string; names: readonly string[] }
+  /** What the carrier calls the message that it took, one name per part; null where it is not told. */
+  references?: { carrier: string; names: readonly (string | null)[] }
 }
 
 export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
@@ -59,7 +59,8 @@ export function recordChanges(
     const batch = new Batch(deliveries, heads, new Date(clock()))
     const outcomes = changes.map(change => batch.apply(change))
     for (const id of existing) batch.follow(id)
-    const messages = batch.events.length > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+    const isNews = batch.events.length > 0 || batch.references.length > 0
+    const messages = isNews ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
     return { outcomes, released: batch.released, announced: messages > 0 }
   })
 }
@@ -90,7 +91,11 @@ class Batch {
     if (whilst !== undefined && delivery.status.state !== whilst) return 'fenced'
     const fact = { ...given, at: this.#timeOf(given, notification) }
     const status = applyFact(delivery.status, fact)
-    if (status === null) return 'nothing new'
+    if (status === null) {
+      // The name may be: what is told later under it must find its message.
+      if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? delivery.status.ordinal)
+      return 'nothing new'
+    }
     // A note about a delivery under way must not end its lease.
     if (status !== delivery.status) this.#changed.set(delivery, delayMs ?? (fact.type === 'released' ? 0 : null))
     delivery.status = status
@@ -113,7 +118,7 @@ class Batch {
   ): void {
     const parts = names.length
     for (const [index, reference] of names.entries()) {
-      this.references.push({ carrier, reference, notification, channel, ordinal, part: index + 1, parts })
+      if (reference !== null) this.references.push({ carrier, reference, notification, channel, ordinal, part: index + 1, parts })
     }
   }
 

@@ -1,6 +1,7 @@
 import type { AccountSettings } from '../domain/account.js'
 import { completeSettings } from '../domain/account.js'
 import type { Channel, JsonObject } from '../domain/notification.js'
+import type { TakenParts } from '../domain/status.js'
 import type { Mode } from '../domain/token.js'
 import { type Queryable, run } from './postgres.js'
 
@@ -26,6 +27,8 @@ export interface Claim {
   template: { id: string; version: number } | null
   attachments: { name: string; sha256: string; size: number }[]
   acceptedAt: Date
+  /** Parts of it that this carrier has already, of a try whose other parts were lost. */
+  taken?: { parts: readonly number[]; total: number }
 }
 
 interface ClaimRow {
@@ -48,6 +51,7 @@ interface ClaimRow {
   template_version: number | null
   attachments: { name: string; sha256: string; size: number }[] | null
   accepted_at: Date
+  taken: TakenParts | null
 }
 
 export interface ClaimQuestion {
@@ -91,7 +95,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
-      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.reference, c.recipient, c.request, c.template_id, c.template_version,
+      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken,
         a.name as account_name, a.settings, n.recipient_name, n.subject, n.content, n.validation is not null as protected, n.accepted_at,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = c.recipient) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
@@ -118,6 +122,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
     template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
     attachments: row.attachments ?? [],
     acceptedAt: row.accepted_at,
+    ...(row.taken?.by === question.provider ? { taken: row.taken } : {}),
   }))
 }
 

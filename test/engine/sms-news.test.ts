@@ -98,7 +98,7 @@ describe('a mark', () => {
     const id = await accept(number)
     await described(id).toBe('Em verificação')
     await tell(report(['9:2'], 'delivered', marked(id, number, 2, 2)))
-    expect((await status(id)).description).toBe('Enviado')
+    expect((await status(id)).description).toBe('Em verificação')
     await tell(report(['9:3'], 'delivered', marked(id, number, 1, 2)))
     expect((await status(id)).description).toBe('Entregue')
   })
