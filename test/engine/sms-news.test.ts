@@ -148,6 +148,23 @@ describe('a mark', () => {
   })
 })
 
+test('an answer to a send that comes after all was told still names its part', async () => {
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), options: { settleMs: 60_000 } })
+  const id = await accept(newNumber())
+  await described(id).toBe('Em verificação')
+  const late = (number: number): CarrierReport => ({
+    ...report([], 'sent'),
+    of: { ours: `${id}.sms.1`, carrier: [`late-${number}`], part: { number, total: 2 } },
+  })
+  await tell({ ...late(1), of: { ours: `${id}.sms.1` } })
+  expect((await status(id)).description).toBe('Enviado')
+  await tell(late(1), late(2))
+  await tell(report(['late-1'], 'delivered'))
+  expect((await status(id)).description).toBe('Enviado')
+  await tell(report(['late-2'], 'delivered'))
+  expect((await status(id)).description).toBe('Entregue')
+})
+
 describe('an answer in parts', () => {
   const piece = (number: string, text: string, part: number, total: number): CarrierReply =>
     reply(number, text, { part: { of: `+55${number} 29000 7a`, number: part, total } })
