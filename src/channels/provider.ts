@@ -66,7 +66,7 @@ export interface Mark {
 /** What a person wrote back. */
 export interface CarrierReply {
   kind: 'reply'
-  /** The ways in which the person's number may be written, E.164. */
+  /** The ways in which the person's number may be written, E.164; none where only the message that was answered is told. */
   from: readonly string[]
   text: string
   /** The carrier's name for the answer, the same when it is told twice. */

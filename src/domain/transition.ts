@@ -40,6 +40,8 @@ export interface Fact {
     answer?: string
     /** The carrier's name for an answer. */
     answerId?: string | null
+    /** All the names under which it may be known already. */
+    answerIds?: string[]
     /** Of a report: which message it speaks of. */
     ordinal?: number
     part?: number
@@ -203,8 +205,10 @@ function delivered(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
 /** Somebody who writes a thousand times must not make every lookup heavy. */
 const MAX_ANSWERS = 100
 
-function answered(status: DeliveryStatus, { at, data: { answer = '', answerId = null } }: Fact): DeliveryStatus | null {
-  if (status.answers.length >= MAX_ANSWERS || (answerId !== null && status.answers.some(({ id }) => id === answerId))) return null
+function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | null {
+  const { answer = '', answerId = null, answerIds = answerId === null ? [] : [answerId] } = data
+  const isKnown = status.answers.some(({ id }) => id !== null && answerIds.includes(id))
+  if (status.answers.length >= MAX_ANSWERS || isKnown) return null
   return { ...status, answeredAt: status.answeredAt ?? at, answers: [...status.answers, { text: answer, id: answerId }] }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { CarrierNews, CarrierReply, CarrierReport, Mark } from '../channels/provider.js'
 import type { Json } from '../domain/canonical-json.js'
 import type { Clock } from '../domain/clock.js'
@@ -96,22 +97,34 @@ function markedBy(bits: number, reference: string): CarrierReference | null {
 async function takeReply(source: NewsSource, reply: CarrierReply, parts: NewsParts): Promise<void> {
   if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
   const { carrierKey, channel, provider } = source
-  const named = reply.inReplyTo === null ? null : await findReference(parts.pool, carrierKey, [reply.inReplyTo])
-  const notification = named?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, provider, reply.at))
+  const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, carrierKey, [reply.inReplyTo])
+  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, provider, reply.at))
   if (notification === null) return parts.onUnmatched(carrierKey, reply.kind)
   const optOut = channel === 'sms' && isOptOut(reply.text)
   // First of all: whoever asks to be left alone must be, also if we fall over now.
   if (optOut) await suppress(parts.pool, { notification, channel, reason: 'opt-out' })
+  const at = reply.at ?? new Date(parts.clock())
+  const named = reply.id === null ? nameByHour(reply, at) : { answerId: reply.id }
   await parts.recorder.record({
     notification,
     fact: {
       channel,
       type: 'answered',
-      at: reply.at ?? new Date(parts.clock()),
+      at,
       source: provider,
-      data: { answer: reply.text, answerId: reply.id, ...(optOut ? { optOut } : {}) },
+      data: { answer: reply.text, ...named, ...(optOut ? { optOut } : {}) },
     },
   })
+}
+
+const HOUR_MS = 60 * 60_000
+
+/** A carrier whose answer was lost tells it again, without a name: the same words of the same person, within the hour, are one. */
+function nameByHour({ from, text }: CarrierReply, at: Date): { answerId: string; answerIds: string[] } {
+  const words = createHash('sha256').update(`${from[0]} ${text}`).digest('base64url')
+  const hour = Math.floor(at.getTime() / HOUR_MS)
+  const answerIds = [hour, hour - 1].map(number => `${words} ${number}`)
+  return { answerId: answerIds[0]!, answerIds }
 }
 
 type ReplyPart = CarrierReply & { part: NonNullable<CarrierReply['part']> }
