@@ -16,7 +16,14 @@ import {
 } from '../store/carrier-references.js'
 import { findDoubtful, findEarlyMarked } from '../store/doubtful-deliveries.js'
 import type { Pool } from '../store/postgres.js'
-import { deleteReplyParts, findStaleReplies, keepReplyPart, readReplyParts } from '../store/reply-parts.js'
+import {
+  deleteReplyParts,
+  findStaleReplies,
+  forgetJoined,
+  keepReplyPart,
+  markJoined,
+  readReplyParts,
+} from '../store/reply-parts.js'
 import { suppress } from '../store/suppressions.js'
 import type { Change } from './record.js'
 import { takeRecording } from './recordings.js'
@@ -131,9 +138,10 @@ type ReplyPart = CarrierReply & { part: NonNullable<CarrierReply['part']> }
 
 /** Parts may come to different workers, hours apart: they are kept until the last one is there. */
 async function takeReplyPart(source: NewsSource, reply: ReplyPart, parts: NewsParts): Promise<void> {
-  const { of, total } = reply.part
+  const { of, number, total } = reply.part
   const key = { carrier: source.carrierKey, name: of, total }
-  await keepReplyPart(parts.pool, key, reply.part.number, freeze({ ...reply, source: { ...source } }))
+  await forgetJoined(parts.pool, key, number, reply.text)
+  await keepReplyPart(parts.pool, key, number, freeze({ ...reply, source: { ...source } }))
   const kept = await readReplyParts(parts.pool, key)
   if (kept.length === total) await joinReply(kept as unknown as FrozenPart[], key, parts)
 }
@@ -147,7 +155,7 @@ async function joinReply(kept: readonly FrozenPart[], key: PartsKey, parts: News
   const text = kept.map(piece => piece.text).join('')
   const name = id ?? `${key.name} ${key.total} ${text}`
   await takeReply(source, { ...first, text, id: name, at: at === null ? null : new Date(at) }, parts)
-  await deleteReplyParts(parts.pool, key)
+  await markJoined(parts.pool, key)
 }
 
 /** Answers whose last part never came are told as far as they did. */
@@ -155,6 +163,7 @@ export async function takeTornReplies(parts: NewsParts): Promise<void> {
   for (const key of await findStaleReplies(parts.pool)) {
     const kept = await readReplyParts(parts.pool, key)
     if (kept.length > 0) await joinReply(kept as unknown as FrozenPart[], key, parts)
+    await deleteReplyParts(parts.pool, key)
   }
 }
 

@@ -182,6 +182,28 @@ describe('an answer in parts', () => {
     expect((await status(id)).answered).toEqual(['um dois três'])
   })
 
+  test('of which the carrier sends a part again stays one answer, and another under the same name is another', async () => {
+    work({ carrier: new ScriptedCarrier(() => ({})) })
+    const number = newNumber()
+    const id = await accept(number)
+    await described(id).toBe('Enviado')
+    const sweep = async (): Promise<void> => {
+      await database.pool.query("update reply_part set received_at = now() - interval '2 hours'")
+      await takeTornReplies(news)
+    }
+    await tell(piece(number, 'um ', 1, 2))
+    await tell(piece(number, 'dois', 2, 2))
+    await tell(piece(number, 'dois', 2, 2))
+    expect((await status(id)).answered).toEqual(['um dois'])
+    await tell(piece(number, 'quatro', 2, 2))
+    await tell(piece(number, 'três ', 1, 2))
+    await tell(piece(number, 'três ', 1, 2))
+    expect((await status(id)).answered).toEqual(['um dois', 'três quatro'])
+    await sweep()
+    expect((await status(id)).answered).toEqual(['um dois', 'três quatro'])
+    expect((await database.pool.query('select from reply_part')).rows).toEqual([])
+  })
+
   test('whose last part never comes is told as far as it did', async () => {
     work({ carrier: new ScriptedCarrier(() => ({})) })
     const number = newNumber()
