@@ -67,6 +67,10 @@ export function applyFact(status: DeliveryStatus, fact: Fact): DeliveryStatus | 
   return { ...(next ?? status), trackingCode }
 }
 
+/** Whether a fact, by the status after it, says something of the whole message: of a part alone the sender need not hear. */
+export const isOfWhole = ({ type, data }: Fact, { sentAt, deliveredAt }: DeliveryStatus): boolean =>
+  data.part === undefined || (type === 'delivered' ? deliveredAt !== null : type !== 'sent' || sentAt !== null)
+
 function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   const { at, data } = fact
   switch (fact.type) {
@@ -155,7 +159,7 @@ function doubted(status: DeliveryStatus, fact: Fact): DeliveryStatus {
   return known.state === 'done' ? known : { ...known, state: 'uncertain', doubts: status.doubts + 1 }
 }
 
-/** Parts that are known to be with the carrier: all of them are a message that was sent, one alone must not hide that others are missing. */
+/** Parts that are known to be with the carrier: all of them are a message that was sent, fewer must not hide what is missing. */
 function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number[], total: number): DeliveryStatus {
   if (total === 1 || !isUnderWay(status)) return sent(status, at)
   const { taken } = status

@@ -3,7 +3,7 @@ import { decide } from '../domain/decision.js'
 import { chainEvent, SALT_BYTES } from '../domain/evidence.js'
 import { takeRandom } from '../domain/random.js'
 import type { DeliveryState } from '../domain/status.js'
-import { applyFact, type Fact } from '../domain/transition.js'
+import { applyFact, type Fact, isOfWhole } from '../domain/transition.js'
 import { isAnnounced } from '../domain/webhook.js'
 import { type Pool, transaction } from '../store/postgres.js'
 import {
@@ -153,7 +153,8 @@ class Batch {
       prev: head.hash,
     })
     this.#heads.set(notification, { seq: event.seq, at: fact.at, hash: event.hash })
-    this.events.push({ ...event, account, channel: status.channel, announced: isAnnounced(fact.type) })
+    const announced = isAnnounced(fact.type) && isOfWhole(fact, status)
+    this.events.push({ ...event, account, channel: status.channel, announced })
   }
 }
 

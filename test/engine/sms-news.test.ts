@@ -8,6 +8,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
 import { request, send, validSend } from '../support/requests.js'
+import { createWebhook } from '../support/webhooks.js'
 
 /** What carriers of short messages tell: marks that name a lost send, answers in parts, people who want no more. */
 let database: TestDatabase
@@ -163,6 +164,26 @@ test('an answer to a send that comes after all was told still names its part', a
   expect((await status(id)).description).toBe('Enviado')
   await tell(report(['late-2'], 'delivered'))
   expect((await status(id)).description).toBe('Entregue')
+})
+
+test('senders are told once all parts are where the event says, and never of one alone', async () => {
+  await createWebhook(gateway.url, account.token, { url: 'https://example.com/' })
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), options: { settleMs: 60_000 } })
+  const number = newNumber()
+  const id = await accept(number)
+  await described(id).toBe('Em verificação')
+  const late = (part: number): CarrierReport => ({
+    ...report([], 'sent'),
+    of: { ours: `${id}.sms.1`, carrier: [`told-${part}`], part: { number: part, total: 2 } },
+  })
+  for (const part of [1, 2]) await tell(late(part))
+  for (const part of [1, 2]) await tell(report([`told-${part}`], 'delivered'))
+  const { rows } = await database.pool.query(
+    `select e.type from webhook_message m join event e on e.notification_id = m.notification_id and e.seq = m.event_seq
+     where m.notification_id = $1 order by e.seq`,
+    [id],
+  )
+  expect(rows.map(row => row.type)).toEqual(['uncertain', 'sent', 'delivered'])
 })
 
 describe('an answer in parts', () => {

@@ -99,7 +99,7 @@ const described = (id: string) =>
     return (body as { description: string }).description
   }, LONG)
 
-test('the first part is answered and delivered, the others are lost: only they are sent again, and all together are delivered', async () => {
+test('the first part is taken and the others are lost: only they are sent again, and all are delivered', async () => {
   const world = await workWith(4_000, {
     onSubmit(pdu, connection, count) {
       if (count !== 2 && count !== 3) connection.answer(pdu, 0, Buffer.from(`part-${partOf(pdu.body)}\0`))

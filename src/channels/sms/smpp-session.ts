@@ -40,7 +40,7 @@ export interface Part {
   name?: PartName
 }
 
-export interface PartName {
+interface PartName {
   reference: string
   /** E.164. */
   to: string

@@ -134,7 +134,7 @@ async function post(
       signal,
     })
     // A NUL cannot be stored.
-    const content = (await response.text()).slice(0, MAX_ANSWER).replaceAll('\0', '')
+    const content = (await response.text()).slice(0, MAX_ANSWER).toWellFormed().replaceAll('\0', '')
     return { status: response.status, retryAfter: response.headers.get('retry-after'), content }
   } catch (cause) {
     throw neverLeft(cause)
