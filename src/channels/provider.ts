@@ -49,7 +49,14 @@ export interface CarrierReport {
  * How a report names its message: by the carrier's reference, in any of several spellings, or by ours where it is given back.
  * Both: the carrier's is learned from it, should the answer to the send have been lost or overtaken.
  */
-type Named = { carrier: readonly string[]; mark?: Mark } | { ours: string; carrier?: readonly string[] }
+type Named =
+  | { carrier: readonly string[]; mark?: Mark }
+  | {
+      ours: string
+      carrier?: readonly string[]
+      /** Which part of it is meant, of a message that travels in several. */
+      part?: { number: number; total: number }
+    }
 
 /** Where a carrier gives back only a few bits of ours (domain/mark.ts): with the number, they name a send whose answer was lost. */
 export interface Mark {
@@ -61,7 +68,7 @@ export interface Mark {
 /** What a person wrote back. */
 export interface CarrierReply {
   kind: 'reply'
-  /** The ways in which the person's number may be written, E.164. */
+  /** The ways in which the person's number may be written, E.164; none where only the message that was answered is told. */
   from: readonly string[]
   text: string
   /** The carrier's name for the answer, the same when it is told twice. */
@@ -124,11 +131,11 @@ export interface Carrier<Message> {
 }
 
 /** What a carrier knows of a message whose answer was lost. */
-export type Found = 'unknown' | { references: readonly string[]; answer: string }
+export type Found = 'unknown' | Pick<Receipt, 'references' | 'answer'>
 
 export interface Receipt {
-  /** What the carrier calls the message that it took, one name per part; empty where it gives none. */
-  references: readonly string[]
+  /** What the carrier calls the message that it took, one name per part (null: an earlier try's); empty where it gives none. */
+  references: readonly (string | null)[]
   /** Its answer as it came, for the timeline. */
   answer: string
   /** Whether the recipient's own server took it; otherwise delivery is known only by a later report. */
@@ -147,6 +154,7 @@ interface SendErrorOptions {
   answer?: string
   retryAfterMs?: number
   scope?: 'carrier' | 'message'
+  references?: readonly (string | null)[]
   cause?: unknown
 }
 
@@ -159,6 +167,8 @@ export class SendError extends Error {
   readonly retryAfterMs: number | null
   /** Whether it speaks of the carrier, so that others are kept back too, or of this message alone. */
   readonly scope: 'carrier' | 'message'
+  /** Of an uncertain one in several parts: what the carrier calls those that it surely took; null for the others. */
+  readonly references: readonly (string | null)[]
 
   constructor(kind: SendErrorKind, reason: string, options: SendErrorOptions = {}) {
     super(`${kind}: ${options.answer ?? reason}`, { cause: options.cause })
@@ -168,6 +178,7 @@ export class SendError extends Error {
     this.answer = options.answer ?? null
     this.retryAfterMs = options.retryAfterMs ?? null
     this.scope = options.scope ?? 'carrier'
+    this.references = options.references ?? []
   }
 }
 
@@ -220,6 +231,8 @@ export interface SmsMessage {
   /** E.164. */
   to: string
   text: string
+  /** Parts that the carrier has already: only the others are sent, where the text is still cut into as many. */
+  taken?: { parts: readonly number[]; total: number }
 }
 
 /** One approved template, filled in, for one person on WhatsApp. */

@@ -44,6 +44,15 @@ export interface DeliveryStatus {
   doubts: number
   /** The delivered parts of a message that travels in several. */
   parts: number[]
+  /** Those that are known to be with the carrier while nobody can tell of the others; null: there is no such doubt. */
+  taken: TakenParts | null
+}
+
+export interface TakenParts {
+  /** The provider that took them: no other can complete them. */
+  by: string
+  parts: number[]
+  total: number
 }
 
 export interface Answer {
@@ -81,6 +90,7 @@ export const newStatus = (
   ordinal: 1,
   doubts: 0,
   parts: [],
+  taken: null,
 })
 
 export interface Step {

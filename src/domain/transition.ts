@@ -1,6 +1,6 @@
 import type { Json } from './canonical-json.js'
 import type { Channel } from './notification.js'
-import type { DeliveryState, DeliveryStatus, Failure } from './status.js'
+import type { DeliveryState, DeliveryStatus, Failure, TakenParts } from './status.js'
 
 /**
  * How facts change a delivery. Events are the facts, the status columns are their sum: the same function writes the
@@ -42,10 +42,17 @@ export interface Fact {
     answer?: string
     /** The carrier's name for an answer. */
     answerId?: string | null
+    /** All the names under which it may be known already. */
+    answerIds?: string[]
     /** Of a report: which message it speaks of. */
     ordinal?: number
     part?: number
     parts?: number
+    /** Of a send without an answer: the parts whose answers came. */
+    taken?: { parts: number[]; total: number }
+    provider?: string
+    /** In how many parts it left. */
+    segments?: number
     trackingCode?: string
     /** SHA-256 of a call's recording. */
     recording?: string
@@ -79,6 +86,10 @@ export function dateOf(status: DeliveryStatus, { type, at, data: { occurredAt } 
   return new Date(Math.min(at.getTime(), Math.max(Date.parse(occurredAt), earliest)))
 }
 
+/** Whether a fact, by the status after it, says something of the whole message: of a part alone the sender need not hear. */
+export const isOfWhole = ({ type, data }: Fact, { sentAt, deliveredAt }: DeliveryStatus): boolean =>
+  data.part === undefined || (type === 'delivered' ? deliveredAt !== null : type !== 'sent' || sentAt !== null)
+
 function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   const { at, data } = fact
   switch (fact.type) {
@@ -93,10 +104,10 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
         : null
     case 'uncertain':
-      return isUnderWay(status) ? { ...status, state: 'uncertain', doubts: status.doubts + 1 } : null
+      return isUnderWay(status) ? doubted(status, fact) : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
-        ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [] }
+        ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
         : null
     case 'revived':
       return status.state === 'dead' || status.state === 'uncertain' ? revived(status) : null
@@ -111,9 +122,9 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
     case 'reopened':
       return status.cancelReason === 'not needed' ? { ...status, state: 'waiting', cancelReason: null, cancelledAt: null } : null
     case 'sent':
-      return isAboutLatest(status, data) && (status.sentAt === null || isUnderWay(status)) ? sent(status, at) : null
+      return isAboutLatest(status, data) && (status.sentAt === null || isUnderWay(status)) ? accepted(status, fact) : null
     case 'delivered':
-      return status.deliveredAt === null ? delivered(sent(status, at), fact) : null
+      return status.deliveredAt === null ? delivered(status, fact) : null
     case 'read':
       return status.readAt === null ? { ...sent(status, at), deliveredAt: status.deliveredAt ?? at, readAt: at } : null
     case 'confirmed':
@@ -151,7 +162,38 @@ const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
   ...made(status, at),
   state: 'done',
   sentAt: status.sentAt ?? at,
+  taken: null,
 })
+
+/** The carrier has it, or one part of it. */
+function accepted(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
+  const { part, parts = 1 } = fact.data
+  // What another carrier delivered of it does not complete this one's.
+  if (part === undefined) return sent(isAnother(status.taken, fact.data) ? { ...status, parts: [] } : status, fact.at)
+  const next = take(status, fact, [part], parts)
+  return next === status ? null : next
+}
+
+function doubted(status: DeliveryStatus, fact: Fact): DeliveryStatus {
+  const { parts, total } = fact.data.taken ?? { parts: [], total: 1 }
+  const known = parts.length === 0 ? status : take(status, fact, parts, total)
+  return known.state === 'done' ? known : { ...known, state: 'uncertain', doubts: status.doubts + 1 }
+}
+
+/** Parts that are known to be with the carrier: all of them are a message that was sent, fewer must not hide what is missing. */
+function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number[], total: number): DeliveryStatus {
+  if (total === 1 || !isUnderWay(status)) return sent(status, at)
+  const { taken } = status
+  const isSame = taken !== null && !isAnother(taken, { ...data, segments: total })
+  const known = [...new Set([...(isSame ? taken.parts : []), ...parts])].sort((a, b) => a - b)
+  if (known.length === total) return sent(status, at)
+  if (isSame) return known.length === taken.parts.length ? status : { ...status, taken: { ...taken, parts: known } }
+  return { ...status, parts: [], taken: { by: data.provider ?? '', parts: known, total } }
+}
+
+/** Whether this speaks of a message that those parts do not belong to: of another carrier, or cut otherwise. */
+const isAnother = (taken: TakenParts | null, { provider = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
+  taken !== null && (provider !== taken.by || segments !== taken.total)
 
 const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 
@@ -174,19 +216,24 @@ const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): b
   deliveredAt !== null && (failure === 'no-answer' || failure === 'busy' || failure === 'machine')
 
 /** A message in parts has arrived when all of them have. */
-function delivered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | null {
+function delivered(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
+  const { at, data } = fact
   const { part = 1, parts = 1 } = data
+  if (parts === 1) return { ...sent(status, at), parts: [], deliveredAt: at }
   // Parts of an earlier message do not complete the one that followed it.
-  if (status.parts.includes(part) || (parts > 1 && !isAboutLatest(status, data))) return null
-  const arrived = parts === 1 ? [] : [...status.parts, part].sort((a, b) => a - b)
-  return { ...status, parts: arrived, deliveredAt: parts === 1 || arrived.length === parts ? at : null }
+  if (status.parts.includes(part) || !isAboutLatest(status, data)) return null
+  const known = take(status, fact, [part], parts)
+  const arrived = [...known.parts, part].sort((a, b) => a - b)
+  return { ...known, parts: arrived, deliveredAt: arrived.length === parts ? at : null }
 }
 
 /** Somebody who writes a thousand times must not make every lookup heavy. */
 const MAX_ANSWERS = 100
 
-function answered(status: DeliveryStatus, { at, data: { answer = '', answerId = null } }: Fact): DeliveryStatus | null {
-  if (status.answers.length >= MAX_ANSWERS || (answerId !== null && status.answers.some(({ id }) => id === answerId))) return null
+function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | null {
+  const { answer = '', answerId = null, answerIds = answerId === null ? [] : [answerId] } = data
+  const isKnown = status.answers.some(({ id }) => id !== null && answerIds.includes(id))
+  if (status.answers.length >= MAX_ANSWERS || isKnown) return null
   return { ...status, answeredAt: status.answeredAt ?? at, answers: [...status.answers, { text: answer, id: answerId }] }
 }
 
@@ -194,7 +241,7 @@ function answered(status: DeliveryStatus, { at, data: { answer = '', answerId = 
 const revived = (status: DeliveryStatus): DeliveryStatus => ({
   ...status,
   state: 'queued',
-  ordinal: status.state === 'dead' ? status.ordinal + 1 : status.ordinal,
+  ...(status.state === 'dead' ? { ordinal: status.ordinal + 1, parts: [], taken: null } : {}),
   failure: null,
   failureDetail: null,
   failedAt: null,

@@ -231,16 +231,16 @@ export class Lane<Message> {
     const { reference, recipient, doubts } = uncertain
     if (provider.whenUncertain === 'safe') return this.#repeat(uncertain, INTERRUPTED)
     if (provider.whenUncertain === 'report' && doubts === 1) {
-      const reason = 'A operadora não deu notícia deste envio: ele é repetido uma vez.'
+      const reason = 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.'
       return this.#conclude(uncertain, 'retried', { reason }, { delayMs: 0 })
     }
     if (provider.whenUncertain !== 'lookup' || carrier.find === undefined) return 'a person'
     const found = await carrier.find(reference, recipient, AbortSignal.timeout(provider.timeoutMs)).catch(() => null)
     if (found === null) return 'later'
     if (found === 'unknown') return this.#repeat(uncertain, NOT_TAKEN)
-    const { references: names, answer } = found
-    const references = names.length > 0 ? { references: { carrier: this.#options.carrierKey, names } } : {}
-    return this.#conclude(uncertain, provider.takenIs ?? 'sent', { answer, settled: true }, references)
+    const { references, answer } = found
+    const names = namesOf(this.#options.carrierKey, references)
+    return this.#conclude(uncertain, provider.takenIs ?? 'sent', { answer, settled: true }, names)
   }
 
   /** At once after the first doubt, then as planned: what is never answered must end like what is always refused. */
@@ -307,9 +307,8 @@ export class Lane<Message> {
     this.#breaker.succeeded()
     const { answer, facts } = receipt
     const data = { ...facts, provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer }
-    const names = receipt.references
     await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), {
-      ...(names.length > 0 ? { references: { carrier: carrierKey, names } } : {}),
+      ...namesOf(carrierKey, receipt.references),
       ...(receipt.delivered ? { besides: this.#fact(claim, 'delivered', data) } : {}),
     })
     trace?.('recorded')
@@ -359,7 +358,7 @@ export class Lane<Message> {
 
   /** `period`: of the breaker, when the carrier was called; null: it was not. */
   async #failed(claim: Claim, error: SendError, period: number | null): Promise<void> {
-    const { provider } = this.#options
+    const { provider, carrierKey, settleMs } = this.#options
     const data = {
       provider: provider.name,
       reference: claim.reference,
@@ -372,7 +371,10 @@ export class Lane<Message> {
     const detour = byCarrier && this.#mayGoElsewhere(claim, error)
     const planned = this.delayAfter(claim) ?? (detour ? this.#lastDelay(claim) : null)
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
-    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), { delayMs: this.#options.settleMs })
+    if (uncertain) {
+      const doubt = this.#fact(claim, 'uncertain', { ...data, ...takenOf(error.references) })
+      return this.#report(claim, doubt, { delayMs: settleMs, ...namesOf(carrierKey, error.references) })
+    }
     if (error.kind === 'permanent') {
       return this.#report(claim, this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason }))
     }
@@ -420,6 +422,15 @@ export class Lane<Message> {
 
 /** After the last try: a person may have it tried again. */
 export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
+
+/** The parts that the carrier named before it fell silent. */
+function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {
+  const parts = references.flatMap((name, place) => (name === null ? [] : [place + 1]))
+  return parts.length === 0 ? {} : { taken: { parts, total: references.length } }
+}
+
+const namesOf = (carrier: string, names: Receipt['references']): Pick<Change, 'references'> =>
+  names.length > 0 ? { references: { carrier, names } } : {}
 
 const isRefused = (message: unknown): message is Refused =>
   typeof message === 'object' && message !== null && 'refused' in message

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { CarrierNews, CarrierReply, CarrierReport, Mark } from '../channels/provider.js'
 import type { Json } from '../domain/canonical-json.js'
 import type { Clock } from '../domain/clock.js'
@@ -15,7 +16,14 @@ import {
 } from '../store/carrier-references.js'
 import { findDoubtful, findEarlyMarked } from '../store/doubtful-deliveries.js'
 import type { Pool } from '../store/postgres.js'
-import { deleteReplyParts, findStaleReplies, keepReplyPart, readReplyParts } from '../store/reply-parts.js'
+import {
+  deleteReplyParts,
+  findStaleReplies,
+  forgetJoined,
+  keepReplyPart,
+  markJoined,
+  readReplyParts,
+} from '../store/reply-parts.js'
 import { suppress } from '../store/suppressions.js'
 import type { Change } from './record.js'
 import { takeRecording } from './recordings.js'
@@ -63,11 +71,11 @@ async function takeReport(source: NewsSource, report: CarrierReport, parts: News
   const { carrierKey, provider } = source
   const reference =
     'ours' in report.of
-      ? readOwn(report.of.ours)
+      ? readOwn(report.of.ours, report.of.part)
       : ((await findReference(parts.pool, carrierKey, report.of.carrier)) ??
         (report.of.mark === undefined ? null : await findMarked(source, report.of.mark, parts.pool)))
   if (reference !== null) {
-    const names = 'ours' in report.of ? (report.of.carrier ?? []) : []
+    const names = 'ours' in report.of ? namesIn(report.of.carrier ?? [], reference) : []
     const change = toChange(reference, report, provider, parts.clock)
     await parts.recorder.record(names.length === 0 ? change : { ...change, references: { carrier: carrierKey, names } })
   } else if (report.of.carrier !== undefined) {
@@ -96,31 +104,44 @@ function markedBy(bits: number, reference: string): CarrierReference | null {
 async function takeReply(source: NewsSource, reply: CarrierReply, parts: NewsParts): Promise<void> {
   if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
   const { carrierKey, channel, provider } = source
-  const named = reply.inReplyTo === null ? null : await findReference(parts.pool, carrierKey, [reply.inReplyTo])
-  const notification = named?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, provider, reply.at))
+  const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, carrierKey, [reply.inReplyTo])
+  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, provider, reply.at))
   if (notification === null) return parts.onUnmatched(carrierKey, reply.kind)
   const optOut = channel === 'sms' && isOptOut(reply.text)
   // First of all: whoever asks to be left alone must be, also if we fall over now.
   if (optOut) await suppress(parts.pool, { notification, channel, reason: 'opt-out' })
+  const at = reply.at ?? new Date(parts.clock())
+  const named = reply.id === null ? nameByHour(reply, at) : { answerId: reply.id }
   await parts.recorder.record({
     notification,
     fact: {
       channel,
       type: 'answered',
-      at: reply.at ?? new Date(parts.clock()),
+      at,
       source: provider,
-      data: { answer: reply.text, answerId: reply.id, ...(optOut ? { optOut } : {}) },
+      data: { answer: reply.text, ...named, ...(optOut ? { optOut } : {}) },
     },
   })
+}
+
+const HOUR_MS = 60 * 60_000
+
+/** A carrier whose answer was lost tells it again, without a name: the same words of the same person, within the hour, are one. */
+function nameByHour({ from, text }: CarrierReply, at: Date): { answerId: string; answerIds: string[] } {
+  const words = createHash('sha256').update(`${from[0]} ${text}`).digest('base64url')
+  const hour = Math.floor(at.getTime() / HOUR_MS)
+  const answerIds = [hour, hour - 1].map(number => `${words} ${number}`)
+  return { answerId: answerIds[0]!, answerIds }
 }
 
 type ReplyPart = CarrierReply & { part: NonNullable<CarrierReply['part']> }
 
 /** Parts may come to different workers, hours apart: they are kept until the last one is there. */
 async function takeReplyPart(source: NewsSource, reply: ReplyPart, parts: NewsParts): Promise<void> {
-  const { of, total } = reply.part
+  const { of, number, total } = reply.part
   const key = { carrier: source.carrierKey, name: of, total }
-  await keepReplyPart(parts.pool, key, reply.part.number, freeze({ ...reply, source: { ...source } }))
+  await forgetJoined(parts.pool, key, number, reply.text)
+  await keepReplyPart(parts.pool, key, number, freeze({ ...reply, source: { ...source } }))
   const kept = await readReplyParts(parts.pool, key)
   if (kept.length === total) await joinReply(kept as unknown as FrozenPart[], key, parts)
 }
@@ -134,7 +155,7 @@ async function joinReply(kept: readonly FrozenPart[], key: PartsKey, parts: News
   const text = kept.map(piece => piece.text).join('')
   const name = id ?? `${key.name} ${key.total} ${text}`
   await takeReply(source, { ...first, text, id: name, at: at === null ? null : new Date(at) }, parts)
-  await deleteReplyParts(parts.pool, key)
+  await markJoined(parts.pool, key)
 }
 
 /** Answers whose last part never came are told as far as they did. */
@@ -142,6 +163,7 @@ export async function takeTornReplies(parts: NewsParts): Promise<void> {
   for (const key of await findStaleReplies(parts.pool)) {
     const kept = await readReplyParts(parts.pool, key)
     if (kept.length > 0) await joinReply(kept as unknown as FrozenPart[], key, parts)
+    await deleteReplyParts(parts.pool, key)
   }
 }
 
@@ -179,12 +201,16 @@ type FrozenReport = Omit<CarrierReport, 'at'> & { at: string | null }
 
 const freeze = (news: object): { [member: string]: Json } => JSON.parse(JSON.stringify(news)) as { [member: string]: Json }
 
+/** In the place of the part that they name. */
+const namesIn = (names: readonly string[], { part, parts }: CarrierReference): (string | null)[] =>
+  parts === 1 ? [...names] : Array.from({ length: parts }, (_, place) => (place + 1 === part ? (names[0] ?? null) : null))
+
 /** A reference of ours: notification, channel, ordinal. */
-function readOwn(reference: string): CarrierReference | null {
+function readOwn(reference: string, { number: part, total: parts } = { number: 1, total: 1 }): CarrierReference | null {
   const [, notification, name, ordinal] = /^([0-9a-f-]{36})\.([a-z]+)\.(\d{1,4})$/.exec(reference) ?? []
   const channel = channels.find(known => known === name)
   if (notification === undefined || channel === undefined) return null
-  return { notification, channel, ordinal: Number(ordinal), part: 1, parts: 1 }
+  return { notification, channel, ordinal: Number(ordinal), part, parts }
 }
 
 function toChange(reference: CarrierReference, report: CarrierReport, provider: string, clock: Clock): Change {

@@ -26,6 +26,7 @@ const COMPARED = [
   'ordinal',
   'doubts',
   'parts',
+  'taken',
 ] as const
 
 /** Every fault of one notification, in words: a broken chain, or a status that its events do not add up to. */

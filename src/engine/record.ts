@@ -3,7 +3,7 @@ import { decide } from '../domain/decision.js'
 import { chainEvent, SALT_BYTES } from '../domain/evidence.js'
 import { takeRandom } from '../domain/random.js'
 import type { DeliveryState } from '../domain/status.js'
-import { applyFact, type Fact } from '../domain/transition.js'
+import { applyFact, type Fact, isOfWhole } from '../domain/transition.js'
 import { isAnnounced } from '../domain/webhook.js'
 import { planCallLookups } from '../store/call-lookups.js'
 import { lockDueSteps, parkUndecided } from '../store/claims.js'
@@ -34,8 +34,8 @@ export interface Change {
   delayMs?: number
   /** Of a try that the carrier is known not to have taken: another one may take it before the delay is over. */
   detour?: boolean
-  /** What the carrier calls the message that it took, one name per part. */
-  references?: { carrier: string; names: readonly string[] }
+  /** What the carrier calls the message that it took, one name per part; null where it is not told. */
+  references?: { carrier: string; names: readonly (string | null)[] }
   /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
   besides?: Fact
 }
@@ -85,7 +85,8 @@ async function applyChanges(
   })
   for (const id of locked) batch.follow(id)
   const events = batch.events.length
-  const messages = events > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+  const isNews = events > 0 || batch.references.length > 0
+  const messages = isNews ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
   const calls = batch.references.filter(({ channel }) => channel === 'voice')
   if (calls.length > 0)
     await planCallLookups(
@@ -121,7 +122,11 @@ class Batch {
     if (whilst !== undefined && delivery.status.state !== whilst) return 'fenced'
     const fact = this.#dated(given, notification)
     const status = applyFact(delivery.status, fact)
-    if (status === null) return 'nothing new'
+    if (status === null) {
+      // The name may be: what is told later under it must find its message.
+      if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? delivery.status.ordinal)
+      return 'nothing new'
+    }
     // A note about a delivery under way must not end its lease.
     if (status !== delivery.status) {
       this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : null), detour })
@@ -148,7 +153,7 @@ class Batch {
   ): void {
     const parts = names.length
     for (const [index, reference] of names.entries()) {
-      this.references.push({ carrier, reference, notification, channel, ordinal, part: index + 1, parts })
+      if (reference !== null) this.references.push({ carrier, reference, notification, channel, ordinal, part: index + 1, parts })
     }
   }
 
@@ -183,7 +188,8 @@ class Batch {
       prev: head.hash,
     })
     this.#heads.set(notification, { seq: event.seq, at: fact.at, hash: event.hash })
-    this.events.push({ ...event, account, channel: status.channel, announced: isAnnounced(fact.type) })
+    const announced = isAnnounced(fact.type) && isOfWhole(fact, status)
+    this.events.push({ ...event, account, channel: status.channel, announced })
   }
 }
 

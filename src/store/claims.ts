@@ -1,6 +1,7 @@
 import type { AccountSettings } from '../domain/account.js'
 import { completeSettings } from '../domain/account.js'
 import type { Channel, JsonObject } from '../domain/notification.js'
+import type { TakenParts } from '../domain/status.js'
 import type { Mode } from '../domain/token.js'
 import { type Queryable, run } from './postgres.js'
 
@@ -30,6 +31,8 @@ export interface Claim {
   template: { id: string; version: number } | null
   attachments: { name: string; sha256: string; size: number }[]
   acceptedAt: Date
+  /** Parts of it that this carrier has already, of a try whose other parts were lost. */
+  taken?: { parts: readonly number[]; total: number }
 }
 
 interface ClaimRow {
@@ -42,6 +45,7 @@ interface ClaimRow {
   attempt: number
   detours: number
   tried: number[]
+  provider: string
   reference: string
   recipient: string | null
   recipient_name: string
@@ -54,6 +58,7 @@ interface ClaimRow {
   template_version: number | null
   attachments: { name: string; sha256: string; size: number }[] | null
   accepted_at: Date
+  taken: TakenParts | null
 }
 
 export interface ClaimQuestion {
@@ -148,7 +153,7 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
-      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version,
+      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider,
         a.name as account_name, a.settings, n.recipient_name, n.subject, n.content, n.validation is not null as protected, n.accepted_at,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = c.recipient) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
@@ -181,6 +186,7 @@ const toClaim = (row: ClaimRow): Claim => ({
   template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
   attachments: row.attachments ?? [],
   acceptedAt: row.accepted_at,
+  ...(row.taken !== null && row.taken.by === row.provider ? { taken: row.taken } : {}),
 })
 
 /** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. */

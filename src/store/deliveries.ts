@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/notification.js'
 import { FALLBACK_STEP, type StepCondition } from '../domain/sequence.js'
-import type { Answer, DeliveryState, DeliveryStatus, Failure } from '../domain/status.js'
+import type { Answer, DeliveryState, DeliveryStatus, Failure, TakenParts } from '../domain/status.js'
 import { type Queryable, run } from './postgres.js'
 
 export interface StatusQuestion {
@@ -38,12 +38,13 @@ export interface StatusRow {
   ordinal: number
   doubts: number
   parts: number[] | null
+  taken: TakenParts | null
   custom_id: string | null
 }
 
 export const STATUS_COLUMNS = `d.notification_id, d.channel, d.state, d.step, d.processed_at, d.prepared_at, d.sent_at, d.delivered_at, d.read_at, d.confirmed_at,
   d.link_opened_at, d.answered_at, d.failed_at, d.cancelled_at, d.cancel_reason, d.failure, d.failure_detail, d.answers, d.tracking_code,
-  d.ordinal, d.doubts, d.parts,
+  d.ordinal, d.doubts, d.parts, d.taken,
   n.accepted_at, n.custom_id`
 
 export const toStatus = (row: StatusRow): FoundStatus => ({
@@ -71,6 +72,7 @@ export const toStatus = (row: StatusRow): FoundStatus => ({
   ordinal: row.ordinal,
   doubts: row.doubts,
   parts: row.parts ?? [],
+  taken: row.taken,
 })
 
 /** Answers many lookups with one query, each for its own account; null where there is no such delivery. */

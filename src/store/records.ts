@@ -146,13 +146,13 @@ export async function writeRecords(
         processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
         confirmed_at = u.confirmed_at, link_opened_at = u.link_opened_at, answered_at = u.answered_at, failed_at = u.failed_at,
         cancelled_at = u.cancelled_at, cancel_reason = u.cancel_reason, failure = u.failure, failure_detail = u.failure_detail,
-        answers = u.answers::jsonb, tracking_code = u.tracking_code, ordinal = u.ordinal, doubts = u.doubts, parts = u.parts::jsonb
+        answers = u.answers::jsonb, tracking_code = u.tracking_code, ordinal = u.ordinal, doubts = u.doubts, parts = u.parts::jsonb, taken = u.taken::jsonb
       from unnest($12::uuid[], $13::text[], $14::text[], $15::bigint[], $16::timestamptz[], $17::timestamptz[], $18::timestamptz[],
           $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[], $23::timestamptz[], $24::timestamptz[],
           $25::timestamptz[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[],
-          $31::int[], $32::int[], $33::text[], $35::boolean[])
+          $31::int[], $32::int[], $33::text[], $35::boolean[], $36::text[])
         as u(id, channel, state, delay_ms, processed_at, prepared_at, sent_at, delivered_at, read_at, confirmed_at, link_opened_at,
-          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts, detour)
+          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts, detour, taken)
       where d.notification_id = u.id and d.channel = u.channel and d.notification_id = any($12::uuid[])
       )
       select count(*) as queued from messages where state = 'queued'`,
@@ -192,6 +192,7 @@ export async function writeRecords(
       ofStatus(status => (status.parts.length === 0 ? null : JSON.stringify(status.parts))),
       references.length === 0 ? null : JSON.stringify(references),
       deliveries.map(delivery => delivery.detour),
+      ofStatus(status => (status.taken === null ? null : JSON.stringify(status.taken))),
     ],
   })
   return rows[0]!.queued

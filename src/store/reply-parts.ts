@@ -19,11 +19,26 @@ export async function keepReplyPart(db: Queryable, { carrier, name, total }: Par
   )
 }
 
-/** In their order. */
+/** Makes room for another answer whose parts share the name of one that is complete: a part that is told again says the same. */
+export async function forgetJoined(db: Queryable, { carrier, name, total }: PartsKey, part: number, text: string): Promise<void> {
+  await run(
+    db,
+    `delete from reply_part where carrier = $1 and name = $2 and total = $3 and joined and exists (
+       select from reply_part p
+       where p.carrier = $1 and p.name = $2 and p.total = $3 and p.part = $4 and p.joined and p.reply ->> 'text' <> $5)`,
+    [carrier, name, total, part, text],
+  )
+}
+
+export async function markJoined(db: Queryable, { carrier, name, total }: PartsKey): Promise<void> {
+  await run(db, 'update reply_part set joined = true where carrier = $1 and name = $2 and total = $3', [carrier, name, total])
+}
+
+/** Of an answer that is not told yet, in their order. */
 export async function readReplyParts(db: Queryable, { carrier, name, total }: PartsKey): Promise<Json[]> {
   const { rows } = await run<{ reply: Json }>(
     db,
-    'select reply from reply_part where carrier = $1 and name = $2 and total = $3 order by part',
+    'select reply from reply_part where carrier = $1 and name = $2 and total = $3 and not joined order by part',
     [carrier, name, total],
   )
   return rows.map(row => row.reply)
@@ -33,7 +48,7 @@ export async function deleteReplyParts(db: Queryable, { carrier, name, total }: 
   await run(db, 'delete from reply_part where carrier = $1 and name = $2 and total = $3', [carrier, name, total])
 }
 
-/** Those whose missing parts nobody expects any more. */
+/** Those of which nobody expects a part any more. */
 export async function findStaleReplies(db: Queryable): Promise<PartsKey[]> {
   const { rows } = await run<PartsKey>(
     db,

@@ -131,6 +131,14 @@ const sameCarrier = (channel: Channel, { protocol, host }: URL): OperatorError =
       'Deixe uma só; para mais conexões, use as opções dela.',
   )
 
+/** A lane's hands on the queue. */
+export const queueOf = (pool: Pool): Pick<LaneOptions<unknown>, 'claim' | 'claimDetours' | 'pass' | 'putBack'> => ({
+  claim: question => claimDeliveries(pool, question),
+  claimDetours: question => claimDetours(pool, question),
+  pass: (held, to) => passDelivery(pool, held, to),
+  putBack: (held, delayMs) => putBackDelivery(pool, held, delayMs),
+})
+
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
   { pool, clock, recorder, leaseMs, trace, onError }: LaneParts,
@@ -155,10 +163,7 @@ async function openLane<Message>(
     settleMs: simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS),
     ...(trace === undefined ? {} : { trace }),
     clock,
-    claim: question => claimDeliveries(pool, question),
-    claimDetours: question => claimDetours(pool, question),
-    pass: (held, to) => passDelivery(pool, held, to),
-    putBack: (held, delayMs) => putBackDelivery(pool, held, delayMs),
+    ...queueOf(pool),
     record: recorder.record,
     prepare: wiring.prepare(world),
     onError,

@@ -37,6 +37,54 @@ describe('what is told of an earlier message', () => {
   })
 })
 
+describe('a message in three parts of which nobody knows whether it was sent', () => {
+  const part = (type: Fact['type'], minute: number, number: number, more: Fact['data'] = {}): Fact =>
+    fact(type, minute, { ordinal: 1, part: number, parts: 3, provider: 'smpp', ...more })
+  const doubt = (minute: number, ...parts: number[]): Fact =>
+    fact('uncertain', minute, { provider: 'smpp', ...(parts.length === 0 ? {} : { taken: { parts, total: 3 } }) })
+
+  test.each(['sent', 'delivered'] as const)('one part that was %s only marks itself; all of them settle it', type => {
+    const one = sum(doubt(1), part(type, 2, 1))
+    expect(one).toMatchObject({ state: 'uncertain', sentAt: null, taken: { by: 'smpp', parts: [1], total: 3 } })
+    expect(applyFact(one, part(type, 3, 1))).toBeNull()
+    const all = sum(doubt(1), part(type, 2, 1), part(type, 3, 3), part(type, 4, 2))
+    expect(all).toMatchObject({ state: 'done', sentAt: at(4), taken: null, deliveredAt: type === 'sent' ? null : at(4) })
+  })
+
+  test('what was answered in time counts with what is told later', () => {
+    const known = sum(doubt(1, 1, 3))
+    expect(known).toMatchObject({ state: 'uncertain', doubts: 1, taken: { parts: [1, 3], total: 3 } })
+    expect(applyFact(known, part('delivered', 2, 1))).toMatchObject({ state: 'uncertain', parts: [1] })
+    expect(applyFact(known, part('delivered', 2, 2))).toMatchObject({
+      state: 'done',
+      sentAt: at(2),
+      parts: [2],
+      deliveredAt: null,
+    })
+  })
+
+  test('its parts stay known while it is sent again, and a second doubt adds to them', () => {
+    const again = sum(doubt(1, 1), fact('retried', 2, { provider: 'smpp' }))
+    expect(again).toMatchObject({ state: 'queued', taken: { parts: [1] } })
+    expect(applyFact(again, doubt(3, 3))).toMatchObject({ state: 'uncertain', doubts: 2, taken: { parts: [1, 3] } })
+    expect(applyFact(again, fact('sent', 3, { provider: 'smpp', segments: 3 }))).toMatchObject({ state: 'done', taken: null })
+  })
+
+  test('what one carrier delivered of it does not complete what another sent whole', () => {
+    const torn = sum(doubt(1), part('delivered', 2, 1), fact('retried', 3))
+    expect(applyFact(torn, fact('sent', 4, { provider: 'smpp', segments: 3 }))).toMatchObject({ parts: [1] })
+    expect(applyFact(torn, fact('sent', 4, { provider: 'another', segments: 3 }))).toMatchObject({ parts: [] })
+    expect(applyFact(torn, fact('sent', 4, { provider: 'smpp', segments: 2 }))).toMatchObject({ parts: [] })
+    const whole = applyFact(torn, fact('sent', 4, { provider: 'another' }))!
+    expect(applyFact(whole, fact('delivered', 5, { ordinal: 1, provider: 'another' }))).toMatchObject({ deliveredAt: at(5) })
+  })
+
+  test('a person who has it sent anew after it gave up begins with none', () => {
+    const dead = sum(doubt(1, 1), fact('retried', 2), fact('failed', 3, { failure: 'rejected', dead: true }))
+    expect(applyFact(dead, fact('revived', 4))).toMatchObject({ state: 'queued', ordinal: 2, parts: [], taken: null })
+  })
+})
+
 describe('a call that was heard', () => {
   const heard = sum(fact('delivered', 1, { ordinal: 1 }))
 

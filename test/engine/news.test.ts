@@ -16,6 +16,7 @@ let news: NewsParts
 const unmatched: string[] = []
 const source: NewsSource = { carrierKey: 'scripted', provider: 'scripted', channel: 'sms' }
 const NUMBER = '11987654321'
+const HOUR = 60 * 60_000
 
 beforeAll(async () => {
   database = await createDatabase()
@@ -206,6 +207,33 @@ describe('replies', () => {
     await tell(reply({ text: 'E este?', id: 'mo-2', inReplyTo: older }))
     expect(await status(newer)).toMatchObject({ description: 'Respondido', answered: ['Recebi'] })
     expect(await status(older)).toMatchObject({ answered: ['E este?'] })
+  })
+
+  test('without a number belong to the message that they quote', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const id = await accept('11987651112')
+    await described(id).toBe('Enviado')
+    await tell(reply({ from: [], id: 'mo-3', inReplyTo: id }))
+    expect(await status(id)).toMatchObject({ description: 'Respondido', answered: ['Ok'] })
+    await tell(reply({ from: [], id: 'mo-4', inReplyTo: 'nothing-of-ours' }))
+    expect(unmatched).toEqual(['scripted reply'])
+  })
+
+  test('without a name are one when the same words come again within the hour, and another one later', async () => {
+    work({ carrier: new ScriptedCarrier() })
+    const id = await accept('11987651113')
+    await described(id).toBe('Enviado')
+    const from = ['+5511987651113']
+    const start = Math.ceil(Date.now() / HOUR) * HOUR
+    for (const minute of [-1, 1, 30]) {
+      news = { ...news, clock: () => start + minute * 60_000 }
+      await tell(reply({ from }), reply({ from }))
+    }
+    expect((await status(id)).answered).toEqual(['Ok'])
+    await tell(reply({ from, text: 'Sim' }))
+    news = { ...news, clock: () => start + 3 * HOUR }
+    await tell(reply({ from }))
+    expect((await status(id)).answered).toEqual(['Ok', 'Sim', 'Ok'])
   })
 
   test('from a number that nothing was sent to are told aloud, and nothing changes', async () => {

@@ -8,6 +8,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
 import { request, send, validSend } from '../support/requests.js'
+import { createWebhook } from '../support/webhooks.js'
 
 /** What carriers of short messages tell: marks that name a lost send, answers in parts, people who want no more. */
 let database: TestDatabase
@@ -100,7 +101,7 @@ describe('a mark', () => {
     const id = await accept(number)
     await described(id).toBe('Em verificação')
     await tell(report(['9:2'], 'delivered', marked(id, number, 2, 2)))
-    expect((await status(id)).description).toBe('Enviado')
+    expect((await status(id)).description).toBe('Em verificação')
     await tell(report(['9:3'], 'delivered', marked(id, number, 1, 2)))
     expect((await status(id)).description).toBe('Entregue')
   })
@@ -150,6 +151,43 @@ describe('a mark', () => {
   })
 })
 
+test('an answer to a send that comes after all was told still names its part', async () => {
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), options: { settleMs: 60_000 } })
+  const id = await accept(newNumber())
+  await described(id).toBe('Em verificação')
+  const late = (number: number): CarrierReport => ({
+    ...report([], 'sent'),
+    of: { ours: `${id}.sms.1`, carrier: [`late-${number}`], part: { number, total: 2 } },
+  })
+  await tell({ ...late(1), of: { ours: `${id}.sms.1` } })
+  expect((await status(id)).description).toBe('Enviado')
+  await tell(late(1), late(2))
+  await tell(report(['late-1'], 'delivered'))
+  expect((await status(id)).description).toBe('Enviado')
+  await tell(report(['late-2'], 'delivered'))
+  expect((await status(id)).description).toBe('Entregue')
+})
+
+test('senders are told once all parts are where the event says, and never of one alone', async () => {
+  await createWebhook(gateway.url, account.token, { url: 'https://example.com/' })
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), options: { settleMs: 60_000 } })
+  const number = newNumber()
+  const id = await accept(number)
+  await described(id).toBe('Em verificação')
+  const late = (part: number): CarrierReport => ({
+    ...report([], 'sent'),
+    of: { ours: `${id}.sms.1`, carrier: [`told-${part}`], part: { number: part, total: 2 } },
+  })
+  for (const part of [1, 2]) await tell(late(part))
+  for (const part of [1, 2]) await tell(report([`told-${part}`], 'delivered'))
+  const { rows } = await database.pool.query(
+    `select e.type from webhook_message m join event e on e.notification_id = m.notification_id and e.seq = m.event_seq
+     where m.notification_id = $1 order by e.seq`,
+    [id],
+  )
+  expect(rows.map(row => row.type)).toEqual(['uncertain', 'sent', 'delivered'])
+})
+
 describe('an answer in parts', () => {
   const piece = (number: string, text: string, part: number, total: number): CarrierReply =>
     reply(number, text, { part: { of: `+55${number} 29000 7a`, number: part, total } })
@@ -165,6 +203,28 @@ describe('an answer in parts', () => {
     await Promise.all(Array.from({ length: 10 }, () => tell(piece(number, 'dois ', 2, 3))))
     await takeTornReplies(news)
     expect((await status(id)).answered).toEqual(['um dois três'])
+  })
+
+  test('of which the carrier sends a part again stays one answer, and another under the same name is another', async () => {
+    work({ carrier: new ScriptedCarrier(() => ({})) })
+    const number = newNumber()
+    const id = await accept(number)
+    await described(id).toBe('Enviado')
+    const sweep = async (): Promise<void> => {
+      await database.pool.query("update reply_part set received_at = now() - interval '2 hours'")
+      await takeTornReplies(news)
+    }
+    await tell(piece(number, 'um ', 1, 2))
+    await tell(piece(number, 'dois', 2, 2))
+    await tell(piece(number, 'dois', 2, 2))
+    expect((await status(id)).answered).toEqual(['um dois'])
+    await tell(piece(number, 'quatro', 2, 2))
+    await tell(piece(number, 'três ', 1, 2))
+    await tell(piece(number, 'três ', 1, 2))
+    expect((await status(id)).answered).toEqual(['um dois', 'três quatro'])
+    await sweep()
+    expect((await status(id)).answered).toEqual(['um dois', 'três quatro'])
+    expect((await database.pool.query('select from reply_part')).rows).toEqual([])
   })
 
   test('whose last part never comes is told as far as it did', async () => {

@@ -63,7 +63,7 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
     await expect.poll(() => smsc.news.length, { timeout: 10_000 }).toBe(parts.length)
     const named = (smsc.news as CarrierReport[]).map(({ of, type }) => ({
       type,
-      known: !('ours' in of) && receipt.references.some(name => of.carrier.includes(name)),
+      known: !('ours' in of) && receipt.references.some(name => of.carrier.includes(String(name))),
     }))
     expect(named).toEqual(parts.map(() => ({ type: 'delivered', known: true })))
     await expect.poll(() => smsc.lines('ACK').length, { timeout: 20_000 }).toBe(parts.length)

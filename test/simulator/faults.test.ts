@@ -1,6 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { FAULT_FIELDS } from '../../src/simulator/email/words.js'
+import { FAULT_FIELDS as email } from '../../src/simulator/email/words.js'
 import { NO_FAULTS } from '../../src/simulator/faults.js'
+import { FAULT_FIELDS as letter } from '../../src/simulator/letter/words.js'
+import { FAULT_FIELDS as sms } from '../../src/simulator/sms/words.js'
+import { FAULT_FIELDS as voice } from '../../src/simulator/voice/words.js'
+import { FAULT_FIELDS as whatsapp } from '../../src/simulator/whatsapp/words.js'
 import { readSource } from '../support/sources.js'
 import { carriersForTest, Dialogue, send, settled, simulatorForTest, type TestSimulator, tryToSend } from './carriers.js'
 
@@ -29,11 +33,32 @@ test('all switches are off at first, and one that is left out is switched off', 
   expect((await simulator.ask('/simulator/faults')).body).toMatchObject({ email: { ...NONE, errorRate: 0.5 } })
 })
 
-test('the document describes every switch in the words of the page', () => {
+test('the document describes every switch of every channel in the words of the page', async () => {
   const document = readSource('docs/simulador.md')
-  for (const { name, label, help } of FAULT_FIELDS) {
-    expect(document).toContain(`| \`${name}\` | \`${NO_FAULTS[name]}\` | ${label} | ${help} |`)
+  const simulator = await simulatorForTest()
+  const channels = { email, sms, whatsapp, voice, letter }
+  expect(Object.keys((await simulator.ask('/simulator/faults')).body as object).sort()).toEqual(Object.keys(channels).sort())
+  for (const [channel, fields] of Object.entries(channels)) {
+    for (const { name, label, help } of fields) {
+      expect(document).toContain(`| \`${name}\` | \`${NO_FAULTS[name]}\` | ${label} | `)
+      const isCommon = document.includes(`| ${label} | ${help} |`)
+      if (!isCommon) expect(document).toContain(`| \`${name}\` | \`${channel}\` | ${help} |`)
+    }
   }
+})
+
+test('the document leads to the test recipients of every channel', () => {
+  const document = readSource('docs/simulador.md')
+  const anchors = (text: string): string[] =>
+    [...text.matchAll(/^##+ (.+)$/gm)].map(([, title]) =>
+      title!
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} -]/gu, '')
+        .replaceAll(' ', '-'),
+    )
+  const links = [...document.matchAll(/\]\(([\w-]*\.md)?#([^)]+)\)/g)]
+  for (const file of ['sms.md', 'whatsapp.md', 'voz.md', 'carta.md']) expect(links.map(([, to]) => to)).toContain(file)
+  for (const [, file = 'simulador.md', anchor] of links) expect(anchors(readSource(`docs/${file}`)), file).toContain(anchor)
 })
 
 test('values that make no sense are refused by name and change nothing', async () => {

@@ -3,9 +3,9 @@ import type { Channel } from '../../src/domain/notification.js'
 import { Lane, type LaneOptions } from '../../src/engine/lane.js'
 import { Wake } from '../../src/engine/wake.js'
 import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
-import { type Claim, claimDeliveries, claimDetours } from '../../src/store/claims.js'
-import { passDelivery, putBackDelivery } from '../../src/store/hand-overs.js'
+import type { Claim } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
+import { queueOf } from '../../src/wiring/lanes.js'
 
 /** A carrier's side that a test scripts; the engine before it is the real one. */
 export interface Parcel {
@@ -84,10 +84,7 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWor
         leaseMs: 30_000,
         settleMs: 50,
         clock: Date.now,
-        claim: question => claimDeliveries(pool, question),
-        claimDetours: question => claimDetours(pool, question),
-        pass: (held, to) => passDelivery(pool, held, to),
-        putBack: (held, delayMs) => putBackDelivery(pool, held, delayMs),
+        ...queueOf(pool),
         record: change => recorder.record(change),
         prepare: prepareParcel,
         onError: () => {},

@@ -1,39 +1,49 @@
 import { SendError, type SendErrorKind } from '../provider.js'
 
-/** SMPP 3.4, 5.1.3: what a carrier's refusal means for the message, and what people read. */
+/**
+ * SMPP 3.4, 5.1.3: what a carrier's refusal means for the message, and what people read. What SMS_URL or the carrier's contract
+ * is to blame for waits until the operator has mended it: only the message's own faults end it.
+ */
 const statuses: Readonly<Record<number, readonly [name: string, kind: SendErrorKind, reason: string]>> = {
-  3: ['ESME_RINVCMDID', 'permanent', 'A operadora não aceita este tipo de envio.'],
+  3: ['ESME_RINVCMDID', 'temporary', 'A operadora não aceita este tipo de envio. Confira o contrato com ela.'],
   4: ['ESME_RINVBNDSTS', 'temporary', 'A operadora diz que a conexão não está autenticada.'],
   5: ['ESME_RALYBND', 'temporary', 'A operadora diz que este usuário já está conectado.'],
   8: ['ESME_RSYSERR', 'temporary', 'Erro interno da operadora.'],
-  10: ['ESME_RINVSRCADR', 'permanent', 'A operadora não aceita o remetente (from em SMS_URL).'],
+  10: ['ESME_RINVSRCADR', 'temporary', 'A operadora não aceita o remetente (from em SMS_URL).'],
   11: ['ESME_RINVDSTADR', 'permanent', 'A operadora não aceita o número do destinatário.'],
   13: ['ESME_RBINDFAIL', 'temporary', 'A operadora recusou a conexão.'],
   14: ['ESME_RINVPASWD', 'temporary', 'A operadora recusou a senha (SMS_URL).'],
   15: ['ESME_RINVSYSID', 'temporary', 'A operadora recusou o usuário (SMS_URL).'],
   20: ['ESME_RMSGQFUL', 'throttled', 'A fila da operadora está cheia.'],
-  51: ['ESME_RINVNUMDESTS', 'permanent', 'A operadora não aceita o número de destinatários.'],
-  67: ['ESME_RINVESMCLASS', 'permanent', 'A operadora não aceita mensagens em partes.'],
+  51: ['ESME_RINVNUMDESTS', 'temporary', 'A operadora não aceita o número de destinatários.'],
+  67: ['ESME_RINVESMCLASS', 'temporary', 'A operadora não aceita mensagens em partes. Confira o contrato com ela.'],
   69: ['ESME_RSUBMITFAIL', 'temporary', 'A operadora não conseguiu aceitar a mensagem.'],
-  72: ['ESME_RINVSRCTON', 'permanent', 'A operadora não aceita o tipo do remetente (ton em SMS_URL).'],
-  73: ['ESME_RINVSRCNPI', 'permanent', 'A operadora não aceita o plano do remetente (npi em SMS_URL).'],
+  72: ['ESME_RINVSRCTON', 'temporary', 'A operadora não aceita o tipo do remetente (ton em SMS_URL).'],
+  73: ['ESME_RINVSRCNPI', 'temporary', 'A operadora não aceita o plano do remetente (npi em SMS_URL).'],
   80: ['ESME_RINVDSTTON', 'permanent', 'A operadora não aceita o tipo do número do destinatário.'],
   81: ['ESME_RINVDSTNPI', 'permanent', 'A operadora não aceita o plano do número do destinatário.'],
   83: ['ESME_RINVSYSTYP', 'temporary', 'A operadora recusou o tipo de sistema (system-type em SMS_URL).'],
   88: ['ESME_RTHROTTLED', 'throttled', 'A operadora pediu para enviar mais devagar.'],
-  97: ['ESME_RINVSCHED', 'permanent', 'A operadora não aceita a data de envio.'],
-  98: ['ESME_RINVEXPIRY', 'permanent', 'A operadora não aceita a validade (validity em SMS_URL).'],
+  97: ['ESME_RINVSCHED', 'temporary', 'A operadora não aceita a data de envio.'],
+  98: ['ESME_RINVEXPIRY', 'temporary', 'A operadora não aceita a validade (validity em SMS_URL).'],
   100: ['ESME_RX_T_APPN', 'temporary', 'A operadora não pôde aceitar a mensagem agora.'],
   101: ['ESME_RX_P_APPN', 'permanent', 'A operadora recusou a mensagem.'],
   102: ['ESME_RX_R_APPN', 'permanent', 'A operadora recusou a mensagem.'],
-  196: ['ESME_RINVOPTPARAMVAL', 'permanent', 'A operadora não aceita um parâmetro opcional da mensagem.'],
+  196: [
+    'ESME_RINVOPTPARAMVAL',
+    'temporary',
+    'A operadora não aceita um parâmetro opcional da mensagem. Confira o contrato com ela.',
+  ],
   254: ['ESME_RDELIVERYFAILURE', 'permanent', 'A operadora não conseguiu entregar a mensagem.'],
   255: ['ESME_RUNKNOWNERR', 'temporary', 'Erro da operadora, sem explicação.'],
 }
+
+/** What says nothing about messages in one part. */
+const OF_SOME: ReadonlySet<number> = new Set([67])
 
 /** Codes from 0x400 on are the carrier's own; what nobody documented may pass, and a day of tries ends by itself. */
 export function errorOf(status: number): SendError {
   const code = `0x${status.toString(16).padStart(8, '0')}`
   const [name, kind, reason] = statuses[status] ?? ['', 'temporary', `A operadora recusou a mensagem com o código ${code}.`]
-  return new SendError(kind, reason, { answer: `${code} ${name}`.trim() })
+  return new SendError(kind, reason, { answer: `${code} ${name}`.trim(), scope: OF_SOME.has(status) ? 'message' : 'carrier' })
 }

@@ -7,6 +7,7 @@ import { type Deliver, readDeliver, tags, tlvText } from './smpp-pdu.js'
 const MESSAGE_TYPE = 0x3c
 const ANSWER_OF_A_PERSON = 0x00
 const HAS_HEADER = 0x40
+const UCS2 = 8
 
 /** Of message_state and of the word in a receipt's text; the rest tells nothing final. */
 const states: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | 'reason'>>> = {
@@ -20,22 +21,45 @@ const states: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | '
   UNDELIV: { type: 'failed', failure: 'undelivered', reason: 'A operadora não conseguiu entregar a mensagem.' },
   REJECTD: { type: 'failed', failure: 'undelivered', reason: 'A operadora rejeitou a mensagem depois de aceitá-la.' },
 }
+/** How some carriers write them in the text. */
+const aliases: Readonly<Record<string, string>> = {
+  DELIVERED: 'DELIVRD',
+  DELIVERD: 'DELIVRD',
+  UNDELIVERABLE: 'UNDELIV',
+  UNDELIVERED: 'UNDELIV',
+  UNDELIVRD: 'UNDELIV',
+  FAILED: 'UNDELIV',
+  REJECTED: 'REJECTD',
+}
 const numbered = ['SCHEDULED', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD']
 
 /** Throws where the bytes are no deliver_sm. */
 export function readNews(body: Buffer): CarrierNews[] {
   const deliver = readDeliver(body)
-  return (deliver.esmClass & MESSAGE_TYPE) === ANSWER_OF_A_PERSON ? [readReply(deliver)] : readReceipt(deliver)
+  return isReceipt(deliver) ? readReceipt(deliver) : [readReply(deliver)]
+}
+
+/** Some carriers leave the class of their receipts out: they are known by what nothing else bears, too. */
+function isReceipt(deliver: Deliver): boolean {
+  const { esmClass } = deliver
+  if ((esmClass & MESSAGE_TYPE) !== ANSWER_OF_A_PERSON || tlvOf(deliver, tags.receiptedMessageId) !== null) return true
+  return (esmClass & HAS_HEADER) === 0 && /^\s*id:\s*\S+\s(.*\s)?stat:\s*[a-z]{5,}/is.test(receiptText(deliver))
+}
+
+/** In ASCII whatever its coding says: the few signs that GSM-7 has elsewhere would change the message's name. */
+function receiptText({ message, dataCoding }: Deliver): string {
+  const wide = dataCoding === UCS2 ? decode(message, UCS2) : ''
+  return wide.includes('id:') ? wide : message.toString('latin1').replaceAll('\0', '')
 }
 
 function readReceipt(deliver: Deliver): CarrierReport[] {
-  const text = decode(deliver.message, deliver.dataCoding)
+  const text = receiptText(deliver)
   const id = tlvOf(deliver, tags.receiptedMessageId) ?? field(text, 'id')
   if (id === null) return []
   const state = deliver.tlvs.get(tags.messageState)?.[0]
   const word = (state === undefined ? null : numbered[state]) ?? field(text, 'stat')?.toUpperCase() ?? 'UNKNOWN'
   const code = field(text, 'err')
-  const known = states[word] ?? { type: 'note' as const }
+  const known = states[aliases[word] ?? word] ?? { type: 'note' as const }
   const mark = deliver.tlvs.get(tags.userMessageReference)
   const recipient = readNumber(deliver.source, 'any')
   return [
@@ -94,7 +118,7 @@ const checked = (of: string, number: number, total: number) =>
   total > 1 && number >= 1 && number <= total ? { of, number, total } : null
 
 function decode(bytes: Buffer, dataCoding: number): string {
-  if (dataCoding === 8) {
+  if (dataCoding === UCS2) {
     const whole = bytes.subarray(0, bytes.length - (bytes.length % 2))
     return Buffer.from(whole).swap16().toString('utf16le').toWellFormed().replaceAll('\0', '')
   }

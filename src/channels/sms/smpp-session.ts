@@ -27,7 +27,7 @@ export interface SessionEvents {
   /** Answered to the carrier once it resolves; where it fails, the carrier is asked to tell it again. */
   onDeliver(body: Buffer): Promise<void>
   /** The answer to a message that was given up as uncertain. */
-  onLate(key: string, answer: string): void
+  onLate(part: PartName, id: string): void
   onEnd(): void
 }
 
@@ -37,11 +37,19 @@ export type PartOutcome = { id: string } | { error: SendError }
 export interface Part {
   body: Buffer
   /** For an answer that comes too late to be waited for. */
-  key: string
+  name?: PartName
+}
+
+interface PartName {
+  reference: string
+  /** E.164. */
+  to: string
+  number: number
+  total: number
 }
 
 interface Pending {
-  key: string
+  name: PartName | undefined
   settle(outcome: PartOutcome): void
   late: boolean
 }
@@ -81,7 +89,7 @@ export class SmppSession {
     try {
       await once(socket, secure ? 'secureConnect' : 'connect', { signal })
       const session = new SmppSession(socket, settings, events)
-      const [answer] = session.#write([{ body: bindBody(systemId, password, systemType), key: '' }], commands.bindTransceiver)
+      const [answer] = session.#write([{ body: bindBody(systemId, password, systemType) }], commands.bindTransceiver)
       const outcome = await Promise.race([answer!, once(signal, 'abort').then(() => ({ error: silent() }))])
       if ('error' in outcome) throw outcome.error
       session.#beat()
@@ -119,7 +127,7 @@ export class SmppSession {
   /** Says goodbye; what still waits for an answer is uncertain. */
   async close(): Promise<void> {
     if (this.#ended) return
-    const [answer] = this.#write([{ body: Buffer.alloc(0), key: '' }], commands.unbind)
+    const [answer] = this.#write([{ body: Buffer.alloc(0) }], commands.unbind)
     const giveUp = setTimeout(() => this.#end(), GOODBYE_MS)
     await answer
     clearTimeout(giveUp)
@@ -140,7 +148,7 @@ export class SmppSession {
 
   #write(parts: readonly Part[], command: number, signal?: AbortSignal): Promise<PartOutcome>[] {
     const pdus: Buffer[] = []
-    const answers = parts.map(({ body, key }) => {
+    const answers = parts.map(({ body, name }) => {
       this.#sequence = nextSequence(this.#sequence)
       const sequence = this.#sequence
       pdus.push(writePdu(command, sequence, body))
@@ -152,7 +160,7 @@ export class SmppSession {
           if (command === commands.submit) this.#free()
           resolve(outcome)
         }
-        this.#pending.set(sequence, { key, settle, late: false })
+        this.#pending.set(sequence, { name, settle, late: false })
       })
     })
     this.#socket.write(Buffer.concat(pdus))
@@ -223,7 +231,7 @@ export class SmppSession {
     const id = status === 0 ? readMessageId(body) : ''
     if (pending.late) {
       this.#late--
-      if (status === 0) this.#events.onLate(pending.key, id)
+      if (status === 0 && pending.name !== undefined) this.#events.onLate(pending.name, id)
     } else pending.settle(status === 0 ? { id } : { error: errorOf(status) })
   }
 
@@ -237,7 +245,7 @@ export class SmppSession {
       asked = null
       if (now - this.#heard < pulseMs) return
       asked = now
-      this.#write([{ body: Buffer.alloc(0), key: '' }], commands.enquireLink)
+      this.#write([{ body: Buffer.alloc(0) }], commands.enquireLink)
     }, Math.min(pulseMs, patienceMs) / 2)
   }
 

@@ -55,9 +55,9 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
   const { session: settings, source, validity } = readSmppUrl(url, options)
   const link = new SmppLink(settings, {
     onDeliver: body => takeDeliver(body, options),
-    onLate(reference, id) {
-      const late = { kind: 'report', of: { ours: reference }, type: 'sent', at: null, answer: `id:${id}` } as const
-      options.onNews([late]).catch(options.onUnreadable)
+    onLate({ reference, to, number, total }, id) {
+      const of = { ours: reference, ...(id === '' ? {} : { carrier: [nameOf(id, to)] }), part: { number, total } }
+      options.onNews([{ kind: 'report', of, type: 'sent', at: null, answer: `id:${id}` }]).catch(options.onUnreadable)
     },
   })
   return {
@@ -69,11 +69,13 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
       if (plan.parts.length > MAX_MARKED_PARTS) {
         throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_MARKED_PARTS}.`)
       }
-      const outcomes = await submitAll(link, partsOf(message, plan, source, validity), signal)
-      const ids = idsOf(outcomes)
+      const outcomes = await submitAll(link, missingOf(message, partsOf(message, plan, source, validity)), signal)
+      const references = plan.parts.map((_, place) => nameIn(outcomes.get(place), message.to))
+      const error = errorIn([...outcomes.values()], references)
+      if (error !== null) throw error
       return {
-        references: ids.map(id => nameOf(id, message.to)),
-        answer: ids.map(id => `id:${id}`).join(' '),
+        references,
+        answer: [...outcomes.values()].map(outcome => ('id' in outcome ? `id:${outcome.id}` : '')).join(' '),
         delivered: false,
         facts: { segments: plan.parts.length, encoding: plan.encoding },
       }
@@ -93,18 +95,32 @@ async function takeDeliver(body: Buffer, { onNews, onUnreadable }: SmppOptions):
   await onNews(news)
 }
 
+/** By their places: those that the carrier does not have yet. Where the text is cut otherwise by now, all of them. */
+function missingOf({ taken }: SmsMessage, parts: readonly Part[]): Map<number, Part> {
+  const known = taken?.total === parts.length ? taken.parts : []
+  return new Map([...parts.entries()].filter(([place]) => !known.includes(place + 1)))
+}
+
 /** Parts that are put off while others are taken are tried again here: the message as a whole can no longer be. */
-async function submitAll(link: SmppLink, parts: readonly Part[], signal: AbortSignal): Promise<PartOutcome[]> {
+async function submitAll(
+  link: SmppLink,
+  parts: ReadonlyMap<number, Part>,
+  signal: AbortSignal,
+): Promise<Map<number, PartOutcome>> {
   const session = await link.session(signal)
-  let outcomes = await session.submit(parts, signal)
-  while (!signal.aborted && !session.ended && outcomes.some(isTaken) && outcomes.some(isPutOff)) {
-    await sleep(PART_PAUSE_MS, undefined, { signal }).catch(() => {})
-    const open = [...outcomes.keys()].filter(place => isPutOff(outcomes[place]!))
-    const again = await session.submit(
-      open.map(place => parts[place]!),
+  const outcomes = new Map<number, PartOutcome>()
+  const submit = async (places: readonly number[]): Promise<void> => {
+    const answers = await session.submit(
+      places.map(place => parts.get(place)!),
       signal,
     )
-    outcomes = outcomes.map((outcome, place) => again[open.indexOf(place)] ?? outcome)
+    for (const [index, place] of places.entries()) outcomes.set(place, answers[index]!)
+  }
+  const putOff = (): number[] => [...outcomes].flatMap(([place, outcome]) => (isPutOff(outcome) ? [place] : []))
+  await submit([...parts.keys()])
+  while (!signal.aborted && !session.ended && [...outcomes.values()].some(isTaken) && putOff().length > 0) {
+    await sleep(PART_PAUSE_MS, undefined, { signal }).catch(() => {})
+    await submit(putOff())
   }
   return outcomes
 }
@@ -113,14 +129,22 @@ const isTaken = (outcome: PartOutcome): boolean => 'id' in outcome
 const isPutOff = (outcome: PartOutcome): boolean =>
   'error' in outcome && (outcome.error.kind === 'temporary' || outcome.error.kind === 'throttled')
 
-/** All ids, or the one error that says most about the whole message. */
-function idsOf(outcomes: readonly PartOutcome[]): string[] {
+const nameIn = (outcome: PartOutcome | undefined, to: string): string | null =>
+  outcome !== undefined && 'id' in outcome ? nameOf(outcome.id, to) : null
+
+/** null where all were taken; otherwise the one error that says most about the whole message. */
+function errorIn(outcomes: readonly PartOutcome[], references: readonly (string | null)[]): SendError | null {
   const errors = outcomes.flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
-  if (errors.length === 0) return outcomes.map(outcome => ('id' in outcome ? outcome.id : ''))
+  if (errors.length === 0) return null
   const of = (kind: SendError['kind']): SendError | undefined => errors.find(error => error.kind === kind)
   const worst = of('permanent') ?? of('uncertain') ?? errors[0]!
-  if (worst.kind === 'permanent' || worst.kind === 'uncertain' || !outcomes.some(isTaken)) throw worst
-  throw new SendError('uncertain', 'A operadora aceitou só uma parte da mensagem.', { cause: worst, answer: worst.answer ?? '' })
+  if (worst.kind === 'permanent' || !outcomes.some(isTaken)) return worst
+  const reason = worst.kind === 'uncertain' ? worst.reason : 'A operadora aceitou só uma parte da mensagem.'
+  return new SendError('uncertain', reason, {
+    cause: worst,
+    references,
+    ...(worst.answer === null ? {} : { answer: worst.answer }),
+  })
 }
 
 function partsOf(message: SmsMessage, plan: SmsPlan, source: Address, validity: string): Part[] {
@@ -131,7 +155,7 @@ function partsOf(message: SmsMessage, plan: SmsPlan, source: Address, validity: 
   return plan.parts.map((text, index) => {
     const header = total === 1 ? [] : [5, 0, 3, series, total, index + 1]
     return {
-      key: message.reference,
+      name: { reference: message.reference, to: message.to, number: index + 1, total },
       body: submitBody({
         source,
         to,

@@ -12,6 +12,7 @@ import {
   type SendErrorKind,
   type SmsMessage,
 } from '../provider.js'
+import { neverLeft } from '../unsent.js'
 
 /**
  * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
@@ -55,7 +56,7 @@ function openZenvia(url: URL): Carrier<SmsMessage> {
       const { parts, encoding } = planSms(text)
       const body = JSON.stringify({ from, to: to.replace(/^\+/, ''), contents: [{ type: 'text', text }] })
       const { status, retryAfter, content } = await post(endpoint, { token, body, signal })
-      if (status !== 200) throw errorOf(status, retryAfter, content)
+      if (status < 200 || status > 299) throw errorOf(status, retryAfter, content)
       const id = readId(content)
       if (id === null) throw new SendError('uncertain', 'A Zenvia respondeu sem identificar a mensagem.', { answer: content })
       return {
@@ -136,7 +137,8 @@ async function post(
       redirect: 'error',
       signal,
     })
-    const content = (await response.text()).slice(0, MAX_ANSWER)
+    // A NUL cannot be stored.
+    const content = (await response.text()).slice(0, MAX_ANSWER).toWellFormed().replaceAll('\0', '')
     return { status: response.status, retryAfter: response.headers.get('retry-after'), content }
   } catch (cause) {
     throw neverLeft(cause)
@@ -145,32 +147,32 @@ async function post(
   }
 }
 
-/** Only what failed before the connection stood is known not to have left. */
-const neverLeft = (error: unknown): boolean => {
-  const { code, syscall } = ((error as Error).cause ?? {}) as { code?: string; syscall?: string }
-  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT'
-}
-
-/** A gateway that lost its own server (502, 504) does not know what became of the message; any other answer is one. */
-function kindOf(status: number): SendErrorKind {
-  if (status === 429) return 'throttled'
-  if (status === 502 || status === 504) return 'uncertain'
-  return status >= 500 || status === 401 || status === 408 ? 'temporary' : 'permanent'
-}
-
+/** 503 says that it did not begin; after any other failure of its own nobody knows, and this carrier cannot be asked. */
 function errorOf(status: number, retryAfter: string | null, content: string): SendError {
-  const kind = kindOf(status)
-  const reasons: Record<SendErrorKind, string> = {
-    throttled: 'A Zenvia pediu para enviar mais devagar.',
-    uncertain: 'A Zenvia falhou sem dizer se aceitou a mensagem.',
-    temporary: status === 401 ? 'A Zenvia recusou o token (SMS_URL).' : 'A Zenvia não pôde aceitar a mensagem agora.',
-    permanent: 'A Zenvia recusou a mensagem.',
-  }
+  const [kind, reason] = meaningOf(status, content)
   const seconds = Number(retryAfter ?? Number.NaN)
-  return new SendError(kind, reasons[kind], {
-    answer: `${status} ${content.slice(0, 500)}`,
+  return new SendError(kind, reason, {
+    answer: `${status} ${content.slice(0, 500).toWellFormed()}`,
     ...(Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: seconds * 1_000 } : {}),
   })
+}
+
+/** Only the message's own faults end it: those of the account or of SMS_URL are the operator's, and messages wait for the mend. */
+function meaningOf(status: number, content: string): [SendErrorKind, string] {
+  if (status === 429) return ['throttled', 'A Zenvia pediu para enviar mais devagar.']
+  if (status === 503 || status === 408) return ['temporary', 'A Zenvia não pôde aceitar a mensagem agora.']
+  if (status >= 500 || status < 400) return ['uncertain', 'A Zenvia falhou sem dizer se aceitou a mensagem.']
+  if (status === 401 || status === 403) return ['temporary', 'A Zenvia recusou o token (SMS_URL).']
+  if (status === 402) return ['temporary', 'A Zenvia recusou por falta de saldo ou de pagamento. Confira a conta.']
+  if (![400, 413, 422].includes(status)) return ['temporary', `A Zenvia não aceitou a chamada (${status}). Verifique SMS_URL.`]
+  return isOfSender(content)
+    ? ['temporary', 'A Zenvia não aceita o remetente (from em SMS_URL).']
+    : ['permanent', 'A Zenvia recusou a mensagem.']
+}
+
+function isOfSender(content: string): boolean {
+  const { details } = (readJson(content) ?? {}) as { details?: unknown }
+  return Array.isArray(details) && details.length > 0 && details.every(detail => detail?.path === 'from')
 }
 
 function readId(content: string): string | null {

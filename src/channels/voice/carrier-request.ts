@@ -1,3 +1,5 @@
+import { neverLeft } from '../unsent.js'
+
 /** What came back, or how far the request got: only one that never left may be repeated without a thought. */
 export type Posted =
   | { status: number; retryAfter: string | null; body: string }
@@ -12,7 +14,7 @@ export async function postForm(url: string, form: URLSearchParams, authorization
     return { status: answer.status, retryAfter: answer.headers.get('retry-after'), body }
   } catch (error) {
     const cause = error as Error
-    return { failed: neverLeft(cause.cause) ? 'unsent' : 'unanswered', cause }
+    return { failed: neverLeft(cause) ? 'unsent' : 'unanswered', cause }
   }
 }
 
@@ -26,11 +28,4 @@ export async function readBytes(answer: Response, most: number): Promise<Buffer>
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
-}
-
-/** Only where the connection itself failed is it sure that nothing was asked. */
-function neverLeft(cause: unknown): boolean {
-  if (cause instanceof AggregateError) return cause.errors.every(neverLeft)
-  const { code = '', syscall = '' } = (cause ?? {}) as { code?: string; syscall?: string }
-  return ['connect', 'getaddrinfo'].includes(syscall) || code === 'UND_ERR_CONNECT_TIMEOUT' || /CERT|SELF_SIGNED|TLS_/.test(code)
 }

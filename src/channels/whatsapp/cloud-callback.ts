@@ -119,11 +119,13 @@ function readFailure({ errors }: Status, reference: string, id: string): Omit<Ca
 function readReply(message: Incoming): CarrierReply | null {
   const from = textOf(message.from)
   const text = replyText(message)
-  if (!/^\d{8,15}$/.test(from) || text === null) return null
   const inReplyTo = textOf(message.context?.id)
+  const isNumber = /^\d{8,15}$/.test(from)
+  // People may hide their number: the message that they quote says who they are.
+  if ((!isNumber && inReplyTo === '') || text === null) return null
   return {
     kind: 'reply',
-    from: numberForms(from),
+    from: isNumber ? numberForms(from) : [],
     text: clean(text),
     id: textOf(message.id) || null,
     inReplyTo: inReplyTo === '' ? null : inReplyTo,

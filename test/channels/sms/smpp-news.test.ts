@@ -44,6 +44,11 @@ describe('receipts', () => {
     ['ACCEPTD', 'note'],
     ['UNKNOWN', 'note'],
     ['WHATEVER', 'note'],
+    ['DELIVERED', 'delivered'],
+    ['UNDELIVERABLE', 'failed'],
+    ['UNDELIVERED', 'failed'],
+    ['FAILED', 'failed'],
+    ['REJECTED', 'failed'],
   ])('by text, %s: %s', (stat, type) => {
     const [news] = readNews(body({ message: receipt('7A', stat) }))
     expect(news).toMatchObject({ kind: 'report', type, answer: `id:7A stat:${stat} err:000` })
@@ -101,6 +106,30 @@ describe('receipts', () => {
     ])
   })
 
+  test('name the message in ASCII, whatever the alphabet of the text', () => {
+    const stored = nameOf('abc_1@$', '+5511987654321')
+    const [text, wide] = [receipt('abc_1@$', 'DELIVRD'), Buffer.from(receipt('abc_1@$', 'DELIVRD'), 'utf16le').swap16()]
+    for (const given of [
+      { message: text },
+      { message: text, dataCoding: 3 },
+      { message: text, dataCoding: 8 },
+      { message: wide, dataCoding: 8 },
+    ])
+      expect(readNews(body(given))).toMatchObject([
+        { kind: 'report', type: 'delivered', of: { carrier: expect.arrayContaining([stored]) } },
+      ])
+  })
+
+  test('without a class of their own are known by their TLV or their words', () => {
+    const tlvs: [number, Buffer][] = [
+      [tags.receiptedMessageId, Buffer.from('abc-1\0')],
+      [tags.messageState, Buffer.from([2])],
+    ]
+    expect(readNews(body({ esmClass: 0, tlvs }))).toMatchObject([{ kind: 'report', type: 'delivered' }])
+    for (const message of [receipt('7A', 'UNDELIV'), 'id:7A stat:UNDELIV err:001'])
+      expect(readNews(body({ esmClass: 0, message }))).toMatchObject([{ kind: 'report', type: 'failed' }])
+  })
+
   test('without an id speak of nothing', () => {
     expect(readNews(body({ message: 'hello' }))).toEqual([])
   })
@@ -118,6 +147,11 @@ describe('answers', () => {
   test('come from the number as E.164, however the carrier writes it', () => {
     for (const source of ['5511987654321', '+5511987654321', '11987654321', '551187654321'])
       expect(answer({ source, message: 'Ok' })).toMatchObject({ kind: 'reply', from: ['+5511987654321'] })
+  })
+
+  test('that only look like receipts', () => {
+    for (const message of ['id: 7A?', 'Qual o stat:DELIVRD', 'O id:7A stat:DELIVRD chegou', 'id:7A stat: ?'])
+      expect(answer({ message })).toMatchObject({ kind: 'reply' })
   })
 
   test('in message_payload', () => {

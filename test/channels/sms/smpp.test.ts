@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierNews, SendError, SmsMessage } from '../../../src/channels/provider.js'
 import { type SmppOptions, smppProvider } from '../../../src/channels/sms/smpp.js'
+import { nameOf } from '../../../src/channels/sms/smpp-news.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
 import { makeMark } from '../../../src/domain/mark.js'
 import { selfSigned } from '../../support/certificate.js'
@@ -114,7 +115,13 @@ describe('refusals', () => {
     [0x08, 'temporary'],
     [0x45, 'temporary'],
     [0x0b, 'permanent'],
-    [0x0a, 'permanent'],
+    [0x0a, 'temporary'],
+    [0x03, 'temporary'],
+    [0x43, 'temporary'],
+    [0x48, 'temporary'],
+    [0x49, 'temporary'],
+    [0x62, 'temporary'],
+    [0xc4, 'temporary'],
     [0x65, 'permanent'],
     [0x421, 'temporary'],
   ])('0x%s: %s', async (status, kind) => {
@@ -122,6 +129,12 @@ describe('refusals', () => {
     const carrier = await open(smsc)
     const error = await carrier.send(message(), soon()).catch((caught: SendError) => caught)
     expect(error).toMatchObject({ kind, answer: expect.stringContaining(status.toString(16)) })
+  })
+
+  test('of messages in parts keeps nothing else back', async () => {
+    const smsc = await smscForTest({ onSubmit: (pdu, connection) => connection.answer(pdu, 0x43) })
+    const error = await (await open(smsc)).send(message('a'.repeat(200)), soon()).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({ kind: 'temporary', scope: 'message' })
   })
 
   test('of the bind: temporary with the reason, until the carrier lets us in', async () => {
@@ -150,7 +163,35 @@ describe('refusals', () => {
       onSubmit: (pdu, connection, count) => connection.answer(pdu, count === 1 ? 0 : 0x58, Buffer.from('id\0')),
     })
     const carrier = await open(smsc)
-    expect(await outcome(carrier.send(message('a'.repeat(200)), soon(1_000)))).toBe('uncertain')
+    const error = await carrier.send(message('a'.repeat(200)), soon(1_000)).catch((caught: SendError) => caught)
+    expect(error).toMatchObject({ kind: 'uncertain', references: [nameOf('id', message().to), null] })
+  })
+})
+
+describe('a message of which the carrier has some parts already', () => {
+  const long = { ...message('a'.repeat(400)), taken: { parts: [1, 3], total: 3 } }
+
+  test('only the others are sent, as they were', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc)
+    await carrier.send({ ...message('a'.repeat(400)) }, soon())
+    const receipt = await carrier.send(long, soon())
+    expect(receipt.references).toEqual([null, nameOf('id4', long.to), null])
+    const bodies = submits(smsc).map(({ body }) => body)
+    expect(bodies).toHaveLength(4)
+    expect(bodies[3]).toEqual(bodies[1])
+  })
+
+  test('is sent whole where its text is cut otherwise by now', async () => {
+    const smsc = await smscForTest()
+    const receipt = await (await open(smsc)).send({ ...long, text: 'a'.repeat(200) }, soon())
+    expect(receipt.references).toEqual([nameOf('id1', long.to), nameOf('id2', long.to)])
+  })
+
+  test('the rest refused for the time being is no doubt: nothing new was taken', async () => {
+    const smsc = await smscForTest({ onSubmit: (pdu, connection) => connection.answer(pdu, 0x58) })
+    expect(await outcome((await open(smsc)).send(long, soon()))).toBe('throttled')
+    expect(submits(smsc)).toHaveLength(1)
   })
 })
 
@@ -213,7 +254,35 @@ describe('answers that come late', () => {
     ;(await held.promise)()
     await expect
       .poll(() => news, { timeout: 20_000 })
-      .toEqual([{ kind: 'report', of: { ours: reference }, type: 'sent', at: null, answer: 'id:id9' }])
+      .toEqual([
+        {
+          kind: 'report',
+          of: { ours: reference, carrier: [nameOf('id9', '+5511987654321')], part: { number: 1, total: 1 } },
+          type: 'sent',
+          at: null,
+          answer: 'id:id9',
+        },
+      ])
+  })
+
+  test('of one part say which, and the parts that were answered in time are named by the error', async () => {
+    const held = deferred<() => void>()
+    const smsc = await smscForTest({
+      onSubmit(pdu, connection, count) {
+        const answer = (): void => connection.answer(pdu, 0, Buffer.from(`id${count}\0`))
+        if (count === 2) held.resolve(answer)
+        else answer()
+      },
+    })
+    const news: CarrierNews[] = []
+    const carrier = await open(smsc, '', { onNews: async items => void news.push(...items) })
+    const error = await carrier.send(message('a'.repeat(400)), soon(500)).catch((caught: SendError) => caught)
+    const named = (id: string): string => nameOf(id, '+5511987654321')
+    expect(error).toMatchObject({ kind: 'uncertain', references: [named('id1'), null, named('id3')] })
+    ;(await held.promise)()
+    await expect
+      .poll(() => news, { timeout: 20_000 })
+      .toMatchObject([{ of: { ours: reference, carrier: [named('id2')], part: { number: 2, total: 3 } }, type: 'sent' }])
   })
 
   test('one that never comes frees its place in the window', async () => {

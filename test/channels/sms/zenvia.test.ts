@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createServer as createSecure } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { SendError } from '../../../src/channels/provider.js'
 import { readZenviaUrl, zenviaCallback, zenviaProvider } from '../../../src/channels/sms/zenvia.js'
+import { selfSigned } from '../../support/certificate.js'
 
 const message = { reference: 'r.sms.1', to: '+5511987654321', text: 'Aviso' }
 const SECRET = 'um-segredo-de-teste'
@@ -50,9 +52,14 @@ describe('a send', () => {
   test.each([
     [400, 'permanent'],
     [401, 'temporary'],
-    [404, 'permanent'],
+    [402, 'temporary'],
+    [403, 'temporary'],
+    [404, 'temporary'],
+    [408, 'temporary'],
+    [413, 'permanent'],
+    [422, 'permanent'],
     [429, 'throttled'],
-    [500, 'temporary'],
+    [500, 'uncertain'],
     [502, 'uncertain'],
     [503, 'temporary'],
     [504, 'uncertain'],
@@ -64,6 +71,25 @@ describe('a send', () => {
     expect(error).toMatchObject({ kind, answer: `${status} {"code":"X"}`, retryAfterMs: 7_000 })
   })
 
+  test('refused for its sender waits until SMS_URL is mended; refused for its recipient as well, it is over', async () => {
+    const refusedFor = async (...paths: string[]): Promise<unknown> => {
+      const details = paths.map(path => ({ code: 'INVALID', path, message: 'Invalid' }))
+      const url = await zenviaForTest((_request, response) =>
+        response.writeHead(400).end(JSON.stringify({ code: 'VALIDATION_ERROR', details })),
+      )
+      return sendTo(url).catch((error: SendError) => error)
+    }
+    expect(await refusedFor('from')).toMatchObject({ kind: 'temporary', reason: expect.stringContaining('from em SMS_URL') })
+    expect(await refusedFor('from', 'to')).toMatchObject({ kind: 'permanent' })
+    expect(await refusedFor('to')).toMatchObject({ kind: 'permanent' })
+  })
+
+  test('refused in words that end in half a character can be stored', async () => {
+    const url = await zenviaForTest((_request, response) => response.writeHead(400).end(`\0${'x'.repeat(498)}😀`))
+    const { answer } = (await sendTo(url).catch((error: SendError) => error)) as SendError
+    expect(answer).toBe(answer?.toWellFormed().replaceAll('\0', ''))
+  })
+
   test('answered without an id, or with a redirection, is uncertain', async () => {
     const nameless = await zenviaForTest((_request, response) => response.end('{}'))
     await expect(sendTo(nameless)).rejects.toMatchObject({ kind: 'uncertain' })
@@ -71,6 +97,30 @@ describe('a send', () => {
       response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
     )
     await expect(sendTo(elsewhere)).rejects.toMatchObject({ kind: 'uncertain' })
+  })
+})
+
+describe('a send that surely never left is temporary', () => {
+  test('where nobody listens', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    const url = new URL(`zenvia://t@127.0.0.1:${port}?from=acme&secret=${SECRET}&tls=off`)
+    await expect(sendTo(url)).rejects.toMatchObject({ kind: 'temporary', answer: expect.stringContaining('ECONNREFUSED') })
+  })
+
+  test('where the certificate is not trusted', async () => {
+    const server = createSecure(selfSigned(['127.0.0.1']), () => {})
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    await expect(sendTo(new URL(`zenvia://t@127.0.0.1:${port}?from=acme&secret=${SECRET}`))).rejects.toMatchObject({
+      kind: 'temporary',
+      reason: 'Sem conexão com a Zenvia.',
+    })
   })
 })
 

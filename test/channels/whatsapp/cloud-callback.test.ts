@@ -166,6 +166,14 @@ describe('what people write', () => {
     ])
   })
 
+  test('without a number belongs to the message that it quotes; without either to nobody', async () => {
+    const text = { type: 'text', text: { body: 'Ok' }, from: undefined }
+    expect(await newsOf(value({ messages: [message({ ...text, context: { id: 'wamid.A' } })] }))).toMatchObject([
+      { kind: 'reply', from: [], text: 'Ok', inReplyTo: 'wamid.A' },
+    ])
+    expect(await newsOf(value({ messages: [message(text)] }))).toEqual([])
+  })
+
   test.each([
     { type: 'system', system: { body: 'changed number' } },
     { type: 'unsupported' },
