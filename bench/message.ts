@@ -39,6 +39,7 @@ export async function sampleMessage(): Promise<EmailMessage> {
     accountName: 'bench',
     settings: completeSettings({}),
     attempt: 1,
+    doubts: 0,
     reference: `${notification}.email.1`,
     recipient: REQUEST.to,
     recipientName: REQUEST.nameTo,

@@ -11,7 +11,10 @@ export interface Provider<Message> {
   readonly whenUncertain: WhenUncertain
   /** What it means that the carrier took a message; a letter that is to be printed first is not sent yet. */
   readonly takenIs?: 'sent' | 'processed'
-  /** The longest that a send may take; leases last at least three times as long. */
+  /**
+   * The longest that a send may take: a third of a lease. A 'safe' one may take longer, since a lease is renewed as long as its
+   * worker lives, and what the next one does after its death does no harm.
+   */
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
   open(url: URL): Promise<Carrier<Message>>

@@ -24,6 +24,8 @@ export interface LaneOptions<Message> {
   leaseMs: number
   /** How long the carrier is given to tell of a send whose answer was lost, before anything is done about it. */
   settleMs: number
+  /** How long what is under way may take once the worker stops. */
+  stopMs?: number
   clock: Clock
   claim(question: ClaimQuestion): Promise<Claim[]>
   record(change: Change): Promise<ChangeOutcome>
@@ -48,12 +50,25 @@ const MAX_PAUSE_MS = 5 * 60_000
 const MAX_DELAY_MS = 4 * 60 * 60_000
 /** Why a try is repeated whose worker is gone. */
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
+/** How often a safe carrier is given a message once more of which it did not say whether it took it; then a person looks. */
+export const MAX_RESENDS = 2
+/** When stopping, what is under way has this long to end by itself. */
+const STOP_MS = 18_000
+
+/** A delivery in the lane's hands. */
+interface Flight {
+  notification: string
+  /** On the clock of performance.now(): until when the lease holds. */
+  heldUntil: number
+  /** Calls off the send. */
+  late: AbortController
+}
 
 export class Lane<Message> {
   readonly owner: string
   readonly #options: LaneOptions<Message>
   readonly #breaker = new Breaker()
-  readonly #flying = new Map<Promise<void>, string>()
+  readonly #flying = new Map<Promise<void>, Flight>()
   #onRoom = (): void => {}
   #pausedUntil = 0
   #stopping = false
@@ -93,7 +108,12 @@ export class Lane<Message> {
 
   /** The notifications in its hands. */
   get held(): string[] {
-    return [...this.#flying.values()]
+    return [...this.#flying.values()].map(({ notification }) => notification)
+  }
+
+  /** Told which leases were renewed, and until when: what is not is called off when its time is over. */
+  renew(kept: ReadonlySet<string>, until: number): void {
+    for (const flight of this.#flying.values()) if (kept.has(flight.notification)) flight.heldUntil = until
   }
 
   get #room(): number {
@@ -143,7 +163,11 @@ export class Lane<Message> {
 
   /** Once nobody claims for it any more: finishes what is in flight. */
   async finish(): Promise<void> {
+    const timer = setTimeout(() => {
+      for (const { late } of this.#flying.values()) late.abort()
+    }, this.#options.stopMs ?? STOP_MS)
     await Promise.all(this.#flying.keys())
+    clearTimeout(timer)
     await this.#options.carrier.close()
   }
 
@@ -170,7 +194,7 @@ export class Lane<Message> {
       })
       return 'settled'
     }
-    if (provider.whenUncertain === 'safe') return conclude('retried', { reason: INTERRUPTED })
+    if (provider.whenUncertain === 'safe') return doubts > MAX_RESENDS ? 'a person' : conclude('retried', { reason: UNANSWERED })
     if (provider.whenUncertain === 'report' && doubts === 1) {
       return conclude('retried', { reason: 'A operadora não deu notícia deste envio: ele é repetido uma vez.' })
     }
@@ -183,17 +207,18 @@ export class Lane<Message> {
   }
 
   #start(claim: Claim, heldUntil: number): void {
-    const flight = this.#carry(claim, heldUntil)
+    const held: Flight = { notification: claim.notification, heldUntil, late: new AbortController() }
+    const flight = this.#carry(claim, held)
       // Left to the lease: another worker takes it up when it runs out.
       .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
       .finally(() => {
         this.#flying.delete(flight)
         if (this.#isWorthALook) this.#onRoom()
       })
-    this.#flying.set(flight, claim.notification)
+    this.#flying.set(flight, held)
   }
 
-  async #carry(claim: Claim, heldUntil: number): Promise<void> {
+  async #carry(claim: Claim, held: Flight): Promise<void> {
     const { prepare, provider, clock, trace, onError } = this.#options
     trace?.('claimed')
     let message: Message | Refused
@@ -206,11 +231,11 @@ export class Lane<Message> {
     }
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
     // A process that was stopped for longer than its lease must not send what another one sends already.
-    if (performance.now() >= heldUntil) return
+    if (performance.now() >= held.heldUntil) return
     let receipt: Receipt
     try {
       trace?.('sending')
-      receipt = await this.#hand(message)
+      receipt = await this.#hand(message, held)
     } catch (error) {
       return this.#failed(claim, error instanceof SendError ? error : unexpected(error))
     }
@@ -229,20 +254,26 @@ export class Lane<Message> {
     }
   }
 
-  /** Not AbortSignal.timeout: its timers stay for their whole time, thousands of them, long after the carrier answered. */
-  async #hand(message: Message): Promise<Receipt> {
+  /** Called off when its time is over, or its lease: from then on another worker sends it. */
+  async #hand(message: Message, held: Flight): Promise<Receipt> {
     const { carrier, provider } = this.#options
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), provider.timeoutMs)
+    const deadline = performance.now() + provider.timeoutMs
+    let timer: NodeJS.Timeout | undefined
+    const look = (): void => {
+      const left = Math.min(deadline, held.heldUntil) - performance.now()
+      if (left <= 0) held.late.abort()
+      else timer = setTimeout(look, Math.ceil(left))
+    }
+    look()
     try {
-      return await carrier.send(message, late.signal)
+      return await carrier.send(message, held.late.signal)
     } finally {
       clearTimeout(timer)
     }
   }
 
   async #failed(claim: Claim, error: SendError, atCarrier = true): Promise<void> {
-    const { provider, retryDelaysMs } = this.#options
+    const { provider, retryDelaysMs, settleMs } = this.#options
     const data = {
       provider: provider.name,
       reference: claim.reference,
@@ -252,8 +283,12 @@ export class Lane<Message> {
     }
     if (atCarrier && error.scope === 'carrier') this.#slowDown(error)
     const planned = retryDelaysMs[claim.attempt - 1]
-    const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
-    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), this.#options.settleMs)
+    const isOver = planned === undefined && error.kind !== 'permanent'
+    // One of the tries before may have arrived: that none of the later ones did is no reason to say that it failed.
+    if (error.kind === 'uncertain' || (isOver && claim.doubts > 0)) {
+      const delayMs = provider.whenUncertain === 'safe' && planned !== undefined ? jittered(planned) : settleMs
+      return this.#report(claim, this.#fact(claim, 'uncertain', data), delayMs)
+    }
     if (error.kind === 'permanent' || planned === undefined) {
       const dead = error.kind !== 'permanent'
       return this.#report(
@@ -289,6 +324,8 @@ export class Lane<Message> {
     return { channel: claim.channel, type, at: new Date(this.#options.clock()), source: this.#options.provider.name, data }
   }
 }
+
+const UNANSWERED = 'A operadora não confirmou se recebeu este envio: ele é repetido com o mesmo identificador.'
 
 const isRefused = (message: unknown): message is Refused =>
   typeof message === 'object' && message !== null && 'refused' in message

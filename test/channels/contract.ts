@@ -40,9 +40,9 @@ export function describeContract<Message>(subject: ContractSubject<Message>): vo
       .length
 
   describe(`the provider ${provider.name} keeps the contract`, () => {
-    test('it says which channel it serves, and a send fits three times into a lease', () => {
+    test('it says which channel it serves, and a send fits three times into a lease unless it is safe to repeat', () => {
       expect(provider.channel).toBe(channel)
-      expect(provider.timeoutMs * 3).toBeLessThanOrEqual(54_000)
+      if (provider.whenUncertain !== 'safe') expect(provider.timeoutMs * 3).toBeLessThanOrEqual(54_000)
     })
 
     test('a message is sent once, and its names and the answer come back', async () => {

@@ -14,6 +14,7 @@ const claim: Claim = {
   accountName: 'Acme',
   settings: completeSettings({}),
   attempt: 1,
+  doubts: 0,
   reference: 'r',
   recipient: 'maria@example.com',
   recipientName: 'Maria',

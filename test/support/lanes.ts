@@ -35,11 +35,16 @@ export class ScriptedCarrier implements Carrier<Parcel> {
 export const refused = (kind: SendError['kind'], retryAfterMs?: number): SendError =>
   new SendError(kind, `Motivo: ${kind}`, { answer: `answer ${kind}`, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
 
-const provider = (name: string, channel: Channel, whenUncertain: Provider<Parcel>['whenUncertain']): Provider<Parcel> => ({
+const provider = (
+  name: string,
+  channel: Channel,
+  whenUncertain: Provider<Parcel>['whenUncertain'],
+  timeoutMs: number,
+): Provider<Parcel> => ({
   name,
   channel,
   whenUncertain,
-  timeoutMs: 2_000,
+  timeoutMs,
   open: () => Promise.reject(new Error('not used')),
 })
 
@@ -47,6 +52,7 @@ export interface TestLane {
   name?: string
   channel?: Channel
   whenUncertain?: Provider<Parcel>['whenUncertain']
+  timeoutMs?: number
   carrier: Carrier<Parcel>
   options?: Partial<LaneOptions<Parcel>>
 }
@@ -65,19 +71,19 @@ const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
 })
 
 /** A worker in this process, with lanes in order of preference. */
-export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWorker {
+export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs = 30_000): TestWorker {
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
   const group = lanes.map(
-    ({ name = 'scripted', channel = 'email', whenUncertain = 'safe', carrier, options = {} }) =>
+    ({ name = 'scripted', channel = 'email', whenUncertain = 'safe', timeoutMs = 2_000, carrier, options = {} }) =>
       new Lane<Parcel>({
-        provider: provider(name, channel, whenUncertain),
+        provider: provider(name, channel, whenUncertain, timeoutMs),
         carrier,
         carrierKey: name,
         mode: 'live',
         concurrency: 20,
         retryDelaysMs: [50, 50, 50],
-        leaseMs: 30_000,
+        leaseMs,
         settleMs: 50,
         clock: Date.now,
         claim: question => claimDeliveries(pool, question),
@@ -87,6 +93,6 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWor
         ...options,
       }),
   ) as unknown as Lane<unknown>[]
-  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], leaseMs: 30_000, onError: () => {} })
+  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], leaseMs, onError: () => {} })
   return { lanes: group, recorder, wake, stop: () => running.stop() }
 }

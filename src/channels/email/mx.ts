@@ -4,8 +4,8 @@ import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
 import type { Signer } from './dkim.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from './resolver.js'
-import { SessionPool } from './session-pool.js'
-import { envelopeOf, limitsOf, prepare, readHelo, readPool, readTls } from './smtp.js'
+import { REACH_MS, SessionPool } from './session-pool.js'
+import { envelopeOf, LONGEST_MS, prepare, readHelo, readPool, readTls, shareable } from './smtp.js'
 import type { Limits, Patience, SmtpSession } from './smtp-session.js'
 
 /**
@@ -18,11 +18,9 @@ export interface MxOptions {
   signer: Signer | null
   /** Breaks ties between exchangers of the same priority. */
   random?: () => number
-  patience?: Patience
+  patience?: Partial<Patience>
 }
 
-/** A third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
-const TIMEOUT_MS = 18_000
 /** Exchangers tried for one message; the next try starts over. */
 const MAX_TARGETS = 4
 
@@ -36,7 +34,7 @@ export function mxProvider(options: MxOptions): Provider<EmailMessage> {
     name: 'mx',
     channel: 'email',
     whenUncertain: 'safe',
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: LONGEST_MS,
     open: async url => new DirectCarrier(url, options),
   }
 }
@@ -65,16 +63,17 @@ class DirectCarrier implements Carrier<EmailMessage> {
 
   async send(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
     try {
-      return await this.#deliver(message, limitsOf(TIMEOUT_MS, signal))
+      shareable(signal)
+      return await this.#deliver(message, signal)
     } catch (error) {
       throw error instanceof SendError ? ofThisDomain(error) : error
     }
   }
 
-  async #deliver(message: EmailMessage, limits: Limits): Promise<Receipt> {
+  async #deliver(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
     const targets = await this.#targets(message.to.slice(message.to.lastIndexOf('@') + 1))
     const raw = await prepare(message, this.#options.signer)
-    const reply = await this.#toFirst(targets, limits, session => session.send(envelopeOf(message), raw, limits))
+    const reply = await this.#toFirst(targets, signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
     return { references: [], answer: reply.text, delivered: true }
   }
 
@@ -83,18 +82,23 @@ class DirectCarrier implements Carrier<EmailMessage> {
   }
 
   /** One after the other until one is reached; from then on its answer counts. */
-  async #toFirst<T>(targets: Target[], limits: Limits, work: (session: SmtpSession) => Promise<T>): Promise<T> {
+  async #toFirst<T>(
+    targets: Target[],
+    signal: AbortSignal,
+    work: (session: SmtpSession, limits: Limits) => Promise<T>,
+  ): Promise<T> {
+    const deadline = performance.now() + REACH_MS
     let unreached: unknown
     for (const target of targets) {
       let reached = false
       try {
-        return await this.#pool(target).run(limits, session => {
+        return await this.#pool(target).run(signal, (session, limits) => {
           reached = true
-          return work(session)
+          return work(session, limits)
         })
       } catch (error) {
         unreached = error
-        if (reached || limits.signal.aborted || limits.deadline <= performance.now()) break
+        if (reached || signal.aborted || deadline <= performance.now()) break
       }
     }
     throw unreached
