@@ -146,6 +146,7 @@ interface SendErrorOptions {
   answer?: string
   retryAfterMs?: number
   scope?: 'carrier' | 'message'
+  untried?: boolean
   cause?: unknown
 }
 
@@ -158,6 +159,8 @@ export class SendError extends Error {
   readonly retryAfterMs: number | null
   /** Whether it speaks of the carrier, so that others are kept back too, or of this message alone. */
   readonly scope: 'carrier' | 'message'
+  /** Nobody was asked, it is not this message's turn: it goes back to the queue as it came. */
+  readonly untried: boolean
 
   constructor(kind: SendErrorKind, reason: string, options: SendErrorOptions = {}) {
     super(`${kind}: ${options.answer ?? reason}`, { cause: options.cause })
@@ -167,6 +170,7 @@ export class SendError extends Error {
     this.answer = options.answer ?? null
     this.retryAfterMs = options.retryAfterMs ?? null
     this.scope = options.scope ?? 'carrier'
+    this.untried = options.untried ?? false
   }
 }
 

@@ -28,6 +28,8 @@ export interface LaneOptions<Message> {
   stopMs?: number
   clock: Clock
   claim(question: ClaimQuestion): Promise<Claim[]>
+  /** Gives a claim back untried. */
+  putBack(claim: Claim, owner: string, delayMs: number): Promise<void>
   record(change: Change): Promise<ChangeOutcome>
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
@@ -281,6 +283,9 @@ export class Lane<Message> {
       reason: error.reason,
       answer: error.answer ?? error.message,
     }
+    if (error.untried && this.#isYoung(claim)) {
+      return this.#options.putBack(claim, this.owner, Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS))
+    }
     if (atCarrier && error.scope === 'carrier') this.#slowDown(error)
     const planned = retryDelaysMs[claim.attempt - 1]
     const isOver = planned === undefined && error.kind !== 'permanent'
@@ -298,6 +303,12 @@ export class Lane<Message> {
     }
     const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), jittered(planned))
     await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), delayMs)
+  }
+
+  /** What is postponed for longer than the whole plan lasts uses up tries like what is refused: everything ends. */
+  #isYoung({ acceptedAt }: Claim): boolean {
+    const { clock, retryDelaysMs } = this.#options
+    return clock() - acceptedAt.getTime() < retryDelaysMs.reduce((sum, delay) => sum + delay, 0)
   }
 
   /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */

@@ -125,6 +125,21 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
   }))
 }
 
+/** Gives back what was claimed and not tried, as if it had not been claimed. */
+export async function putBack(
+  db: Queryable,
+  { notification, channel, attempt }: Pick<Claim, 'notification' | 'channel' | 'attempt'>,
+  owner: string,
+  delayMs: number,
+): Promise<void> {
+  await run(
+    db,
+    `update delivery set state = 'queued', attempt = attempt - 1, due_at = now() + $5 * interval '1 millisecond', lease_owner = null, lease_until = null
+     where notification_id = $1 and channel = $2 and state = 'sending' and lease_owner = $3 and attempt = $4`,
+    [notification, channel, owner, attempt, Math.round(delayMs)],
+  )
+}
+
 /** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. Which it has. */
 export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<Set<string>> {
   const { rows } = await run<{ id: string }>(

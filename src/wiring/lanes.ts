@@ -6,7 +6,7 @@ import type { Mode } from '../domain/token.js'
 import { Lane, type LaneOptions } from '../engine/lane.js'
 import type { NewsSource } from '../engine/news.js'
 import type { Recorder } from '../engine/worker.js'
-import { claimDeliveries } from '../store/claims.js'
+import { claimDeliveries, putBack } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** From a channel's settings to its lanes. */
@@ -99,6 +99,7 @@ async function openLane<Message>(
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),
+    putBack: (...given) => putBack(pool, ...given),
     record: recorder.record,
     prepare: wiring.prepare(world),
     onError,

@@ -244,6 +244,22 @@ test('what one recipient’s server says keeps nobody else back, however often a
   await described('email', await accept()).toBe('Enviado')
 })
 
+test('what its carrier did not try goes back as it came, for as long as it says; in the end it uses up tries all the same', async () => {
+  const untried = new SendError('temporary', 'Não é a vez.', { retryAfterMs: 300, scope: 'message', untried: true })
+  let turns = 0
+  const carrier = new ScriptedCarrier(() => (++turns < 3 ? Promise.reject(untried) : {}))
+  const worker = work({ carrier, options: { retryDelaysMs: [60_000] } })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent'])
+  expect(worker.lanes[0]!.open).toBe(true)
+  await worker.stop()
+  workers = []
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(untried)), options: { retryDelaysMs: [50, 50] } })
+  await described('email', await accept()).toBe('Falha no envio')
+})
+
 test('a send that takes longer than its carrier may is called off and tried again', async () => {
   const carrier = new ScriptedCarrier(({ attempt }, signal) =>
     attempt > 1

@@ -3,7 +3,7 @@ import type { Channel } from '../../src/domain/notification.js'
 import { Lane, type LaneOptions } from '../../src/engine/lane.js'
 import { Wake } from '../../src/engine/wake.js'
 import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
-import { type Claim, claimDeliveries } from '../../src/store/claims.js'
+import { type Claim, claimDeliveries, putBack } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** A carrier's side that a test scripts; the engine before it is the real one. */
@@ -87,6 +87,7 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
         settleMs: 50,
         clock: Date.now,
         claim: question => claimDeliveries(pool, question),
+        putBack: (...given) => putBack(pool, ...given),
         record: change => recorder.record(change),
         prepare: prepareParcel,
         onError: () => {},

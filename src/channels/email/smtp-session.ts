@@ -55,6 +55,9 @@ export interface Limits {
 /** The connection had gone away while nobody used it: nothing was lost, a new one may be tried at once. */
 export class StaleSession extends SendError {}
 
+/** No connection came about. */
+export class Unreachable extends SendError {}
+
 /** A message over this is handed to the operating system whole before its final dot: a break until then leaves no doubt. */
 const ONE_WRITE = 65_536
 /** Of a large one this much, or what is left, must leave while the patience for an upload lasts: 2 KB a second. */
@@ -275,9 +278,8 @@ const losses: Record<LossKind, string> = {
 }
 
 function lossError(error: ConnectionLost, whileConnecting: boolean): SendError {
-  const reason =
-    whileConnecting && (error.kind === 'closed' || error.kind === 'timeout')
-      ? 'Não foi possível conectar ao servidor de e-mail.'
-      : losses[error.kind]
-  return new SendError('temporary', reason, { cause: error })
+  if (whileConnecting && (error.kind === 'closed' || error.kind === 'timeout')) {
+    return new Unreachable('temporary', 'Não foi possível conectar ao servidor de e-mail.', { cause: error })
+  }
+  return new SendError('temporary', losses[error.kind], { cause: error })
 }

@@ -113,6 +113,9 @@ export const shareable = (signal: AbortSignal): void => setMaxListeners(0, signa
 
 export const envelopeOf = ({ envelopeFrom, to, reference }: EmailMessage) => ({ from: envelopeFrom, to, id: reference })
 
+/** Our own trouble: no server has a part in it. */
+export class Unsigned extends SendError {}
+
 /** The message as it travels, signed where a signer is at hand. */
 export async function prepare(message: EmailMessage, signer: Signer | null): Promise<Buffer> {
   const raw = composeEmail(message)
@@ -120,6 +123,6 @@ export async function prepare(message: EmailMessage, signer: Signer | null): Pro
   try {
     return await signer.sign(raw)
   } catch (cause) {
-    throw new SendError('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
+    throw new Unsigned('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
   }
 }
