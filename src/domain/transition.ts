@@ -78,7 +78,7 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
         ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [] }
         : null
     case 'revived':
-      return status.state === 'dead' || status.state === 'uncertain' ? revived(status) : null
+      return status.state === 'dead' || status.state === 'uncertain' || wasRefused(status) ? revived(status) : null
     case 'processed':
       return isAboutLatest(status, data) && (status.processedAt === null || isUnderWay(status)) ? processed(status, at) : null
     case 'prepared':
@@ -169,11 +169,15 @@ function answered(status: DeliveryStatus, { at, data: { answer = '', answerId = 
   return { ...status, answeredAt: status.answeredAt ?? at, answers: [...status.answers, { text: answer, id: answerId }] }
 }
 
+/** The carrier never took it: what was taken and failed later had its message. */
+const wasRefused = ({ failure, sentAt, processedAt }: DeliveryStatus): boolean =>
+  failure === 'rejected' && sentAt === null && processedAt === null
+
 /** What is dead was refused, and is a new message when it goes again; what is uncertain keeps its reference. */
 const revived = (status: DeliveryStatus): DeliveryStatus => ({
   ...status,
   state: 'queued',
-  ordinal: status.state === 'dead' ? status.ordinal + 1 : status.ordinal,
+  ordinal: status.state === 'uncertain' ? status.ordinal : status.ordinal + 1,
   failure: null,
   failureDetail: null,
   failedAt: null,

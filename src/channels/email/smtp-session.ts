@@ -41,7 +41,7 @@ export interface Patience {
  * RFC 5321 4.5.3.2.6 asks for minutes after the final dot: a server that is given up too soon has mostly taken the message,
  * and gets it once more.
  */
-export const PATIENCE: Patience = { connect: 5_000, reply: 15_000, upload: 30_000, data: 300_000 }
+const PATIENCE: Patience = { connect: 5_000, reply: 15_000, upload: 30_000, data: 300_000 }
 
 /**
  * Until when, on the clock of performance.now(), the message must have begun to leave, and whose signal calls it off at any

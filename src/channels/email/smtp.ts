@@ -4,7 +4,9 @@ import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
 import { composeEmail } from './compose.js'
 import type { Signer } from './dkim.js'
+import { ofRelay } from './relay-refusal.js'
 import { SessionPool } from './session-pool.js'
+import { SmtpRefusal } from './smtp-reply.js'
 import type { Patience, ServerSettings } from './smtp-session.js'
 
 /**
@@ -52,8 +54,12 @@ function openRelay(url: URL, { signer, ca, patience }: SmtpOptions): Carrier<Ema
     async send(message, signal): Promise<Receipt> {
       shareable(signal)
       const raw = await prepare(message, signer)
-      const reply = await pool.run(signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
-      return { references: [], answer: reply.text, delivered: false }
+      try {
+        const reply = await pool.run(signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
+        return { references: [], answer: reply.text, delivered: false }
+      } catch (error) {
+        throw error instanceof SmtpRefusal ? ofRelay(error) : error
+      }
     },
     async close() {
       pool.close()
