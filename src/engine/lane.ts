@@ -115,7 +115,8 @@ export class Lane<Message> {
 
   /** Told which leases were renewed, and until when: what is not is called off when its time is over. */
   renew(kept: ReadonlySet<string>, until: number): void {
-    for (const flight of this.#flying.values()) if (kept.has(flight.notification)) flight.heldUntil = until
+    for (const flight of this.#flying.values())
+      if (kept.has(flight.notification)) flight.heldUntil = Math.max(flight.heldUntil, until)
   }
 
   get #room(): number {

@@ -137,7 +137,9 @@ async function runGroup(
     }
     if (!lane.hasRoom) {
       // A look from time to time: a carrier that keeps all that it was given without a word leaves room to the next one.
-      await Promise.race([lane.roomAgain(), sleep(POLL_MS)])
+      const waited = new AbortController()
+      await Promise.race([lane.roomAgain(), sleep(POLL_MS, undefined, { signal: waited.signal }).catch(() => {})])
+      waited.abort()
       continue
     }
     const claimed = await lane.work().catch(error => {

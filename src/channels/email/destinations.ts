@@ -12,7 +12,6 @@ export interface DestinationSettings {
   places: number
   random: () => number
   firstRestMs?: number
-  waitMs?: number
 }
 
 interface Destination {
@@ -54,7 +53,7 @@ export class Destinations {
   readonly #unreachable = new Map<string, number>()
 
   constructor(settings: DestinationSettings) {
-    this.#settings = { firstRestMs: FIRST_REST_MS, waitMs: WAIT_MS, ...settings }
+    this.#settings = { firstRestMs: FIRST_REST_MS, ...settings }
   }
 
   /** Does the work of one message when its destination has a place for it; otherwise it is postponed. */
@@ -137,7 +136,7 @@ export class Destinations {
           reject(error)
         },
       }
-      const timer = setTimeout(() => waiter.fail(full), this.#settings.waitMs)
+      const timer = setTimeout(() => waiter.fail(full), WAIT_MS)
       destination.waiters.add(waiter)
     })
   }

@@ -16,15 +16,17 @@ export function ofRelay(error: SmtpRefusal): SendError {
   }
   if (kind !== 'permanent' || /^5\.[12]\./.test(statusOf(answer))) return error
   if (ABOUT_SENDER.test(answer)) return again(error, 'message', 'O servidor de e-mail recusou o remetente.')
-  if (ABOUT_US.test(answer)) return again(error, 'carrier', 'O servidor de e-mail recusou enviar por esta máquina ou conta.')
-  return error
+  if (!ABOUT_US.test(answer)) return error
+  // Once the content is known nobody can tell whether it had a part in the answer: it must not stop what others send.
+  const scope = stage === 'recipient' ? 'carrier' : 'message'
+  return again(error, scope, 'O servidor de e-mail recusou enviar por esta máquina ou conta.')
 }
 
 /** In the words of Postfix, Exchange, Exim and of the large services; what they say at RCPT was often decided before it. */
 const ABOUT_SENDER =
   /sender address rejected|(sender|from|e-?mail address|domain|identity)\b.{0,60}\b(not|un)[ -]?verified|unverified (sender|address|domain)/i
 const ABOUT_US =
-  /\brelay(ing)?\b.{0,40}\b(denied|not|prohibited|disallowed)|(unable|not (allowed|permitted|authori[sz]ed)) to relay|client host rejected|helo command rejected|authentication (is )?required|not authenticated|\bcredits?\b|your (account|subscription|plan)\b/i
+  /\brelay(ing)?\b.{0,40}\b(denied|not|prohibited|disallowed)|(unable|not (allowed|permitted|authori[sz]ed)) to relay|client host rejected|helo command rejected|authentication (is )?required|not authenticated|(insufficient|no|out of|not enough)\b.{0,20}\bcredits?\b|\bcredits?\b.{0,20}\b(exhausted|exceeded|used up)|your (account|subscription|plan)\b/i
 
 const statusOf = (answer: string): string => findStatus(answer) ?? ''
 

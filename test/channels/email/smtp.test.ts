@@ -167,7 +167,8 @@ describe('a relay that refuses us says nothing about the recipient', () => {
     ['RCPT', '550 5.2.1 The account is disabled; your account team can tell more', 'permanent', 'carrier'],
     ['RCPT', '550 5.7.1 Recipient not authorized', 'permanent', 'carrier'],
     ['end', '554 Message rejected: Email address is not verified', 'temporary', 'message'],
-    ['end', '550 5.7.0 Insufficient credits', 'temporary', 'carrier'],
+    ['end', '550 5.7.0 Insufficient credits', 'temporary', 'message'],
+    ['end', '554 5.7.1 The message holds a credit card number', 'permanent', 'carrier'],
     ['end', '554 5.7.1 Looks like spam', 'permanent', 'carrier'],
   ]
   test.each(cases)('%s answered with %j is %s, of the %s', async (point, step, kind, scope) => {
