@@ -41,6 +41,7 @@ export async function sampleMessage(): Promise<EmailMessage> {
     attempt: 1,
     detours: 0,
     tried: [0],
+    doubts: 0,
     reference: `${notification}.email.1`,
     recipient: REQUEST.to,
     recipientName: REQUEST.nameTo,

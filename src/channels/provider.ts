@@ -11,7 +11,10 @@ export interface Provider<Message> {
   readonly whenUncertain: WhenUncertain
   /** What it means that the carrier took a message; a letter that is to be printed first is not sent yet. */
   readonly takenIs?: 'sent' | 'processed'
-  /** The longest that a send may take; leases last at least three times as long, but for those that nobody ever repeats ('never'). */
+  /**
+   * The longest that a send may take: a third of a lease. One that is 'safe', or that nobody ever repeats ('never'), may take
+   * longer, since a lease is renewed as long as its worker lives, and what the next one does after its death does no harm.
+   */
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
   open(url: URL): Promise<Carrier<Message>>
@@ -155,6 +158,7 @@ interface SendErrorOptions {
   retryAfterMs?: number
   scope?: 'carrier' | 'message'
   references?: readonly (string | null)[]
+  untried?: boolean
   cause?: unknown
 }
 
@@ -169,6 +173,8 @@ export class SendError extends Error {
   readonly scope: 'carrier' | 'message'
   /** Of an uncertain one in several parts: what the carrier calls those that it surely took; null for the others. */
   readonly references: readonly (string | null)[]
+  /** Nobody was asked, it is not this message's turn: it goes back to the queue as it came. */
+  readonly untried: boolean
 
   constructor(kind: SendErrorKind, reason: string, options: SendErrorOptions = {}) {
     super(`${kind}: ${options.answer ?? reason}`, { cause: options.cause })
@@ -179,6 +185,7 @@ export class SendError extends Error {
     this.retryAfterMs = options.retryAfterMs ?? null
     this.scope = options.scope ?? 'carrier'
     this.references = options.references ?? []
+    this.untried = options.untried ?? false
   }
 }
 

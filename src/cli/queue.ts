@@ -4,9 +4,10 @@ import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
 import { type Channel, channelNames, channels } from '../domain/notification.js'
 import { describe } from '../domain/status.js'
-import { type Repair, repairDelivery } from '../engine/repair.js'
+import { type Repair, repairDelivery, reviveRefused } from '../engine/repair.js'
 import { listQueue, readQueue, type UnfinishedState, unfinishedStates } from '../store/queue.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
+import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
 interface ListOptions extends OutputOptions {
@@ -14,6 +15,14 @@ interface ListOptions extends OutputOptions {
   channel?: Channel
   account?: string
   limit: string
+}
+
+interface RetryOptions extends OutputOptions {
+  channel: Channel
+  provider?: string
+  since?: Date
+  reason?: string
+  dryRun?: boolean
 }
 
 const channelOption = (flag: string): Option => new Option(flag, 'canal').choices([...channels])
@@ -72,32 +81,56 @@ export function queueCommand(): Command {
       }),
     )
 
-  const decide = (name: string, description: string, repair: Repair): void => {
+  queue
+    .command('retry')
+    .description('envia de novo o que desistiu (dead), está em verificação (uncertain) ou foi recusado pela operadora')
+    .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --provider recusou desde --since')
+    .addOption(channelOption('--channel <canal>').makeOptionMandatory())
+    .option('--provider <nome>', 'como em queue list: smtp, mx, smpp…')
+    .option('--since <momento>', 'recusados desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
+    .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
+    .option('--dry-run', 'só conta')
+    .option('--json', 'resultado em JSON')
+    .action((id: string | undefined, options: RetryOptions) =>
+      id === undefined ? retryRefused(options) : decide(id, 'retry', options),
+    )
+  const decision = (repair: 'sent' | 'failed', description: string): void => {
     queue
-      .command(name)
+      .command(repair)
       .description(description)
       .argument('<id>', 'idEmail da notificação')
       .addOption(channelOption('--channel <canal>').makeOptionMandatory())
       .option('--json', 'resultado em JSON')
-      .action(async (text: string, options: OutputOptions & { channel: Channel }) => {
-        const notification = readId(text)
-        if (notification === null) throw new OperatorError(`"${text}" não é um idEmail (um UUID).`)
-        await withDatabase(async ({ pool }) => {
-          const order = { notification, channel: options.channel, repair, by: userInfo().username }
-          const outcome = await repairDelivery(pool, Date.now, order)
-          if (outcome !== 'recorded') throw new OperatorError(explain(order.channel, repair, outcome === 'unknown'))
-          await audit(pool, `queue ${name}`, order.notification, { channel: order.channel })
-          printRecord({ id: order.notification, channel: order.channel, done: name }, options)
-        })
-      })
+      .action((id: string, options: OutputOptions & { channel: Channel }) => decide(id, repair, options))
   }
-  decide('retry', 'envia de novo o que desistiu (dead) ou está em verificação (uncertain)', 'retry')
-  decide('sent', 'declara enviado o que está em verificação, conferido com a operadora', 'sent')
-  decide('failed', 'declara não enviado o que está em verificação, conferido com a operadora', 'failed')
+  decision('sent', 'declara enviado o que está em verificação, conferido com a operadora')
+  decision('failed', 'declara não enviado o que está em verificação, conferido com a operadora')
   return queue
+}
+
+async function decide(text: string, repair: Repair, options: OutputOptions & { channel: Channel }): Promise<void> {
+  const notification = readId(text)
+  if (notification === null) throw new OperatorError(`"${text}" não é um idEmail (um UUID).`)
+  await withDatabase(async ({ pool }) => {
+    const order = { notification, channel: options.channel, repair, by: userInfo().username }
+    const outcome = await repairDelivery(pool, Date.now, order)
+    if (outcome !== 'recorded') throw new OperatorError(explain(order.channel, repair, outcome === 'unknown'))
+    await audit(pool, `queue ${repair}`, order.notification, { channel: order.channel })
+    printRecord({ id: order.notification, channel: order.channel, done: repair }, options)
+  })
+}
+
+async function retryRefused({ channel, provider, since, reason, dryRun = false, ...output }: RetryOptions): Promise<void> {
+  if (provider === undefined || since === undefined) throw new OperatorError('Informe o idEmail, ou --provider e --since.')
+  await withDatabase(async ({ pool }) => {
+    const question = { channel, provider, since, reason: reason ?? null }
+    const total = await reviveRefused(pool, Date.now, { ...question, by: userInfo().username, dryRun })
+    if (!dryRun) await audit(pool, 'queue retry', provider, { ...question, ...total })
+    printRecord({ channel, provider, ...total }, output)
+  })
 }
 
 const explain = (channel: Channel, repair: Repair, unknown: boolean): string =>
   unknown
     ? `Não há ${channelNames[channel]} nesta notificação. Confira o id e o canal.`
-    : `Nada a decidir: ${repair === 'retry' ? 'a entrega não desistiu nem está em verificação' : 'a entrega não está em verificação'}. Veja: carteiro queue list --state ${repair === 'retry' ? 'dead' : 'uncertain'}`
+    : `Nada a decidir: ${repair === 'retry' ? 'a entrega não desistiu, não está em verificação e não foi recusada pela operadora' : 'a entrega não está em verificação'}. Veja: carteiro queue list --state ${repair === 'retry' ? 'dead' : 'uncertain'}`

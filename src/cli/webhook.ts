@@ -1,6 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { targetRules, webhookWords } from '../compose-webhooks.js'
-import { readIso } from '../domain/dates.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
 import { type Channel, channels } from '../domain/notification.js'
@@ -22,6 +21,7 @@ import {
 } from '../webhooks/endpoints.js'
 import type { WebhookWords } from '../webhooks/payload.js'
 import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
+import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
 type Options = OutputOptions & { account: string }
@@ -210,12 +210,6 @@ function readNames<T>(text: string, read: (name: string) => T | undefined, known
     if (value === undefined) throw new InvalidArgumentError(`Use nomes desta lista: ${known.join(', ')}.`)
     return value
   })
-}
-
-function readMoment(text: string): Date {
-  const moment = readIso(text)
-  if (moment === null) throw new InvalidArgumentError('Informe um momento em ISO 8601 com fuso, como 2026-07-18T01:01:32-03:00.')
-  return moment
 }
 
 function requireId(text: string): string {

@@ -110,7 +110,7 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
         ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
         : null
     case 'revived':
-      return status.state === 'dead' || status.state === 'uncertain' ? revived(status) : null
+      return status.state === 'dead' || status.state === 'uncertain' || wasRefused(status) ? revived(status) : null
     case 'processed':
       return isAboutLatest(status, data) && (status.processedAt === null || isUnderWay(status)) ? processed(status, at) : null
     case 'prepared':
@@ -237,11 +237,15 @@ function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | 
   return { ...status, answeredAt: status.answeredAt ?? at, answers: [...status.answers, { text: answer, id: answerId }] }
 }
 
+/** The carrier never took it: what was taken and failed later had its message. */
+const wasRefused = ({ failure, sentAt, processedAt }: DeliveryStatus): boolean =>
+  failure === 'rejected' && sentAt === null && processedAt === null
+
 /** What is dead was refused, and is a new message when it goes again; what is uncertain keeps its reference. */
 const revived = (status: DeliveryStatus): DeliveryStatus => ({
   ...status,
   state: 'queued',
-  ...(status.state === 'dead' ? { ordinal: status.ordinal + 1, parts: [], taken: null } : {}),
+  ...(status.state === 'uncertain' ? {} : { ordinal: status.ordinal + 1, parts: [], taken: null }),
   failure: null,
   failureDetail: null,
   failedAt: null,

@@ -34,6 +34,8 @@ export interface LaneOptions<Message> {
   leaseMs: number
   /** How long the carrier is given to tell of a send whose answer was lost, before anything is done about it. */
   settleMs: number
+  /** How long what is under way may take once the worker stops. */
+  stopMs?: number
   clock: Clock
   claim(question: ClaimQuestion): Promise<Claim[]>
   /** The same of what another carrier failed to take. */
@@ -76,12 +78,26 @@ const ABSENT_MS = 30_000
 /** Why a try is repeated whose worker is gone. */
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
 const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
+const UNANSWERED = 'A operadora não confirmou se recebeu este envio: ele é repetido com o mesmo identificador.'
+/** How often a safe carrier is given a message once more of which it did not say whether it took it; then a person looks. */
+export const MAX_RESENDS = 2
+/** When stopping, what is under way has this long to end by itself. */
+const STOP_MS = 18_000
+
+/** A delivery in the lane's hands. */
+interface Flight {
+  notification: string
+  /** On the clock of performance.now(): until when the lease holds. */
+  heldUntil: number
+  /** Calls off the send. */
+  late: AbortController
+}
 
 export class Lane<Message> {
   readonly owner: string
   readonly #options: LaneOptions<Message>
   readonly #breaker = new Breaker()
-  readonly #flying = new Map<Promise<void>, string>()
+  readonly #flying = new Map<Promise<void>, Flight>()
   /** Places kept for what a claim may bring. */
   #asked = 0
   #others: readonly Lane<unknown>[] = []
@@ -145,7 +161,13 @@ export class Lane<Message> {
 
   /** The notifications in its hands. */
   get held(): string[] {
-    return [...this.#flying.values()]
+    return [...this.#flying.values()].map(({ notification }) => notification)
+  }
+
+  /** Told which leases were renewed, and until when: what is not is called off when its time is over. */
+  renew(kept: ReadonlySet<string>, until: number): void {
+    for (const flight of this.#flying.values())
+      if (kept.has(flight.notification)) flight.heldUntil = Math.max(flight.heldUntil, until)
   }
 
   get #busy(): number {
@@ -221,7 +243,11 @@ export class Lane<Message> {
 
   /** Once nobody claims for it any more: finishes what is in flight. */
   async finish(): Promise<void> {
+    const timer = setTimeout(() => {
+      for (const { late } of this.#flying.values()) late.abort()
+    }, this.#options.stopMs ?? STOP_MS)
     await Promise.all(this.#flying.keys())
+    clearTimeout(timer)
     await this.#options.carrier.close()
   }
 
@@ -229,7 +255,7 @@ export class Lane<Message> {
   async settle(uncertain: Uncertain): Promise<'settled' | 'later' | 'a person'> {
     const { provider, carrier } = this.#options
     const { reference, recipient, doubts } = uncertain
-    if (provider.whenUncertain === 'safe') return this.#repeat(uncertain, INTERRUPTED)
+    if (provider.whenUncertain === 'safe') return this.#resend(uncertain)
     if (provider.whenUncertain === 'report' && doubts === 1) {
       const reason = 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.'
       return this.#conclude(uncertain, 'retried', { reason }, { delayMs: 0 })
@@ -241,6 +267,12 @@ export class Lane<Message> {
     const { references, answer } = found
     const names = namesOf(this.#options.carrierKey, references)
     return this.#conclude(uncertain, provider.takenIs ?? 'sent', { answer, settled: true }, names)
+  }
+
+  /** Its wait is over; but whom a carrier leaves in doubt again and again, a person looks at. */
+  async #resend(uncertain: Uncertain): Promise<'settled' | 'a person'> {
+    if (uncertain.doubts > MAX_RESENDS || this.delayAfter(uncertain) === null) return 'a person'
+    return this.#conclude(uncertain, 'retried', { reason: UNANSWERED }, { delayMs: 0 })
   }
 
   /** At once after the first doubt, then as planned: what is never answered must end like what is always refused. */
@@ -265,10 +297,11 @@ export class Lane<Message> {
   }
 
   #start(claim: Claim, heldUntil: number): void {
-    this.#track(claim, this.#carry(claim, heldUntil))
+    const held = flightOf(claim, heldUntil)
+    this.#track(held, this.#carry(claim, held))
   }
 
-  #track({ notification }: Claim, carrying: Promise<void>): void {
+  #track(held: Flight, carrying: Promise<void>): void {
     const flight = carrying
       // Left to the lease: another worker takes it up when it runs out.
       .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
@@ -276,10 +309,10 @@ export class Lane<Message> {
         this.#flying.delete(flight)
         if (this.#isWorthALook) this.#onRoom()
       })
-    this.#flying.set(flight, notification)
+    this.#flying.set(flight, held)
   }
 
-  async #carry(claim: Claim, heldUntil: number): Promise<void> {
+  async #carry(claim: Claim, held: Flight): Promise<void> {
     const { prepare, provider, carrierKey, trace, onError } = this.#options
     trace?.('claimed')
     let message: Message | Refused
@@ -294,12 +327,12 @@ export class Lane<Message> {
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
     // A process that was stopped for longer than its lease must not send what another one sends already.
     // Nothing has left: whoever still holds it says so, whoever lost it is not heard.
-    if (performance.now() >= heldUntil) return this.#failed(claim, tooLate(), null)
+    if (performance.now() >= held.heldUntil) return this.#failed(claim, tooLate(), null)
     const { period } = this.#breaker
     let receipt: Receipt
     try {
       trace?.('sending')
-      receipt = await this.#hand(message)
+      receipt = await this.#hand(message, held)
     } catch (error) {
       return this.#failed(claim, error instanceof SendError ? error : unexpected(error), period)
     }
@@ -322,8 +355,7 @@ export class Lane<Message> {
   async #giveAway(claim: Claim, message: Message): Promise<boolean> {
     const able = this.#others.filter(lane => !lane.#lacks(message))
     if (able.length === 0) return false
-    const { notification, channel, attempt } = claim
-    const held = { notification, channel, attempt, owner: this.owner }
+    const held = this.#holding(claim)
     const next = able.find(lane => lane.open && lane.#room > 0)
     const busy = able.some(lane => lane.open || lane.catchesBreath)
     if (next === undefined) await this.#options.putBack(held, jittered(busy ? BUSY_MS : ABSENT_MS))
@@ -334,23 +366,29 @@ export class Lane<Message> {
   /** In flight from the first moment: whoever waits for this lane to finish waits for it too. */
   async #takeOver(claim: Claim, pass: (to: Taker) => Promise<boolean>): Promise<void> {
     const { provider, leaseMs } = this.#options
-    const heldUntil = performance.now() + leaseMs
+    const held = flightOf(claim, performance.now() + leaseMs)
     const passing = pass({ provider: provider.name, owner: this.owner, leaseMs })
     const carrying = passing.then(
-      passed => (passed ? this.#carry(claim, heldUntil) : undefined),
+      passed => (passed ? this.#carry(claim, held) : undefined),
       () => {},
     )
-    this.#track(claim, carrying)
+    this.#track(held, carrying)
     await passing
   }
 
-  /** Not AbortSignal.timeout: its timers stay for their whole time, thousands of them, long after the carrier answered. */
-  async #hand(message: Message): Promise<Receipt> {
+  /** Called off when its time is over, or its lease: from then on another worker sends it. */
+  async #hand(message: Message, held: Flight): Promise<Receipt> {
     const { carrier, provider } = this.#options
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), provider.timeoutMs)
+    const deadline = performance.now() + provider.timeoutMs
+    let timer: NodeJS.Timeout | undefined
+    const look = (): void => {
+      const left = Math.min(deadline, held.heldUntil) - performance.now()
+      if (left <= 0) held.late.abort()
+      else timer = setTimeout(look, Math.ceil(left))
+    }
+    look()
     try {
-      return await carrier.send(message, late.signal)
+      return await carrier.send(message, held.late.signal)
     } finally {
       clearTimeout(timer)
     }
@@ -366,14 +404,19 @@ export class Lane<Message> {
       reason: error.reason,
       answer: error.answer ?? error.message,
     }
+    if (error.untried && this.#isYoung(claim)) {
+      return this.#options.putBack(this.#holding(claim), Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS))
+    }
     const byCarrier = period !== null && error.scope === 'carrier'
     if (byCarrier) this.#slowDown(error, period)
     const detour = byCarrier && this.#mayGoElsewhere(claim, error)
     const planned = this.delayAfter(claim) ?? (detour ? this.#lastDelay(claim) : null)
-    const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
-    if (uncertain) {
+    const isOver = planned === null && error.kind !== 'permanent'
+    // One of the tries before may have arrived: that none of the later ones did is no reason to say that it failed.
+    if (error.kind === 'uncertain' || (isOver && claim.doubts > 0)) {
       const doubt = this.#fact(claim, 'uncertain', { ...data, ...takenOf(error.references) })
-      return this.#report(claim, doubt, { delayMs: settleMs, ...namesOf(carrierKey, error.references) })
+      const delayMs = provider.whenUncertain === 'safe' && planned !== null ? planned : settleMs
+      return this.#report(claim, doubt, { delayMs, ...namesOf(carrierKey, error.references) })
     }
     if (error.kind === 'permanent') {
       return this.#report(claim, this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason }))
@@ -396,6 +439,12 @@ export class Lane<Message> {
     return attempt - detours - 1 === retryDelaysMs.length ? (retryDelaysMs.at(-1) ?? 0) : null
   }
 
+  /** What is postponed for longer than the whole plan lasts uses up tries like what is refused: everything ends. */
+  #isYoung({ acceptedAt }: Claim): boolean {
+    const { clock, retryDelaysMs } = this.#options
+    return clock() - acceptedAt.getTime() < retryDelaysMs.reduce((sum, delay) => sum + delay, 0)
+  }
+
   /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */
   #slowDown({ kind, retryAfterMs }: SendError, period: number): void {
     if (kind !== 'permanent') this.#breaker.failed(period)
@@ -415,13 +464,17 @@ export class Lane<Message> {
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++
   }
 
+  #holding({ notification, channel, attempt }: Claim): HeldDelivery {
+    return { notification, channel, attempt, owner: this.owner }
+  }
+
   #fact(claim: Claim, type: Fact['type'], data: Fact['data']): Fact {
     return { channel: claim.channel, type, at: new Date(this.#options.clock()), source: this.#options.provider.name, data }
   }
 }
 
 /** After the last try: a person may have it tried again. */
-export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
+const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
 
 /** The parts that the carrier named before it fell silent. */
 function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {
@@ -431,6 +484,12 @@ function takenOf(references: Receipt['references']): { taken?: { parts: number[]
 
 const namesOf = (carrier: string, names: Receipt['references']): Pick<Change, 'references'> =>
   names.length > 0 ? { references: { carrier, names } } : {}
+
+const flightOf = ({ notification }: Claim, heldUntil: number): Flight => ({
+  notification,
+  heldUntil,
+  late: new AbortController(),
+})
 
 const isRefused = (message: unknown): message is Refused =>
   typeof message === 'object' && message !== null && 'refused' in message

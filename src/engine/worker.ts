@@ -14,12 +14,12 @@ import {
 import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
 import { promoteDueSteps } from './due-steps.js'
 import { GroupCommit } from './group-commit.js'
-import { gaveUp, INTERRUPTED, type Lane } from './lane.js'
+import { INTERRUPTED, type Lane, MAX_RESENDS } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
 import type { Wake } from './wake.js'
 
 /** What keeps notifications moving in one process: lanes that send, leases that are renewed, and what other workers left behind. */
-/** Three times the longest that a carrier may take, and short enough that a dead worker's work is taken up within a minute. */
+/** Three times the longest that a carrier may take that is not safe to repeat, and short enough that a dead worker's work is taken up within a minute. */
 export const LEASE_MS = 54_000
 const POLL_MS = 1_000
 /** Before anything is done about a send of a carrier that this worker does not know. */
@@ -105,7 +105,11 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
   const renewal = setInterval(() => {
     for (const lane of all) {
       const { held, owner } = lane
-      if (held.length > 0) renewLeases(pool, owner, held, leaseMs).catch(error => onError(error, 'lease renewal'))
+      if (held.length === 0) continue
+      const until = performance.now() + leaseMs
+      renewLeases(pool, owner, held, leaseMs)
+        .then(kept => lane.renew(kept, until))
+        .catch(error => onError(error, 'lease renewal'))
     }
   }, leaseMs / 6)
   return {
@@ -134,7 +138,10 @@ async function runGroup(
       continue
     }
     if (!lane.hasRoom) {
-      await lane.roomAgain()
+      // A look from time to time: a carrier that keeps all that it was given without a word leaves room to the next one.
+      const waited = new AbortController()
+      await Promise.race([lane.roomAgain(), sleep(POLL_MS, undefined, { signal: waited.signal }).catch(() => {})])
+      waited.abort()
       continue
     }
     const claimed = await lane.work().catch(error => {
@@ -170,7 +177,7 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
         notification,
         fact: { channel, type, at: new Date(clock()), source: 'engine', data: { provider, attempt, ...data } },
         fence: { owner, attempt },
-        ...(delayMs === undefined ? {} : { delayMs }),
+        delayMs,
       })
     }),
   )
@@ -179,7 +186,8 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
 /** At once the first time, then as planned: a message that takes its worker down with it must neither do so for ever nor in a row. */
 function repeatInterrupted(lease: ExpiredLease, lane: Lane<unknown> | undefined) {
   const planned = lane === undefined ? UNKNOWN_SETTLE_MS : lane.delayAfter(lease)
-  if (planned === null) return { type: 'failed' as const, data: gaveUp(INTERRUPTED) }
+  // Any of its tries may have arrived: a person looks.
+  if (planned === null) return { type: 'uncertain' as const, data: { reason: INTERRUPTED }, delayMs: UNKNOWN_SETTLE_MS }
   const delayMs = lease.doubts > 0 ? planned : 0
   return { type: 'retried' as const, data: { reason: INTERRUPTED, interrupted: true, delayMs }, delayMs }
 }
@@ -216,11 +224,12 @@ function findLane(
 
 /** Of a carrier that is no longer configured here: a safe one's goes with those that are, the rest waits for who knows it. */
 async function settleOrphan(
-  { notification, channel, provider, reference }: Uncertain,
+  { notification, channel, provider, reference, doubts }: Uncertain,
   recorder: Recorder,
   clock: Clock,
-): Promise<'settled' | 'later'> {
+): Promise<'settled' | 'later' | 'a person'> {
   if (uncertaintyOf(provider) !== 'safe') return 'later'
+  if (doubts > MAX_RESENDS) return 'a person'
   const data = { provider, reference, reason: INTERRUPTED }
   const fact: Fact = { channel, type: 'retried', at: new Date(clock()), source: 'engine', data }
   await recorder.record({ notification, fact, whilst: 'uncertain', delayMs: 0 })

@@ -25,6 +25,8 @@ export interface Claim {
   subject: string
   content: string
   protected: boolean
+  /** How often nobody knew whether it was sent. */
+  doubts: number
   /** The account must not send to this recipient on this channel. */
   suppressed: boolean
   request: JsonObject
@@ -59,6 +61,7 @@ interface ClaimRow {
   attachments: { name: string; sha256: string; size: number }[] | null
   accepted_at: Date
   taken: TakenParts | null
+  doubts: number
 }
 
 export interface ClaimQuestion {
@@ -153,7 +156,7 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
-      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider,
+      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider, c.doubts,
         a.name as account_name, a.settings, n.recipient_name, n.subject, n.content, n.validation is not null as protected, n.accepted_at,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = c.recipient) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
@@ -181,6 +184,7 @@ const toClaim = (row: ClaimRow): Claim => ({
   subject: row.subject,
   content: row.content,
   protected: row.protected,
+  doubts: row.doubts,
   suppressed: row.suppressed,
   request: row.request,
   template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
@@ -189,14 +193,16 @@ const toClaim = (row: ClaimRow): Claim => ({
   ...(row.taken !== null && row.taken.by === row.provider ? { taken: row.taken } : {}),
 })
 
-/** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. */
-export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<void> {
-  await run(
+/** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. Which it has. */
+export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<Set<string>> {
+  const { rows } = await run<{ id: string }>(
     db,
     `update delivery set lease_until = now() + $3 * interval '1 millisecond'
-     where notification_id = any($2::uuid[]) and lease_owner = $1 and state = 'sending' and lease_until > now()`,
+     where notification_id = any($2::uuid[]) and lease_owner = $1 and state = 'sending' and lease_until > now()
+     returning notification_id as id`,
     [owner, held, leaseMs],
   )
+  return new Set(rows.map(({ id }) => id))
 }
 
 export interface ExpiredLease {

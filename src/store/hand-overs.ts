@@ -41,7 +41,7 @@ export async function putBackDelivery(
 ): Promise<void> {
   await run(
     db,
-    `update delivery set state = 'queued', attempt = attempt - 1, lease_owner = null, lease_until = null,
+    `update delivery set state = 'queued', attempt = attempt - 1, tried = null, lease_owner = null, lease_until = null,
        due_at = now() + $5 * interval '1 millisecond' where ${HELD}`,
     [notification, channel, attempt, owner, delayMs],
   )

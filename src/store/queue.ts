@@ -64,3 +64,48 @@ export async function listQueue(db: Queryable, { state, channel, account, limit 
     dueAt: row.due_at,
   }))
 }
+
+export interface RefusedQuestion {
+  channel: Channel
+  provider: string
+  /** Refused since then; accepted at most a month before. */
+  since: Date
+  /** Found in the reason; null: any. */
+  reason: string | null
+  /** Where the last answer ended. */
+  after: string | null
+}
+
+const PAGE = 20_000
+const MAX_FOUND = 250
+const MONTH_MS = 31 * 86_400_000
+
+/** What a carrier refused, or what gave up on it. Looked for in pages by key: finished deliveries have no index of their own. */
+export async function findRefused(
+  db: Queryable,
+  { channel, provider, since, reason, after }: RefusedQuestion,
+): Promise<{ ids: string[]; last: string | null }> {
+  const { rows } = await run<{ id: string; refused: boolean }>(
+    db,
+    `with page as (
+       select notification_id as id, provider = $3 and failed_at >= $4 and failure = 'rejected' and sent_at is null and processed_at is null
+         and (state = 'done' or state = 'dead') and ($5::text is null or position($5 in failure_detail) > 0) as refused
+       from delivery where notification_id > $1 and channel = $2 order by notification_id limit $6
+     ), found as (
+       select id from page where refused order by id limit $7
+     )
+     select id, true as refused from found
+     union all
+     (select id, false from page order by id desc limit 1)`,
+    [after ?? firstIdAt(since.getTime() - MONTH_MS), channel, provider, since, reason, PAGE, MAX_FOUND],
+  )
+  const ids = rows.filter(({ refused }) => refused).map(({ id }) => id)
+  const end = rows.find(({ refused }) => !refused)?.id ?? null
+  return { ids, last: ids.length === MAX_FOUND ? ids.at(-1)! : end }
+}
+
+/** The lowest UUIDv7 of a moment. */
+const firstIdAt = (ms: number): string => {
+  const hex = Math.max(0, ms).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}

@@ -26,6 +26,8 @@ export interface EmailWiring {
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 const EMAILS_PER_CONNECTION = 2
 const CONNECTIONS = 20
+/** The simulated world runs faster. */
+const SIMULATED_PATIENCE = { upload: 10_000, data: 15_000 }
 
 export function wireEmail({ config, keys, pool, verp, signer, resolver: system }: EmailWiring): ChannelWiring<EmailMessage> {
   const resolverOf = ({ simulatorUrl }: World): MailResolver => (simulatorUrl === null ? system : simulatedResolver(simulatorUrl))
@@ -35,7 +37,8 @@ export function wireEmail({ config, keys, pool, verp, signer, resolver: system }
     // A bad number is refused when the carrier is opened.
     concurrency: url => EMAILS_PER_CONNECTION * Number(withPool(url).searchParams.get('pool')),
     provider(url, world) {
-      const provider = url.protocol === 'mx:' ? mxProvider({ resolver: resolverOf(world), signer }) : smtpProvider({ signer })
+      const options = { signer, ...(world.simulatorUrl === null ? {} : { patience: SIMULATED_PATIENCE }) }
+      const provider = url.protocol === 'mx:' ? mxProvider({ ...options, resolver: resolverOf(world) }) : smtpProvider(options)
       return { ...provider, open: given => provider.open(withPool(given)) }
     },
     prepare(world) {

@@ -16,6 +16,7 @@ const claim: Claim = {
   attempt: 1,
   detours: 0,
   tried: [0],
+  doubts: 0,
   reference: 'r',
   recipient: 'maria@example.com',
   recipientName: 'Maria',

@@ -32,6 +32,7 @@ async function prepare(html: string, more: Partial<Claim> = {}) {
     attempt: 1,
     detours: 0,
     tried: [0],
+    doubts: 0,
     reference: `${notification}.letter.1`,
     recipient: null,
     recipientName: 'Maria da Silva',

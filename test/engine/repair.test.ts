@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { SendError } from '../../src/channels/provider.js'
 import { findFaults } from '../../src/engine/rebuild.js'
-import { repairDelivery } from '../../src/engine/repair.js'
+import { type RevivalOrder, repairDelivery, reviveRefused } from '../../src/engine/repair.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import { beginLot, findPlaces, markUploaded, openLot } from '../../src/store/letter-lots.js'
 import { listQueue } from '../../src/store/queue.js'
@@ -67,6 +68,66 @@ test('what gave up is listed with its reason and, once retried by a person, goes
   expect(carrier.got.map(parcel => parcel.reference)).toEqual([`${id}.email.1`, `${id}.email.2`])
   expect(await repair(id, 'retry')).toBe('nothing new')
   expect(await listQueue(database.pool, { ...everything, state: 'dead' })).toEqual([])
+})
+
+test('what the carrier refused goes again when a person says so, one by one, and both facts stay in the chain', async () => {
+  let mended = false
+  const carrier = new ScriptedCarrier(() => (mended ? {} : Promise.reject(refused('permanent'))))
+  work({ carrier })
+  const id = await accept()
+  await described(id).toBe('Falha no envio')
+  mended = true
+  expect(await repair(id, 'retry')).toBe('recorded')
+  await described(id).toBe('Enviado')
+  expect(carrier.got.map(parcel => [parcel.reference, parcel.attempt])).toEqual([
+    [`${id}.email.1`, 1],
+    [`${id}.email.2`, 1],
+  ])
+  const { rows } = await database.pool.query('select type from event where notification_id = $1 order by seq', [id])
+  expect(rows.map(({ type }) => type)).toEqual(['accepted', 'failed', 'revived', 'sent'])
+  expect(await repair(id, 'retry')).toBe('nothing new')
+})
+
+test('all that a carrier refused since a moment, or that gave up on it, goes again at once; nothing else does', async () => {
+  let mended = false
+  const kinds = new Map<string, SendError['kind']>()
+  const carrier = new ScriptedCarrier(({ notification }) => {
+    const kind = kinds.get(notification)
+    return mended || kind === undefined ? {} : Promise.reject(refused(kind))
+  })
+  const early = await accept()
+  kinds.set(early, 'permanent')
+  work({ name: 'relay', carrier, options: { retryDelaysMs: [], settleMs: 60_000 } })
+  await described(early).toBe('Falha no envio')
+  const since = new Date()
+  await worker?.stop()
+  const [permanent, dead, uncertain, sent] = [await accept(), await accept(), await accept(), await accept()]
+  kinds.set(permanent, 'permanent').set(dead, 'temporary').set(uncertain, 'uncertain')
+  work({ name: 'relay', carrier, options: { retryDelaysMs: [], settleMs: 60_000 } })
+  for (const id of [permanent, dead]) await described(id).toBe('Falha no envio')
+  await described(uncertain).toBe('Em verificação')
+  await described(sent).toBe('Enviado')
+  mended = true
+  const revive = (changes: Partial<RevivalOrder>) =>
+    reviveRefused(database.pool, Date.now, {
+      channel: 'email',
+      provider: 'relay',
+      since,
+      reason: null,
+      by: 'ana',
+      dryRun: false,
+      ...changes,
+    })
+  expect(await revive({ dryRun: true })).toEqual({ found: 2, retried: 0 })
+  expect(await revive({ provider: 'other' })).toEqual({ found: 0, retried: 0 })
+  expect(await revive({ channel: 'sms' })).toEqual({ found: 0, retried: 0 })
+  expect(await revive({ reason: 'Motivo: perm' })).toEqual({ found: 1, retried: 1 })
+  expect(await revive({})).toEqual({ found: 1, retried: 1 })
+  expect(await revive({})).toEqual({ found: 0, retried: 0 })
+  for (const id of [permanent, dead]) await described(id).toBe('Enviado')
+  await described(early).toBe('Falha no envio')
+  await described(uncertain).toBe('Em verificação')
+  expect(await repair(uncertain, 'sent')).toBe('recorded')
 })
 
 test('an uncertain one can be declared sent or failed after a look at the carrier, and only that', async () => {

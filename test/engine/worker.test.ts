@@ -151,6 +151,38 @@ test('an uncertain outcome of a safe provider is sent again under the same refer
   expect(never.got).toHaveLength(1)
 })
 
+/** Left to a person: no program looks at it any more. */
+const parked = (id: string) =>
+  expect.poll(
+    async () =>
+      (
+        await database.pool.query(
+          "select state, due_at > now() + interval '1 year' as parked from delivery where notification_id = $1 and channel = 'email'",
+          [id],
+        )
+      ).rows,
+    { timeout: 20_000 },
+  )
+
+test('what a safe carrier never confirms is repeated twice under one reference, then left to a person: it did not fail', async () => {
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+  work({ carrier, options: { retryDelaysMs: Array(20).fill(20) } })
+  const id = await accept({ sms: { number: '11987654321' } })
+  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  expect(carrier.got.map(parcel => parcel.reference)).toEqual(Array(3).fill(`${id}.email.1`))
+  expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
+  expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
+  expect((await eventsOf(id)).filter(({ type }) => type === 'failed')).toEqual([])
+})
+
+test('refusals after a doubt do not make it a failure: the first try may have arrived', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'temporary')))
+  work({ carrier, options: { retryDelaysMs: [20, 20] } })
+  const id = await accept()
+  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  expect((await status('email', id)).description).toBe('Em verificação')
+})
+
 test('a message that could not be prepared has not left: it is tried again, whatever the carrier’s class', async () => {
   const carrier = new ScriptedCarrier()
   let tries = 0
@@ -282,6 +314,22 @@ test('what one recipient’s server says keeps nobody else back, however often a
   await described('email', await accept()).toBe('Enviado')
 })
 
+test('what its carrier did not try goes back as it came, for as long as it says; in the end it uses up tries all the same', async () => {
+  const untried = new SendError('temporary', 'Não é a vez.', { retryAfterMs: 300, scope: 'message', untried: true })
+  let turns = 0
+  const carrier = new ScriptedCarrier(() => (++turns < 3 ? Promise.reject(untried) : {}))
+  const worker = work({ carrier, options: { retryDelaysMs: [60_000] } })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent'])
+  expect(worker.lanes[0]!.open).toBe(true)
+  await worker.stop()
+  workers = []
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(untried)), options: { retryDelaysMs: [50, 50] } })
+  await described('email', await accept()).toBe('Falha no envio')
+})
+
 test('a send that takes longer than its carrier may is called off and tried again', async () => {
   const carrier = new ScriptedCarrier(({ attempt }, signal) =>
     attempt > 1
@@ -291,6 +339,79 @@ test('a send that takes longer than its carrier may is called off and tried agai
   work({ carrier })
   await described('email', await accept()).toBe('Enviado')
   expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 2])
+})
+
+test('a send may take longer than a lease: it is renewed while the worker lives, and nobody else takes it up', async () => {
+  const leaseMs = 1_200
+  const carrier = new ScriptedCarrier(
+    (_, signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })
+        setTimeout(() => resolve({}), 3 * leaseMs)
+      }),
+  )
+  for (let worker = 0; worker < 2; worker++) {
+    workers.push(startTestWorker(database.pool, [{ carrier, timeoutMs: 60_000 }], leaseMs))
+  }
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got).toHaveLength(1)
+})
+
+test('a send whose lease was lost is called off: another worker sends it', async () => {
+  let calledOff = false
+  const carrier = new ScriptedCarrier(
+    ({ attempt }, signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          calledOff = true
+          reject(refused('temporary'))
+        })
+        if (attempt > 1) resolve({})
+      }),
+  )
+  workers.push(startTestWorker(database.pool, [{ carrier, timeoutMs: 60_000 }], 1_200))
+  const id = await accept()
+  await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
+  await database.pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
+  await expect.poll(() => calledOff, { timeout: 10_000 }).toBe(true)
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 2])
+})
+
+test('a worker that stops waits a while for what is under way, and then calls it off', async () => {
+  const carrier = new ScriptedCarrier(
+    (_, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })
+      }),
+  )
+  const worker = work({ carrier, timeoutMs: 60_000, options: { stopMs: 200 } })
+  const id = await accept()
+  await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
+  await worker.stop()
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried'])
+})
+
+test('a carrier that keeps all that it was given leaves room to the next one', async () => {
+  let stuck = false
+  const silent = new ScriptedCarrier(
+    (_, signal) =>
+      new Promise((_resolve, reject) => {
+        stuck = true
+        signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })
+      }),
+  )
+  Object.defineProperty(silent, 'ready', { get: () => !stuck })
+  const standby = new ScriptedCarrier()
+  work(
+    { name: 'first', carrier: silent, timeoutMs: 60_000, options: { concurrency: 1, stopMs: 200 } },
+    { name: 'second', carrier: standby },
+  )
+  await accept()
+  await expect.poll(() => stuck, { timeout: 10_000 }).toBe(true)
+  await described('email', await accept()).toBe('Enviado')
+  expect(standby.got).toHaveLength(1)
 })
 
 test('an account that floods does not keep another one waiting', async () => {

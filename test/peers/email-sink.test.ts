@@ -34,7 +34,7 @@ describe.skipIf(program === null)('against Postfix’s smtp-sink', () => {
 
   test.each([
     ['RCPT', '550 5.1.1 User unknown', 'permanent', 'O endereço do destinatário não existe.'],
-    ['MAIL', '553 5.1.8 Sender refused', 'permanent', 'O servidor de e-mail recusou o remetente.'],
+    ['MAIL', '553 5.1.8 Sender refused', 'temporary', 'O servidor de e-mail recusou o remetente.'],
     ['.', '554 5.7.1 Spam', 'permanent', 'O servidor recusou a mensagem por suas regras.'],
     ['CONNECT', '554 5.7.1 Blocked', 'temporary', 'O servidor de e-mail recusou a conexão.'],
   ])('a hard refusal at %s', async (command, reply, kind, reason) => {

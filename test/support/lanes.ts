@@ -37,11 +37,16 @@ export class ScriptedCarrier implements Carrier<Parcel> {
 export const refused = (kind: SendError['kind'], retryAfterMs?: number): SendError =>
   new SendError(kind, `Motivo: ${kind}`, { answer: `answer ${kind}`, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
 
-const provider = (name: string, channel: Channel, whenUncertain: Provider<Parcel>['whenUncertain']): Provider<Parcel> => ({
+const provider = (
+  name: string,
+  channel: Channel,
+  whenUncertain: Provider<Parcel>['whenUncertain'],
+  timeoutMs: number,
+): Provider<Parcel> => ({
   name,
   channel,
   whenUncertain,
-  timeoutMs: 2_000,
+  timeoutMs,
   open: () => Promise.reject(new Error('not used')),
 })
 
@@ -49,6 +54,7 @@ export interface TestLane {
   name?: string
   channel?: Channel
   whenUncertain?: Provider<Parcel>['whenUncertain']
+  timeoutMs?: number
   carrier: Carrier<Parcel>
   options?: Partial<LaneOptions<Parcel>>
 }
@@ -67,13 +73,13 @@ const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
 })
 
 /** A worker in this process, with lanes in order of preference. */
-export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWorker {
+export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs = 30_000): TestWorker {
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
   const group = lanes.map(
-    ({ name = 'scripted', channel = 'email', whenUncertain = 'safe', carrier, options = {} }, rank) =>
+    ({ name = 'scripted', channel = 'email', whenUncertain = 'safe', timeoutMs = 2_000, carrier, options = {} }, rank) =>
       new Lane<Parcel>({
-        provider: provider(name, channel, whenUncertain),
+        provider: provider(name, channel, whenUncertain, timeoutMs),
         carrier,
         carrierKey: name,
         mode: 'live',
@@ -81,7 +87,7 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWor
         carriers: lanes.length,
         concurrency: 20,
         retryDelaysMs: [50, 50, 50],
-        leaseMs: 30_000,
+        leaseMs,
         settleMs: 50,
         clock: Date.now,
         ...queueOf(pool),
@@ -91,6 +97,6 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWor
         ...options,
       }),
   ) as unknown as Lane<unknown>[]
-  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], leaseMs: 30_000, onError: () => {} })
+  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], leaseMs, onError: () => {} })
   return { lanes: group, recorder, wake, stop: () => running.stop() }
 }

@@ -2,11 +2,12 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
+import { CutOff, Destinations } from './destinations.js'
 import type { Signer } from './dkim.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from './resolver.js'
-import { SessionPool } from './session-pool.js'
-import { envelopeOf, limitsOf, prepare, readHelo, readPool, readTls } from './smtp.js'
-import type { Limits, Patience, SmtpSession } from './smtp-session.js'
+import { REACH_MS, SessionPool } from './session-pool.js'
+import { envelopeOf, LONGEST_MS, prepare, readHelo, readPool, readTls, shareable } from './smtp.js'
+import { type Limits, type Patience, type SmtpSession, Unreachable } from './smtp-session.js'
 
 /**
  * E-mail straight to the recipient's own exchanger: mx://our-name.
@@ -18,11 +19,11 @@ export interface MxOptions {
   signer: Signer | null
   /** Breaks ties between exchangers of the same priority. */
   random?: () => number
-  patience?: Patience
+  patience?: Partial<Patience>
+  /** How long a destination that asks for less, or fails, is first left alone. */
+  firstRestMs?: number
 }
 
-/** A third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
-const TIMEOUT_MS = 18_000
 /** Exchangers tried for one message; the next try starts over. */
 const MAX_TARGETS = 4
 
@@ -31,12 +32,18 @@ interface Target {
   address: string
 }
 
+interface Route {
+  /** What its limits and pauses go by. */
+  destination: string
+  targets: Target[]
+}
+
 export function mxProvider(options: MxOptions): Provider<EmailMessage> {
   return {
     name: 'mx',
     channel: 'email',
     whenUncertain: 'safe',
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: LONGEST_MS,
     open: async url => new DirectCarrier(url, options),
   }
 }
@@ -50,6 +57,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
   readonly #anyNetwork: boolean
   /** By address, gone when their last connection is. */
   readonly #pools = new Map<string, SessionPool>()
+  readonly #destinations: Destinations
 
   constructor(url: URL, options: MxOptions) {
     if (url.protocol !== 'mx:') throw new OperatorError('EMAIL_URL: deve começar com mx://. Exemplo: mx://envio.example.com')
@@ -61,20 +69,25 @@ class DirectCarrier implements Carrier<EmailMessage> {
     this.#tls = readTls(url) ?? 'opportunistic'
     this.#size = readPool(url)
     this.#anyNetwork = url.searchParams.get('private') === 'yes'
+    const { random = Math.random, firstRestMs } = options
+    this.#destinations = new Destinations({ places: this.#size, random, ...(firstRestMs === undefined ? {} : { firstRestMs }) })
   }
 
   async send(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
     try {
-      return await this.#deliver(message, limitsOf(TIMEOUT_MS, signal))
+      shareable(signal)
+      return await this.#deliver(message, signal)
     } catch (error) {
-      throw error instanceof SendError ? ofThisDomain(error) : error
+      throw error instanceof SendError && !(error instanceof CutOff) ? ofThisDomain(error) : error
     }
   }
 
-  async #deliver(message: EmailMessage, limits: Limits): Promise<Receipt> {
-    const targets = await this.#targets(message.to.slice(message.to.lastIndexOf('@') + 1))
-    const raw = await prepare(message, this.#options.signer)
-    const reply = await this.#toFirst(targets, limits, session => session.send(envelopeOf(message), raw, limits))
+  async #deliver(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
+    const { destination, targets } = await this.#route(message.to.slice(message.to.lastIndexOf('@') + 1))
+    const reply = await this.#destinations.visit(destination, signal, async () => {
+      const raw = await prepare(message, this.#options.signer)
+      return this.#toFirst(targets, signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
+    })
     return { references: [], answer: reply.text, delivered: true }
   }
 
@@ -83,18 +96,24 @@ class DirectCarrier implements Carrier<EmailMessage> {
   }
 
   /** One after the other until one is reached; from then on its answer counts. */
-  async #toFirst<T>(targets: Target[], limits: Limits, work: (session: SmtpSession) => Promise<T>): Promise<T> {
+  async #toFirst<T>(
+    targets: Target[],
+    signal: AbortSignal,
+    work: (session: SmtpSession, limits: Limits) => Promise<T>,
+  ): Promise<T> {
+    const deadline = performance.now() + REACH_MS
     let unreached: unknown
     for (const target of targets) {
       let reached = false
       try {
-        return await this.#pool(target).run(limits, session => {
+        return await this.#pool(target).run(signal, (session, limits) => {
           reached = true
-          return work(session)
+          return work(session, limits)
         })
       } catch (error) {
-        unreached = error
-        if (reached || limits.signal.aborted || limits.deadline <= performance.now()) break
+        // What a server said tells more than that another one could not be reached.
+        if (unreached === undefined || !(error instanceof Unreachable)) unreached = error
+        if (reached || signal.aborted || deadline <= performance.now()) break
       }
     }
     throw unreached
@@ -121,7 +140,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
     return pool
   }
 
-  async #targets(domain: string): Promise<Target[]> {
+  async #route(domain: string): Promise<Route> {
     const found = await this.#options.resolver.exchangers(domain)
     if (found.status === 'unknown') throw new SendError('temporary', 'O domínio do destinatário não pôde ser consultado.')
     if (found.status === 'missing') throw new SendError('permanent', 'O domínio do destinatário não existe.')
@@ -137,7 +156,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
       if (answer.status === 'ok')
         targets.push(...answer.records.filter(address => this.#allows(address)).map(address => ({ name, address })))
     }
-    if (targets.length > 0) return targets.slice(0, MAX_TARGETS)
+    if (targets.length > 0) return { destination: destinationOf(domain, found.records), targets: targets.slice(0, MAX_TARGETS) }
     if (undecided) throw new SendError('temporary', 'O servidor do domínio do destinatário não pôde ser consultado.')
     throw new SendError('permanent', 'O domínio do destinatário não tem servidor que receba e-mails.')
   }
@@ -156,6 +175,13 @@ class DirectCarrier implements Carrier<EmailMessage> {
   }
 }
 
+/** Domains that share their first exchanger share its patience. */
+function destinationOf(domain: string, records: readonly Exchanger[]): string {
+  const first = Math.min(...records.map(({ priority }) => priority))
+  const names = records.filter(({ priority }) => priority === first).map(({ exchange }) => exchange)
+  return (names.sort()[0] ?? domain).toLowerCase()
+}
+
 function isPublic(text: string): boolean {
   const address = ipaddr.process(text)
   if (address.range() !== 'unicast') return false
@@ -164,10 +190,11 @@ function isPublic(text: string): boolean {
 }
 
 /** One domain's server, however slow or angry, says nothing about the others. */
-const ofThisDomain = ({ kind, reason, answer, retryAfterMs, cause }: SendError): SendError =>
+const ofThisDomain = ({ kind, reason, answer, retryAfterMs, untried, cause }: SendError): SendError =>
   new SendError(kind, reason, {
     ...(answer === null ? {} : { answer }),
     ...(retryAfterMs === null ? {} : { retryAfterMs }),
     scope: 'message',
+    untried,
     cause,
   })

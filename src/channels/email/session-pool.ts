@@ -6,6 +6,12 @@ export interface PoolSettings {
   server: ServerSettings
   /** Connections at most. */
   size: number
+  /** How long a message waits for a connection while all are busy. */
+  waitMs?: number
+  /** From its connection on: how long a message may take to be let in, before it begins to leave. */
+  reachMs?: number
+  /** All connections busy with the same messages for so long: others had better go elsewhere. */
+  stuckMs?: number
   /** Servers close idle connections, mostly after a minute or more. */
   idleMs?: number
   /** Many servers refuse the message after their limit per connection. */
@@ -14,6 +20,10 @@ export interface PoolSettings {
   onEmpty?: () => void
 }
 
+/** The longest that a connection that is in order may be silent, and a little. */
+const WAIT_MS = 330_000
+export const REACH_MS = 18_000
+const STUCK_MS = 20_000
 const IDLE_MS = 20_000
 const MAX_MESSAGES = 1_000
 
@@ -26,23 +36,31 @@ export class SessionPool {
   readonly #settings: Required<PoolSettings>
   readonly #idle: { session: SmtpSession; timer: NodeJS.Timeout }[] = []
   readonly #waiters = new Set<Waiter>()
+  #lent = 0
+  #lentLast = 0
   /** Connections open or being opened. */
   #open = 0
   #closed = false
 
   constructor(settings: PoolSettings) {
-    this.#settings = { idleMs: IDLE_MS, maxMessages: MAX_MESSAGES, onEmpty: () => {}, ...settings }
+    const times = { waitMs: WAIT_MS, reachMs: REACH_MS, stuckMs: STUCK_MS, idleMs: IDLE_MS }
+    this.#settings = { ...times, maxMessages: MAX_MESSAGES, onEmpty: () => {}, ...settings }
   }
 
   /** Lends a connection to one message. One that went stale unnoticed is replaced, once, by a new one. */
-  async run<T>(limits: Limits, work: (session: SmtpSession) => Promise<T>): Promise<T> {
+  async run<T>(signal: AbortSignal, work: (session: SmtpSession, limits: Limits) => Promise<T>): Promise<T> {
     try {
-      return await this.#lend(await this.#acquire(limits), limits, work)
+      return await this.#lend(await this.#acquire(signal), signal, work)
     } catch (error) {
       if (!(error instanceof StaleSession)) throw error
       this.#dropIdle()
-      return await this.#lend(await this.#acquire(limits), limits, work)
+      return await this.#lend(await this.#acquire(signal), signal, work)
     }
+  }
+
+  /** Whether every connection has been busy with one message for long. */
+  get isStuck(): boolean {
+    return this.#lent >= this.#settings.size && performance.now() - this.#lentLast > this.#settings.stuckMs
   }
 
   close(): void {
@@ -51,18 +69,26 @@ export class SessionPool {
     for (const waiter of this.#waiters) waiter.fail(closing())
   }
 
-  async #lend<T>(kept: SmtpSession | null, limits: Limits, work: (session: SmtpSession) => Promise<T>): Promise<T> {
+  async #lend<T>(
+    kept: SmtpSession | null,
+    signal: AbortSignal,
+    work: (session: SmtpSession, limits: Limits) => Promise<T>,
+  ): Promise<T> {
+    this.#lent++
+    this.#lentLast = performance.now()
+    const limits = { deadline: this.#lentLast + this.#settings.reachMs, signal }
     let session = kept
     try {
       session ??= await SmtpSession.open(this.#settings.server, limits)
-      return await work(session)
+      return await work(session, limits)
     } finally {
+      this.#lent--
       this.#release(session)
     }
   }
 
   /** An open connection, or leave (null) to open one. */
-  async #acquire({ deadline, signal }: Limits): Promise<SmtpSession | null> {
+  async #acquire(signal: AbortSignal): Promise<SmtpSession | null> {
     if (this.#closed) throw closing()
     if (signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de a mensagem sair.')
     for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
@@ -94,7 +120,7 @@ export class SessionPool {
       }
       const giveUp = (): void =>
         waiter.fail(new SendError('temporary', 'Todas as conexões com o servidor de e-mail estão ocupadas.'))
-      const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()))
+      const timer = setTimeout(giveUp, this.#settings.waitMs)
       signal.addEventListener('abort', giveUp)
       this.#waiters.add(waiter)
     })

@@ -71,14 +71,26 @@ const refused: Record<Stage, string> = {
   data: 'O servidor de e-mail recusou a mensagem.',
 }
 
+/** A server's no. */
+export class SmtpRefusal extends SendError {
+  readonly stage: Stage
+  readonly code: number
+
+  constructor(stage: Stage, code: number, ...rest: ConstructorParameters<typeof SendError>) {
+    super(...rest)
+    this.stage = stage
+    this.code = code
+  }
+}
+
 /** The error that a negative reply stands for. */
-export function refusal(reply: Reply, stage: Stage): SendError {
+export function refusal(reply: Reply, stage: Stage): SmtpRefusal {
   const kind = kindOf(reply, stage)
   const status = findStatus(reply.lines[0] ?? '')
   const later = kind === 'throttled' ? 'O servidor de e-mail pediu para enviar mais devagar.' : null
   const aboutUs = ['greeting', 'hello', 'tls', 'auth'].includes(stage)
   const retryAfterMs = kind === 'permanent' ? null : waitAskedFor(reply.text)
-  return new SendError(kind, later ?? (aboutUs ? null : reasonOfStatus(status)) ?? refused[stage], {
+  return new SmtpRefusal(stage, reply.code, kind, later ?? (aboutUs ? null : reasonOfStatus(status)) ?? refused[stage], {
     answer: reply.text,
     ...(retryAfterMs === null ? {} : { retryAfterMs }),
   })

@@ -24,20 +24,29 @@ export interface ServerSettings {
   credentials: { user: string; password: string } | null
   /** Trusted instead of the usual authorities. */
   ca?: string
-  patience?: Patience
+  patience?: Partial<Patience>
 }
 
 /** How long each step may take, in milliseconds. */
 export interface Patience {
   connect: number
   reply: number
+  /** While the message leaves: without any progress. However long it is and however slow the line, it may go on. */
+  upload: number
   /** From the end of the data to its answer: servers filter and store in between. */
   data: number
 }
 
-const PATIENCE: Patience = { connect: 5_000, reply: 15_000, data: 25_000 }
+/**
+ * RFC 5321 4.5.3.2.6 asks for minutes after the final dot: a server that is given up too soon has mostly taken the message,
+ * and gets it once more.
+ */
+const PATIENCE: Patience = { connect: 5_000, reply: 15_000, upload: 30_000, data: 300_000 }
 
-/** Until when, on the clock of performance.now(), unless somebody calls it off before. */
+/**
+ * Until when, on the clock of performance.now(), the message must have begun to leave, and whose signal calls it off at any
+ * time. From then on every step has its own time.
+ */
 export interface Limits {
   deadline: number
   signal: AbortSignal
@@ -46,8 +55,13 @@ export interface Limits {
 /** The connection had gone away while nobody used it: nothing was lost, a new one may be tried at once. */
 export class StaleSession extends SendError {}
 
+/** No connection came about. */
+export class Unreachable extends SendError {}
+
 /** A message over this is handed to the operating system whole before its final dot: a break until then leaves no doubt. */
 const ONE_WRITE = 65_536
+/** Of a large one this much, or what is left, must leave while the patience for an upload lasts: 2 KB a second. */
+const PIECE = 65_536
 const END = Buffer.from('.\r\n')
 
 export class SmtpSession {
@@ -66,7 +80,7 @@ export class SmtpSession {
 
   /** Connects, secures and signs in. Whatever fails here leaves no message in doubt. */
   static async open(server: ServerSettings, limits: Limits): Promise<SmtpSession> {
-    const patience = server.patience ?? PATIENCE
+    const patience = { ...PATIENCE, ...server.patience }
     const secure = server.tls === 'implicit' ? secureOptions(server) : null
     let session: SmtpSession | undefined
     let unwatch = (): void => {}
@@ -106,10 +120,10 @@ export class SmtpSession {
     try {
       await this.#begin(commands, limits)
       const large = body.length > ONE_WRITE
-      if (large) await this.#upload(body, limits)
+      if (large) await this.#upload(body)
       this.#refuseEarly()
       inDoubt = this.#wire.write(large ? END : Buffer.concat([body, END]))
-      const reply = await this.#reply(limits, this.#patience.data)
+      const reply = await this.#wire.reply(this.#patience.data)
       this.#unfinished = false
       if (reply.code >= 300) throw refusal(reply, 'data')
       return reply
@@ -212,9 +226,12 @@ export class SmtpSession {
     }
   }
 
-  async #upload(body: Buffer, limits: Limits): Promise<void> {
+  async #upload(body: Buffer): Promise<void> {
     try {
-      await this.#wire.flush(body, within(limits, this.#patience.data))
+      for (let start = 0; start < body.length; start += PIECE) {
+        await this.#wire.flush(body.subarray(start, start + PIECE), this.#patience.upload)
+        this.#refuseEarly()
+      }
     } catch (error) {
       this.#refuseEarly()
       throw error
@@ -230,8 +247,8 @@ export class SmtpSession {
     throw new SendError('temporary', losses.garbled, { answer: early.text })
   }
 
-  #reply(limits: Limits, patience = this.#patience.reply): Promise<Reply> {
-    return this.#wire.reply(within(limits, patience))
+  #reply(limits: Limits): Promise<Reply> {
+    return this.#wire.reply(within(limits, this.#patience.reply))
   }
 }
 
@@ -261,9 +278,8 @@ const losses: Record<LossKind, string> = {
 }
 
 function lossError(error: ConnectionLost, whileConnecting: boolean): SendError {
-  const reason =
-    whileConnecting && (error.kind === 'closed' || error.kind === 'timeout')
-      ? 'Não foi possível conectar ao servidor de e-mail.'
-      : losses[error.kind]
-  return new SendError('temporary', reason, { cause: error })
+  if (whileConnecting && (error.kind === 'closed' || error.kind === 'timeout')) {
+    return new Unreachable('temporary', 'Não foi possível conectar ao servidor de e-mail.', { cause: error })
+  }
+  return new SendError('temporary', losses[error.kind], { cause: error })
 }

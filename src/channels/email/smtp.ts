@@ -4,8 +4,10 @@ import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
 import { composeEmail } from './compose.js'
 import type { Signer } from './dkim.js'
+import { ofRelay } from './relay-refusal.js'
 import { SessionPool } from './session-pool.js'
-import type { Limits, Patience, ServerSettings } from './smtp-session.js'
+import { SmtpRefusal } from './smtp-reply.js'
+import type { Patience, ServerSettings } from './smtp-session.js'
 
 /**
  * E-mail through a relay: smtp://user:password@host:587, smtps://host:465.
@@ -16,11 +18,15 @@ export interface SmtpOptions {
   signer: Signer | null
   /** Trusted instead of the usual authorities. */
   ca?: string
-  patience?: Patience
+  patience?: Partial<Patience>
 }
 
-/** A third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
-const TIMEOUT_MS = 18_000
+/**
+ * Every step has its own time (Patience); this bounds their sum, of which only a large message on a slow line gets near.
+ * Longer than any lease: it is renewed while the worker lives, and whoever takes the message up after its death sends it again
+ * under the same Message-ID.
+ */
+export const LONGEST_MS = 3_600_000
 const POOL = 20
 const MAX_POOL = 200
 
@@ -30,7 +36,7 @@ export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
     channel: 'email',
     // Sent again under the same Message-ID: mail programs show a double once, or twice; a loss nobody sees.
     whenUncertain: 'safe',
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: LONGEST_MS,
     open: async url => openRelay(url, options),
   }
 }
@@ -42,11 +48,18 @@ function openRelay(url: URL, { signer, ca, patience }: SmtpOptions): Carrier<Ema
     size,
   })
   return {
+    get ready() {
+      return !pool.isStuck
+    },
     async send(message, signal): Promise<Receipt> {
-      const limits = limitsOf(TIMEOUT_MS, signal)
+      shareable(signal)
       const raw = await prepare(message, signer)
-      const reply = await pool.run(limits, session => session.send(envelopeOf(message), raw, limits))
-      return { references: [], answer: reply.text, delivered: false }
+      try {
+        const reply = await pool.run(signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
+        return { references: [], answer: reply.text, delivered: false }
+      } catch (error) {
+        throw error instanceof SmtpRefusal ? ofRelay(error) : error
+      }
     },
     async close() {
       pool.close()
@@ -101,13 +114,13 @@ export function readHelo(name: string): string {
   throw new OperatorError('EMAIL_URL: o nome deste servidor (name) deve ser um nome de domínio')
 }
 
-export function limitsOf(timeoutMs: number, signal: AbortSignal): Limits {
-  // One signal may end any number of sends: no leak, no warning.
-  setMaxListeners(0, signal)
-  return { deadline: performance.now() + timeoutMs, signal }
-}
+/** One signal may end any number of sends: no leak, no warning. */
+export const shareable = (signal: AbortSignal): void => setMaxListeners(0, signal)
 
 export const envelopeOf = ({ envelopeFrom, to, reference }: EmailMessage) => ({ from: envelopeFrom, to, id: reference })
+
+/** Our own trouble: no server has a part in it. */
+export class Unsigned extends SendError {}
 
 /** The message as it travels, signed where a signer is at hand. */
 export async function prepare(message: EmailMessage, signer: Signer | null): Promise<Buffer> {
@@ -116,6 +129,6 @@ export async function prepare(message: EmailMessage, signer: Signer | null): Pro
   try {
     return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
   } catch (cause) {
-    throw new SendError('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
+    throw new Unsigned('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
   }
 }

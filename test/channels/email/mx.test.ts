@@ -108,6 +108,104 @@ describe('straight to the exchanger', () => {
   })
 })
 
+describe('destinations', () => {
+  const places = '&private=yes&pool=4'
+  const to = (domain: string) => email({ to: `maria@${domain}` })
+  const own = (domain: string): Exchanger[] => [{ priority: 10, exchange: `mx.${domain}` }]
+  const domains = (...list: string[]) => Object.fromEntries(list.map(domain => [domain, own(domain)]))
+  /** Nobody listens there. */
+  const DEAF = '127.0.0.9'
+
+  test('one that does not answer takes a share of the places; what goes elsewhere passes it by', async () => {
+    const silent = await scriptedServer({ host: '127.0.0.2', at: at => (at === 'greeting' ? 'SILENCE' : undefined) })
+    const well = await scriptedServer({ port: silent.port })
+    const resolver = names(domains('mudo.example', 'bom.example'), {
+      'mx.mudo.example': ['127.0.0.2'],
+      'mx.bom.example': ['127.0.0.1'],
+    })
+    const opened = await carrier(well.port, resolver, {}, places)
+    const stop = new AbortController()
+    const silenced = Array.from({ length: 10 }, () => failureOf(opened.send(to('mudo.example'), stop.signal)))
+    const first = await Promise.race(silenced)
+    expect(first).toMatchObject({ kind: 'temporary', scope: 'message', untried: true })
+    expect(first.retryAfterMs).toBeGreaterThan(0)
+    expect((await opened.send(to('bom.example'), never)).delivered).toBe(true)
+    expect(silent.connections).toBe(2)
+    stop.abort()
+    expect((await Promise.all(silenced)).filter(({ untried }) => untried).length).toBeGreaterThanOrEqual(6)
+  })
+
+  test('one that takes them gets as many at a time as it has connections, and the rest in turn', async () => {
+    const server = await scriptedServer()
+    const opened = await carrier(server.port, names(domains('bom.example'), { 'mx.bom.example': ['127.0.0.1'] }), {}, places)
+    await opened.send(to('bom.example'), never)
+    await Promise.all(Array.from({ length: 50 }, () => opened.send(to('bom.example'), never)))
+    expect(server.messages).toHaveLength(51)
+    expect(server.connections).toBeLessThanOrEqual(4)
+  })
+
+  test.each([
+    ['greeting', '421 4.7.0 Too many connections, try again in 2 minutes'],
+    ['MAIL', '421 4.7.28 Slow down, try again in 2 minutes'],
+    ['end', '421 4.7.28 Rate limit, try again in 2 minutes'],
+  ] as const)('one that asks for less at %s is left alone, by all who go there and by nobody else', async (point, answer) => {
+    const busy = await scriptedServer({ host: '127.0.0.2', at: at => (at === point ? answer : undefined) })
+    const well = await scriptedServer({ port: busy.port })
+    const mx = { ...domains('bom.example'), 'a.example': own('cheio.example'), 'b.example': own('cheio.example') }
+    const resolver = names(mx, { 'mx.cheio.example': ['127.0.0.2'], 'mx.bom.example': ['127.0.0.1'] })
+    const opened = await carrier(well.port, resolver)
+    expect(await failureOf(opened.send(to('a.example'), never))).toMatchObject({
+      kind: 'throttled',
+      untried: false,
+      scope: 'message',
+    })
+    const { connections } = busy
+    const next = await failureOf(opened.send(to('b.example'), never))
+    expect(next).toMatchObject({ kind: 'temporary', untried: true, scope: 'message' })
+    expect(next.retryAfterMs).toBeGreaterThan(60_000)
+    expect(busy.connections).toBe(connections)
+    await opened.send(to('bom.example'), never)
+  })
+
+  test('a busy mailbox is no reason to leave its server alone', async () => {
+    let refusals = 3
+    const server = await scriptedServer({
+      at: at => (at === 'RCPT' && refusals-- > 0 ? '452 4.5.3 Too many recipients this hour' : undefined),
+    })
+    const opened = await carrier(server.port, names(domains('bom.example'), { 'mx.bom.example': ['127.0.0.1'] }))
+    for (let turn = 0; turn < 3; turn++) expect((await failureOf(opened.send(to('bom.example'), never))).untried).toBe(false)
+    await opened.send(to('bom.example'), never)
+  })
+
+  test('one that fails again and again rests, then is tried with one message, and is well again after it', async () => {
+    let broken = true
+    const server = await scriptedServer({ at: at => (broken && at === 'greeting' ? 'CLOSE' : undefined) })
+    const resolver = names(domains('bom.example'), { 'mx.bom.example': ['127.0.0.1'] })
+    const opened = await carrier(server.port, resolver, { firstRestMs: 500 })
+    for (let turn = 0; turn < 3; turn++) expect((await failureOf(opened.send(to('bom.example'), never))).untried).toBe(false)
+    expect(await failureOf(opened.send(to('bom.example'), never))).toMatchObject({ untried: true })
+    expect(server.connections).toBe(3)
+    broken = false
+    await vi.waitFor(() => opened.send(to('bom.example'), never), { timeout: 10_000 })
+    await Promise.all(Array.from({ length: 5 }, () => opened.send(to('bom.example'), never)))
+    expect(server.messages).toHaveLength(6)
+  })
+
+  test('many out of reach at once: it is us, and the engine is told so; one that is reached ends that', async () => {
+    const server = await scriptedServer()
+    const dead = Array.from({ length: 6 }, (_, index) => `d${index}.example`)
+    const addresses = Object.fromEntries(dead.map(domain => [`mx.${domain}`, [DEAF]]))
+    const resolver = names(domains(...dead, 'bom.example'), { ...addresses, 'mx.bom.example': ['127.0.0.1'] })
+    const opened = await carrier(server.port, resolver)
+    const errors: SendError[] = []
+    for (const domain of dead) errors.push(await failureOf(opened.send(to(domain), never)))
+    expect(errors.map(({ scope }) => scope)).toEqual([...Array(4).fill('message'), 'carrier', 'carrier'])
+    expect(errors.at(-1)).toMatchObject({ kind: 'temporary', untried: false })
+    await opened.send(to('bom.example'), never)
+    expect(await failureOf(opened.send(to(dead[0]!), never))).toMatchObject({ scope: 'message' })
+  })
+})
+
 describe('what DNS says', () => {
   test('no MX: the domain’s own address is its exchanger', async () => {
     const server = await scriptedServer()

@@ -8,7 +8,7 @@ export interface Script {
   host?: string
   port?: number
   /** What to do at a point of the conversation; undefined: what a good server does. */
-  at?(point: Point, command: string, connection: number): Step | undefined
+  at?(point: Point, command: string, connection: number): Step | Promise<string> | undefined
 }
 
 /** greeting: on connection; end: after the final dot; otherwise the command's verb. */
@@ -75,6 +75,10 @@ function converse(socket: Socket, script: Script, record: ScriptedServer, connec
   /** False when nothing more is to be read. */
   const perform = (point: Point, command: string): boolean => {
     const step = script.at?.(point, command, connection) ?? good[point] ?? '500 5.5.2 What?'
+    if (typeof step !== 'string') {
+      void step.then(reply => socket.write(`${reply}\r\n`))
+      return true
+    }
     if (step === 'SILENCE') return false
     if (step === 'RESET') socket.resetAndDestroy()
     else if (step === 'CLOSE') socket.destroy()

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type PoolSettings, SessionPool } from '../../../src/channels/email/session-pool.js'
-import type { Limits } from '../../../src/channels/email/smtp-session.js'
+import { deferred } from '../../support/deferred.js'
 import { type ScriptedServer, scriptedServer } from './scripted-server.js'
 
-const limits = (): Limits => ({ deadline: performance.now() + 20_000, signal: new AbortController().signal })
+const never = new AbortController().signal
 const envelope = { from: 'b@bounce.example.com', to: 'a@example.net', id: 'r' }
 
 function pool(server: ScriptedServer, changes: Partial<PoolSettings> = {}): SessionPool {
@@ -17,7 +17,7 @@ function pool(server: ScriptedServer, changes: Partial<PoolSettings> = {}): Sess
 }
 
 const send = (made: SessionPool): Promise<unknown> =>
-  made.run(limits(), session => session.send(envelope, Buffer.from('x\r\n'), limits()))
+  made.run(never, (session, limits) => session.send(envelope, Buffer.from('x\r\n'), limits))
 
 test('a connection is left after its share of messages, politely', async () => {
   const server = await scriptedServer()
@@ -63,4 +63,27 @@ test('a stale connection takes the other idle ones with it: a restarted server c
   await Promise.all([send(made), send(made)])
   await Promise.all([send(made), send(made)])
   expect(server.messages).toHaveLength(4)
+})
+
+test('who waits for a connection waits as long as a server may think, and the pool says when all are stuck', async () => {
+  const thought = deferred<string>()
+  const server = await scriptedServer({ at: at => (at === 'end' && server.messages.length === 1 ? thought.promise : undefined) })
+  const made = pool(server, { size: 1, reachMs: 300, stuckMs: 400 })
+  const sending = Promise.all([send(made), send(made)])
+  expect(made.isStuck).toBe(false)
+  await vi.waitFor(() => expect(made.isStuck).toBe(true), { timeout: 10_000 })
+  thought.resolve('250 2.0.0 At last')
+  await sending
+  expect(made.isStuck).toBe(false)
+  expect(server.connections).toBe(1)
+  expect(server.messages).toHaveLength(2)
+})
+
+test('who waits for too long is told that all are busy', async () => {
+  const server = await scriptedServer({ at: at => (at === 'end' ? 'SILENCE' : undefined) })
+  const made = pool(server, { size: 1, waitMs: 300 })
+  const first = send(made).catch(() => {})
+  await expect(send(made)).rejects.toMatchObject({ kind: 'temporary', reason: expect.stringContaining('ocupadas') })
+  made.close()
+  void first
 })

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { composeEmail } from '../../../src/channels/email/compose.js'
 import { stuffDots } from '../../../src/channels/email/smtp-commands.js'
 import { type Limits, type ServerSettings, SmtpSession, StaleSession } from '../../../src/channels/email/smtp-session.js'
 import { SendError, type SendErrorKind } from '../../../src/channels/provider.js'
+import { deferred } from '../../support/deferred.js'
 import { email } from './messages.js'
 import { multiline, type Point, type ScriptedServer, type Step, scriptedServer } from './scripted-server.js'
 
@@ -45,6 +47,32 @@ async function failureOf(trying: Promise<unknown>): Promise<SendError> {
 
 const SIMPLE = ['SIZE 10000000', '8BITMIME']
 const PIPELINED = ['PIPELINING', ...SIMPLE]
+
+/** Takes a message piece by piece, with a rest after each; null: not at all. */
+async function slowReader(restMs: number | null): Promise<ScriptedServer> {
+  const server = createServer(socket => {
+    let inData = false
+    let tail = ''
+    socket.on('error', () => {})
+    onTestFinished(() => void socket.destroy())
+    socket.write('220 x\r\n')
+    socket.on('data', bytes => {
+      const text = bytes.toString('latin1')
+      tail = (tail + text).slice(-5)
+      if (!inData) {
+        inData = text.startsWith('DATA')
+        socket.write(inData ? '354 go\r\n' : '250 ok\r\n')
+      } else if (tail === '\r\n.\r\n') socket.write('250 taken\r\n')
+      if (!inData) return
+      socket.pause()
+      if (restMs !== null) setTimeout(() => socket.resume(), restMs)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return { port: (server.address() as AddressInfo).port } as ScriptedServer
+}
 
 describe('what a reply means for the message, with and without pipelining', () => {
   const cases: [Point, Step, SendErrorKind][] = [
@@ -313,7 +341,6 @@ describe('on the wire', () => {
   })
 
   test('a break while a large message is on its way is temporary: the dot has not left', async () => {
-    const { createServer } = await import('node:net')
     const server = createServer(socket => {
       socket.on('error', () => {})
       socket.write('220 x\r\n')
@@ -443,10 +470,37 @@ describe('calling it off', () => {
     expect(server.commands).toEqual([])
   })
 
-  test('the deadline ends a send even where the server’s own time is not up', async () => {
-    const server = await scriptedServer({ at: at => (at === 'end' ? 'SILENCE' : undefined) })
+  test('the deadline ends what has not begun to leave, even where the server’s own time is not up', async () => {
+    const server = await scriptedServer({ at: at => (at === 'RCPT' ? 'SILENCE' : undefined) })
     const session = await open(server)
     const soon = { deadline: performance.now() + 300, signal: new AbortController().signal }
-    expect((await failureOf(session.send(envelope, raw, soon))).kind).toBe('uncertain')
+    expect((await failureOf(session.send(envelope, raw, soon))).kind).toBe('temporary')
+  })
+})
+
+describe('once it leaves', () => {
+  test('the server may think about the message for longer than it may take to begin', async () => {
+    const thought = deferred<string>()
+    const server = await scriptedServer({ at: at => (at === 'end' ? thought.promise : undefined) })
+    const session = await open(server)
+    const sending = session.send(envelope, raw, { deadline: performance.now() + 300, signal: new AbortController().signal })
+    setTimeout(() => thought.resolve('250 2.0.0 Thought about it'), 600)
+    expect(await sending).toMatchObject({ code: 250, text: '250 2.0.0 Thought about it' })
+  })
+
+  test('a large message may take any time as long as it gets on', async () => {
+    const server = await slowReader(5)
+    const session = await SmtpSession.open({ ...settings(server), patience: { upload: 1_500, data: 20_000 } }, limits())
+    onTestFinished(() => session.close())
+    const begun = performance.now()
+    const soon = { deadline: begun + 1_000, signal: new AbortController().signal }
+    expect(await session.send(envelope, Buffer.alloc(30_000_000, `${'x'.repeat(62)}\r\n`), soon)).toMatchObject({ code: 250 })
+    expect(performance.now() - begun).toBeGreaterThan(1_500)
+  })
+
+  test('one that does not get on is given up, without a doubt', async () => {
+    const server = await slowReader(null)
+    const session = await SmtpSession.open({ ...settings(server), patience: { upload: 300 } }, limits())
+    expect((await failureOf(session.send(envelope, Buffer.alloc(30_000_000, 'x\r\n'), limits()))).kind).toBe('temporary')
   })
 })

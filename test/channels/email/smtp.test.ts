@@ -8,7 +8,7 @@ import { type Carrier, type EmailMessage, SendError } from '../../../src/channel
 import { OperatorError } from '../../../src/domain/errors.js'
 import { selfSigned } from '../../support/certificate.js'
 import { email } from './messages.js'
-import { scriptedServer } from './scripted-server.js'
+import { type Point, scriptedServer } from './scripted-server.js'
 
 const never = new AbortController().signal
 
@@ -144,6 +144,39 @@ describe('the relay provider', () => {
     }
     expect(server.received).toHaveLength(20)
     expect(server.connections()).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('a relay that refuses us says nothing about the recipient', () => {
+  const cases: [Point, string, SendError['kind'], SendError['scope']][] = [
+    ['greeting', '554 5.7.1 Your address is blocked', 'temporary', 'carrier'],
+    ['EHLO', '550 5.7.1 Not you', 'temporary', 'carrier'],
+    ['MAIL', '550 5.7.1 Sender not verified', 'temporary', 'message'],
+    ['MAIL', '553 5.7.1 Sender address rejected: not owned by user', 'temporary', 'message'],
+    ['MAIL', '450 4.1.8 Sender address rejected: Domain not found', 'temporary', 'message'],
+    ['MAIL', '550 Credits used up', 'temporary', 'message'],
+    ['MAIL', '530 5.7.0 Authentication required', 'temporary', 'carrier'],
+    ['MAIL', '421 4.7.0 Slow down', 'throttled', 'carrier'],
+    ['MAIL', '552 5.3.4 Message too big', 'permanent', 'carrier'],
+    ['RCPT', '550 5.7.1 Relaying denied', 'temporary', 'carrier'],
+    ['RCPT', '554 5.7.1 <joao@example.net>: Relay access denied', 'temporary', 'carrier'],
+    ['RCPT', '550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain', 'temporary', 'carrier'],
+    ['RCPT', '554 5.7.1 <unknown[192.0.2.1]>: Client host rejected: Access denied', 'temporary', 'carrier'],
+    ['RCPT', '553 5.7.1 <a@b>: Sender address rejected: not owned', 'temporary', 'message'],
+    ['RCPT', '550 5.1.1 User unknown', 'permanent', 'carrier'],
+    ['RCPT', '550 5.2.1 The account is disabled; your account team can tell more', 'permanent', 'carrier'],
+    ['RCPT', '550 5.7.1 Recipient not authorized', 'permanent', 'carrier'],
+    ['end', '554 Message rejected: Email address is not verified', 'temporary', 'message'],
+    ['end', '550 5.7.0 Insufficient credits', 'temporary', 'message'],
+    ['end', '554 5.7.1 The message holds a credit card number', 'permanent', 'carrier'],
+    ['end', '554 5.7.1 Looks like spam', 'permanent', 'carrier'],
+  ]
+  test.each(cases)('%s answered with %j is %s, of the %s', async (point, step, kind, scope) => {
+    const server = await scriptedServer({ at: at => (at === point ? step : undefined) })
+    const error = await failureOf((await carrier(`smtp://127.0.0.1:${server.port}?tls=off`)).send(email(), never))
+    expect(error).toMatchObject({ kind, answer: step, reason: expect.stringMatching(/^\p{Lu}.*\.$/u) })
+    // The scope of what is permanent is nobody's business.
+    if (kind !== 'permanent') expect(error.scope).toBe(scope)
   })
 })
 

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { dataFolder } from '../support/data-folder.js'
+import { databaseForTest } from '../support/database.js'
+import { createAccount, startGateway } from '../support/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker } from '../support/lanes.js'
+import { carteiro } from '../support/program.js'
+import { send, validSend } from '../support/requests.js'
+
+test('queue retry: what a carrier refused since a moment goes again, and who asked for it is kept', async () => {
+  const { url, pool } = await databaseForTest()
+  const account = await createAccount(pool, { name: 'acme' })
+  const gateway = await startGateway(pool)
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('permanent')))
+  const worker = startTestWorker(pool, [{ name: 'relay', carrier }])
+  await send(gateway.url, account.token, validSend)
+  const states = async () => (await pool.query("select state, ordinal, failure from delivery where channel = 'email'")).rows
+  await expect.poll(states, { timeout: 20_000 }).toEqual([{ state: 'done', ordinal: 1, failure: 'rejected' }])
+  await worker.stop()
+  await gateway.close()
+
+  const options = { data: dataFolder(), env: { DATABASE_URL: url, CARTEIRO_MASTER_KEY: '07'.repeat(32) } }
+  const retry = (...args: string[]) => carteiro(['queue', 'retry', '--channel', 'email', '--json', ...args], options)
+  expect(retry('--provider', 'relay').stderr).toContain('Informe o idEmail, ou --provider e --since.')
+  expect(retry('--provider', 'relay', '--since', 'ontem').stderr).toContain('ISO 8601')
+  const since = ['--provider', 'relay', '--since', '2020-01-01T00:00:00-03:00']
+  expect(JSON.parse(retry(...since, '--dry-run').stdout)).toMatchObject({ found: 1, retried: 0 })
+  expect(JSON.parse(retry(...since, '--reason', 'Motivo').stdout)).toMatchObject({ provider: 'relay', found: 1, retried: 1 })
+  expect(await states()).toEqual([{ state: 'queued', ordinal: 2, failure: null }])
+  const { rows } = await pool.query("select subject, detail from audit where action = 'queue retry'")
+  expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', retried: 1 } }])
+})
