@@ -474,7 +474,7 @@ export class Lane<Message> {
 }
 
 /** After the last try: a person may have it tried again. */
-const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
+export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
 
 /** The parts that the carrier named before it fell silent. */
 function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {

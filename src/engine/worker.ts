@@ -14,7 +14,7 @@ import {
 import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
 import { promoteDueSteps } from './due-steps.js'
 import { GroupCommit } from './group-commit.js'
-import { INTERRUPTED, type Lane, MAX_RESENDS } from './lane.js'
+import { gaveUp, INTERRUPTED, type Lane, MAX_RESENDS } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
 import type { Wake } from './wake.js'
 
@@ -177,7 +177,7 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
         notification,
         fact: { channel, type, at: new Date(clock()), source: 'engine', data: { provider, attempt, ...data } },
         fence: { owner, attempt },
-        delayMs,
+        ...(delayMs === undefined ? {} : { delayMs }),
       })
     }),
   )
@@ -186,8 +186,7 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
 /** At once the first time, then as planned: a message that takes its worker down with it must neither do so for ever nor in a row. */
 function repeatInterrupted(lease: ExpiredLease, lane: Lane<unknown> | undefined) {
   const planned = lane === undefined ? UNKNOWN_SETTLE_MS : lane.delayAfter(lease)
-  // Any of its tries may have arrived: a person looks.
-  if (planned === null) return { type: 'uncertain' as const, data: { reason: INTERRUPTED }, delayMs: UNKNOWN_SETTLE_MS }
+  if (planned === null) return { type: 'failed' as const, data: gaveUp(INTERRUPTED) }
   const delayMs = lease.doubts > 0 ? planned : 0
   return { type: 'retried' as const, data: { reason: INTERRUPTED, interrupted: true, delayMs }, delayMs }
 }

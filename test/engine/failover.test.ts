@@ -120,14 +120,14 @@ test('a plan ends although the carrier that could stand in is out of reach', asy
 })
 
 test.each([
-  ['says of one recipient', () => new SendError('temporary', 'Caixa cheia.', { scope: 'message' })],
-  ['leaves in doubt', () => refused('uncertain')],
-  ['breaks down over', () => new TypeError('a bug')],
-])('what a carrier %s is not handed to another one', async (_, error) => {
+  ['says of one recipient', 'queued', () => new SendError('temporary', 'Caixa cheia.', { scope: 'message' })],
+  ['leaves in doubt', 'uncertain', () => refused('uncertain')],
+  ['breaks down over', 'uncertain', () => new TypeError('a bug')],
+])('what a carrier %s is not handed to another one', async (_, state, error) => {
   const healthy = new ScriptedCarrier()
   work({ carrier: new ScriptedCarrier(() => Promise.reject(error())) }, { carrier: healthy })
   const id = await accept()
-  await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', attempt: 1 })
+  await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state, attempt: 1 })
   expect(await rowOf(id)).toMatchObject({ waits: true, tried: null })
   expect(await claimDetours(database.pool, question(1))).toEqual([])
   expect(healthy.got).toEqual([])
