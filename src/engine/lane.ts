@@ -6,6 +6,7 @@ import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
 import type { Claim, ClaimQuestion, Uncertain } from '../store/claims.js'
 import { Breaker } from './breaker.js'
+import type { ByteBudget } from './byte-budget.js'
 import type { Change, ChangeOutcome } from './record.js'
 
 /**
@@ -31,9 +32,17 @@ export interface LaneOptions<Message> {
   record(change: Change): Promise<ChangeOutcome>
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
+  /** Bounds what is held in memory; shared by all lanes whose messages may be large. */
+  memory?: LaneMemory
   onError(error: unknown, what: string): void
   /** Told where a delivery stands, so that fault drills can strike exactly there. */
   trace?(point: TracePoint): void
+}
+
+export interface LaneMemory {
+  budget: ByteBudget
+  /** The bytes that a message holds until it is sent; 0: too few to count. */
+  weigh(claim: Claim): number
 }
 
 /** claimed and journalled; about to hand over; the carrier answered; the outcome is committed. */
@@ -51,11 +60,20 @@ const MAX_DELAY_MS = 4 * 60 * 60_000
 /** Why a try is repeated whose worker is gone. */
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
 
+const STOPPED = 'O processo foi parado antes deste envio: ele é feito pelo próximo.'
+
+/** A delivery in the lane's hands. */
+interface Flight {
+  notification: string
+  /** On the clock of performance.now(): until when the lease holds. */
+  heldUntil: number
+}
+
 export class Lane<Message> {
   readonly owner: string
   readonly #options: LaneOptions<Message>
   readonly #breaker = new Breaker()
-  readonly #flying = new Map<Promise<void>, string>()
+  readonly #flying = new Map<Promise<void>, Flight>()
   #onRoom = (): void => {}
   #pausedUntil = 0
   #stopping = false
@@ -99,7 +117,12 @@ export class Lane<Message> {
 
   /** The notifications in its hands. */
   get held(): string[] {
-    return [...this.#flying.values()]
+    return [...this.#flying.values()].map(({ notification }) => notification)
+  }
+
+  /** Told which leases were renewed, and until when. */
+  renew(kept: ReadonlySet<string>, until: number): void {
+    for (const flight of this.#flying.values()) if (kept.has(flight.notification)) flight.heldUntil = until
   }
 
   get #room(): number {
@@ -189,17 +212,41 @@ export class Lane<Message> {
   }
 
   #start(claim: Claim, heldUntil: number): void {
-    const flight = this.#carry(claim, heldUntil)
+    const held: Flight = { notification: claim.notification, heldUntil }
+    const flight = this.#admit(claim, held)
       // Left to the lease: another worker takes it up when it runs out.
       .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
       .finally(() => {
         this.#flying.delete(flight)
         if (this.#isWorthALook) this.#onRoom()
       })
-    this.#flying.set(flight, claim.notification)
+    this.#flying.set(flight, held)
   }
 
-  async #carry(claim: Claim, heldUntil: number): Promise<void> {
+  /** What is large waits, claimed and with its lease renewed, until it can be held. */
+  async #admit(claim: Claim, held: Flight): Promise<void> {
+    const { memory } = this.#options
+    const bytes = memory?.weigh(claim) ?? 0
+    if (memory === undefined || bytes === 0) return this.#carry(claim, held)
+    const waiting = memory.budget.take(bytes)
+    if (waiting !== null) await waiting
+    try {
+      // Otherwise a stop would last until all that wait have been sent one after the other.
+      await (waiting !== null && this.#stopping ? this.#leave(claim) : this.#carry(claim, held))
+    } finally {
+      memory.budget.give(bytes)
+    }
+  }
+
+  /** Nothing of it has left: the next worker takes it at once. */
+  async #leave(claim: Claim): Promise<void> {
+    const { provider, record } = this.#options
+    const data = { provider: provider.name, reference: claim.reference, attempt: claim.attempt, reason: STOPPED }
+    const fence = { owner: this.owner, attempt: claim.attempt }
+    await record({ notification: claim.notification, fact: this.#fact(claim, 'retried', data), fence, delayMs: 0 })
+  }
+
+  async #carry(claim: Claim, held: Flight): Promise<void> {
     const { prepare, provider, clock, trace, onError } = this.#options
     trace?.('claimed')
     let message: Message | Refused
@@ -212,7 +259,7 @@ export class Lane<Message> {
     }
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
     // A process that was stopped for longer than its lease must not send what another one sends already.
-    if (performance.now() >= heldUntil) return
+    if (performance.now() >= held.heldUntil) return
     let receipt: Receipt
     try {
       trace?.('sending')

@@ -103,7 +103,11 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
   const renewal = setInterval(() => {
     for (const lane of all) {
       const { held, owner } = lane
-      if (held.length > 0) renewLeases(pool, owner, held, leaseMs).catch(error => onError(error, 'lease renewal'))
+      if (held.length === 0) continue
+      const until = performance.now() + leaseMs
+      renewLeases(pool, owner, held, leaseMs)
+        .then(kept => lane.renew(kept, until))
+        .catch(error => onError(error, 'lease renewal'))
     }
   }, leaseMs / 6)
   return {

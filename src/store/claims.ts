@@ -18,7 +18,9 @@ export interface Claim {
   recipient: string | null
   recipientName: string
   subject: string
-  content: string
+  /** null where the channel does not send it, or it is large: then it is read when it is needed. */
+  content: string | null
+  contentSize: number
   protected: boolean
   /** The account must not send to this recipient on this channel. */
   suppressed: boolean
@@ -40,7 +42,8 @@ interface ClaimRow {
   recipient: string | null
   recipient_name: string
   subject: string
-  content: string
+  content: string | null
+  content_size: number
   protected: boolean
   suppressed: boolean
   request: JsonObject
@@ -58,6 +61,10 @@ export interface ClaimQuestion {
   limit: number
   leaseMs: number
 }
+
+/** Only e-mails carry the content itself; a claim of many must not bring many large ones into memory at once. */
+const CONTENT = `case when c.channel = 'email' and octet_length(n.content) <= 65536 then n.content end as content,
+        coalesce(octet_length(n.content), 0) as content_size`
 
 /**
  * Takes due deliveries for a worker: the attempt, its provider and its reference are committed before anything is sent.
@@ -92,7 +99,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
         returning d.*
       )
       select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.reference, c.recipient, c.request, c.template_id, c.template_version,
-        a.name as account_name, a.settings, n.recipient_name, n.subject, n.content, n.validation is not null as protected, n.accepted_at,
+        a.name as account_name, a.settings, n.recipient_name, n.subject, ${CONTENT}, n.validation is not null as protected, n.accepted_at,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = c.recipient) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
          from attachment f where f.notification_id = c.notification_id) as attachments
@@ -112,6 +119,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
     recipientName: row.recipient_name,
     subject: row.subject,
     content: row.content,
+    contentSize: row.content_size,
     protected: row.protected,
     suppressed: row.suppressed,
     request: row.request,
@@ -121,14 +129,16 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
   }))
 }
 
-/** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. */
-export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<void> {
-  await run(
+/** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. Which it has. */
+export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<Set<string>> {
+  const { rows } = await run<{ id: string }>(
     db,
     `update delivery set lease_until = now() + $3 * interval '1 millisecond'
-     where notification_id = any($2::uuid[]) and lease_owner = $1 and state = 'sending' and lease_until > now()`,
+     where notification_id = any($2::uuid[]) and lease_owner = $1 and state = 'sending' and lease_until > now()
+     returning notification_id as id`,
     [owner, held, leaseMs],
   )
+  return new Set(rows.map(({ id }) => id))
 }
 
 export interface ExpiredLease {

@@ -8,8 +8,10 @@ import { type Verp, verpAddress } from '../channels/email/verp.js'
 import type { EmailMessage } from '../channels/provider.js'
 import type { Config } from '../config.js'
 import type { Keys } from '../domain/keys.js'
-import { createEmailPreparation } from '../engine/email.js'
+import { ByteBudget } from '../engine/byte-budget.js'
+import { createEmailPreparation, weighEmail } from '../engine/email.js'
 import { readBlobs } from '../store/blobs.js'
+import { readContent } from '../store/notifications.js'
 import type { Pool } from '../store/postgres.js'
 import type { ChannelWiring, World } from './lanes.js'
 
@@ -26,6 +28,8 @@ export interface EmailWiring {
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 const EMAILS_PER_CONNECTION = 2
 const CONNECTIONS = 20
+/** Of the e-mails on their way in this process: two of the largest, or fifty with a file of 1 MiB. */
+const BYTES_ON_THEIR_WAY = 128 * 1_048_576
 
 export function wireEmail({ config, keys, pool, verp, signer, resolver: system }: EmailWiring): ChannelWiring<EmailMessage> {
   const resolverOf = ({ simulatorUrl }: World): MailResolver => (simulatorUrl === null ? system : simulatedResolver(simulatorUrl))
@@ -38,6 +42,7 @@ export function wireEmail({ config, keys, pool, verp, signer, resolver: system }
       const provider = url.protocol === 'mx:' ? mxProvider({ resolver: resolverOf(world), signer }) : smtpProvider({ signer })
       return { ...provider, open: given => provider.open(withPool(given)) }
     },
+    memory: { budget: new ByteBudget(BYTES_ON_THEIR_WAY), weigh: weighEmail },
     prepare(world) {
       const resolver = resolverOf(world)
       return createEmailPreparation({
@@ -46,6 +51,7 @@ export function wireEmail({ config, keys, pool, verp, signer, resolver: system }
         linkKey: keys.link,
         envelopeSender: notification => verpAddress(notification, verp),
         validate: address => validateRecipient(address, { resolver }),
+        readContent: notification => readContent(pool, notification),
         readBlobs: hashes => readBlobs(pool, hashes),
         toText: textFromHtml,
       })

@@ -4,7 +4,7 @@ import type { Clock } from '../domain/clock.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
-import { Lane, type LaneOptions } from '../engine/lane.js'
+import { Lane, type LaneMemory, type LaneOptions } from '../engine/lane.js'
 import type { NewsSource } from '../engine/news.js'
 import type { Recorder } from '../engine/worker.js'
 import { claimDeliveries } from '../store/claims.js'
@@ -21,6 +21,7 @@ export interface ChannelWiring<Message> {
   /** Messages on their way at a time, to this carrier. */
   concurrency(url: URL): number
   retryDelaysMs?: readonly number[]
+  memory?: LaneMemory
   settleMs?: number
 }
 
@@ -138,6 +139,7 @@ async function openLane<Message>(
     claim: question => claimDeliveries(pool, question),
     record: recorder.record,
     prepare: wiring.prepare(world),
+    ...(wiring.memory === undefined ? {} : { memory: wiring.memory }),
     onError,
   })
   return lane as unknown as Lane<unknown>

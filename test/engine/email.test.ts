@@ -19,6 +19,7 @@ const claim: Claim = {
   recipientName: 'Maria',
   subject: 'Aviso',
   content: '<p>Olá</p>',
+  contentSize: 11,
   protected: false,
   suppressed: false,
   request: {},
@@ -33,6 +34,7 @@ const prepare = createEmailPreparation({
   linkKey,
   envelopeSender: () => 'b@example.com',
   validate: async () => null,
+  readContent: async () => null,
   readBlobs: async () => new Map(),
   toText: html => html,
 })

@@ -65,7 +65,7 @@ const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
 })
 
 /** A worker in this process, with lanes in order of preference. */
-export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWorker {
+export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs = 30_000): TestWorker {
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
   const group = lanes.map(
@@ -77,7 +77,7 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWor
         mode: 'live',
         concurrency: 20,
         retryDelaysMs: [50, 50, 50],
-        leaseMs: 30_000,
+        leaseMs,
         settleMs: 50,
         clock: Date.now,
         claim: question => claimDeliveries(pool, question),
@@ -87,6 +87,6 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[]): TestWor
         ...options,
       }),
   ) as unknown as Lane<unknown>[]
-  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], leaseMs: 30_000, onError: () => {} })
+  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], leaseMs, onError: () => {} })
   return { lanes: group, recorder, wake, stop: () => running.stop() }
 }
