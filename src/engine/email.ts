@@ -1,5 +1,7 @@
+import { findStatus, isMailboxGone } from '../channels/email/status-code.js'
 import type { EmailMessage } from '../channels/provider.js'
 import { linkBase, makeLinkCode } from '../domain/link.js'
+import type { Fact } from '../domain/transition.js'
 import type { Claim } from '../store/claims.js'
 import type { Refused } from './lane.js'
 
@@ -49,6 +51,10 @@ export function createEmailPreparation(parts: EmailParts) {
     }
   }
 }
+
+/** Whether the server that was asked refused the recipient because there is no such mailbox. */
+export const saysMailboxIsGone = ({ type, data }: Fact): boolean =>
+  type === 'failed' && data.failure === 'rejected' && data.dead !== true && isMailboxGone(findStatus(data.answer ?? ''))
 
 /** While it is sent a file is held as it is and once more in base64, content as text and once more quoted (up to three times its size). */
 const HELD_OF_FILES = 2.5

@@ -100,7 +100,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
       )
       select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.reference, c.recipient, c.request, c.template_id, c.template_version,
         a.name as account_name, a.settings, n.recipient_name, n.subject, ${CONTENT}, n.validation is not null as protected, n.accepted_at,
-        exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = c.recipient) as suppressed,
+        exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
          from attachment f where f.notification_id = c.notification_id) as attachments
       from claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id`,

@@ -9,10 +9,11 @@ import type { EmailMessage } from '../channels/provider.js'
 import type { Config } from '../config.js'
 import type { Keys } from '../domain/keys.js'
 import { ByteBudget } from '../engine/byte-budget.js'
-import { createEmailPreparation, weighEmail } from '../engine/email.js'
+import { createEmailPreparation, saysMailboxIsGone, weighEmail } from '../engine/email.js'
 import { readBlobs } from '../store/blobs.js'
 import { readContent } from '../store/notifications.js'
 import type { Pool } from '../store/postgres.js'
+import { suppress } from '../store/suppressions.js'
 import type { ChannelWiring, World } from './lanes.js'
 
 export interface EmailWiring {
@@ -43,6 +44,9 @@ export function wireEmail({ config, keys, pool, verp, signer, resolver: system }
       return { ...provider, open: given => provider.open(withPool(given)) }
     },
     memory: { budget: new ByteBudget(BYTES_ON_THEIR_WAY), weigh: weighEmail },
+    async follow({ notification, fact }) {
+      if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: 'email', reason: 'hard bounce' })
+    },
     prepare(world) {
       const resolver = resolverOf(world)
       return createEmailPreparation({

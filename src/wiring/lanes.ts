@@ -6,6 +6,7 @@ import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import { Lane, type LaneMemory, type LaneOptions } from '../engine/lane.js'
 import type { NewsSource } from '../engine/news.js'
+import type { Change } from '../engine/record.js'
 import type { Recorder } from '../engine/worker.js'
 import { claimDeliveries } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
@@ -22,6 +23,8 @@ export interface ChannelWiring<Message> {
   concurrency(url: URL): number
   retryDelaysMs?: readonly number[]
   memory?: LaneMemory
+  /** What a recorded fact means for later messages. */
+  follow?(change: Change): Promise<void>
   settleMs?: number
 }
 
@@ -137,12 +140,26 @@ async function openLane<Message>(
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),
-    record: recorder.record,
+    record: followed(recorder, wiring, onError),
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory }),
     onError,
   })
   return lane as unknown as Lane<unknown>
+}
+
+/** After the commit: a fact is true whether or not more could be made of it. */
+function followed(
+  { record }: Recorder,
+  { follow }: Pick<ChannelWiring<unknown>, 'follow'>,
+  onError: LaneParts['onError'],
+): Recorder['record'] {
+  if (follow === undefined) return record
+  return async change => {
+    const outcome = await record(change)
+    if (outcome === 'recorded') await follow(change).catch(error => onError(error, 'what follows from a fact'))
+    return outcome
+  }
 }
 
 /** Where the simulator serves a channel. */

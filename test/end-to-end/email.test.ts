@@ -153,6 +153,19 @@ test('an address that bounced for good, or complained, is suppressed for that ac
   await expect.poll(ofOther, { timeout: 20_000 }).toMatchObject({ description: 'Devolvido' })
 })
 
+test('a mailbox that the server refuses because it does not exist is suppressed, in whatever case it is written next', async () => {
+  const refused = await accept({ to: 'Recusado+Suppressed@simulador.test' })
+  await settled('email', refused, 'Falha no envio')
+  const kept = () =>
+    database.pool
+      .query("select reason, notification_id as id from suppression where recipient = 'recusado+suppressed@simulador.test'")
+      .then(({ rows }) => rows)
+  await expect.poll(kept, { timeout: 20_000 }).toEqual([{ reason: 'hard bounce', id: refused }])
+  const again = await accept({ to: 'RECUSADO+suppressed@simulador.test' })
+  await settled('email', again, 'Falha na validação')
+  expect(await statusOf('email', again)).toMatchObject({ failureReason: 'Endereço suprimido' })
+})
+
 test('the SMS of typeSend 1 goes when no delivery is confirmed in time', async () => {
   const slow = await createAccount(database.pool)
   // The carrier never answers: the e-mail stays under way.
