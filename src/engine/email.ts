@@ -38,6 +38,8 @@ export function createEmailPreparation(parts: EmailParts) {
       envelopeFrom,
       // An account without an address of its own has nobody else to answer to: replies come back as facts.
       ...(claim.settings['email.from'] === '' ? { replyTo: envelopeFrom } : {}),
+      // To the address that names the delivery: the receipt comes back as a fact.
+      ...(claim.settings['email.receipt'] ? { receiptTo: envelopeFrom } : {}),
       to: address,
       toName: claim.recipientName,
       from: claim.settings['email.from'] || parts.defaultFrom,

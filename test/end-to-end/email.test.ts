@@ -94,8 +94,15 @@ describe('each fixed fate ends in its documented status', () => {
     await settled('email', await accept({ to: 'lento@simulador.test' }), 'Entregue')
   })
 
-  test('confirma: a reading receipt sent by a person is a reading', async () => {
-    await settled('email', await accept({ to: 'confirma@simulador.test' }), 'Lido')
+  test('confirma: where the account asks for it, a reading receipt sent by a person is a reading; otherwise none comes', async () => {
+    const asking = await createAccount(database.pool, { settings: { 'email.receipt': true } })
+    const asked = await accept({ to: 'confirma+pedida@simulador.test' }, asking.token)
+    const ofAsking = async () => (await request(`${gateway.url}/gw/email/${asked}`, { token: asking.token })).body
+    const unasked = await accept({ to: 'confirma@simulador.test' })
+    await expect.poll(ofAsking, { timeout: 30_000, interval: 100 }).toMatchObject({ description: 'Lido' })
+    await settled('email', unasked, 'Entregue')
+    const notes = await database.pool.query("select from event where notification_id = $1 and source = 'report:mdn'", [unasked])
+    expect(notes.rows).toEqual([])
   })
 
   test('responde: a reply comes back as a fact; ausente: our mail calls itself automatic, so no machine answers it', async () => {

@@ -50,3 +50,11 @@ test.each([
   for (const [, , code] of codes)
     expect(readLinkCode(linkKey, code!)).toEqual({ notification: claim.notification, channel: 'email' })
 })
+
+test.each([
+  [true, 'b@example.com'],
+  [false, undefined],
+])('with email.receipt %s, a reading receipt is asked for to %s', async (asks, receiptTo) => {
+  const settings = { ...claim.settings, 'email.receipt': asks }
+  expect(((await prepare({ ...claim, settings })) as EmailMessage).receiptTo).toBe(receiptTo)
+})

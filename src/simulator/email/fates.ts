@@ -125,7 +125,7 @@ export const FATES: readonly Fate[] = [
   {
     name: 'confirma',
     meaning: 'Programa de e-mail que confirma a leitura',
-    does: 'Avisa a entrega e, 1 s depois, manda a confirmação de leitura (MDN, RFC 8098).',
+    does: 'Avisa a entrega e, 1 s depois, manda a confirmação de leitura (MDN, RFC 8098), se a mensagem a pede (`email.receipt` da conta).',
     steps: [delivered, { afterMs: 1_000, act: { act: 'confirm' } }],
   },
 ]
