@@ -17,7 +17,7 @@ export interface EmailParts {
   /** Of what is too large to come with the claim. */
   readContent(notification: string): Promise<string | null>
   readBlobs(hashes: readonly string[]): Promise<Map<string, Uint8Array>>
-  toText(html: string): string
+  toText(html: string): string | Promise<string>
 }
 
 export function createEmailPreparation(parts: EmailParts) {
@@ -46,7 +46,7 @@ export function createEmailPreparation(parts: EmailParts) {
       fromName: claim.settings['email.name'] || claim.accountName,
       subject: claim.subject,
       html,
-      text: parts.toText(html),
+      text: await parts.toText(html),
       attachments: bytes === null ? [] : claim.attachments.map(({ name, sha256 }) => ({ name, bytes: bytes.get(sha256)! })),
       // The moment of acceptance: a message that is sent again is the same message.
       date: claim.acceptedAt,

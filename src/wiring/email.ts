@@ -1,8 +1,8 @@
+import type { Composer } from '../channels/email/composer.js'
 import type { Signer } from '../channels/email/dkim.js'
 import { mxProvider } from '../channels/email/mx.js'
 import { type MailResolver, simulatedResolver } from '../channels/email/resolver.js'
 import { smtpProvider } from '../channels/email/smtp.js'
-import { textFromHtml } from '../channels/email/text.js'
 import { validateRecipient } from '../channels/email/validation.js'
 import { type Verp, verpAddress } from '../channels/email/verp.js'
 import type { EmailMessage } from '../channels/provider.js'
@@ -22,6 +22,7 @@ export interface EmailWiring {
   pool: Pool
   verp: Verp
   signer: Signer
+  composer: Composer
   /** Of the real world's domains. */
   resolver: MailResolver
 }
@@ -32,7 +33,9 @@ const CONNECTIONS = 20
 /** Of the e-mails on their way in this process: two of the largest, or fifty with a file of 1 MiB. */
 const BYTES_ON_THEIR_WAY = 128 * 1_048_576
 
-export function wireEmail({ config, keys, pool, verp, signer, resolver: system }: EmailWiring): ChannelWiring<EmailMessage> {
+export function wireEmail(wiring: EmailWiring): ChannelWiring<EmailMessage> {
+  const { config, keys, pool, verp, signer, composer, resolver: system } = wiring
+  const { compose } = composer
   const resolverOf = ({ simulatorUrl }: World): MailResolver => (simulatorUrl === null ? system : simulatedResolver(simulatorUrl))
   return {
     channel: 'email',
@@ -40,7 +43,8 @@ export function wireEmail({ config, keys, pool, verp, signer, resolver: system }
     // A bad number is refused when the carrier is opened.
     concurrency: url => EMAILS_PER_CONNECTION * Number(withPool(url).searchParams.get('pool')),
     provider(url, world) {
-      const provider = url.protocol === 'mx:' ? mxProvider({ resolver: resolverOf(world), signer }) : smtpProvider({ signer })
+      const provider =
+        url.protocol === 'mx:' ? mxProvider({ resolver: resolverOf(world), signer, compose }) : smtpProvider({ signer, compose })
       return { ...provider, open: given => provider.open(withPool(given)) }
     },
     memory: { budget: new ByteBudget(BYTES_ON_THEIR_WAY), weigh: weighEmail },
@@ -57,7 +61,7 @@ export function wireEmail({ config, keys, pool, verp, signer, resolver: system }
         validate: address => validateRecipient(address, { resolver }),
         readContent: notification => readContent(pool, notification),
         readBlobs: hashes => readBlobs(pool, hashes),
-        toText: textFromHtml,
+        toText: html => composer.toText(html),
       })
     },
   }

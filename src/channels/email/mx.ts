@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
+import type { Composer } from './composer.js'
 import type { Signer } from './dkim.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from './resolver.js'
 import { SessionPool } from './session-pool.js'
@@ -16,6 +17,8 @@ import type { Limits, Patience, SmtpSession } from './smtp-session.js'
 export interface MxOptions {
   resolver: MailResolver
   signer: Signer | null
+  /** Makes what is large elsewhere. Default: everything is made on the spot. */
+  compose?: Composer['compose']
   /** Breaks ties between exchangers of the same priority. */
   random?: () => number
   patience?: Patience
@@ -73,7 +76,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
 
   async #deliver(message: EmailMessage, limits: Limits): Promise<Receipt> {
     const targets = await this.#targets(message.to.slice(message.to.lastIndexOf('@') + 1))
-    const raw = await prepare(message, this.#options.signer)
+    const raw = await prepare(message, this.#options)
     const reply = await this.#toFirst(targets, limits, session => session.send(envelopeOf(message), raw, limits))
     return { references: [], answer: reply.text, delivered: true }
   }

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
 import { composeEmail } from './compose.js'
+import type { Composer } from './composer.js'
 import type { Signer } from './dkim.js'
 import { SessionPool } from './session-pool.js'
 import type { Limits, Patience, ServerSettings } from './smtp-session.js'
@@ -14,6 +15,8 @@ import type { Limits, Patience, ServerSettings } from './smtp-session.js'
 export interface SmtpOptions {
   /** Signs what leaves; null: the relay does, or nobody. */
   signer: Signer | null
+  /** Makes what is large elsewhere. Default: everything is made on the spot. */
+  compose?: Composer['compose']
   /** Trusted instead of the usual authorities. */
   ca?: string
   patience?: Patience
@@ -35,7 +38,8 @@ export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
   }
 }
 
-function openRelay(url: URL, { signer, ca, patience }: SmtpOptions): Carrier<EmailMessage> {
+function openRelay(url: URL, options: SmtpOptions): Carrier<EmailMessage> {
+  const { ca, patience } = options
   const { server, size } = readSmtpUrl(url)
   const pool = new SessionPool({
     server: { ...server, ...(ca === undefined ? {} : { ca }), ...(patience === undefined ? {} : { patience }) },
@@ -44,7 +48,7 @@ function openRelay(url: URL, { signer, ca, patience }: SmtpOptions): Carrier<Ema
   return {
     async send(message, signal): Promise<Receipt> {
       const limits = limitsOf(TIMEOUT_MS, signal)
-      const raw = await prepare(message, signer)
+      const raw = await prepare(message, options)
       const reply = await pool.run(limits, session => session.send(envelopeOf(message), raw, limits))
       return { references: [], answer: reply.text, delivered: false }
     },
@@ -110,12 +114,25 @@ export function limitsOf(timeoutMs: number, signal: AbortSignal): Limits {
 export const envelopeOf = ({ envelopeFrom, to, reference }: EmailMessage) => ({ from: envelopeFrom, to, id: reference })
 
 /** The message as it travels, signed where a signer is at hand. */
-export async function prepare(message: EmailMessage, signer: Signer | null): Promise<Buffer> {
-  const raw = composeEmail(message)
+export async function prepare(
+  message: EmailMessage,
+  { signer, compose = composeEmail }: Pick<SmtpOptions, 'signer' | 'compose'>,
+): Promise<Buffer> {
+  const raw = await composed(message, compose)
   if (signer === null) return raw
   try {
     return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
   } catch (cause) {
     throw new SendError('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
+  }
+}
+
+async function composed(message: EmailMessage, compose: Composer['compose']): Promise<Buffer> {
+  try {
+    return await compose(message)
+  } catch (cause) {
+    if (cause instanceof SendError) throw cause
+    // Of this message: the carrier has no part in it.
+    throw new SendError('temporary', 'A mensagem não pôde ser montada.', { scope: 'message', cause })
   }
 }
