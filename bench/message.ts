@@ -40,6 +40,8 @@ export async function sampleMessage(): Promise<EmailMessage> {
     accountName: 'bench',
     settings: completeSettings({}),
     attempt: 1,
+    detours: 0,
+    tried: [0],
     reference: `${notification}.email.1`,
     recipient: REQUEST.to,
     recipientName: REQUEST.nameTo,

@@ -36,6 +36,8 @@ export interface Fact {
     failure?: Failure
     failureDetail?: string
     dead?: boolean
+    /** Of a try that is repeated: its worker is gone, and nobody knows whether it was sent. */
+    interrupted?: boolean
     cancelReason?: 'not needed' | 'finalized'
     answer?: string
     /** The carrier's name for an answer. */
@@ -83,7 +85,9 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
     case 'note':
       return status
     case 'retried':
-      return isUnderWay(status) ? { ...status, state: 'queued' } : null
+      return isUnderWay(status)
+        ? { ...status, state: 'queued', doubts: status.doubts + (data.interrupted === true ? 1 : 0) }
+        : null
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Carrier, type Provider, type Receipt, SendError } from '../channels/provider.js'
 import type { Clock } from '../domain/clock.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
+import type { PaceGrant } from '../store/carrier-paces.js'
 import type { Claim, ClaimQuestion, Uncertain } from '../store/claims.js'
 import { Breaker } from './breaker.js'
 import type { ByteBudget } from './byte-budget.js'
@@ -21,7 +23,12 @@ export interface LaneOptions<Message> {
   /** Whose references these are: two carriers may give two messages the same name. */
   carrierKey: string
   mode: Mode
+  /** Its place among the carriers of its channel and mode, the preferred one being 0, and how many there are. */
+  rank: number
+  carriers: number
   concurrency: number
+  /** Of a carrier that takes so many messages per second and no more. */
+  pace?: LanePace
   /** Waits between tries; when they are used up the delivery is dead. */
   retryDelaysMs: readonly number[]
   leaseMs: number
@@ -29,6 +36,8 @@ export interface LaneOptions<Message> {
   settleMs: number
   clock: Clock
   claim(question: ClaimQuestion): Promise<Claim[]>
+  /** The same of what another carrier failed to take. */
+  claimDetours(question: ClaimQuestion): Promise<Claim[]>
   record(change: Change): Promise<ChangeOutcome>
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
@@ -45,6 +54,12 @@ export interface LaneMemory {
   weigh(claim: Claim): number
 }
 
+/** Booked before anything is claimed: what waits for a carrier's rate waits in the queue, not in the hands of one node. */
+interface LanePace {
+  take(want: number): Promise<PaceGrant>
+  giveBack(count: number): Promise<void>
+}
+
 /** claimed and journalled; about to hand over; the carrier answered; the outcome is committed. */
 type TracePoint = 'claimed' | 'sending' | 'answered' | 'recorded'
 
@@ -59,6 +74,7 @@ const MAX_PAUSE_MS = 5 * 60_000
 const MAX_DELAY_MS = 4 * 60 * 60_000
 /** Why a try is repeated whose worker is gone. */
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
+const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
 
 const STOPPED = 'O processo foi parado antes deste envio: ele é feito pelo próximo.'
 
@@ -74,6 +90,8 @@ export class Lane<Message> {
   readonly #options: LaneOptions<Message>
   readonly #breaker = new Breaker()
   readonly #flying = new Map<Promise<void>, Flight>()
+  /** Places kept for what a claim may bring. */
+  #asked = 0
   #onRoom = (): void => {}
   #pausedUntil = 0
   #stopping = false
@@ -115,6 +133,12 @@ export class Lane<Message> {
     return this.#options.settleMs
   }
 
+  /** How long to wait after a try that led to nothing, or null: it was the last. All carriers' tries of a round count as one. */
+  delayAfter({ attempt, detours }: Pick<Claim, 'attempt' | 'detours'>): number | null {
+    const planned = this.#options.retryDelaysMs[attempt - detours - 1]
+    return planned === undefined ? null : jittered(planned)
+  }
+
   /** The notifications in its hands. */
   get held(): string[] {
     return [...this.#flying.values()].map(({ notification }) => notification)
@@ -125,29 +149,55 @@ export class Lane<Message> {
     for (const flight of this.#flying.values()) if (kept.has(flight.notification)) flight.heldUntil = until
   }
 
+  get #busy(): number {
+    return this.#flying.size + this.#asked
+  }
+
   get #room(): number {
-    return Math.min(MAX_CLAIM, this.#breaker.probing ? 1 - this.#flying.size : this.#options.concurrency - this.#flying.size)
+    return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : this.#options.concurrency) - this.#busy)
   }
 
   /** Few large claims cost less than many small ones. */
   get hasRoom(): boolean {
-    return this.#flying.size === 0 || this.#room >= Math.min(this.#options.concurrency / 4, MAX_CLAIM)
+    return this.#busy === 0 || this.#room >= Math.min(this.#options.concurrency / 4, MAX_CLAIM)
   }
 
-  /** Claims once and starts what it got. Returns how many. */
-  async work(): Promise<number> {
-    const { claim, mode, leaseMs, provider } = this.#options
+  /** Claims once what is due and starts what it got. Returns how many; 'later': it waited for the carrier's rate instead. */
+  work(): Promise<number | 'later'> {
+    return this.#claim(this.#options.claim)
+  }
+
+  /** The same with what other carriers failed to take. */
+  standIn(): Promise<number | 'later'> {
+    return this.#claim(this.#options.claimDetours)
+  }
+
+  async #claim(claim: LaneOptions<Message>['claim']): Promise<number | 'later'> {
+    const { pace, onError } = this.#options
     const room = Math.max(1, this.#room)
+    this.#asked += room
+    try {
+      const { granted, waitMs } = pace === undefined ? { granted: room, waitMs: 0 } : await pace.take(room)
+      if (granted === 0) {
+        await sleep(waitMs)
+        return 'later'
+      }
+      const claimed = await this.#claimUpTo(granted, claim)
+      // Should that fail, the carrier gets a few less: no reason to say that nothing was claimed.
+      if (claimed < granted) await pace?.giveBack(granted - claimed).catch(error => onError(error, 'a rate given back'))
+      return claimed
+    } finally {
+      this.#asked -= room
+      if (this.#isWorthALook) this.#onRoom()
+    }
+  }
+
+  async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
+    const { mode, rank, leaseMs, provider } = this.#options
+    const { channel, name } = provider
     // The lease counts from before the question: the answer may be slow.
     const heldUntil = performance.now() + leaseMs
-    const claims = await claim({
-      channel: provider.channel,
-      mode,
-      provider: provider.name,
-      owner: this.owner,
-      limit: room,
-      leaseMs,
-    })
+    const claims = await claim({ channel, mode, provider: name, rank, owner: this.owner, limit, leaseMs })
     for (const claimed of claims) this.#start(claimed, heldUntil)
     return claims.length
   }
@@ -177,38 +227,42 @@ export class Lane<Message> {
   }
 
   /** Looks again at a send of which nobody knows whether it happened: what was done about it, or who is to look next. */
-  async settle({ notification, channel, reference, recipient, doubts }: Uncertain): Promise<'settled' | 'later' | 'a person'> {
-    const { provider, carrier, carrierKey, record, clock } = this.#options
-    const conclude = async (
-      type: 'sent' | 'processed' | 'retried',
-      data: Fact['data'],
-      names: readonly string[] = [],
-    ): Promise<'settled'> => {
-      await record({
-        notification,
-        fact: {
-          channel,
-          type,
-          at: new Date(clock()),
-          source: provider.name,
-          data: { provider: provider.name, reference, ...data },
-        },
-        whilst: 'uncertain',
-        ...(type === 'retried' ? { delayMs: 0 } : {}),
-        ...(names.length > 0 ? { references: { carrier: carrierKey, names } } : {}),
-      })
-      return 'settled'
-    }
-    if (provider.whenUncertain === 'safe') return conclude('retried', { reason: INTERRUPTED })
+  async settle(uncertain: Uncertain): Promise<'settled' | 'later' | 'a person'> {
+    const { provider, carrier } = this.#options
+    const { reference, recipient, doubts } = uncertain
+    if (provider.whenUncertain === 'safe') return this.#repeat(uncertain, INTERRUPTED)
     if (provider.whenUncertain === 'report' && doubts === 1) {
-      return conclude('retried', { reason: 'A operadora não deu notícia deste envio: ele é repetido uma vez.' })
+      const reason = 'A operadora não deu notícia deste envio: ele é repetido uma vez.'
+      return this.#conclude(uncertain, 'retried', { reason }, { delayMs: 0 })
     }
     if (provider.whenUncertain !== 'lookup' || carrier.find === undefined) return 'a person'
     const found = await carrier.find(reference, recipient, AbortSignal.timeout(provider.timeoutMs)).catch(() => null)
     if (found === null) return 'later'
-    return found === 'unknown'
-      ? conclude('retried', { reason: 'A operadora não recebeu este envio: ele é repetido.' })
-      : conclude(provider.takenIs ?? 'sent', { answer: found.answer, settled: true }, found.references)
+    if (found === 'unknown') return this.#repeat(uncertain, NOT_TAKEN)
+    const { references: names, answer } = found
+    const references = names.length > 0 ? { references: { carrier: this.#options.carrierKey, names } } : {}
+    return this.#conclude(uncertain, provider.takenIs ?? 'sent', { answer, settled: true }, references)
+  }
+
+  /** At once after the first doubt, then as planned: what is never answered must end like what is always refused. */
+  #repeat(uncertain: Uncertain, reason: string): Promise<'settled'> {
+    const planned = this.delayAfter(uncertain)
+    if (planned === null) return this.#conclude(uncertain, 'failed', gaveUp(reason))
+    const delayMs = uncertain.doubts > 1 ? planned : 0
+    return this.#conclude(uncertain, 'retried', { reason, delayMs }, { delayMs })
+  }
+
+  async #conclude(
+    { notification, channel, reference, attempt }: Uncertain,
+    type: 'sent' | 'processed' | 'retried' | 'failed',
+    data: Fact['data'],
+    more: Pick<Change, 'delayMs' | 'references'> = {},
+  ): Promise<'settled'> {
+    const { provider, record, clock } = this.#options
+    const source = provider.name
+    const fact = { channel, type, at: new Date(clock()), source, data: { provider: source, reference, attempt, ...data } }
+    await record({ notification, fact, whilst: 'uncertain', ...more })
+    return 'settled'
   }
 
   #start(claim: Claim, heldUntil: number): void {
@@ -247,7 +301,7 @@ export class Lane<Message> {
   }
 
   async #carry(claim: Claim, held: Flight): Promise<void> {
-    const { prepare, provider, clock, trace, onError } = this.#options
+    const { prepare, provider, carrierKey, trace, onError } = this.#options
     trace?.('claimed')
     let message: Message | Refused
     try {
@@ -255,31 +309,29 @@ export class Lane<Message> {
     } catch (error) {
       // Nothing has left: it is tried again without a doubt, and the carrier has no part in it.
       onError(error, 'a message could not be prepared')
-      return this.#failed(claim, unprepared(error), false)
+      return this.#failed(claim, unprepared(error), null)
     }
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
     // A process that was stopped for longer than its lease must not send what another one sends already.
     if (performance.now() >= held.heldUntil) return
+    const { period } = this.#breaker
     let receipt: Receipt
     try {
       trace?.('sending')
       receipt = await this.#hand(message)
     } catch (error) {
-      return this.#failed(claim, error instanceof SendError ? error : unexpected(error))
+      return this.#failed(claim, error instanceof SendError ? error : unexpected(error), period)
     }
     trace?.('answered')
     this.#breaker.succeeded()
     const { answer, facts } = receipt
     const data = { ...facts, provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer }
-    await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), undefined, receipt.references)
+    const names = receipt.references
+    await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), {
+      ...(names.length > 0 ? { references: { carrier: carrierKey, names } } : {}),
+      ...(receipt.delivered ? { besides: this.#fact(claim, 'delivered', data) } : {}),
+    })
     trace?.('recorded')
-    if (receipt.delivered) {
-      // The lease ended with the report: whoever knows of a delivery may say so.
-      await this.#options.record({
-        notification: claim.notification,
-        fact: { ...this.#fact(claim, 'delivered', data), at: new Date(clock()) },
-      })
-    }
   }
 
   /** Not AbortSignal.timeout: its timers stay for their whole time, thousands of them, long after the carrier answered. */
@@ -294,8 +346,9 @@ export class Lane<Message> {
     }
   }
 
-  async #failed(claim: Claim, error: SendError, atCarrier = true): Promise<void> {
-    const { provider, retryDelaysMs } = this.#options
+  /** `period`: of the breaker, when the carrier was called; null: it was not. */
+  async #failed(claim: Claim, error: SendError, period: number | null): Promise<void> {
+    const { provider } = this.#options
     const data = {
       provider: provider.name,
       reference: claim.reference,
@@ -303,36 +356,46 @@ export class Lane<Message> {
       reason: error.reason,
       answer: error.answer ?? error.message,
     }
-    if (atCarrier && error.scope === 'carrier') this.#slowDown(error)
-    const planned = retryDelaysMs[claim.attempt - 1]
+    const byCarrier = period !== null && error.scope === 'carrier'
+    if (byCarrier) this.#slowDown(error, period)
+    const detour = byCarrier && this.#mayGoElsewhere(claim, error)
+    const planned = this.delayAfter(claim) ?? (detour ? this.#lastDelay(claim) : null)
     const uncertain = error.kind === 'uncertain' && provider.whenUncertain !== 'safe'
-    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), this.#options.settleMs)
-    if (error.kind === 'permanent' || planned === undefined) {
-      const dead = error.kind !== 'permanent'
-      return this.#report(
-        claim,
-        this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason, ...(dead ? { dead } : {}) }),
-      )
+    if (uncertain) return this.#report(claim, this.#fact(claim, 'uncertain', data), { delayMs: this.#options.settleMs })
+    if (error.kind === 'permanent') {
+      return this.#report(claim, this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason }))
     }
-    const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), jittered(planned))
-    await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), delayMs)
+    if (planned === null) return this.#report(claim, this.#fact(claim, 'failed', { ...data, ...gaveUp(error.reason) }))
+    const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), planned)
+    await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), { delayMs, detour })
+  }
+
+  /** Only what is known not to have left: in doubt, another carrier would send it a second time. */
+  #mayGoElsewhere({ tried }: Claim, { kind }: SendError): boolean {
+    const { carriers } = this.#options
+    return (kind === 'temporary' || kind === 'throttled') && new Set(tried.filter(rank => rank < carriers)).size < carriers
+  }
+
+  /** The last round is every carrier's too; should none of them stand in, one more try ends it. */
+  #lastDelay({ attempt, detours }: Claim): number | null {
+    const { retryDelaysMs } = this.#options
+    return attempt - detours - 1 === retryDelaysMs.length ? (retryDelaysMs.at(-1) ?? 0) : null
   }
 
   /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */
-  #slowDown({ kind, retryAfterMs }: SendError): void {
-    if (kind !== 'permanent') this.#breaker.failed()
+  #slowDown({ kind, retryAfterMs }: SendError, period: number): void {
+    if (kind !== 'permanent') this.#breaker.failed(period)
     if (kind !== 'throttled') return
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + Math.min(retryAfterMs ?? 1_000, MAX_PAUSE_MS))
   }
 
-  async #report(claim: Claim, fact: Fact, delayMs?: number, names: readonly string[] = []): Promise<void> {
-    const outcome = await this.#options.record({
-      notification: claim.notification,
-      fact,
-      fence: { owner: this.owner, attempt: claim.attempt },
-      ...(delayMs === undefined ? {} : { delayMs }),
-      ...(names.length > 0 ? { references: { carrier: this.#options.carrierKey, names } } : {}),
-    })
+  async #report(
+    claim: Claim,
+    fact: Fact,
+    more: Pick<Change, 'delayMs' | 'detour' | 'references' | 'besides'> = {},
+  ): Promise<void> {
+    const { notification, attempt } = claim
+    const outcome = await this.#options.record({ notification, fact, fence: { owner: this.owner, attempt }, ...more })
     if (outcome === 'fenced') this.counts.fenced++
     else if (fact.type === 'processed') this.counts.sent++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++
@@ -343,11 +406,15 @@ export class Lane<Message> {
   }
 }
 
+/** After the last try: a person may have it tried again. */
+export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
+
 const isRefused = (message: unknown): message is Refused =>
   typeof message === 'object' && message !== null && 'refused' in message
 
+/** Carriers throw SendError and nothing else: how far this one got, nobody knows. */
 const unexpected = (cause: unknown): SendError =>
-  new SendError('temporary', 'Erro interno ao falar com a operadora.', { answer: String((cause as Error).message), cause })
+  new SendError('uncertain', 'Erro interno ao falar com a operadora.', { answer: String((cause as Error).message), cause })
 
 const unprepared = (cause: unknown): SendError =>
   new SendError('temporary', 'Erro interno ao preparar a mensagem.', { answer: String((cause as Error).message), cause })

@@ -30,8 +30,12 @@ export interface Change {
   whilst?: DeliveryState
   /** For facts that send a delivery back to the queue, or put off the moment at which it is looked at. */
   delayMs?: number
+  /** Of a try that the carrier is known not to have taken: another one may take it before the delay is over. */
+  detour?: boolean
   /** What the carrier calls the message that it took, one name per part. */
   references?: { carrier: string; names: readonly string[] }
+  /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
+  besides?: Fact
 }
 
 export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
@@ -57,7 +61,11 @@ export function recordChanges(
     // Read only after the lock is held: what was true before may have changed while we waited for it.
     const { deliveries, heads } = await readLocked(db, [...existing])
     const batch = new Batch(deliveries, heads, new Date(clock()))
-    const outcomes = changes.map(change => batch.apply(change))
+    const outcomes = changes.map(change => {
+      const outcome = batch.apply(change)
+      if (change.besides !== undefined) batch.apply({ notification: change.notification, fact: change.besides })
+      return outcome
+    })
     for (const id of existing) batch.follow(id)
     const messages = batch.events.length > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
     return { outcomes, released: batch.released, announced: messages > 0 }
@@ -70,7 +78,7 @@ class Batch {
   released = false
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #heads: Map<string, ChainHead>
-  readonly #changed = new Map<StoredDelivery, number | null>()
+  readonly #changed = new Map<StoredDelivery, Pick<DeliveryWrite, 'delayMs' | 'detour'>>()
   readonly #now: Date
 
   constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, now: Date) {
@@ -83,7 +91,7 @@ class Batch {
     }
   }
 
-  apply({ notification, fact: given, fence, whilst, delayMs, references }: Change): ChangeOutcome {
+  apply({ notification, fact: given, fence, whilst, delayMs, detour = false, references }: Change): ChangeOutcome {
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === given.channel)
     if (delivery === undefined) return 'unknown'
     if (fence !== undefined && (delivery.leaseOwner !== fence.owner || delivery.attempt !== fence.attempt)) return 'fenced'
@@ -92,7 +100,9 @@ class Batch {
     const status = applyFact(delivery.status, fact)
     if (status === null) return 'nothing new'
     // A note about a delivery under way must not end its lease.
-    if (status !== delivery.status) this.#changed.set(delivery, delayMs ?? (fact.type === 'released' ? 0 : null))
+    if (status !== delivery.status) {
+      this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : null), detour })
+    }
     delivery.status = status
     if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
@@ -134,7 +144,7 @@ class Batch {
   }
 
   writes(): DeliveryWrite[] {
-    return [...this.#changed].map(([{ notification, status }, delayMs]) => ({ notification, status, delayMs }))
+    return [...this.#changed].map(([{ notification, status }, when]) => ({ notification, status, ...when }))
   }
 
   #chain({ notification, account, status }: StoredDelivery, fact: Fact): void {

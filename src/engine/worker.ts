@@ -4,6 +4,7 @@ import type { Clock } from '../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../domain/errors.js'
 import type { Fact } from '../domain/transition.js'
 import {
+  type ExpiredLease,
   findDueSteps,
   findExpiredLeases,
   findUncertain,
@@ -14,7 +15,7 @@ import {
 } from '../store/claims.js'
 import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
 import { GroupCommit } from './group-commit.js'
-import { INTERRUPTED, type Lane } from './lane.js'
+import { gaveUp, INTERRUPTED, type Lane } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
 import type { Wake } from './wake.js'
 
@@ -95,6 +96,7 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
   }
   const loops = [
     ...lanes.map(group => runGroup(group, wake, stop.signal, onError)),
+    ...lanes.filter(group => group.length > 1).map(group => every(POLL_MS, 'claim of detours', () => standIn(group))),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
     every(POLL_MS, 'waiting steps', () => promote(pool, clock, wake)),
     every(POLL_MS, 'uncertain deliveries', () => settle(pool, recorder, clock, all, onError)),
@@ -147,22 +149,43 @@ async function runGroup(
   }
 }
 
+/** What one carrier failed to take goes to the others at once: the plan's waits are for when all of them failed. */
+async function standIn(group: readonly Lane<unknown>[]): Promise<void> {
+  for (const lane of group) {
+    while (lane.open && lane.hasRoom) {
+      const claimed = await lane.standIn()
+      if (claimed === 0 || claimed === 'later') break
+    }
+  }
+}
+
 /** Takes up what dead workers held. Whether it was sent nobody knows: the provider's class says what that means. */
 async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonly Lane<unknown>[]): Promise<void> {
   const expired = await findExpiredLeases(pool, BATCH)
   await Promise.all(
-    expired.map(({ notification, channel, provider, attempt, owner, mode }) => {
+    expired.map(lease => {
+      const { notification, channel, provider, attempt, owner, mode } = lease
       const lane = findLane(lanes, { provider, mode })
       const safe = (lane?.whenUncertain ?? uncertaintyOf(provider)) === 'safe'
-      const data = { provider, attempt, reason: INTERRUPTED }
+      const { type, data, delayMs } = safe
+        ? repeatInterrupted(lease, lane)
+        : { type: 'uncertain' as const, data: { reason: INTERRUPTED }, delayMs: lane?.settleMs ?? UNKNOWN_SETTLE_MS }
       return recorder.record({
         notification,
-        fact: { channel, type: safe ? 'retried' : 'uncertain', at: new Date(clock()), source: 'engine', data },
+        fact: { channel, type, at: new Date(clock()), source: 'engine', data: { provider, attempt, ...data } },
         fence: { owner, attempt },
-        delayMs: safe ? 0 : (lane?.settleMs ?? UNKNOWN_SETTLE_MS),
+        ...(delayMs === undefined ? {} : { delayMs }),
       })
     }),
   )
+}
+
+/** At once the first time, then as planned: a message that takes its worker down with it must neither do so for ever nor in a row. */
+function repeatInterrupted(lease: ExpiredLease, lane: Lane<unknown> | undefined) {
+  const planned = lane === undefined ? UNKNOWN_SETTLE_MS : lane.delayAfter(lease)
+  if (planned === null) return { type: 'failed' as const, data: gaveUp(INTERRUPTED) }
+  const delayMs = lease.doubts > 0 ? planned : 0
+  return { type: 'retried' as const, data: { reason: INTERRUPTED, interrupted: true, delayMs }, delayMs }
 }
 
 /** What nobody knows is asked, waited for, or left to a person, as the provider's class says. */

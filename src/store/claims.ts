@@ -13,6 +13,10 @@ export interface Claim {
   accountName: string
   settings: AccountSettings
   attempt: number
+  /** How many of the attempts stood in for a carrier that failed. */
+  detours: number
+  /** The carriers that this round of tries has come to, this one included, by their rank. */
+  tried: number[]
   /** The same at every try, so that a carrier or a recipient can tell a repetition. */
   reference: string
   recipient: string | null
@@ -38,6 +42,8 @@ interface ClaimRow {
   account_name: string
   settings: Partial<AccountSettings>
   attempt: number
+  detours: number
+  tried: number[]
   reference: string
   recipient: string | null
   recipient_name: string
@@ -57,6 +63,8 @@ export interface ClaimQuestion {
   channel: Channel
   mode: Mode
   provider: string
+  /** The provider's place among those of its channel, the preferred one first. */
+  rank: number
   owner: string
   limit: number
   leaseMs: number
@@ -70,12 +78,11 @@ const CONTENT = `case when c.channel = 'email' and octet_length(n.content) <= 65
  * Takes due deliveries for a worker: the attempt, its provider and its reference are committed before anything is sent.
  * Accounts take turns, so that one that floods delays only itself; what another worker is taking is skipped.
  */
-export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+export function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
   const due = "state = 'queued' and channel = $1 and mode = $2 and due_at <= now()"
-  const { rows } = await run<ClaimRow>(db, {
-    name: 'claim-deliveries',
-    text: `
-      with recursive senders as (
+  return claim(db, question, 'claim-deliveries', {
+    picked: `
+      senders as (
         (select account_id from delivery where ${due} order by account_id limit 1)
         union all
         select (select account_id from delivery where ${due} and account_id > senders.account_id order by account_id limit 1)
@@ -87,24 +94,54 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
           select notification_id, due_at from delivery where ${due} and account_id = s.account_id order by due_at limit $3
         ) p
         order by turn limit $3
-      ), taken as (
+      )`,
+    still: 'd.due_at <= now()',
+    set: 'tried = array[$7::smallint]',
+  })
+}
+
+/** Takes deliveries that another carrier failed to take and that this one has not seen in this round, due or not. */
+export function claimDetours(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+  const untried = 'tried is not null and $7::smallint <> all(tried)'
+  return claim(db, question, 'claim-detours', {
+    picked: `
+      picked as (
+        select notification_id from delivery where state = 'queued' and channel = $1 and mode = $2 and ${untried} order by due_at limit $3
+      )`,
+    still: untried,
+    set: 'tried = tried || $7::smallint, detours = detours + 1',
+  })
+}
+
+interface ClaimText {
+  picked: string
+  /** What made a row worth picking, looked at again under its lock. */
+  still: string
+  set: string
+}
+
+async function claim(db: Queryable, question: ClaimQuestion, name: string, { picked, still, set }: ClaimText): Promise<Claim[]> {
+  const { rows } = await run<ClaimRow>(db, {
+    name,
+    text: `
+      with recursive ${picked}, taken as (
         select d.notification_id from delivery d
-        -- Found by its key: "state = 'queued'" would let the planner read the whole queue for it. Looked at again under the lock.
-        where d.notification_id = any(array(select notification_id from picked)) and d.channel = $1 and d.state || '' = 'queued' and d.due_at <= now()
+        -- Found by its key: "state = 'queued'" would let the planner read the whole queue for it.
+        where d.notification_id = any(array(select notification_id from picked)) and d.channel = $1 and d.state || '' = 'queued' and ${still}
         for update skip locked
       ), claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
-          provider = $6, reference = d.notification_id || '.' || d.channel || '.' || d.ordinal
+          provider = $6, reference = d.notification_id || '.' || d.channel || '.' || d.ordinal, ${set}
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
-      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.reference, c.recipient, c.request, c.template_id, c.template_version,
+      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version,
         a.name as account_name, a.settings, n.recipient_name, n.subject, ${CONTENT}, n.validation is not null as protected, n.accepted_at,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
          from attachment f where f.notification_id = c.notification_id) as attachments
       from claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id`,
-    values: [question.channel, question.mode, question.limit, question.owner, question.leaseMs, question.provider],
+    values: [question.channel, question.mode, question.limit, question.owner, question.leaseMs, question.provider, question.rank],
   })
   return rows.map(row => ({
     notification: row.notification_id,
@@ -114,6 +151,8 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
     accountName: row.account_name,
     settings: completeSettings(row.settings),
     attempt: row.attempt,
+    detours: row.detours,
+    tried: row.tried,
     reference: row.reference,
     recipient: row.recipient,
     recipientName: row.recipient_name,
@@ -146,15 +185,17 @@ export interface ExpiredLease {
   channel: Channel
   provider: string
   attempt: number
+  detours: number
   owner: string
   mode: Mode
+  doubts: number
 }
 
 /** Deliveries whose worker is gone. */
 export async function findExpiredLeases(db: Queryable, limit: number): Promise<ExpiredLease[]> {
   const { rows } = await run<ExpiredLease>(
     db,
-    `select notification_id as notification, channel, provider, attempt, lease_owner as owner, mode
+    `select notification_id as notification, channel, provider, attempt, detours, lease_owner as owner, mode, doubts
      from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1`,
     [limit],
   )
@@ -169,6 +210,8 @@ export interface Uncertain {
   provider: string
   reference: string
   recipient: string | null
+  attempt: number
+  detours: number
   doubts: number
 }
 
@@ -176,7 +219,7 @@ export interface Uncertain {
 export async function findUncertain(db: Queryable, limit: number): Promise<Uncertain[]> {
   const { rows } = await run<Uncertain>(
     db,
-    `select notification_id as notification, channel, mode, provider, reference, recipient, doubts
+    `select notification_id as notification, channel, mode, provider, reference, recipient, attempt, detours, doubts
      from delivery where state = 'uncertain' and due_at <= now() order by due_at limit $1`,
     [limit],
   )

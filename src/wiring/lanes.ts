@@ -8,7 +8,8 @@ import { Lane, type LaneMemory, type LaneOptions } from '../engine/lane.js'
 import type { NewsSource } from '../engine/news.js'
 import type { Change } from '../engine/record.js'
 import type { Recorder } from '../engine/worker.js'
-import { claimDeliveries } from '../store/claims.js'
+import { returnPace, takePace } from '../store/carrier-paces.js'
+import { claimDeliveries, claimDetours } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** From a channel's settings to its lanes. */
@@ -54,6 +55,7 @@ const HOUR = 60 * MINUTE
 /** A day of tries: most troubles end within minutes, some within hours. */
 const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(HOUR)]
 const SETTLE_MS = 10 * MINUTE
+const MAX_RATE = 10_000
 /** The simulated world runs faster. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
 /** On a busy machine even simulated carriers take a while to tell of a send, and to look too soon would be to send twice. */
@@ -86,6 +88,9 @@ interface PlannedLane<Message> {
   world: World
   provider: Provider<Message>
   names: CarrierNames
+  /** Its place among those of its channel and mode, and how many they are. */
+  rank: number
+  carriers: number
 }
 
 /** The lanes of a group with their names, before any carrier is called. */
@@ -112,7 +117,14 @@ function planLanes<Message>(
   const names = nameCarriers(carriers)
   const twin = names.findIndex(({ name }, place) => names.findIndex(other => other.name === name) !== place)
   if (twin !== -1) throw sameCarrier(channel, urls[twin]!)
-  return carriers.map((carrier, place) => ({ ...carrier, mode, simulated, names: names[place]! }))
+  return carriers.map((carrier, place) => ({
+    ...carrier,
+    mode,
+    simulated,
+    names: names[place]!,
+    rank: place,
+    carriers: urls.length,
+  }))
 }
 
 /** Two lanes to one carrier would both settle what is uncertain of either. */
@@ -125,21 +137,29 @@ const sameCarrier = (channel: Channel, { protocol, host }: URL): OperatorError =
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
   { pool, clock, recorder, leaseMs, trace, onError }: LaneParts,
-  { mode, simulated, url, world, provider, names: { name, formerly } }: PlannedLane<Message>,
+  { mode, simulated, url, world, provider, rank, carriers, names: { name, formerly } }: PlannedLane<Message>,
 ): Promise<Lane<unknown>> {
+  const perSecond = readRate(url, wiring.channel)
+  const pace = perSecond === null ? null : { carrier: `${wiring.channel}/${name}`, perSecond }
   const lane = new Lane<Message>({
     provider: { ...provider, name },
     formerly,
     carrier: await provider.open(url),
     carrierKey: kindOf(name),
     mode,
+    rank,
+    carriers,
     concurrency: wiring.concurrency(url),
+    ...(pace === null
+      ? {}
+      : { pace: { take: want => takePace(pool, pace, want), giveBack: count => returnPace(pool, pace, count) } }),
     retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
     leaseMs,
     settleMs: simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS),
     ...(trace === undefined ? {} : { trace }),
     clock,
     claim: question => claimDeliveries(pool, question),
+    claimDetours: question => claimDetours(pool, question),
     record: followed(recorder, wiring, onError),
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory }),
@@ -160,6 +180,16 @@ function followed(
     if (outcome === 'recorded') await follow(change).catch(error => onError(error, 'what follows from a fact'))
     return outcome
   }
+}
+
+/** The option that every carrier's URL has: messages per second. */
+function readRate(url: URL, channel: Channel): number | null {
+  const text = url.searchParams.get('rate')
+  if (text === null) return null
+  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= MAX_RATE) return Number(text)
+  throw new OperatorError(
+    `${channel.toUpperCase()}_URL: rate deve ser um número inteiro de 1 a ${MAX_RATE} (mensagens por segundo).`,
+  )
 }
 
 /** Where the simulator serves a channel. */

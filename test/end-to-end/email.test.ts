@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findFaults } from '../../src/engine/rebuild.js'
+import { FATES } from '../../src/simulator/email/fates.js'
 import type { Simulator } from '../../src/simulator/simulator.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { TestDatabase } from '../support/database.js'
@@ -82,6 +83,18 @@ describe('each fixed fate ends in its documented status', () => {
     if (fate === 'devolvido-depois')
       expect(await statusOf('email', id)).toMatchObject({ dateDelivery: expect.stringMatching(brt) })
   })
+
+  // A server that never answers is tried for many minutes.
+  test.concurrent.each(FATES.filter(({ name }) => name !== 'silencio'))(
+    '$name ends in "$ends", as its table says',
+    async ({ name, ends }) => {
+      const asking = await createAccount(database.pool, { settings: { 'email.receipt': true } })
+      const id = await accept({ to: `${name}+tabela@simulador.test` }, asking.token)
+      const description = async () =>
+        ((await request(`${gateway.url}/gw/email/${id}`, { token: asking.token })).body as { description: string }).description
+      await expect.poll(description, { timeout: 30_000, interval: 100 }).toBe(ends)
+    },
+  )
 
   test('temporario: put off twice, then delivered under the same reference', async () => {
     const id = await accept({ to: `temporario+${Date.now()}@simulador.test` })

@@ -14,6 +14,8 @@ const claim: Claim = {
   accountName: 'Acme',
   settings: completeSettings({}),
   attempt: 1,
+  detours: 0,
+  tried: [0],
   reference: 'r',
   recipient: 'maria@example.com',
   recipientName: 'Maria',

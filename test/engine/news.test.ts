@@ -260,6 +260,19 @@ describe('a send whose answer was lost', () => {
     expect((await status(taken)).description).toBe('Entregue')
   })
 
+  test('is given up when the plan of tries ends, however often the carrier says that it never took it', async () => {
+    const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+    carrier.find = async () => 'unknown'
+    work({ carrier, whenUncertain: 'lookup', options: { settleMs: 10, retryDelaysMs: [10, 10] } })
+    const id = await accept()
+    await described(id).toBe('Falha no envio')
+    expect(carrier.got).toHaveLength(3)
+    expect((await typesOf(id)).slice(-2)).toEqual(['uncertain', 'failed'])
+    expect((await database.pool.query('select state from delivery where notification_id = $1', [id])).rows).toEqual([
+      { state: 'dead' },
+    ])
+  })
+
   test('is asked for again while the carrier cannot be asked', async () => {
     const carrier = lost()
     let asked = 0

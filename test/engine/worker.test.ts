@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../src/channels/provider.js'
 import { LEASE_MS } from '../../src/engine/worker.js'
@@ -69,6 +70,31 @@ test("the recipient's own exchanger confirms delivery, and the SMS of typeSend '
   const id = await accept({ sms: { number: '11987654321' } })
   await described('email', id).toBe('Entregue')
   expect((await status('sms', id)).description).toBe('Não enviado: e-mail entregue')
+})
+
+test('that the exchanger took it is known with the send or not at all: no crash comes between', async () => {
+  let recorder: TestWorker['recorder'] | undefined
+  let calls = 0
+  // Dies with its first answer: nothing that it would write afterwards is written.
+  const record: TestWorker['recorder']['record'] = change =>
+    ++calls === 1 ? recorder!.record(change) : Promise.reject(new Error('the process is gone'))
+  ;({ recorder } = work({ carrier: new ScriptedCarrier(() => ({ delivered: true })), options: { record } }))
+  const id = await accept()
+  await described('email', id).toBe('Entregue')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent', 'delivered'])
+})
+
+test('a delivery that a worker learns of too late is told all the same', async () => {
+  const lose = (notification: string) =>
+    database.pool.query('update delivery set lease_owner = $2 where notification_id = $1', [notification, randomUUID()])
+  const carrier = new ScriptedCarrier(async ({ notification }) => {
+    await lose(notification)
+    return { delivered: true }
+  })
+  work({ carrier })
+  const id = await accept()
+  await described('email', id).toBe('Entregue')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'delivered'])
 })
 
 test('a temporary refusal is tried again under the same reference', async () => {
@@ -146,6 +172,7 @@ test('work of a worker that died is taken up by another, and its late report is 
     channel: 'email',
     mode: 'live',
     provider: 'scripted',
+    rank: 0,
     owner: dead,
     limit: 1,
     leaseMs: LEASE_MS,
@@ -164,6 +191,47 @@ test('work of a worker that died is taken up by another, and its late report is 
   })
   expect(late).toBe('fenced')
   expect((await status('email', id)).description).toBe('Enviado')
+})
+
+test('what takes its worker down is repeated at once, then as planned, and ends as a dead letter when the plan does', async () => {
+  const id = await accept({ sms: { number: '11987654321' } })
+  const die = async () => {
+    await database.pool.query("update delivery set due_at = now() where notification_id = $1 and state = 'queued'", [id])
+    const owner = randomUUID()
+    const question = {
+      channel: 'email',
+      mode: 'live',
+      provider: 'scripted',
+      rank: 0,
+      owner,
+      limit: 1,
+      leaseMs: LEASE_MS,
+    } as const
+    expect(await claimDeliveries(database.pool, question)).toMatchObject([{ notification: id }])
+    await database.pool.query('update delivery set lease_until = now() where notification_id = $1 and lease_owner = $2', [
+      id,
+      owner,
+    ])
+    const successor = work({
+      carrier: new ScriptedCarrier(),
+      options: { claim: async () => [], retryDelaysMs: [60_000, 60_000] },
+    })
+    const find = async () =>
+      (
+        await database.pool.query(
+          "select state, due_at > now() + interval '30 seconds' as waits from delivery where notification_id = $1 and channel = 'email'",
+          [id],
+        )
+      ).rows[0]
+    await expect.poll(async () => (await find()).state, { timeout: 10_000 }).not.toBe('sending')
+    await successor.stop()
+    return find()
+  }
+  expect(await die()).toEqual({ state: 'queued', waits: false })
+  expect(await die()).toEqual({ state: 'queued', waits: true })
+  expect(await die()).toMatchObject({ state: 'dead' })
+  expect((await status('email', id)).description).toBe('Falha no envio')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'failed', 'released'])
 })
 
 test('a lease that is over before the carrier is called is not used', async () => {
@@ -231,6 +299,7 @@ test('an account that floods does not keep another one waiting', async () => {
     channel: 'email',
     mode: 'live',
     provider: 'scripted',
+    rank: 0,
     owner: '00000000-0000-4000-8000-000000000002',
     limit: 10,
     leaseMs: LEASE_MS,

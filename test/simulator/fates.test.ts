@@ -348,7 +348,7 @@ describe('the table', () => {
       FATES.map(({ name, meaning, does }) => ({ channel: 'email', name, address: `${name}@simulador.test`, meaning, does })),
     )
     for (const fate of FATES) {
-      expect(document).toContain(`| \`${fateAddress(fate)}\` | ${fate.meaning} | ${fate.does} |`)
+      expect(document).toContain(`| \`${fateAddress(fate)}\` | ${fate.meaning} | ${fate.does} | \`${fate.ends}\` |`)
       expect(page).toContain(fate.does.replaceAll('"', '&quot;'))
     }
     for (const { name, meaning } of DOMAINS) {

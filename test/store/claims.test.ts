@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record.js'
-import { type Claim, claimDeliveries, findExpiredLeases, renewLeases } from '../../src/store/claims.js'
+import { type Claim, claimDeliveries, claimDetours, findExpiredLeases, renewLeases } from '../../src/store/claims.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
@@ -44,6 +44,7 @@ test('content comes with the claim of an e-mail where it is small; what is large
       channel: 'sms',
       mode: 'live',
       provider: 'smpp',
+      rank: 0,
       owner: OWNER,
       limit: 10,
       leaseMs: 60_000,
@@ -56,7 +57,7 @@ test('content comes with the claim of an e-mail where it is small; what is large
 })
 
 const claim = (pool: Pool, limit: number): Promise<Claim[]> =>
-  claimDeliveries(pool, { channel: 'email', mode: 'live', provider: 'smtp', owner: OWNER, limit, leaseMs: 60_000 })
+  claimDeliveries(pool, { channel: 'email', mode: 'live', provider: 'smtp', rank: 0, owner: OWNER, limit, leaseMs: 60_000 })
 
 const recordSent = (pool: Pool, claims: readonly Claim[]) =>
   recordChanges(
@@ -93,6 +94,25 @@ test.each([
   expect(claimed - before).toBeLessThan(20 * 10)
   expect((await recordSent(pool, claims)).outcomes).toEqual(claims.map(() => 'recorded'))
   expect((await rowsRead(pool)) - claimed).toBeLessThan(20 * 10)
+})
+
+test.each([
+  ['made while it was empty', 12],
+  ['made for it', 0],
+])('a claim of detours reads what it takes, however long the queue, by plans %s', async (_, earlier) => {
+  const pool = await singleConnection()
+  const standIn = () =>
+    claimDetours(pool, { channel: 'email', mode: 'live', provider: 'smtp', rank: 1, owner: OWNER, limit: 20, leaseMs: 60_000 })
+  for (let round = 0; round < earlier; round++) await standIn()
+  await queue(pool, 5_000)
+  const failed = await pool.query<{ id: string }>(
+    `update delivery set tried = '{0}', due_at = now() + interval '1 hour'
+     where notification_id in (select notification_id from delivery limit 3) returning notification_id as id`,
+  )
+  const before = await rowsRead(pool)
+  const claims = await standIn()
+  expect(claims.map(({ notification }) => notification).sort()).toEqual(failed.rows.map(({ id }) => id).sort())
+  expect((await rowsRead(pool)) - before).toBeLessThan(3 * 10)
 })
 
 test('a lease is renewed for what its worker still holds, and not once it has run out', async () => {

@@ -3,7 +3,7 @@ import type { Channel } from '../../src/domain/notification.js'
 import { Lane, type LaneOptions } from '../../src/engine/lane.js'
 import { Wake } from '../../src/engine/wake.js'
 import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
-import { type Claim, claimDeliveries } from '../../src/store/claims.js'
+import { type Claim, claimDeliveries, claimDetours } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** A carrier's side that a test scripts; the engine before it is the real one. */
@@ -69,18 +69,21 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
   const group = lanes.map(
-    ({ name = 'scripted', channel = 'email', whenUncertain = 'safe', carrier, options = {} }) =>
+    ({ name = 'scripted', channel = 'email', whenUncertain = 'safe', carrier, options = {} }, rank) =>
       new Lane<Parcel>({
         provider: provider(name, channel, whenUncertain),
         carrier,
         carrierKey: name,
         mode: 'live',
+        rank,
+        carriers: lanes.length,
         concurrency: 20,
         retryDelaysMs: [50, 50, 50],
         leaseMs,
         settleMs: 50,
         clock: Date.now,
         claim: question => claimDeliveries(pool, question),
+        claimDetours: question => claimDetours(pool, question),
         record: change => recorder.record(change),
         prepare: prepareParcel,
         onError: () => {},

@@ -22,7 +22,7 @@ interface Trunk {
 const NAME = 'sip'
 /** Ringing, and the longest message there is. Leases are renewed meanwhile; whoever finds one run out calls nobody. */
 const TIMEOUT_MS = LONGEST_SECONDS * 1_000
-const OPTIONS = ['lines', 'ring', 'local']
+const OPTIONS = ['lines', 'ring', 'local', 'rate']
 const PAUSE_SECONDS = 1
 
 /** Final answers of RFC 3261, 21, that say something of the person or the number; any other speaks of the trunk. */

@@ -17,7 +17,7 @@ export interface TwilioAccount {
 }
 
 const EXAMPLE = 'twilio://CONTA:TOKEN@api.twilio.com?from=+551140041234'
-const OPTIONS = ['from', 'machine', 'record', 'ring', 'voice', 'tls']
+const OPTIONS = ['from', 'machine', 'record', 'ring', 'voice', 'tls', 'rate']
 
 /** Throws OperatorError, which names the setting and never what is secret in it. */
 export function readTwilioAccount(url: URL): TwilioAccount {

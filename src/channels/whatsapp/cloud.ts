@@ -56,7 +56,7 @@ export function readCloudUrl(url: URL): CloudAddress {
   if (!/^[\w.~|-]+$/.test(token) || url.password !== '') wrong('falta o token de acesso, como a Meta o deu, antes do @')
   if (version === undefined || phoneNumberId === undefined) wrong('o caminho deve ser /versão/identificador-do-número')
   const options = url.searchParams
-  for (const name of options.keys()) if (name !== 'pool' && name !== 'tls') wrong(`a opção ${name} não existe`)
+  for (const name of options.keys()) if (!['pool', 'tls', 'rate'].includes(name)) wrong(`a opção ${name} não existe`)
   const tls = options.get('tls')
   if (tls !== null && tls !== 'off') wrong('tls só pode ser off')
   const pool = options.get('pool') ?? String(POOL)

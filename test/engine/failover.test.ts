@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { SendError } from '../../src/channels/provider.js'
+import { claimDeliveries, claimDetours } from '../../src/store/claims.js'
+import { brokenChains } from '../support/chain.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
+import { request, send, validSend } from '../support/requests.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let worker: TestWorker | undefined
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await worker?.stop()
+  worker = undefined
+  expect(await brokenChains(database.pool)).toEqual([])
+  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+/** As long as real plans' waits are, for a test. */
+const HOURS = 3_600_000
+
+const work = (...lanes: TestLane[]): void => {
+  worker = startTestWorker(
+    database.pool,
+    lanes.map((lane, index) => ({
+      name: `carrier ${index}`,
+      ...lane,
+      options: { retryDelaysMs: [HOURS, HOURS], ...lane.options },
+    })),
+  )
+}
+
+const accept = async (): Promise<string> =>
+  ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
+
+const described = (id: string) =>
+  expect.poll(
+    async () =>
+      ((await request(`${gateway.url}/gw/email/${id}`, { token: account.token })).body as { description: string }).description,
+    { timeout: 20_000 },
+  )
+
+const rowOf = async (
+  id: string,
+): Promise<{ state: string; attempt: number; detours: number; waits: boolean; provider: string }> =>
+  (
+    await database.pool.query(
+      "select state, attempt, detours, provider, tried, due_at > now() + interval '30 minutes' as waits from delivery where notification_id = $1",
+      [id],
+    )
+  ).rows[0]
+
+const failing = (kind: SendError['kind'] = 'temporary'): ScriptedCarrier =>
+  new ScriptedCarrier(() => Promise.reject(refused(kind)))
+
+test.each(['temporary', 'throttled'] as const)(
+  'a lone message whose carrier fails (%s) is sent by the next one at once',
+  async kind => {
+    const [broken, healthy] = [failing(kind), new ScriptedCarrier()]
+    work({ carrier: broken }, { carrier: healthy })
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    expect(broken.got).toHaveLength(1)
+    expect(healthy.got).toMatchObject([{ notification: id, reference: `${id}.email.1`, attempt: 2 }])
+    expect(await rowOf(id)).toMatchObject({ provider: 'carrier 1', detours: 1, tried: null })
+  },
+)
+
+test('two carriers of one kind stand in for each other too', async () => {
+  const healthy = new ScriptedCarrier()
+  work({ name: 'smtp', carrier: failing() }, { name: 'smtp', carrier: healthy })
+  await described(await accept()).toBe('Enviado')
+  expect(healthy.got).toHaveLength(1)
+})
+
+test('when all carriers failed, the plan’s wait counts, and each of them was tried once', async () => {
+  const carriers = [failing(), failing(), failing()]
+  work(...carriers.map(carrier => ({ carrier })))
+  const id = await accept()
+  await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', attempt: 3, tried: null })
+  expect(await rowOf(id)).toMatchObject({ detours: 2, waits: true })
+  expect(carriers.map(({ got }) => got.length)).toEqual([1, 1, 1])
+})
+
+test('all carriers of a round use up one wait of the plan, and the last round is for all of them too', async () => {
+  const carriers = [failing(), failing()]
+  work(...carriers.map(carrier => ({ carrier })))
+  const id = await accept()
+  for (const attempt of [2, 4]) {
+    await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', attempt, tried: null, waits: true })
+    await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
+  }
+  await described(id).toBe('Falha no envio')
+  expect(carriers.map(({ got }) => got.length)).toEqual([3, 3])
+  expect((await rowOf(id)).state).toBe('dead')
+})
+
+test('a plan ends although the carrier that could stand in is out of reach', async () => {
+  const broken = failing()
+  const away = Object.assign(new ScriptedCarrier(), { ready: false })
+  work({ carrier: broken, options: { retryDelaysMs: [10, 10] } }, { carrier: away })
+  const id = await accept()
+  await described(id).toBe('Falha no envio')
+  expect(broken.got).toHaveLength(4)
+  expect(away.got).toEqual([])
+})
+
+test.each([
+  ['says of one recipient', () => new SendError('temporary', 'Caixa cheia.', { scope: 'message' })],
+  ['leaves in doubt', () => refused('uncertain')],
+  ['breaks down over', () => new TypeError('a bug')],
+])('what a carrier %s is not handed to another one', async (_, error) => {
+  const healthy = new ScriptedCarrier()
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(error())) }, { carrier: healthy })
+  const id = await accept()
+  await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', attempt: 1 })
+  expect(await rowOf(id)).toMatchObject({ waits: true, tried: null })
+  expect(await claimDetours(database.pool, question(1))).toEqual([])
+  expect(healthy.got).toEqual([])
+})
+
+test.each(['report', 'lookup', 'never'] as const)(
+  'a doubt about a carrier of the class %s stays with it',
+  async whenUncertain => {
+    const healthy = new ScriptedCarrier()
+    const carrier = Object.assign(failing('uncertain'), { find: () => Promise.reject(refused('temporary')) })
+    work({ carrier, whenUncertain, options: { settleMs: HOURS } }, { carrier: healthy, whenUncertain })
+    const id = await accept()
+    await described(id).toBe('Em verificação')
+    expect(await rowOf(id)).toMatchObject({ provider: 'carrier 0', tried: null })
+    expect(await claimDetours(database.pool, question(1))).toEqual([])
+    expect(healthy.got).toEqual([])
+  },
+)
+
+const question = (rank: number) => ({
+  channel: 'email' as const,
+  mode: 'live' as const,
+  provider: `carrier ${rank}`,
+  rank,
+  owner: '00000000-0000-4000-8000-000000000003',
+  limit: 10,
+  leaseMs: 60_000,
+})
+
+test('a worker that dies while it stands in leaves a doubt, not another detour', async () => {
+  const id = await accept()
+  await claimDeliveries(database.pool, question(0))
+  await database.pool.query("update delivery set state = 'queued', lease_owner = null where notification_id = $1", [id])
+  expect(await claimDetours(database.pool, question(0))).toEqual([])
+  expect(await claimDetours(database.pool, question(1))).toMatchObject([
+    { notification: id, attempt: 2, detours: 1, tried: [0, 1] },
+  ])
+  await database.pool.query('update delivery set lease_until = now() where notification_id = $1', [id])
+  const idle = { carrier: new ScriptedCarrier(), options: { claim: async () => [] } }
+  work(idle, idle)
+  await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', tried: null })
+})
