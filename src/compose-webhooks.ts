@@ -2,7 +2,7 @@ import type { Config } from './config.js'
 import type { Clock } from './domain/clock.js'
 import { Refusal } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
-import type { TargetRules } from './domain/target-address.js'
+import { isLoopbackHost, type TargetRules } from './domain/target-address.js'
 import { RETRY_PLAN, type RetryPlan } from './domain/webhook.js'
 import { GroupCommit } from './engine/group-commit.js'
 import type { Chore } from './engine/upkeep.js'
@@ -32,6 +32,7 @@ import {
   testEndpoint,
 } from './webhooks/endpoints.js'
 import { createListening } from './webhooks/listening.js'
+import type { ResolveName } from './webhooks/name-lookup.js'
 import { openOutbound } from './webhooks/outbound.js'
 import type { AttemptOutcome } from './webhooks/outcome.js'
 import { writeOutcomes } from './webhooks/outcome-writer.js'
@@ -50,9 +51,16 @@ export function webhookWords({ publicUrl }: Config, keys: Keys): WebhookWords {
 
 export const targetRules = (config: Config): TargetRules => ({
   allowed: config.webhooks.allowedRanges,
-  // Where the simulator is on, this is somebody's own machine.
-  loopback: config.simulator,
+  loopback: isDevelopment(config),
 })
+
+/**
+ * Somebody's own machine, which nobody else reaches and no real message leaves. Anywhere else an account could read, through
+ * its webhooks' answers, what other programs of the machine show to it alone.
+ */
+function isDevelopment({ simulator, hasCarriers, host, publicUrl }: Config): boolean {
+  return simulator && !hasCarriers && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname)
+}
 
 export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clock, isStopping: () => boolean): WebhookOptions {
   const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
@@ -84,7 +92,12 @@ const DAY = 24 * HOUR
 const AT_ONCE = 16
 const PER_ENDPOINT = 256
 const TIMEOUT_MS = 15 * SECOND
-const HEALTH: HealthRules = { tolerated: 5, longestPauseMs: MINUTE, suspendAfterMs: 5 * DAY }
+const HEALTH: HealthRules = {
+  tolerated: 5,
+  longestPauseMs: MINUTE,
+  suspendAfterMs: 5 * DAY,
+  quietMs: 1.5 * Math.max(...RETRY_PLAN.delaysMs),
+}
 const FORGOTTEN_LISTENER_MS = DAY
 const PRUNE_BATCH = 5_000
 
@@ -99,9 +112,12 @@ export interface WebhookWorkerParts {
   /** Drills and benchmarks have less time than the world. */
   pace?: { plan?: RetryPlan; longestPauseMs?: number; timeoutMs?: number }
   trace?: DelivererOptions['trace']
+  /** Instead of the system's names. */
+  resolve?: ResolveName
 }
 
-export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onError, pace, trace }: WebhookWorkerParts): Deliverer {
+export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
+  const { config, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
   const words = webhookWords(config, keys)
   const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
@@ -128,7 +144,7 @@ export function startDeliverer({ config, keys, pool, clock, log, leaseMs, onErro
     perEndpoint: PER_ENDPOINT,
     rules: { plan: pace?.plan ?? RETRY_PLAN, random: Math.random },
     tolerated: HEALTH.tolerated,
-    outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS }),
+    outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
     render: claims => renderClaims(pool, words, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),

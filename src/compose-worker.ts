@@ -10,6 +10,7 @@ import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
 import { findStandingStill } from './engine/alarm.js'
+import { askOpenCalls } from './engine/call-lookups.js'
 import type { LaneOptions } from './engine/lane.js'
 import { createShortLinks } from './engine/links.js'
 import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from './engine/news.js'
@@ -28,16 +29,17 @@ import { deleteExpiredKeys } from './store/idempotency.js'
 import { deleteLostLinks } from './store/links.js'
 import { ensureMonths } from './store/migrate.js'
 import type { Pool } from './store/postgres.js'
-import { countUnaccounted, readQueue } from './store/queue.js'
+import { readQueue } from './store/queue.js'
 import { deleteStaleWindows } from './store/rate-windows.js'
 import { suppress } from './store/suppressions.js'
+import { countUnaccounted } from './store/unaccounted.js'
 import { deleteLostCounts } from './store/visit-counts.js'
 import { openKeyring } from './wiring/dkim.js'
 import { wireEmail } from './wiring/email.js'
 import { type LaneParts, openLanes } from './wiring/lanes.js'
 import { wireLetter } from './wiring/letter.js'
 import { wireSms } from './wiring/sms.js'
-import { wireRecordings, wireVoice } from './wiring/voice.js'
+import { wireCallLookups, wireRecordings, wireVoice } from './wiring/voice.js'
 import { wireWhatsapp } from './wiring/whatsapp.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
@@ -129,6 +131,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const lanes = Object.values(opened).flat()
   const tracking = await letters.chores({ recorder, clock: directory.clock, simulatorUrl })
   const recorders = await wireRecordings(config, simulatorUrl)
+  const callCarriers = await wireCallLookups(config, pool, simulatorUrl)
   const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
@@ -142,6 +145,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
     { name: 'DKIM keys', everyMs: dkimRefreshMs, run: () => keyring.refresh() },
     ...recordingTerm(config, pool),
+    { name: 'ends of calls', everyMs: 5 * SECOND, run: () => askOpenCalls(callCarriers, news) },
     ...webhookChores(config, pool),
     ...tracking,
   ])
@@ -235,5 +239,5 @@ async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
 
 async function alarmUnaccounted(pool: Pool, log: Log): Promise<void> {
   const count = await countUnaccounted(pool)
-  if (count > 0) log.error({ count }, 'notifications without deliveries')
+  if (count > 0) log.error({ count }, 'notifications whose deliveries do not add up')
 }

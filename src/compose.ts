@@ -35,6 +35,7 @@ import { leaseBudget } from './store/rate-windows.js'
 import { readRecording } from './store/recordings.js'
 import { listTemplates, resolveTemplates } from './store/templates.js'
 import { findGrant } from './store/tokens.js'
+import { countUnaccounted } from './store/unaccounted.js'
 import { readWebhookDepth } from './store/webhook-endpoints.js'
 import { wireCallbacks } from './wiring/callbacks.js'
 import { carrierKey } from './wiring/lanes.js'
@@ -179,7 +180,13 @@ export async function buildApi({
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: { groups, pool, readQueue: () => readQueue(pool), readWebhookDepth: () => readWebhookDepth(pool) },
+    metrics: {
+      groups,
+      pool,
+      readQueue: () => readQueue(pool),
+      readWebhookDepth: () => readWebhookDepth(pool),
+      countUnaccounted: () => countUnaccounted(pool),
+    },
     readiness,
     bodies: BODY_BUDGET,
   })

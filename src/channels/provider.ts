@@ -11,7 +11,7 @@ export interface Provider<Message> {
   readonly whenUncertain: WhenUncertain
   /** What it means that the carrier took a message; a letter that is to be printed first is not sent yet. */
   readonly takenIs?: 'sent' | 'processed'
-  /** The longest that a send may take; leases last at least three times as long. */
+  /** The longest that a send may take; leases last at least three times as long, but for those that nobody ever repeats ('never'). */
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
   open(url: URL): Promise<Carrier<Message>>
@@ -114,6 +114,8 @@ export interface CallbackContent {
 export interface Carrier<Message> {
   /** false: known to be out of reach, so that nothing need be tried; the next carrier of the channel stands in. */
   readonly ready?: boolean
+  /** Whether this is a message that it can never carry but another carrier of the channel may; alone, its send refuses it. */
+  lacks?(message: Message): boolean
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */

@@ -25,6 +25,15 @@ export function isForbiddenAddress(text: string, rules: TargetRules): boolean {
 export const isLoopbackAddress = (text: string): boolean =>
   (ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text)) && innermost(ipaddr.parse(text)).range() === 'loopback'
 
+/** RFC 6761: never anything but this machine. */
+export const isLoopbackName = (host: string): boolean => /^(.+\.)?localhost\.?$/i.test(host)
+
+/** This machine, by name or by address, as a URL or a setting has it. */
+export function isLoopbackHost(host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, '')
+  return isLoopbackName(bare) || isLoopbackAddress(bare)
+}
+
 /** 2000::/3 is all that is routed on the public Internet today (RFC 4291, IANA). */
 const GLOBAL_UNICAST: AddressRange = [ipaddr.IPv6.parse('2000::'), 3]
 

@@ -1,5 +1,5 @@
 import { refuse } from './errors.js'
-import { isForbiddenAddress, isLoopbackAddress, type TargetRules } from './target-address.js'
+import { isForbiddenAddress, isLoopbackHost, isLoopbackName, type TargetRules } from './target-address.js'
 
 /**
  * What can be said about a webhook's URL before anybody connects. A name's addresses are checked at every connection, since
@@ -17,7 +17,7 @@ export function readWebhookUrl(text: string, rules: TargetRules): string {
   if (url.hash !== '') refuse('webhookFragment')
   // WHATWG has read 2130706433, 0x7f.1 and 127。0。0。1 as the addresses that they are.
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  const local = isLoopbackName(host) || isLoopbackAddress(host)
+  const local = isLoopbackHost(host)
   if (isLiteral(host) ? isForbiddenAddress(host, rules) : isLoopbackName(host) && !rules.loopback) refuse('webhookAddress', host)
   if (url.protocol === 'http:' && !(local && rules.loopback)) refuse('webhookHttps')
   const port = Number(url.port)
@@ -26,6 +26,3 @@ export function readWebhookUrl(text: string, rules: TargetRules): string {
 }
 
 const isLiteral = (host: string): boolean => host.includes(':') || /^\d+(\.\d+){3}$/.test(host)
-
-/** RFC 6761: never anything but this machine. */
-const isLoopbackName = (host: string): boolean => /^(.+\.)?localhost\.?$/i.test(host)

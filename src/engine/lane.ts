@@ -7,6 +7,7 @@ import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
 import type { PaceGrant } from '../store/carrier-paces.js'
 import type { Claim, ClaimQuestion, Uncertain } from '../store/claims.js'
+import type { HeldDelivery, Taker } from '../store/hand-overs.js'
 import { Breaker } from './breaker.js'
 import type { ByteBudget } from './byte-budget.js'
 import type { Change, ChangeOutcome } from './record.js'
@@ -38,6 +39,10 @@ export interface LaneOptions<Message> {
   claim(question: ClaimQuestion): Promise<Claim[]>
   /** The same of what another carrier failed to take. */
   claimDetours(question: ClaimQuestion): Promise<Claim[]>
+  /** Gives a claimed delivery to another lane; false: it is no longer ours to give. */
+  pass(held: HeldDelivery, to: Taker): Promise<boolean>
+  /** Leaves a claimed delivery in the queue, as if it had not been claimed. */
+  putBack(held: HeldDelivery, delayMs: number): Promise<void>
   record(change: Change): Promise<ChangeOutcome>
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
@@ -72,11 +77,14 @@ const MAX_CLAIM = 128
 const JITTER = 0.2
 const MAX_PAUSE_MS = 5 * 60_000
 const MAX_DELAY_MS = 4 * 60 * 60_000
+/** A pause that is waited for: another carrier is for when this one fails. */
+const BRIEF_PAUSE_MS = 10_000
+/** Until a delivery that only a busy, or an absent, carrier can carry is looked at again. */
+const BUSY_MS = 1_000
+const ABSENT_MS = 30_000
 /** Why a try is repeated whose worker is gone. */
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
 const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
-
-const STOPPED = 'O processo foi parado antes deste envio: ele é feito pelo próximo.'
 
 /** A delivery in the lane's hands. */
 interface Flight {
@@ -92,6 +100,7 @@ export class Lane<Message> {
   readonly #flying = new Map<Promise<void>, Flight>()
   /** Places kept for what a claim may bring. */
   #asked = 0
+  #others: readonly Lane<unknown>[] = []
   #onRoom = (): void => {}
   #pausedUntil = 0
   #stopping = false
@@ -123,6 +132,17 @@ export class Lane<Message> {
   get open(): boolean {
     const { carrier } = this.#options
     return !this.#stopping && carrier.ready !== false && performance.now() >= this.#pausedUntil && this.#breaker.allows()
+  }
+
+  /** Asked to slow down for a moment: not worth another carrier, which may do less. */
+  get catchesBreath(): boolean {
+    const pauseMs = this.#pausedUntil - performance.now()
+    return !this.#stopping && this.#options.carrier.ready !== false && this.#breaker.allows() && pauseMs <= BRIEF_PAUSE_MS
+  }
+
+  /** Gets to know those of its channel and mode, to whom it gives what it cannot carry. */
+  join(group: readonly Lane<unknown>[]): void {
+    this.#others = group.filter(lane => lane.owner !== this.owner)
   }
 
   get mode(): Mode {
@@ -267,7 +287,11 @@ export class Lane<Message> {
 
   #start(claim: Claim, heldUntil: number): void {
     const held: Flight = { notification: claim.notification, heldUntil }
-    const flight = this.#admit(claim, held)
+    this.#track(held, this.#admit(claim, held))
+  }
+
+  #track(held: Flight, carrying: Promise<void>): void {
+    const flight = carrying
       // Left to the lease: another worker takes it up when it runs out.
       .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
       .finally(() => {
@@ -292,12 +316,9 @@ export class Lane<Message> {
     }
   }
 
-  /** Nothing of it has left: the next worker takes it at once. */
-  async #leave(claim: Claim): Promise<void> {
-    const { provider, record } = this.#options
-    const data = { provider: provider.name, reference: claim.reference, attempt: claim.attempt, reason: STOPPED }
-    const fence = { owner: this.owner, attempt: claim.attempt }
-    await record({ notification: claim.notification, fact: this.#fact(claim, 'retried', data), fence, delayMs: 0 })
+  /** Nothing of it has left, and no try is used up: the next worker takes it at once. */
+  #leave({ notification, channel, attempt }: Claim): Promise<void> {
+    return this.#options.putBack({ notification, channel, attempt, owner: this.owner }, 0)
   }
 
   async #carry(claim: Claim, held: Flight): Promise<void> {
@@ -306,6 +327,7 @@ export class Lane<Message> {
     let message: Message | Refused
     try {
       message = await prepare(claim)
+      if (!isRefused(message) && this.#lacks(message) && (await this.#giveAway(claim, message))) return
     } catch (error) {
       // Nothing has left: it is tried again without a doubt, and the carrier has no part in it.
       onError(error, 'a message could not be prepared')
@@ -332,6 +354,36 @@ export class Lane<Message> {
       ...(receipt.delivered ? { besides: this.#fact(claim, 'delivered', data) } : {}),
     })
     trace?.('recorded')
+  }
+
+  #lacks(message: Message): boolean {
+    return this.#options.carrier.lacks?.(message) === true
+  }
+
+  /** To a lane that can carry it, or back into the queue until one is there; false: there is none. */
+  async #giveAway(claim: Claim, message: Message): Promise<boolean> {
+    const able = this.#others.filter(lane => !lane.#lacks(message))
+    if (able.length === 0) return false
+    const { notification, channel, attempt } = claim
+    const held = { notification, channel, attempt, owner: this.owner }
+    const next = able.find(lane => lane.open && lane.#room > 0)
+    const busy = able.some(lane => lane.open || lane.catchesBreath)
+    if (next === undefined) await this.#options.putBack(held, jittered(busy ? BUSY_MS : ABSENT_MS))
+    else await next.#takeOver(claim, to => this.#options.pass(held, to))
+    return true
+  }
+
+  /** In flight from the first moment: whoever waits for this lane to finish waits for it too. */
+  async #takeOver(claim: Claim, pass: (to: Taker) => Promise<boolean>): Promise<void> {
+    const { provider, leaseMs } = this.#options
+    const held: Flight = { notification: claim.notification, heldUntil: performance.now() + leaseMs }
+    const passing = pass({ provider: provider.name, owner: this.owner, leaseMs })
+    const carrying = passing.then(
+      passed => (passed ? this.#admit(claim, held) : undefined),
+      () => {},
+    )
+    this.#track(held, carrying)
+    await passing
   }
 
   /** Not AbortSignal.timeout: its timers stay for their whole time, thousands of them, long after the carrier answered. */
@@ -371,9 +423,10 @@ export class Lane<Message> {
   }
 
   /** Only what is known not to have left: in doubt, another carrier would send it a second time. */
-  #mayGoElsewhere({ tried }: Claim, { kind }: SendError): boolean {
+  #mayGoElsewhere({ tried }: Claim, { kind, retryAfterMs }: SendError): boolean {
     const { carriers } = this.#options
-    return (kind === 'temporary' || kind === 'throttled') && new Set(tried.filter(rank => rank < carriers)).size < carriers
+    const isAway = kind === 'temporary' || (kind === 'throttled' && (retryAfterMs ?? 0) > BRIEF_PAUSE_MS)
+    return isAway && new Set(tried.filter(rank => rank < carriers)).size < carriers
   }
 
   /** The last round is every carrier's too; should none of them stand in, one more try ends it. */

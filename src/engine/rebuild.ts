@@ -7,6 +7,7 @@ import type { LoggedNotification } from '../store/event-log.js'
 /** What is wrong with a notification's record. */
 const COMPARED = [
   'standsIn',
+  'state',
   'sentAt',
   'deliveredAt',
   'readAt',
@@ -34,13 +35,24 @@ export function findFaults({ id, events, statuses }: LoggedNotification): string
   // Where the events' data was erased there is nothing to compare with.
   if (events.some(event => event.salt === null)) return []
   const rebuilt = rebuildStatuses(events)
-  return statuses.flatMap(status => {
-    const expected = rebuilt.get(status.channel)
-    if (expected === undefined) return [`${id}: o canal ${status.channel} não está nos eventos`]
-    return COMPARED.map(member => [member, written(status[member]), written(expected[member])] as const)
-      .filter(([, stored, added]) => stored !== added)
-      .map(([member, stored, added]) => `${id}: ${status.channel}.${member} é ${stored}; pelos eventos, ${added}`)
-  })
+  const missing = [...rebuilt.keys()].filter(channel => !statuses.some(status => status.channel === channel))
+  return [
+    ...missing.map(channel => `${id}: o canal ${channel} foi aceito e não tem entrega`),
+    ...statuses.flatMap(status => {
+      const expected = rebuilt.get(status.channel)
+      return expected === undefined
+        ? [`${id}: o canal ${status.channel} não está nos eventos`]
+        : findDifferences(id, status, expected)
+    }),
+  ]
+}
+
+function findDifferences(id: string, stored: DeliveryStatus, expected: DeliveryStatus): string[] {
+  // A claim is no event: what a worker holds is queued as far as the events know.
+  const settled: DeliveryStatus = stored.state === 'sending' ? { ...stored, state: 'queued' } : stored
+  return COMPARED.map(member => [member, written(settled[member]), written(expected[member])] as const)
+    .filter(([, found, added]) => found !== added)
+    .map(([member, found, added]) => `${id}: ${stored.channel}.${member} é ${found}; pelos eventos, ${added}`)
 }
 
 /** Alike whatever the order of members: the store keeps its own. */

@@ -5,7 +5,9 @@ import { takeRandom } from '../domain/random.js'
 import type { DeliveryState } from '../domain/status.js'
 import { applyFact, type Fact } from '../domain/transition.js'
 import { isAnnounced } from '../domain/webhook.js'
-import { type Pool, transaction } from '../store/postgres.js'
+import { planCallLookups } from '../store/call-lookups.js'
+import { lockDueSteps, parkUndecided } from '../store/claims.js'
+import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 import {
   type ChainHead,
   type DeliveryWrite,
@@ -48,28 +50,49 @@ export interface RecordResult {
   announced: boolean
 }
 
-/** `due`: notifications whose waiting steps are to be decided on although nothing new happened to them. */
-export function recordChanges(
-  pool: Pool,
+export function recordChanges(pool: Pool, clock: Clock, changes: readonly Change[]): Promise<RecordResult> {
+  return transaction(pool, async db => {
+    const locked = await lockNotifications(db, [...new Set(changes.map(change => change.notification))].sort())
+    return applyChanges(db, clock, changes, locked)
+  })
+}
+
+/** Decides on a batch of steps whose wait is over although nothing new happened to them. */
+export function decideDueSteps(pool: Pool, clock: Clock, limit: number): Promise<{ released: boolean; more: boolean }> {
+  return transaction(pool, async db => {
+    const steps = await lockDueSteps(db, limit)
+    const locked = new Set(steps)
+    const { released, events } = await applyChanges(db, clock, [], locked)
+    const parked = await parkUndecided(db, [...locked])
+    // Where nothing moved (by a clock behind the database's they are not due yet) to ask again at once would not help.
+    return { released, more: steps.length === limit && events + parked > 0 }
+  })
+}
+
+async function applyChanges(
+  db: Queryable,
   clock: Clock,
   changes: readonly Change[],
-  due: readonly string[] = [],
-): Promise<RecordResult> {
-  return transaction(pool, async db => {
-    const ids = [...new Set([...changes.map(change => change.notification), ...due])].sort()
-    const existing = await lockNotifications(db, ids)
-    // Read only after the lock is held: what was true before may have changed while we waited for it.
-    const { deliveries, heads } = await readLocked(db, [...existing])
-    const batch = new Batch(deliveries, heads, new Date(clock()))
-    const outcomes = changes.map(change => {
-      const outcome = batch.apply(change)
-      if (change.besides !== undefined) batch.apply({ notification: change.notification, fact: change.besides })
-      return outcome
-    })
-    for (const id of existing) batch.follow(id)
-    const messages = batch.events.length > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
-    return { outcomes, released: batch.released, announced: messages > 0 }
+  locked: ReadonlySet<string>,
+): Promise<RecordResult & { events: number }> {
+  // Read only after the lock is held: what was true before may have changed while we waited for it.
+  const { deliveries, heads } = await readLocked(db, [...locked])
+  const batch = new Batch(deliveries, heads, new Date(clock()))
+  const outcomes = changes.map(change => {
+    const outcome = batch.apply(change)
+    if (change.besides !== undefined) batch.apply({ notification: change.notification, fact: change.besides })
+    return outcome
   })
+  for (const id of locked) batch.follow(id)
+  const events = batch.events.length
+  const messages = events > 0 ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+  const calls = batch.references.filter(({ channel }) => channel === 'voice')
+  if (calls.length > 0)
+    await planCallLookups(
+      db,
+      calls.map(({ reference, ...call }) => ({ ...call, name: reference })),
+    )
+  return { outcomes, released: batch.released, announced: messages > 0, events }
 }
 
 class Batch {

@@ -20,21 +20,44 @@ export function createVoicePreparation({ render, minuteMs }: VoiceParts) {
     if (claim.suppressed) return refusedFor('O número pediu para não receber ligações desta conta.')
     const script = await writeScript({ ...claim, channel: 'voice' }, render)
     if ('refused' in script) return script
-    const ordinal = Number(claim.reference.split('.').at(-1))
-    const again = ordinal <= claim.settings['voice.retries']
-    const againMs = again ? claim.settings['voice.retry.minutes'] * minuteMs : null
+    const againMs = nextCall(claim.reference, claim.settings, minuteMs)
     return { reference: claim.reference, to: claim.recipient!, script, againMs }
   }
 }
 
+/** How long to wait before another call where nobody answers this one; null: the account's plan has no other. */
+function nextCall(reference: string, settings: Call['settings'], minuteMs: number): number | null {
+  const ordinal = Number(reference.split('.').at(-1))
+  return ordinal <= settings['voice.retries'] ? settings['voice.retry.minutes'] * minuteMs : null
+}
+
+type FindCall = (notification: string) => Promise<Call | null>
+
 /** What a call under way is to say, for carriers that ask once somebody has answered; null: no such call. */
-export function createScriptReader(find: (notification: string) => Promise<Call | null>, render: Rendering) {
+export function createScriptReader(find: FindCall, render: Rendering) {
   return async (reference: string): Promise<VoiceScript | null> => {
-    const [, notification] = /^([0-9a-f-]{36})\.voice\.\d{1,4}$/.exec(reference) ?? []
-    const call = notification === undefined ? null : await find(notification)
-    const script = call === null ? null : await writeScript(call, render)
-    return script === null || 'refused' in script ? null : script
+    const call = await findNamed(reference, find)
+    return call === null ? null : readScript(call, render)
   }
+}
+
+/** What a call was to say, and when the next one is to follow, for carriers that are asked what became of it. */
+export function createPlanReader(find: FindCall, { render, minuteMs }: VoiceParts) {
+  return async (reference: string): Promise<{ script: VoiceScript | null; againMs: number | null }> => {
+    const call = await findNamed(reference, find)
+    if (call === null) return { script: null, againMs: null }
+    return { script: await readScript(call, render), againMs: nextCall(reference, call.settings, minuteMs) }
+  }
+}
+
+async function findNamed(reference: string, find: FindCall): Promise<Call | null> {
+  const [, notification] = /^([0-9a-f-]{36})\.voice\.\d{1,4}$/.exec(reference) ?? []
+  return notification === undefined ? null : find(notification)
+}
+
+async function readScript(call: Call, render: Rendering): Promise<VoiceScript | null> {
+  const script = await writeScript(call, render)
+  return 'refused' in script ? null : script
 }
 
 async function writeScript(call: Call, render: Rendering): Promise<VoiceScript | Refused> {

@@ -5,15 +5,14 @@ import { Refusal, StoreUnavailable } from '../domain/errors.js'
 import type { Fact } from '../domain/transition.js'
 import {
   type ExpiredLease,
-  findDueSteps,
   findExpiredLeases,
   findUncertain,
-  parkUndecided,
   putOffUncertain,
   renewLeases,
   type Uncertain,
 } from '../store/claims.js'
 import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
+import { promoteDueSteps } from './due-steps.js'
 import { GroupCommit } from './group-commit.js'
 import { gaveUp, INTERRUPTED, type Lane } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
@@ -88,6 +87,7 @@ export interface WorkerParts {
 export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onError }: WorkerParts): { stop(): Promise<void> } {
   const stop = new AbortController()
   const all = lanes.flat()
+  for (const group of lanes) for (const lane of group) lane.join(group)
   const every = async (ms: number, what: string, work: () => Promise<unknown>): Promise<void> => {
     while (!stop.signal.aborted) {
       await work().catch(error => onError(error, what))
@@ -98,7 +98,7 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
     ...lanes.map(group => runGroup(group, wake, stop.signal, onError)),
     ...lanes.filter(group => group.length > 1).map(group => every(POLL_MS, 'claim of detours', () => standIn(group))),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
-    every(POLL_MS, 'waiting steps', () => promote(pool, clock, wake)),
+    every(POLL_MS, 'waiting steps', () => promoteDueSteps(pool, clock, wake, stop.signal)),
     every(POLL_MS, 'uncertain deliveries', () => settle(pool, recorder, clock, all, onError)),
   ]
   // Renewed until the last delivery is done, also while stopping.
@@ -132,8 +132,8 @@ async function runGroup(
   onError: (error: unknown, what: string) => void,
 ): Promise<void> {
   while (!signal.aborted) {
-    const lane = group.find(candidate => candidate.open)
-    if (lane === undefined) {
+    const lane = group.find(candidate => candidate.open || candidate.catchesBreath)
+    if (lane === undefined || !lane.open) {
       await sleep(100)
       continue
     }
@@ -229,13 +229,4 @@ async function settleOrphan(
   const fact: Fact = { channel, type: 'retried', at: new Date(clock()), source: 'engine', data }
   await recorder.record({ notification, fact, whilst: 'uncertain', delayMs: 0 })
   return 'settled'
-}
-
-/** Decides on the steps whose wait is over. */
-async function promote(pool: Pool, clock: Clock, wake: Wake): Promise<void> {
-  const due = await findDueSteps(pool, BATCH)
-  if (due.length === 0) return
-  const { released } = await recordChanges(pool, clock, [], due)
-  await parkUndecided(pool, due)
-  if (released) wake.notify()
 }

@@ -12,12 +12,16 @@ export interface MetricSources {
   pool: Pool
   readQueue(): Promise<QueueDepth[]>
   readWebhookDepth(): Promise<WebhookDepth>
+  countUnaccounted(): Promise<number>
 }
 
 /** Whoever may read the metrics may read them often: the database is asked at most this often. */
 const ASK_EVERY_MS = 5_000
+/** It walks two days of notifications. */
+const RECOUNT_EVERY_MS = 15 * 60_000
 
-export function addMetrics(app: FastifyInstance, { groups, pool, readQueue, readWebhookDepth }: MetricSources): void {
+export function addMetrics(app: FastifyInstance, sources: MetricSources): void {
+  const { groups, pool, readQueue, readWebhookDepth, countUnaccounted } = sources
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -46,6 +50,15 @@ export function addMetrics(app: FastifyInstance, { groups, pool, readQueue, read
   }
   addQueueMetrics(registry, atMostEvery(ASK_EVERY_MS, readQueue))
   addWebhookMetrics(registry, atMostEvery(ASK_EVERY_MS, readWebhookDepth))
+  const unaccounted = inBackground(RECOUNT_EVERY_MS, countUnaccounted)
+  new Gauge({
+    name: 'carteiro_notifications_unaccounted',
+    help: 'Alarm: notifications of the last two days that lack a delivery, or have one that is over without a word of how.',
+    registers: [registry],
+    collect() {
+      this.set(unaccounted() ?? Number.NaN)
+    },
+  })
   app.addHook('onResponse', (request, reply, done) => {
     requests.observe(
       { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
@@ -66,6 +79,27 @@ function atMostEvery<T>(ms: number, read: () => Promise<T>): () => Promise<T | n
       answer = read().catch(() => null)
     }
     return answer
+  }
+}
+
+/** For what takes longer than whoever reads the metrics would wait: what was last counted, null before and after a failure. */
+function inBackground<T>(ms: number, read: () => Promise<T>): () => T | null {
+  let asked = Number.NEGATIVE_INFINITY
+  let latest: T | null = null
+  return () => {
+    if (performance.now() - asked > ms) {
+      asked = performance.now()
+      read().then(
+        value => {
+          latest = value
+        },
+        () => {
+          latest = null
+          asked = Number.NEGATIVE_INFINITY
+        },
+      )
+    }
+    return latest
   }
 }
 

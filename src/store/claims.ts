@@ -35,7 +35,7 @@ export interface Claim {
 }
 
 interface ClaimRow {
-  notification_id: string
+  notification_id: string | null
   channel: Channel
   mode: Mode
   account_id: string
@@ -74,62 +74,82 @@ export interface ClaimQuestion {
 const CONTENT = `case when c.channel = 'email' and octet_length(n.content) <= 65536 then n.content end as content,
         coalesce(octet_length(n.content), 0) as content_size`
 
+/** How often a claim is asked again that found others taking all it had looked at, before its worker rests. */
+const CONTESTED_ROUNDS = 3
+
 /**
  * Takes due deliveries for a worker: the attempt, its provider and its reference are committed before anything is sent.
- * Accounts take turns, so that one that floods delays only itself; what another worker is taking is skipped.
+ * Accounts take turns, so that one that floods delays only itself; what another worker is taking is passed over for the next.
  */
-export function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+  for (let round = 0; round < CONTESTED_ROUNDS; round++) {
+    const rows = await claimOnce(db, question)
+    if (rows.length === 0) return []
+    if (rows[0]!.notification_id !== null) return rows.map(toClaim)
+  }
+  return []
+}
+
+/** A single row without a notification: there is work, and others are taking what was looked at of it. */
+function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
   const due = "state = 'queued' and channel = $1 and mode = $2 and due_at <= now()"
   return claim(db, question, 'claim-deliveries', {
-    picked: `
+    taken: `
       senders as (
         (select account_id from delivery where ${due} order by account_id limit 1)
         union all
         select (select account_id from delivery where ${due} and account_id > senders.account_id order by account_id limit 1)
         from senders where senders.account_id is not null
-      ), picked as (
-        select p.notification_id, row_number() over (partition by s.account_id order by p.due_at) as turn
-        from (select account_id from senders where account_id is not null order by random() limit 100) s
-        cross join lateral (
-          select notification_id, due_at from delivery where ${due} and account_id = s.account_id order by due_at limit $3
+      ), chosen as materialized (
+        select account_id from senders where account_id is not null order by random() limit least($3::int, 100)
+      ), turns as (
+        -- Four times an equal share is looked at for each: enough to fill what others leave, and not the whole queue of a hundred accounts.
+        select s.account_id, row_number() over (partition by s.account_id) as turn
+        from chosen s cross join lateral (
+          select from delivery where ${due} and account_id = s.account_id
+          order by due_at limit least($3::int, 4 * (1 + $3::int / (select count(*) from chosen)))
         ) p
-        order by turn limit $3
+      ), quotas as materialized (
+        select account_id, count(*) as quota from (select account_id from turns order by turn, random() limit $3::int) t group by account_id
+      ), taken as (
+        -- Locked while they are chosen: picked first and locked after, all workers would pick the same and only one get them.
+        select t.notification_id from quotas q cross join lateral (
+          select notification_id from delivery where ${due} and account_id = q.account_id order by due_at limit q.quota for update skip locked
+        ) t
       )`,
-    still: 'd.due_at <= now()',
     set: 'tried = array[$7::smallint]',
+    work: 'quotas',
   })
 }
 
 /** Takes deliveries that another carrier failed to take and that this one has not seen in this round, due or not. */
-export function claimDetours(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+export async function claimDetours(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
   const untried = 'tried is not null and $7::smallint <> all(tried)'
-  return claim(db, question, 'claim-detours', {
-    picked: `
-      picked as (
-        select notification_id from delivery where state = 'queued' and channel = $1 and mode = $2 and ${untried} order by due_at limit $3
+  const rows = await claim(db, question, 'claim-detours', {
+    taken: `
+      taken as (
+        select notification_id from delivery where state = 'queued' and channel = $1 and mode = $2 and ${untried}
+        order by due_at limit $3 for update skip locked
       )`,
-    still: untried,
     set: 'tried = tried || $7::smallint, detours = detours + 1',
+    work: 'claimed',
   })
+  return rows.map(toClaim)
 }
 
 interface ClaimText {
-  picked: string
-  /** What made a row worth picking, looked at again under its lock. */
-  still: string
+  /** The steps that lock what is taken. */
+  taken: string
   set: string
+  /** Of which step a row means that there is work, even where others take it. */
+  work: string
 }
 
-async function claim(db: Queryable, question: ClaimQuestion, name: string, { picked, still, set }: ClaimText): Promise<Claim[]> {
+async function claim(db: Queryable, question: ClaimQuestion, name: string, { taken, set, work }: ClaimText): Promise<ClaimRow[]> {
   const { rows } = await run<ClaimRow>(db, {
     name,
     text: `
-      with recursive ${picked}, taken as (
-        select d.notification_id from delivery d
-        -- Found by its key: "state = 'queued'" would let the planner read the whole queue for it.
-        where d.notification_id = any(array(select notification_id from picked)) and d.channel = $1 and d.state || '' = 'queued' and ${still}
-        for update skip locked
-      ), claimed as (
+      with recursive ${taken}, claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
           provider = $6, reference = d.notification_id || '.' || d.channel || '.' || d.ordinal, ${set}
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
@@ -140,33 +160,36 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { pic
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
          from attachment f where f.notification_id = c.notification_id) as attachments
-      from claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id`,
+      from (select from ${work} limit 1) q
+      left join (claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id) on true`,
     values: [question.channel, question.mode, question.limit, question.owner, question.leaseMs, question.provider, question.rank],
   })
-  return rows.map(row => ({
-    notification: row.notification_id,
-    channel: row.channel,
-    mode: row.mode,
-    account: row.account_id,
-    accountName: row.account_name,
-    settings: completeSettings(row.settings),
-    attempt: row.attempt,
-    detours: row.detours,
-    tried: row.tried,
-    reference: row.reference,
-    recipient: row.recipient,
-    recipientName: row.recipient_name,
-    subject: row.subject,
-    content: row.content,
-    contentSize: row.content_size,
-    protected: row.protected,
-    suppressed: row.suppressed,
-    request: row.request,
-    template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
-    attachments: row.attachments ?? [],
-    acceptedAt: row.accepted_at,
-  }))
+  return rows
 }
+
+const toClaim = (row: ClaimRow): Claim => ({
+  notification: row.notification_id!,
+  channel: row.channel,
+  mode: row.mode,
+  account: row.account_id,
+  accountName: row.account_name,
+  settings: completeSettings(row.settings),
+  attempt: row.attempt,
+  detours: row.detours,
+  tried: row.tried,
+  reference: row.reference,
+  recipient: row.recipient,
+  recipientName: row.recipient_name,
+  subject: row.subject,
+  content: row.content,
+  contentSize: row.content_size,
+  protected: row.protected,
+  suppressed: row.suppressed,
+  request: row.request,
+  template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
+  attachments: row.attachments ?? [],
+  acceptedAt: row.accepted_at,
+})
 
 /** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. Which it has. */
 export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<Set<string>> {
@@ -240,22 +263,27 @@ export async function putOffUncertain(
   )
 }
 
-/** Notifications that have a waiting step whose wait is over. */
-export async function findDueSteps(db: Queryable, limit: number): Promise<string[]> {
+/**
+ * Locks the notifications of waiting steps whose wait is over, one for each step, passing over those that another node is
+ * deciding on. Nothing is waited for, so that no order of locks is needed.
+ */
+export async function lockDueSteps(db: Queryable, limit: number): Promise<string[]> {
   const { rows } = await run<{ id: string }>(
     db,
-    `select notification_id as id from delivery where state = 'waiting' and due_at <= now() order by due_at limit $1`,
+    `select n.id from delivery d join notification n on n.id = d.notification_id
+     where d.state = 'waiting' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
     [limit],
   )
   return rows.map(row => row.id)
 }
 
-/** Steps that only a failure can release: their wait is over, and time alone will not decide. */
-export async function parkUndecided(db: Queryable, ids: readonly string[]): Promise<void> {
-  await run(
+/** Steps that only a failure can release: their wait is over, and time alone will not decide. Returns how many. */
+export async function parkUndecided(db: Queryable, ids: readonly string[]): Promise<number> {
+  const { rowCount } = await run(
     db,
     `update delivery set due_at = now() + interval '100 years'
      where notification_id = any($1::uuid[]) and state = 'waiting' and condition = 'failed' and due_at <= now()`,
     [ids],
   )
+  return rowCount ?? 0
 }

@@ -137,7 +137,8 @@ export async function belongsTo(db: Queryable, account: string, id: string): Pro
 export interface ComingStep {
   channel: Channel
   state: 'waiting' | 'queued'
-  dueAt: Date
+  /** null: whenever the steps before it have failed; no date decides on that. */
+  dueAt: Date | null
   condition: StepCondition
 }
 
@@ -146,7 +147,7 @@ export async function findComing(db: Queryable, account: string, id: string): Pr
   if (!(await belongsTo(db, account, id))) return null
   const { rows } = await run<ComingStep>(
     db,
-    `select channel, state, due_at as "dueAt", condition from delivery
+    `select channel, state, case when state <> 'waiting' or condition <> 'failed' then due_at end as "dueAt", condition from delivery
      where notification_id = $1 and state in ('waiting', 'queued') order by due_at, step`,
     [id],
   )

@@ -31,10 +31,22 @@ export function openPool({ url, size, onError }: PoolOptions): Pool {
     // Plans are kept: one made while a month was nearly empty must not read it whole once it is full. What still has to be read
     // whole looks so dear then that the server would compile it first.
     options: '-c timezone=UTC -c enable_seqscan=off -c jit=off',
+    onConnect: raiseCommitLevel,
   })
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', onError)
   return pool
+}
+
+/**
+ * What was answered 200 survives a crash of the server, however that server, database or role is set; stronger settings
+ * (remote_apply) stay. Not by the options above: they would weaken those.
+ */
+async function raiseCommitLevel(client: Queryable): Promise<void> {
+  await run(
+    client,
+    `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') in ('off', 'local')`,
+  )
 }
 
 const DELETED_AT_ONCE = 5_000

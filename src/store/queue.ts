@@ -64,14 +64,3 @@ export async function listQueue(db: Queryable, { state, channel, account, limit 
     dueAt: row.due_at,
   }))
 }
-
-/** Accepted within the last two days and without any delivery: there must be none. */
-export async function countUnaccounted(db: Queryable): Promise<number> {
-  const { rows } = await run<{ count: number }>(
-    db,
-    `select count(*)::int as count from notification n
-     where n.accepted_at > now() - interval '2 days' and n.id >= (lpad(to_hex((extract(epoch from now() - interval '2 days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
-       and not exists (select from delivery d where d.notification_id = n.id)`,
-  )
-  return rows[0]!.count
-}

@@ -167,6 +167,8 @@ export interface HealthRules {
   tolerated: number
   longestPauseMs: number
   suspendAfterMs: number
+  /** Longer than any wait between two tries: a failure after such a quiet is the first one of new days of failures. */
+  quietMs: number
 }
 
 /** Counts what became of a batch; a success ends every count. A switching off is written down for later questions. */
@@ -177,13 +179,19 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
        select * from unnest($1::uuid[], $2::boolean[], $3::int[], $4::bigint[], $5::boolean[]) as g(id, succeeded, failed, pause_ms, gone)
      ), before as (
        -- In one order everywhere: two workers that report on the same endpoints would deadlock otherwise.
-       select w.id, w.failures, w.disabled_at, g.succeeded, g.failed, g.pause_ms, g.gone,
-         case when g.gone then 'gone' when not g.succeeded and w.failing_since < now() - $8 * interval '1 millisecond' then 'failing' end as verdict
-       from webhook_endpoint w join given g on g.id = w.id order by w.id for no key update of w
+       select w.id, w.failures, w.disabled_at, s.since, g.succeeded, g.failed, g.pause_ms, g.gone,
+         case when g.gone then 'gone' when not g.succeeded and s.since < now() - $8 * interval '1 millisecond' then 'failing' end as verdict
+       from webhook_endpoint w join given g on g.id = w.id
+       cross join lateral (
+         select case when coalesce(w.failed_at, w.failing_since) > now() - $9 * interval '1 millisecond'
+           then coalesce(w.failing_since, now()) else now() end as since
+       ) s
+       order by w.id for no key update of w
      ), changed as (
      update webhook_endpoint w set
        failures = case when b.succeeded then 0 else b.failures + b.failed end,
-       failing_since = case when b.succeeded then null else coalesce(w.failing_since, now()) end,
+       failing_since = case when b.succeeded then null else b.since end,
+       failed_at = case when b.succeeded then w.failed_at else now() end,
        paused_until = case
          when b.succeeded then case when b.pause_ms > 0 then now() + b.pause_ms * interval '1 millisecond' end
          when b.failures + b.failed >= $6
@@ -210,6 +218,7 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
       rules.tolerated,
       rules.longestPauseMs,
       rules.suspendAfterMs,
+      rules.quietMs,
     ],
   )
   return rows

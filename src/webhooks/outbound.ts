@@ -1,7 +1,7 @@
-import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { isForbiddenAddress, isLoopbackAddress, type TargetRules } from '../domain/target-address.js'
+import { createNameLookup, type ResolveName } from './name-lookup.js'
 
 /**
  * HTTP to addresses that users gave. Every address that a name has is checked when the connection is made, and only those
@@ -27,11 +27,10 @@ export class NoAnswer extends Error {
   }
 }
 
-type ResolveName = (hostname: string) => Promise<{ address: string; family: number }[]>
-
 export interface OutboundOptions extends TargetRules {
   timeoutMs: number
-  resolve?: ResolveName
+  /** Instead of the system's names. */
+  resolve?: ResolveName | undefined
   /** Authorities to trust instead of the system's. */
   ca?: string
 }
@@ -60,7 +59,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
 }
 
 function guardedConnector(options: OutboundOptions): buildConnector.connector {
-  const { resolve = (hostname: string) => systemLookup(hostname, { all: true }), ca } = options
+  const { resolve = createNameLookup(), ca } = options
   const connectorFor = (secure: boolean): buildConnector.connector => {
     const objection = (address: string): NoAnswer | null => {
       if (isForbiddenAddress(address, options)) return new NoAnswer(`Conexão recusada: ${address} não é um endereço público.`)
@@ -158,7 +157,9 @@ const reasons: Record<string, string> = {
 }
 
 function explain(error: unknown): string {
-  const { code, name } = (error ?? {}) as { code?: string; name?: string }
+  // Where several addresses were tried the last one, IPv4, tells most: IPv6 leads nowhere on many machines.
+  const telling = error instanceof AggregateError ? error.errors.at(-1) : error
+  const { code, name } = (telling ?? {}) as { code?: string; name?: string }
   const known = reasons[code ?? '']
   if (known !== undefined) return known
   return name === 'HTTPParserError' ? 'A resposta não é HTTP.' : `A conexão falhou (${code ?? name ?? 'erro'}).`

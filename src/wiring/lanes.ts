@@ -10,6 +10,7 @@ import type { Change } from '../engine/record.js'
 import type { Recorder } from '../engine/worker.js'
 import { returnPace, takePace } from '../store/carrier-paces.js'
 import { claimDeliveries, claimDetours } from '../store/claims.js'
+import { passDelivery, putBackDelivery } from '../store/hand-overs.js'
 import type { Pool } from '../store/postgres.js'
 
 /** From a channel's settings to its lanes. */
@@ -160,6 +161,8 @@ async function openLane<Message>(
     clock,
     claim: question => claimDeliveries(pool, question),
     claimDetours: question => claimDetours(pool, question),
+    pass: (held, to) => passDelivery(pool, held, to),
+    putBack: (held, delayMs) => putBackDelivery(pool, held, delayMs),
     record: followed(recorder, wiring, onError),
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory }),

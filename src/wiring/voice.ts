@@ -3,11 +3,13 @@ import { linesOf, sipProvider } from '../channels/voice/sip.js'
 import { fetchTwilioRecording, TWILIO, twilioProvider } from '../channels/voice/twilio.js'
 import { readTwilioAccount } from '../channels/voice/twilio-account.js'
 import { type TwilioCallbackOptions, twilioCallback } from '../channels/voice/twilio-callback.js'
+import { askCall, type LookupParts } from '../channels/voice/twilio-lookup.js'
 import type { Config } from '../config.js'
 import type { Keys } from '../domain/keys.js'
+import type { CallCarrier } from '../engine/call-lookups.js'
 import type { FetchRecording } from '../engine/recordings.js'
 import { createRendering } from '../engine/rendering.js'
-import { createScriptReader, createVoicePreparation } from '../engine/voice.js'
+import { createPlanReader, createScriptReader, createVoicePreparation } from '../engine/voice.js'
 import { findCall } from '../store/calls.js'
 import { findKnownNames } from '../store/carrier-references.js'
 import type { Pool } from '../store/postgres.js'
@@ -27,17 +29,26 @@ export function wireVoice({ config, pool }: { config: Config; pool: Pool }): Cha
     carriers: config.voice.carriers,
     concurrency: url => (url.protocol === 'sip:' ? linesOf(url) : REQUESTS_AT_ONCE),
     provider: (url, world) => (url.protocol === 'sip:' ? sipProvider({ onNews: world.onNews }) : twilio(config, pool, world)),
-    prepare: world => createVoicePreparation({ render, minuteMs: world.simulatorUrl === null ? MINUTE_MS : SIMULATED_MINUTE_MS }),
+    prepare: world => createVoicePreparation({ render, minuteMs: minuteOf(world.simulatorUrl !== null) }),
   }
 }
 
-function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl }: World): Provider<VoiceMessage> {
+const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE_MS)
+
+function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl, onNews }: World): Provider<VoiceMessage> {
   const simulated = simulatorUrl !== null
   return twilioProvider({
     callbackBase: `${publicUrl}/callbacks/${simulated ? 'simulator/' : ''}${TWILIO}`,
     accounts: simulated ? [] : voice.carriers.filter(isTwilio),
     findKnown: names => findKnownNames(pool, carrierKey(TWILIO, simulated), names),
+    readPlan: readPlans(pool, simulated),
+    onNews,
   })
+}
+
+function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
+  const render = createRendering((id, version) => findVersionContent(pool, id, version))
+  return createPlanReader(notification => findCall(pool, notification), { render, minuteMs: minuteOf(simulated) })
 }
 
 const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
@@ -57,14 +68,38 @@ function readCallbacks(accounts: TwilioCallbackOptions['accounts'], pool: Pool):
   return twilioCallback({ name: TWILIO, accounts, findScript })
 }
 
-/** Whom to ask for the recordings of whose calls. */
-export async function wireRecordings(config: Config, simulatorUrl: string | null): Promise<Map<string, FetchRecording>> {
+/** The carriers that can be asked about calls, by the names of their references. */
+async function carriersToAsk(
+  config: Config,
+  simulatorUrl: string | null,
+): Promise<{ key: string; simulated: boolean; urls: readonly URL[] }[]> {
   const real = config.voice.carriers.filter(isTwilio)
   const simulated = simulatorUrl === null ? [] : [await readSimulated(simulatorUrl, 'voice')]
-  const carriers = new Map<string, FetchRecording>()
-  if (real.length > 0) carriers.set(carrierKey(TWILIO, false), fetchFrom(real))
-  if (simulated.length > 0) carriers.set(carrierKey(TWILIO, true), fetchFrom(simulated))
-  return carriers
+  return [
+    { key: carrierKey(TWILIO, false), simulated: false, urls: real },
+    { key: carrierKey(TWILIO, true), simulated: true, urls: simulated },
+  ].filter(({ urls }) => urls.length > 0)
+}
+
+/** Whom to ask for the recordings of whose calls. */
+export async function wireRecordings(config: Config, simulatorUrl: string | null): Promise<Map<string, FetchRecording>> {
+  return new Map((await carriersToAsk(config, simulatorUrl)).map(({ key, urls }) => [key, fetchFrom(urls)]))
+}
+
+/** Whom to ask how whose calls ended. */
+export async function wireCallLookups(
+  config: Config,
+  pool: Pool,
+  simulatorUrl: string | null,
+): Promise<Map<string, CallCarrier>> {
+  const carriers = await carriersToAsk(config, simulatorUrl)
+  return new Map(
+    carriers.map(({ key, simulated, urls }) => {
+      const readPlan = readPlans(pool, simulated)
+      const records = urls.some(url => readTwilioAccount(url).record)
+      return [key, { records, ask: (name, reference, signal) => askCall(urls, name, reference, readPlan, signal) }]
+    }),
+  )
 }
 
 /** A recording is in one of the accounts. */

@@ -20,9 +20,7 @@ let gateway: Gateway
 beforeAll(async () => {
   database = await createDatabase()
   // Nothing here has to survive a crash; new connections need not wait for the disk.
-  await database.pool.query(
-    "do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$",
-  )
+  database.pool.on('connect', client => void client.query('set synchronous_commit = off'))
   gateway = await startGateway(database.pool)
 })
 

@@ -3,6 +3,7 @@ import { newId } from '../../src/domain/id.js'
 import { rebuildStatuses } from '../../src/domain/rebuild.js'
 import type { SequenceStep } from '../../src/domain/sequence.js'
 import { describe as describeStatus } from '../../src/domain/status.js'
+import { promoteDueSteps } from '../../src/engine/due-steps.js'
 import { findFaults } from '../../src/engine/rebuild.js'
 import { recordChanges } from '../../src/engine/record.js'
 import { updateSequence } from '../../src/store/accounts.js'
@@ -288,13 +289,27 @@ describe('GET /gw/sequence/{idEmail}', () => {
         },
         {
           canal: 'voz',
-          dataPrevista: expect.stringMatching(date),
+          dataPrevista: null,
           condicao: 'falhou',
-          descricao: expect.stringMatching(/^ligação .+\.$/),
+          descricao: 'ligação quando isso se souber, se os canais anteriores falharem.',
         },
       ],
       statusCode: 200,
     })
+  })
+
+  test('names no date for a step that only a failure releases, before its wait is over and after', async () => {
+    const account = await accountUnder(['email', 0, 'always'], ['sms', 5, 'failed'])
+    const id = await accept(account, { ...validSend, sms: { number } })
+    const last = async () =>
+      ((await ask(`/gw/sequence/${id}`, { token: account.token })).body as { data: Record<string, unknown>[] }).data.at(-1)
+    const waiting = { canal: 'sms', dataPrevista: null, condicao: 'falhou' }
+    expect(await last()).toMatchObject(waiting)
+    await database.pool.query("update delivery set due_at = now() where notification_id = $1 and channel = 'sms'", [id])
+    await promoteDueSteps(database.pool, Date.now, { notify() {} }, new AbortController().signal)
+    expect(await last()).toMatchObject(waiting)
+    await database.pool.query("update delivery set state = 'queued', due_at = now() where notification_id = $1", [id])
+    expect(await last()).toMatchObject({ ...waiting, dataPrevista: expect.stringMatching(date) })
   })
 
   test('has nothing to tell once all is done', async () => {

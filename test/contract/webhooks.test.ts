@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { targetRules } from '../../src/compose-webhooks.js'
+import { readConfig } from '../../src/config.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
@@ -108,12 +110,35 @@ describe('endpoints', () => {
     expect((answer.body as { message: string }).message).toContain(message)
   })
 
-  test('where no simulator runs, this machine is as private as any other, unless it is allow-listed', async () => {
+  test.each([
+    ['no simulator runs', { SIMULATOR: 'off' }],
+    ['a carrier is connected', { SIMULATOR: 'on', EMAIL_URL: 'smtp://relay.example.com' }],
+    ['a second channel has a carrier', { SIMULATOR: 'on', SMS_URL: 'smpp://a:b@smsc.example.com' }],
+    ['others are to reach it', { PUBLIC_URL: 'https://notifica.example.com' }],
+    ['it listens to others', { HOST: '0.0.0.0', PUBLIC_URL: 'http://127.0.0.1:8080' }],
+  ])('where %s, this machine is as private as any other', async (_, env) => {
+    const production = await gatewayForTest(database.pool, env)
+    for (const given of ['http://127.0.0.1:3000/', 'http://localhost:3000/', 'https://[::1]:3000/']) {
+      const body = { url: given }
+      const answer = await request(`${production.url}/gw/webhooks`, { method: 'POST', token: account.token, body })
+      expect(answer.status, given).toBe(400)
+    }
+    // And at the connection, for endpoints that were made before.
+    expect(targetRules(readConfig({ PORT: '0', ...env })).loopback).toBe(false)
+  })
+
+  test.each([{}, { HOST: 'localhost', PUBLIC_URL: 'http://carteiro.localhost:8080' }, { HOST: '::1' }])(
+    'in development (%j) this machine may be called',
+    env => {
+      expect(targetRules(readConfig(env)).loopback).toBe(true)
+    },
+  )
+
+  test('an address beyond the public Internet is refused, unless it is allow-listed', async () => {
     const production = await gatewayForTest(database.pool, { SIMULATOR: 'off' })
     const attempt = (target: Gateway, given: string) =>
       request(`${target.url}/gw/webhooks`, { method: 'POST', token: account.token, body: { url: given } })
     expect((await attempt(gateway, 'http://127.0.0.1:3000/')).status).toBe(201)
-    expect((await attempt(production, 'http://127.0.0.1:3000/')).status).toBe(400)
     expect((await attempt(production, 'https://10.20.1.1/')).status).toBe(400)
     const intranet = await gatewayForTest(database.pool, { SIMULATOR: 'off', WEBHOOK_ALLOWED_RANGES: '10.20.0.0/16' })
     expect((await attempt(intranet, 'https://10.20.1.1/')).status).toBe(201)

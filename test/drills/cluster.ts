@@ -86,7 +86,7 @@ export class Cluster {
     chmodSync(this.folder, 0o755)
   }
 
-  async start(size: { apis: number; workers: number; leaseMs: number }): Promise<void> {
+  async start(size: { apis: number; workers: number; leaseMs: number; workerArgs?: readonly string[] }): Promise<void> {
     this.#database = await openEmbedded(this.folder, true)
     const env: NodeJS.ProcessEnv = {
       PATH: process.env.PATH,
@@ -110,7 +110,7 @@ export class Cluster {
     this.env = nodeEnv
     for (let n = 0; n < size.apis; n++) this.apis.push(new Node('api', MAIN, ['start', '--role', 'api'], { ...nodeEnv }))
     for (let n = 0; n < size.workers; n++)
-      this.workers.push(new Node('worker', WORKER, ['--lease', String(size.leaseMs)], { ...nodeEnv }))
+      this.workers.push(new Node('worker', WORKER, ['--lease', String(size.leaseMs), ...(size.workerArgs ?? [])], { ...nodeEnv }))
     await Promise.all(this.apis.map(node => node.start()))
     // Where carriers call back.
     for (const worker of this.workers) worker.setEnv({ PUBLIC_URL: this.apis[0]!.url })

@@ -88,7 +88,8 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     await load.stop()
     await drain(cluster, load.answered, options.channel)
     const verdict = await judge(cluster, load.answered, options.channel)
-    const mostDoubles = loads[options.channel].doubles ? broken * IN_FLIGHT : 0
+    const explained = broken === 'unanswered' ? verdict.unanswered : broken * IN_FLIGHT
+    const mostDoubles = loads[options.channel].doubles ? explained : 0
     return { verdict, mostDoubles, clean: isClean(verdict, mostDoubles) }
   } finally {
     await cluster.stop()
@@ -100,14 +101,16 @@ export class Load {
   readonly #cluster: Cluster
   readonly #clients: number
   readonly #request: (n: number) => object
+  readonly #pauseMs: number
   #running: Promise<void>[] = []
   #stopping = false
   #count = 0
 
-  constructor(cluster: Cluster, clients: number, request: (n: number) => object) {
+  constructor(cluster: Cluster, clients: number, request: (n: number) => object, pauseMs = 10) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request
+    this.#pauseMs = pauseMs
   }
 
   start(): void {
@@ -148,13 +151,18 @@ export class Load {
         // No answer: it may be accepted or not, and nobody was promised anything.
         await sleep(50)
       }
-      await sleep(10)
+      await sleep(this.#pauseMs)
     }
   }
 }
 
-/** Each returns how many workers or connections it broke while deliveries were in flight. */
-const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, load: Load) => Promise<number>> = {
+type Breakage = (cluster: Cluster, options: DrillOptions, load: Load) => Promise<number | 'unanswered'>
+
+/**
+ * Each returns how many workers it broke while deliveries were in flight; 'unanswered' where the carrier itself knows which
+ * messages it took without a word. The seed decides on victims, moments and order: the same one breaks the same things.
+ */
+const breakThings: Record<DrillKind, Breakage> = {
   /** kill -9 of a random process, restarted at once. */
   async kill(cluster, { count, seed, onProgress }, load) {
     const random = seeded(seed)
@@ -171,16 +179,20 @@ const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, l
     return workers
   },
 
-  /** A worker that dies by its own hand at each named point in turn. */
-  async points(cluster, { count, channel, onProgress }, load) {
+  /** A worker that dies by its own hand at each named point in turn, on a delivery that the seed chooses. */
+  async points(cluster, { count, seed, channel, onProgress }, load) {
+    const random = seeded(seed)
     await load.reach(10)
     // Slow enough that "the bytes left, no answer came" is a place one can stand in.
     await cluster.simulate('faults', { [channel]: { latencyMs: 200 } })
     const points = ['claimed', 'sending', 'bytes', 'answered', 'recorded']
-    const victim = cluster.workers[0]!
+    const victim = cluster.workers[Math.floor(random() * cluster.workers.length)]!
+    const first = Math.floor(random() * points.length)
     for (let n = 0; n < count; n++) {
+      const point = points[(first + n) % points.length]!
+      const after = 1 + Math.floor(random() * 7)
       await victim.stop()
-      await victim.start(['--lease', String(LEASE_MS), '--die', points[n % points.length]!, '--after', String(1 + (n % 7))])
+      await victim.start(['--lease', String(LEASE_MS), '--die', point, '--after', String(after)])
       await Promise.race([victim.ended(), sleep(20_000)])
       onProgress?.(n + 1, count)
     }
@@ -191,12 +203,14 @@ const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, l
   },
 
   /** A worker that stands still past its lease and then goes on, while another one works. */
-  async stop(cluster, { count, onProgress }, load) {
+  async stop(cluster, { count, seed, onProgress }, load) {
+    const random = seeded(seed)
     await load.reach(10)
     for (let n = 0; n < count; n++) {
-      const victim = cluster.workers[n % cluster.workers.length]!
+      const victim = cluster.workers[Math.floor(random() * cluster.workers.length)]!
+      await sleep(random() * 400)
       victim.signal('SIGSTOP')
-      await sleep(LEASE_MS * 3)
+      await sleep(LEASE_MS * (2 + random() * 2))
       victim.signal('SIGCONT')
       await sleep(500)
       onProgress?.(n + 1, count)
@@ -217,21 +231,23 @@ const breakThings: Record<DrillKind, (cluster: Cluster, options: DrillOptions, l
   },
 
   /** The carrier takes messages and resets the connection without an answer. */
-  async reset(cluster, { count, channel, onProgress }, load) {
+  async reset(cluster, { count, seed, channel, onProgress }, load) {
+    const random = seeded(seed)
     await load.reach(10)
     for (let n = 0; n < count; n++) {
       await cluster.simulate('faults', { [channel]: { resetAfterAccept: true } })
-      await sleep(300)
+      await sleep(150 + random() * 300)
       await cluster.simulate('faults', { [channel]: { resetAfterAccept: false } })
-      await sleep(1_000)
+      await sleep(500 + random() * 1_000)
       onProgress?.(n + 1, count)
     }
-    // Every message in flight while the switch was on, at every try.
-    return count * cluster.workers.length * 10
+    return 'unanswered'
   },
 
   /** The carrier is away while thousands queue up. */
-  async outage(cluster, { queued, channel, onProgress }, load) {
+  async outage(cluster, { queued, seed, channel, onProgress }, load) {
+    await load.reach(10)
+    await sleep(seeded(seed)() * 2_000)
     await cluster.simulate('faults', { [channel]: { outage: true } })
     for (let reached = 0; reached < queued; ) {
       await sleep(500)

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { type DrillChannel, type DrillKind, drillChannels, drillKinds, runDrill } from './drill.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
-/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] */
+/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--down SECONDS] */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -13,13 +13,14 @@ const { values, positionals } = parseArgs({
     workers: { type: 'string', default: '2' },
     clients: { type: 'string', default: '16' },
     queued: { type: 'string', default: '10000' },
+    down: { type: 'string', default: '300' },
   },
 })
 const [kind] = positionals
 const known = kind === 'webhooks' || drillKinds.includes(kind as DrillKind)
 if (!known || !drillChannels.includes(values.channel as DrillChannel)) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--down SECONDS]\n`,
   )
   process.exit(2)
 }
@@ -33,6 +34,7 @@ if (kind === 'webhooks') {
     workers: number(values.workers),
     clients: number(values.clients),
     queued: number(values.queued),
+    downMs: 1_000 * number(values.down),
     onProgress,
   })
   process.stdout.write(describeWebhookVerdict(verdict, values.seed))

@@ -13,6 +13,8 @@ export interface Verdict {
   strangers: number
   /** Messages that the carrier got more than once, always under one reference. */
   doubles: number
+  /** Messages of which the carrier took some copy without an answer: each may come again. */
+  unanswered: number
   /** Neither finished nor listed as uncertain. */
   unfinished: number
   uncertain: number
@@ -24,6 +26,8 @@ interface LogEntry {
   channel: Channel
   to: string
   reference: string | null
+  /** null: none was given. Told of e-mails alone. */
+  answer?: string | null
   envid?: string | null
 }
 
@@ -50,9 +54,11 @@ export async function judge(cluster: Cluster, answered: readonly string[], chann
   const byRecipient = new Map(rows.map(row => [row.recipient, row]))
   const log = (await cluster.simulate('log')) as LogEntry[]
   const counts = new Map<string, number>()
+  const unanswered = new Set<string>()
   for (const entry of log.filter(entry => entry.channel === channel)) {
     const ours = nameOf(entry, channel, byRecipient) ?? ''
     counts.set(ours, (counts.get(ours) ?? 0) + 1)
+    if (entry.answer === null) unanswered.add(ours)
   }
   const stored = new Map(rows.map(row => [row.id, row]))
   const faults: string[] = []
@@ -78,6 +84,7 @@ export async function judge(cluster: Cluster, answered: readonly string[], chann
     lost: answered.filter(id => !stored.has(id)).length,
     strangers: [...counts.keys()].filter(envid => !stored.has(envid.split('.')[0]!)).length,
     doubles: [...counts.values()].filter(count => count > 1).length,
+    unanswered: unanswered.size,
     unfinished: rows.filter(row => !['done', 'dead', 'uncertain'].includes(row.state)).length,
     uncertain: rows.filter(row => row.state === 'uncertain').length,
     faults,

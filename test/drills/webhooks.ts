@@ -1,26 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seeded } from '../support/random.js'
 import { request } from '../support/requests.js'
-import { Cluster } from './cluster.js'
+import { Cluster, type Node } from './cluster.js'
 import { LEASE_MS, Load, loads } from './drill.js'
 import { type Arrival, type Trouble, WebhookReceiver } from './receiver.js'
 
 /**
- * The webhook drill: clients send, receivers are told. One receiver is well all the time; the other fails, hangs, resets,
- * answers garbage and is down in turn, while workers are killed. Then everything drains and is judged.
+ * The webhook drill: clients send, receivers are told. One receiver is well all the time; the other fails, hangs, resets and
+ * answers garbage in turn, and is then down for a long time, while the api and workers are killed. Then everything drains
+ * and is judged.
  */
 export interface WebhookDrillOptions {
-  /** How often a worker is killed. */
+  /** How often a process is killed while the receiver is in trouble; half as often, but all of them too, while it is down. */
   count: number
   seed: number
   workers: number
   clients: number
-  /** How many messages pile up while the receiver is down. */
+  /** Between two requests of a client. */
+  pauseMs?: number
+  /** How long the receiver is down at least. */
+  downMs: number
+  /** How many messages pile up meanwhile; it is down for longer where that takes longer. */
   queued: number
   onProgress?(done: number, of: number): void
 }
 
+interface Kills {
+  apis: number
+  workers: number
+}
+
 export interface WebhookVerdict {
+  /** Answered 200, but not in the database. */
+  lost: number
   /** Events that both endpoints had to be told of. */
   events: number
   missing: { healthy: number; troubled: number }
@@ -32,28 +44,34 @@ export interface WebhookVerdict {
   disordered: number
   /** Neither done nor queued for another try. */
   dead: number
-  kills: number
+  kills: Kills
   clean: boolean
 }
 
 const DRAIN_MS = 180_000
+/** No message may use up its tries, however slowly they pile up. */
+const LONGEST_PILING_MS = 1_800_000
 const troubles: Trouble[] = ['fail', 'hang', 'reset', 'garbage', 'none']
 
 export async function runWebhookDrill(options: WebhookDrillOptions): Promise<WebhookVerdict> {
   const cluster = new Cluster()
   const receiver = new WebhookReceiver()
   try {
-    await cluster.start({ apis: 1, workers: options.workers, leaseMs: LEASE_MS })
+    const patienceMs = 2 * options.downMs + LONGEST_PILING_MS
+    await cluster.start({ apis: 1, workers: options.workers, leaseMs: LEASE_MS, workerArgs: ['--patience', String(patienceMs)] })
     const urls = await receiver.start()
     const ids = { healthy: await create(cluster, urls.healthy), troubled: await create(cluster, urls.troubled) }
-    const load = new Load(cluster, options.clients, loads.email.request)
+    const load = new Load(cluster, options.clients, loads.email.request, options.pauseMs)
     load.start()
     await load.reach(10)
-    await breakReceiver(cluster, receiver, options, ids.troubled)
+    const killer = new Killer(cluster, seeded(options.seed))
+    await troubleReceiver(receiver, killer, options)
+    await receiver.make('down')
+    await keepDown(cluster, killer, options, ids.troubled)
     await load.stop()
     await receiver.make('none')
     await drain(cluster)
-    return await judge(cluster, receiver, ids, options.count)
+    return await judge(cluster, receiver, ids, load.answered, killer.kills)
   } finally {
     await cluster.stop()
     await receiver.stop()
@@ -65,32 +83,78 @@ async function create(cluster: Cluster, url: string): Promise<string> {
   return (answer.body as { data: { id: string } }).data.id
 }
 
-async function breakReceiver(
-  cluster: Cluster,
+/** kill -9 and a new start, again and again; the seed says who and when. */
+class Killer {
+  readonly kills: Kills = { apis: 0, workers: 0 }
+  readonly random: () => number
+  readonly #cluster: Cluster
+
+  constructor(cluster: Cluster, random: () => number) {
+    this.#cluster = cluster
+    this.random = random
+  }
+
+  anyone(): Node[] {
+    return [this.#pick([...this.#cluster.apis, ...this.#cluster.workers])]
+  }
+
+  /** A worker, the api, and all of them at once, in turn. */
+  inTurn(round: number): Node[] {
+    const { apis, workers } = this.#cluster
+    const turns = [() => [this.#pick(workers)], () => [this.#pick(apis)], () => [...apis, ...workers]]
+    return turns[round % turns.length]!()
+  }
+
+  async strike(victims: readonly Node[]): Promise<void> {
+    for (const victim of victims) {
+      victim.signal('SIGKILL')
+      this.kills[victim.role === 'api' ? 'apis' : 'workers']++
+    }
+    await Promise.all(victims.map(victim => victim.ended()))
+    await Promise.all(victims.map(victim => victim.start()))
+  }
+
+  #pick(nodes: readonly Node[]): Node {
+    return nodes[Math.floor(this.random() * nodes.length)]!
+  }
+}
+
+async function troubleReceiver(
   receiver: WebhookReceiver,
-  { count, seed, queued, onProgress }: WebhookDrillOptions,
-  troubled: string,
+  killer: Killer,
+  { count, onProgress }: WebhookDrillOptions,
 ): Promise<void> {
-  const random = seeded(seed)
   for (let n = 0; n < count; n++) {
     await receiver.make(troubles[n % troubles.length]!)
-    await sleep(200 + random() * 800)
-    const victim = cluster.workers[Math.floor(random() * cluster.workers.length)]!
-    victim.signal('SIGKILL')
-    await victim.ended()
-    await victim.start()
+    await sleep(200 + killer.random() * 800)
+    await killer.strike(killer.anyone())
     onProgress?.(n + 1, count)
   }
-  await receiver.make('down')
-  for (;;) {
+}
+
+/** The deaths are spread over the time that was asked for; what is still missing in the queue then is waited for. */
+async function keepDown(
+  cluster: Cluster,
+  killer: Killer,
+  { count, downMs, queued, onProgress }: WebhookDrillOptions,
+  endpoint: string,
+): Promise<void> {
+  const until = Date.now() + downMs
+  const countWaiting = async (): Promise<number> => {
     const { rows } = await cluster.pool.query<{ waiting: number }>(
       "select count(*)::int as waiting from webhook_message where endpoint_id = $1 and state in ('queued', 'sending')",
-      [troubled],
+      [endpoint],
     )
-    if (rows[0]!.waiting >= queued) return
     onProgress?.(rows[0]!.waiting, queued)
-    await sleep(200)
+    return rows[0]!.waiting
   }
+  const deaths = Math.ceil(count / 2)
+  for (let n = 0; n < deaths; n++) {
+    await sleep((downMs / deaths) * (0.5 + killer.random() / 2))
+    await killer.strike(killer.inTurn(n))
+    await countWaiting()
+  }
+  while ((await countWaiting()) < queued || Date.now() < until) await sleep(200)
 }
 
 async function drain(cluster: Cluster): Promise<void> {
@@ -118,7 +182,8 @@ async function judge(
   cluster: Cluster,
   receiver: WebhookReceiver,
   ids: Record<'healthy' | 'troubled', string>,
-  kills: number,
+  answered: readonly string[],
+  kills: Kills,
 ): Promise<WebhookVerdict> {
   const { rows: messages } = await cluster.pool.query<StoredMessage>(
     `select id, endpoint_id as endpoint, notification_id || ' ' || channel as key, event_seq as seq, state from webhook_message`,
@@ -128,6 +193,11 @@ async function judge(
     "select count(*)::int as events from event where type in ('sent', 'delivered', 'read', 'confirmed', 'link opened', 'answered', 'failed', 'cancelled', 'uncertain')",
   )
   const { events } = rows[0]!
+  const stored = await cluster.pool.query<{ count: number }>(
+    'select count(*)::int as count from notification where id = any($1::uuid[])',
+    [answered],
+  )
+  const lost = answered.length - stored.rows[0]!.count
   const known = new Map(messages.map(message => [message.id, message]))
   const side = (name: 'healthy' | 'troubled') => {
     const arrivals = receiver.arrived[name]
@@ -139,6 +209,7 @@ async function judge(
   const disordered = countDisordered(receiver.arrived.healthy, known)
   const dead = messages.filter(({ state }) => state !== 'done').length
   return {
+    lost,
     events,
     missing: { healthy: healthy.missing, troubled: troubled.missing },
     strangers,
@@ -146,7 +217,14 @@ async function judge(
     disordered,
     dead,
     kills,
-    clean: events > 0 && healthy.missing === 0 && troubled.missing === 0 && strangers === 0 && disordered === 0 && dead === 0,
+    clean:
+      events > 0 &&
+      lost === 0 &&
+      healthy.missing === 0 &&
+      troubled.missing === 0 &&
+      strangers === 0 &&
+      disordered === 0 &&
+      dead === 0,
   }
 }
 
@@ -165,8 +243,8 @@ function countDisordered(arrivals: readonly Arrival[], known: ReadonlyMap<string
 }
 
 export const describeWebhookVerdict = (verdict: WebhookVerdict, seed: string): string => `
-drill       webhooks, seed ${seed}, ${verdict.kills} workers killed
-events      ${verdict.events}, each told to two endpoints
+drill       webhooks, seed ${seed}, ${verdict.kills.workers} workers and ${verdict.kills.apis} apis killed
+events      ${verdict.events}, each told to two endpoints   notifications lost ${verdict.lost}
 missing     healthy ${verdict.missing.healthy}   troubled ${verdict.missing.troubled}   not done ${verdict.dead}   strangers ${verdict.strangers}
 doubles     healthy ${verdict.doubles.healthy}   troubled ${verdict.doubles.troubled}, always under one webhook-id
 order       ${verdict.disordered} first arrivals out of order at the healthy endpoint

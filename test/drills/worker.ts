@@ -7,7 +7,12 @@ import { loadKeys } from '../../src/master-key.js'
 
 /** The worker as it ships, but for a shorter lease and, where asked, a death of its own at a named point. */
 const { values } = parseArgs({
-  options: { lease: { type: 'string' }, die: { type: 'string' }, after: { type: 'string', default: '1' } },
+  options: {
+    lease: { type: 'string' },
+    die: { type: 'string' },
+    after: { type: 'string', default: '1' },
+    patience: { type: 'string', default: '5000' },
+  },
 })
 const config = readConfig(process.env)
 const log = openLog(config.logLevel, 'worker')
@@ -15,6 +20,9 @@ const keys = loadKeys(config)
 const pool = openRolePool(config, config.databaseUrl!, log)
 await prepareDatabase(pool, keys)
 
+// Hours between two tries of a webhook are half a second here.
+const RETRY_MS = 500
+const plan = { delaysMs: Array<number>(Math.ceil(Number(values.patience) / RETRY_MS)).fill(RETRY_MS), laterMs: RETRY_MS }
 let left = Number(values.after)
 const die = (): never => {
   process.kill(process.pid, 'SIGKILL')
@@ -27,8 +35,7 @@ const worker = await startWorker({
   databaseUrl: config.databaseUrl!,
   log,
   leaseMs: Number(values.lease),
-  // Hours of patience are seconds here.
-  webhooks: { pace: { plan: { delaysMs: Array<number>(9).fill(500), laterMs: 500 }, longestPauseMs: 2_000, timeoutMs: 1_000 } },
+  webhooks: { pace: { plan, longestPauseMs: 2_000, timeoutMs: 1_000 } },
   trace: point => {
     // "bytes": the message is on its way, the (slow) carrier has not answered.
     if (values.die === 'bytes' && point === 'sending' && --left === 0) setTimeout(die, 50)

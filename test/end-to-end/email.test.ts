@@ -203,7 +203,6 @@ test('the SMS of typeSend 1 goes when no delivery is confirmed in time', async (
     [id],
   )
   expect(rows).toEqual([{ reason: 'SMS liberado: entrega não confirmada no prazo' }])
-  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where notification_id = $1", [id])
 })
 
 test('what comes next can be asked, with its moment and its condition', async () => {

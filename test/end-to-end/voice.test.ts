@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readWav } from '../../src/domain/wav.js'
 import { findFaults } from '../../src/engine/rebuild.js'
 import type { Simulator } from '../../src/simulator/simulator.js'
@@ -83,7 +83,7 @@ describe('each fixed fate ends in its documented status', () => {
 
   /** All at once: the calls of one do not wait for those of another. */
   beforeAll(async () => {
-    const endings = ['01', '02', '03', '04', '05', '07', '08', '09', '10', '11', '13']
+    const endings = ['01', '02', '03', '04', '05', '07', '08', '09', '10', '11', '13', '14']
     await Promise.all(endings.map(async ending => ids.set(ending, await accept({ number: number(ending) }))))
   })
 
@@ -137,8 +137,11 @@ describe('each fixed fate ends in its documented status', () => {
     expect(await callsOf(ids.get('13')!)).toHaveLength(1)
   })
 
-  test('caixa-postal: the machine hears nothing of the message', async () => {
-    const id = ids.get('04')!
+  test.each([
+    ['caixa-postal', '04'],
+    ['indistinto', '14'],
+  ])('%s: the machine hears nothing of the message', async (_, ending) => {
+    const id = ids.get(ending)!
     await settled(id, 'Caixa postal')
     const [call] = await callsOf(id)
     expect(spokenIn(call!)).toContain('Banco Exemplo')
@@ -219,6 +222,39 @@ test('a call that is never told of is looked up at the carrier, and not made aga
   expect(await callsOf(id)).toHaveLength(1)
   const { rows } = await database.pool.query("select data from event where notification_id = $1 and type = 'sent'", [id])
   expect(rows).toMatchObject([{ data: { settled: true } }])
+})
+
+describe('what the carrier told to nobody', () => {
+  const setFaults = (faults: object) => request(`${simulator.url}/simulator/faults`, { method: 'PUT', body: { voice: faults } })
+  /** The hour of the lookup comes sooner than it would. */
+  const hurry = (id: string) => database.pool.query('update call_lookup set due_at = now() where notification_id = $1', [id])
+  const looked = (id: string, expected: object) =>
+    expect
+      .poll(
+        async () => {
+          await hurry(id)
+          return statusOf(id)
+        },
+        { timeout: 40_000, interval: 300 },
+      )
+      .toMatchObject(expected)
+
+  test('is asked for: how each call ended, and where its recording is', async () => {
+    await setFaults({ lateReportsMs: 3_600_000 })
+    onTestFinished(async () => void (await setFaults({})))
+    const [busy, heard] = [await accept({ number: number('02') }), await accept({ number: '11987650005' })]
+    await settled(heard, 'Entregue')
+    await settled(busy, 'Enviado')
+    await looked(busy, { description: 'Ocupado', dateFailureCall: expect.stringMatching(brt) })
+    await looked(heard, { description: 'Entregue', linkCall: expect.stringMatching(/^http/) })
+    expect(await callsOf(busy)).toHaveLength(2)
+    expect(await callsOf(heard)).toHaveLength(1)
+    const open = async () => {
+      await Promise.all([busy, heard].map(hurry))
+      return (await database.pool.query('select name from call_lookup where notification_id = any($1)', [[busy, heard]])).rows
+    }
+    await expect.poll(open, { timeout: 20_000 }).toEqual([])
+  })
 })
 
 describe('reports', () => {

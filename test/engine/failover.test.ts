@@ -65,7 +65,7 @@ const rowOf = async (
   ).rows[0]
 
 const failing = (kind: SendError['kind'] = 'temporary'): ScriptedCarrier =>
-  new ScriptedCarrier(() => Promise.reject(refused(kind)))
+  new ScriptedCarrier(() => Promise.reject(refused(kind, kind === 'throttled' ? 60_000 : undefined)))
 
 test.each(['temporary', 'throttled'] as const)(
   'a lone message whose carrier fails (%s) is sent by the next one at once',

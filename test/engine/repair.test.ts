@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { findFaults } from '../../src/engine/rebuild.js'
 import { repairDelivery } from '../../src/engine/repair.js'
 import { readEventLog } from '../../src/store/event-log.js'
-import { countUnaccounted, listQueue } from '../../src/store/queue.js'
+import { listQueue } from '../../src/store/queue.js'
+import { countUnaccounted } from '../../src/store/unaccounted.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
@@ -34,8 +35,8 @@ const work = (lane: TestLane): void => {
   worker = startTestWorker(database.pool, [lane])
 }
 
-const accept = async (): Promise<string> =>
-  ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
+const accept = async (more: object = {}): Promise<string> =>
+  ((await send(gateway.url, account.token, { ...validSend, ...more })).body as { idEmail: string }).idEmail
 
 const described = (id: string) =>
   expect.poll(
@@ -80,11 +81,52 @@ test('an uncertain one can be declared sent or failed after a look at the carrie
   expect(await repair('01900000-0000-7000-8000-000000000000', 'retry')).toBe('unknown')
 })
 
-test('a notification that left no delivery behind is counted, so that the alarm can tell of it', async () => {
-  expect(await countUnaccounted(database.pool)).toBe(0)
-  const id = await accept()
-  await database.pool.query('delete from delivery where notification_id = $1', [id])
-  expect(await countUnaccounted(database.pool)).toBe(1)
-  await database.pool.query('delete from event where notification_id = $1', [id])
+/** What `carteiro audit` says of one notification. */
+async function faultsOf(id: string): Promise<string[]> {
+  for await (const page of readEventLog(database.pool)) {
+    const found = page.find(notification => notification.id === id)
+    if (found !== undefined) return findFaults(found)
+  }
+  throw new Error('no such notification')
+}
+
+const unaccountedMetric = async (): Promise<string | undefined> =>
+  /^carteiro_notifications_unaccounted (\S+)$/m.exec(await (await fetch(`${gateway.url}/metrics`)).text())?.[1]
+
+test.each<[string, string, RegExp]>([
+  ['no delivery at all', 'delete from delivery where notification_id = $1', /email foi aceito e não tem entrega/],
+  [
+    'a channel without its delivery',
+    "delete from delivery where notification_id = $1 and channel = 'sms'",
+    /o canal sms foi aceito e não tem entrega/,
+  ],
+  [
+    'a delivery that is over without a word of how',
+    "update delivery set state = 'done' where notification_id = $1 and channel = 'email'",
+    /email\.state é "done"; pelos eventos, "queued"/,
+  ],
+  [
+    'a step that was cancelled by nobody',
+    "update delivery set state = 'cancelled' where notification_id = $1 and channel = 'sms'",
+    /sms\.state é "cancelled"; pelos eventos, "waiting"/,
+  ],
+])('%s is counted by the alarm and named by the audit', async (_, damage, words) => {
+  const id = await accept({ sms: { number: '11987654321' } })
+  expect([await countUnaccounted(database.pool), await faultsOf(id)]).toEqual([0, []])
+  await database.pool.query(damage, [id])
+  // A page of one, so that pages follow each other.
+  expect([await countUnaccounted(database.pool, 1), await countUnaccounted(database.pool)]).toEqual([1, 1])
+  expect((await faultsOf(id)).join('\n')).toMatch(words)
+  for (const table of ['delivery', 'event']) await database.pool.query(`delete from ${table} where notification_id = $1`, [id])
   await database.pool.query('delete from notification where id = $1', [id])
+})
+
+test('what a worker holds is queued as far as the events know', async () => {
+  const id = await accept()
+  await database.pool.query("update delivery set state = 'sending' where notification_id = $1", [id])
+  expect(await faultsOf(id)).toEqual([])
+})
+
+test('the alarm is told by the metrics', async () => {
+  await expect.poll(unaccountedMetric, { timeout: 20_000 }).toBe('0')
 })

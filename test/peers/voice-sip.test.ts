@@ -8,9 +8,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type CarrierNews, type CarrierRecording, type Receipt, SendError } from '../../src/channels/provider.js'
 import { sipProvider } from '../../src/channels/voice/sip.js'
 import { readWav } from '../../src/domain/wav.js'
+import { describeContract } from '../channels/contract.js'
 import { call } from '../channels/voice/calls.js'
 import { loudness } from '../support/sound.js'
 import { findProgram, freePort, temporaryFolder } from './email-programs.js'
+import { openExchange } from './voice-exchange.js'
 
 const programs = ['sipp', 'baresip', 'espeak-ng'].map(findProgram)
 const never = new AbortController().signal
@@ -39,15 +41,15 @@ const INVITE = '<recv request="INVITE" crlf="true"/>'
 const ACK = '<recv request="ACK" optional="false"/>'
 const scenarios = {
   answers: [INVITE, answer('180 Ringing'), answer('200 OK', SDP), ACK, '<recv request="BYE"/>', answer('200 OK')],
+  rings: [INVITE, answer('180 Ringing'), '<recv request="CANCEL"/>', answer('200 OK')],
   busy: [INVITE, answer('486 Busy Here'), ACK],
   missing: [INVITE, answer('404 Not Found'), ACK],
   trouble: [INVITE, answer('503 Service Unavailable'), ACK],
 }
 
 /** A telephone exchange that plays one scenario; its port. */
-async function exchange(name: keyof typeof scenarios | 'silent'): Promise<number> {
+async function exchange(name: keyof typeof scenarios): Promise<number> {
   const port = await freePort()
-  if (name === 'silent') return port
   const file = join(temporaryFolder(), 'scenario.xml')
   writeFileSync(
     file,
@@ -80,10 +82,10 @@ interface Outcome {
   news: CarrierNews[]
 }
 
-async function ringUp(port: number, message = call(), ring = 30): Promise<Outcome> {
+async function ringUp(port: number, message = call(), ring = 30, host = '127.0.0.1'): Promise<Outcome> {
   const news: CarrierNews[] = []
   const provider = sipProvider({ onNews: async items => void news.push(...items) })
-  const carrier = await provider.open(new URL(`sip://carteiro:segredo@127.0.0.1:${port}?local=127.0.0.1&ring=${ring}`))
+  const carrier = await provider.open(new URL(`sip://carteiro:segredo@${host}:${port}?local=127.0.0.1&ring=${ring}`))
   const receipt = await carrier.send(message, never).catch((error: SendError) => error)
   await carrier.close()
   return { receipt, news }
@@ -114,8 +116,22 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
   })
 
   test('one that nobody answers ends when it has rung long enough', async () => {
-    const { news } = await ringUp(await exchange('silent'), call(), 5)
-    expect(news).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
+    const [again, last] = await Promise.all([
+      ringUp(await exchange('rings'), call({}, { againMs: 900_000 }), 5),
+      ringUp(await exchange('rings'), call(), 5),
+    ])
+    expect(again.news).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'Ninguém atendeu.' }])
+    expect(last.news).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
+    expect(leftovers()).toEqual([])
+  })
+
+  test.each([
+    ['nobody listens at', '127.0.0.1'],
+    ['has no address for', 'tronco.invalid'],
+  ])('a trunk that %s %s is trouble of the trunk: nobody was called, and nobody failed to answer', async (_, host) => {
+    const { receipt, news } = await ringUp(await freePort(), call({}, { againMs: 900_000 }), 5, host)
+    expect(receipt).toMatchObject({ kind: 'temporary', scope: 'carrier' })
+    expect(news).toEqual([])
     expect(leftovers()).toEqual([])
   })
 
@@ -143,6 +159,32 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
     expect(await ringing).toMatchObject({ kind: 'uncertain' })
     expect(provider.whenUncertain).toBe('never')
     expect(leftovers()).toEqual([])
+  })
+})
+
+describe.skipIf(programs.slice(1).includes(null))('calls over a SIP trunk, by baresip and espeak-ng', () => {
+  const provider = sipProvider({ onNews: async () => {} })
+  const to = (number: string) => (reference: string) => call({ greeting: 'Oi.', text: 'Oi.' }, { reference, to: number })
+
+  describeContract({
+    provider,
+    desk: openExchange,
+    channel: 'voice',
+    taken: to('+5511987654321'),
+    silent: to('+5511987654323'),
+    refused: { permanent: to('+5511987654324') },
+    named: false,
+    atOnce: 4,
+    // A call is answered for by its end: until then it is under way.
+    answersLast: true,
+  })
+
+  test('a key cannot be waited for: such calls are left to another carrier, and refused where there is none', async () => {
+    const { carrier, count } = await openExchange()
+    const trunk = await provider.open(carrier)
+    expect([trunk.lacks!(call({ key: true })), trunk.lacks!(call())]).toEqual([true, false])
+    await expect(trunk.send(call({ key: true }), never)).rejects.toMatchObject({ kind: 'permanent' })
+    expect(await count()).toBe(0)
   })
 })
 

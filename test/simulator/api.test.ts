@@ -183,6 +183,7 @@ describe('bounds', () => {
         reference: `<${number}@x.test>`,
         messageId: `<${number}@x.test>`,
         envid: 'ref-1',
+        answer: expect.stringMatching(/^250 /),
         receivedAt: expect.any(String),
       })),
     )

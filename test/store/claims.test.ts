@@ -1,21 +1,25 @@
+import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record.js'
 import { type Claim, claimDeliveries, claimDetours, findExpiredLeases, renewLeases } from '../../src/store/claims.js'
-import { openPool, type Pool } from '../../src/store/postgres.js'
+import { openPool, type Pool, type Queryable } from '../../src/store/postgres.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
 
 const OWNER = '5f0c4b52-6a0f-4c0e-9a39-0d0c7a1f8f11'
 
 /** One connection, so that plans are kept and its statistics are all there are. */
-async function singleConnection(): Promise<Pool> {
-  const database = await databaseForTest()
-  const pool = openPool({ url: database.url, size: 1, onError: () => {} })
+async function databaseWithAccounts(count: number): Promise<{ pool: Pool; url: string }> {
+  const { url } = await databaseForTest()
+  const pool = openPool({ url, size: 1, onError: () => {} })
   onTestFinished(() => pool.end())
-  await createAccount(pool)
-  return pool
+  for (let n = 0; n < count; n++) await createAccount(pool)
+  return { pool, url }
 }
 
+const singleConnection = async (): Promise<Pool> => (await databaseWithAccounts(1)).pool
+
+/** As many for every account. */
 async function queue(pool: Pool, count: number): Promise<void> {
   await pool.query(
     `with made as materialized (select uuidv7() as id, a.id as account_id from account a, generate_series(1, $1::int)), notifications as (
@@ -56,8 +60,8 @@ test('content comes with the claim of an e-mail where it is small; what is large
   expect(brought.get(sms!)).toEqual({ content: null, contentSize: 12 })
 })
 
-const claim = (pool: Pool, limit: number): Promise<Claim[]> =>
-  claimDeliveries(pool, { channel: 'email', mode: 'live', provider: 'smtp', rank: 0, owner: OWNER, limit, leaseMs: 60_000 })
+const claim = (db: Queryable, limit: number): Promise<Claim[]> =>
+  claimDeliveries(db, { channel: 'email', mode: 'live', provider: 'smtp', rank: 0, owner: OWNER, limit, leaseMs: 60_000 })
 
 const recordSent = (pool: Pool, claims: readonly Claim[]) =>
   recordChanges(
@@ -113,6 +117,75 @@ test.each([
   const claims = await standIn()
   expect(claims.map(({ notification }) => notification).sort()).toEqual(failed.rows.map(({ id }) => id).sort())
   expect((await rowsRead(pool)) - before).toBeLessThan(3 * 10)
+})
+
+/** A claim whose worker has not committed yet. */
+async function claimUncommitted(url: string, limit: number): Promise<{ claims: Claim[]; rollback(): Promise<unknown> }> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('begin')
+  return { claims: await claim(client, limit), rollback: () => client.query('rollback') }
+}
+
+test('workers that claim in the same moment share the queue: what one is taking is passed over for the next', async () => {
+  const { pool, url } = await databaseWithAccounts(1)
+  await queue(pool, 30)
+  const first = await claimUncommitted(url, 10)
+  const second = await claimUncommitted(url, 10)
+  const third = await claim(pool, 10)
+  const all = [first.claims, second.claims, third].flat().map(({ notification }) => notification)
+  expect(new Set(all).size).toBe(30)
+})
+
+test('a worker that found only what another one was taking asks again, and a bounded number of times', async () => {
+  const { pool, url } = await databaseWithAccounts(1)
+  await queue(pool, 1)
+  const first = await claimUncommitted(url, 1)
+  let asked = 0
+  const counting = (after: () => Promise<unknown>): Queryable => ({
+    async query<Row extends pg.QueryResultRow>(query: pg.QueryConfig | string, values?: unknown[]) {
+      const result = await pool.query<Row>(query, values)
+      asked++
+      await after()
+      return result
+    },
+  })
+  expect(
+    await claim(
+      counting(async () => {}),
+      1,
+    ),
+  ).toEqual([])
+  expect(asked).toBe(3)
+  expect(await claim(counting(first.rollback), 1)).toMatchObject([{ notification: first.claims[0]!.notification }])
+  asked = 0
+  expect(
+    await claim(
+      counting(async () => {}),
+      1,
+    ),
+  ).toEqual([])
+  expect(asked).toBe(1)
+})
+
+test('of more accounts than places none is left out, and of a hundred only a few deliveries each are looked at', async () => {
+  const { pool } = await databaseWithAccounts(100)
+  await queue(pool, 100)
+  const before = await rowsRead(pool)
+  const claims = await claim(pool, 100)
+  expect(new Set(claims.map(({ account }) => account)).size).toBe(100)
+  expect((await rowsRead(pool)) - before).toBeLessThan(100 * 20)
+  const served = new Set<string>()
+  await expect
+    .poll(
+      async () => {
+        for (const { account } of await claim(pool, 20)) served.add(account)
+        return served.size
+      },
+      { interval: 1, timeout: 20_000 },
+    )
+    .toBe(100)
 })
 
 test('a lease is renewed for what its worker still holds, and not once it has run out', async () => {

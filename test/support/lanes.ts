@@ -4,6 +4,7 @@ import { Lane, type LaneOptions } from '../../src/engine/lane.js'
 import { Wake } from '../../src/engine/wake.js'
 import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
 import { type Claim, claimDeliveries, claimDetours } from '../../src/store/claims.js'
+import { passDelivery, putBackDelivery } from '../../src/store/hand-overs.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** A carrier's side that a test scripts; the engine before it is the real one. */
@@ -18,6 +19,7 @@ export type Script = (parcel: Parcel, signal: AbortSignal) => Promise<Partial<Re
 export class ScriptedCarrier implements Carrier<Parcel> {
   readonly got: Parcel[] = []
   find?: NonNullable<Carrier<Parcel>['find']>
+  lacks?: NonNullable<Carrier<Parcel>['lacks']>
   readonly #script: Script
 
   constructor(script: Script = () => ({})) {
@@ -84,6 +86,8 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
         clock: Date.now,
         claim: question => claimDeliveries(pool, question),
         claimDetours: question => claimDetours(pool, question),
+        pass: (held, to) => passDelivery(pool, held, to),
+        putBack: (held, delayMs) => putBackDelivery(pool, held, delayMs),
         record: change => recorder.record(change),
         prepare: prepareParcel,
         onError: () => {},

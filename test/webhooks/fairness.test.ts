@@ -2,8 +2,10 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
 import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook-queue.js'
 import { Desk, firstRoom } from '../../src/webhooks/desk.js'
+import { createNameLookup } from '../../src/webhooks/name-lookup.js'
 import { judgeReply } from '../../src/webhooks/outcome.js'
 import { writeOutcomes } from '../../src/webhooks/outcome-writer.js'
+import { nameServer } from '../channels/email/name-server.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
 import { receiverForTest } from '../support/receiver.js'
@@ -110,6 +112,31 @@ test('only what is named, and still held, is renewed', async () => {
   expect(await renewMessages(database.pool, [{ ...fenceOf(named), attempt: 7 }], 600_000)).toEqual(new Set())
 })
 
+test('endpoints whose name server keeps silent cost the others nothing', async () => {
+  const names = Array.from({ length: 64 }, (_, index) => `s${index}.silencio.test`)
+  const { address, questions } = await nameServer(Object.fromEntries(names.map(name => [name, { failure: 'silence' }])))
+  const silent = await endpointsWith(
+    1,
+    names.map(name => `https://${name}/`),
+  )
+  const healthy = await receiverForTest()
+  const { ids } = await moreEndpointsWith(20, [healthy.url])
+  await database.pool.query("update webhook_message set due_at = now() + interval '1 hour' where endpoint_id = $1", [ids[0]])
+  const deliverer = startTestDeliverer(database.pool, { resolve: createNameLookup({ servers: [address] }) })
+  onTestFinished(() => deliverer.stop())
+  const asked = () => new Set(questions.map(question => question.split(' ')[0])).size
+  await expect.poll(asked, { timeout: 10_000 }).toBe(64)
+  await database.pool.query('update webhook_message set due_at = now() where endpoint_id = $1', [ids[0]])
+  await expect.poll(() => healthy.got.length, { timeout: 10_000, interval: 20 }).toBe(20)
+  const failing = async (endpoints: readonly string[]): Promise<number> => {
+    const { rows } = await database.pool.query('select from webhook_endpoint where id = any($1) and failures > 0', [endpoints])
+    return rows.length
+  }
+  // None of the silent ones had been given up when all of the healthy one's had arrived.
+  expect(await failing([...silent.ids, ...ids])).toBe(0)
+  await expect.poll(() => failing(silent.ids), { timeout: 10_000 }).toBe(64)
+})
+
 test('what a worker gave up runs out, however long it is busy with the rest', async () => {
   const silent = await receiverForTest(() => {})
   const { ids } = await endpointsWith(1, [silent.url, silent.url])
@@ -137,7 +164,8 @@ test('an outcome and what it says about the endpoint are written together, or no
   const [claim] = (await claimMessages(database.pool, question)) as [WebhookClaim]
   const rules = { plan: QUICK.plan, random: Math.random }
   const outcome = judgeReply(claim, fenceOf(claim), new Error('recusado'), { at: new Date(), durationMs: 1 }, rules)
-  const write = () => writeOutcomes(database.pool, [outcome], { tolerated: 5, longestPauseMs: 1_000, suspendAfterMs: 1_000_000 })
+  const health = { tolerated: 5, longestPauseMs: 1_000, suspendAfterMs: 1_000_000, quietMs: 1_000_000 }
+  const write = () => writeOutcomes(database.pool, [outcome], health)
   const stored = async () => {
     const { rows } = await database.pool.query(
       'select m.state, w.failures from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id where w.id = $1',

@@ -95,6 +95,15 @@ describe('which connections are made', () => {
     expect(asked).toBe(2)
   })
 
+  test('where IPv6 leads nowhere, what IPv4 said is told', async () => {
+    const resolve = async () => [
+      { address: '2001:db8::1', family: 6 },
+      { address: '127.0.0.1', family: 4 },
+    ]
+    const allowed = ['2001:db8::/32', '127.0.0.1'].map(parseRange)
+    expect(await reason(post(open({ allowed, resolve }), 'https://dois.example:1/'))).toBe('Conexão recusada pelo servidor.')
+  })
+
   test('an address that is written out is checked too', async () => {
     expect(await reason(post(open({ loopback: false }), 'https://127.0.0.1:1/'))).toContain('não é um endereço público')
     expect(await reason(post(open(), 'https://[::ffff:a9fe:a9fe]/'))).toContain('não é um endereço público')

@@ -59,8 +59,12 @@ export const sipProvider = ({ onNews }: SipOptions): Provider<VoiceMessage> => (
 export const linesOf = (url: URL): number => readTrunk(url).lines
 
 function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMessage> {
+  let closed = false
   return {
+    // No key can be waited for here.
+    lacks: ({ script }) => script.key,
     async send(message, signal) {
+      if (closed || signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
       const speech = await writeSpeech(message, signal)
       const phone = await Baresip.start({ account: accountLine(trunk), local: trunk.local, speech: speech.sound }).catch(
         cause => {
@@ -82,11 +86,13 @@ function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMes
         await phone.remove()
       }
     },
-    async close() {},
+    async close() {
+      closed = true
+    },
   }
 }
 
-/** The greeting, a moment, the message. A key cannot be waited for here. */
+/** The greeting, a moment, the message. */
 async function writeSpeech({ script }: VoiceMessage, signal: AbortSignal): Promise<{ sound: Sound; greetingSeconds: number }> {
   if (script.key)
     throw new SendError('permanent', 'Ligações com tecla não são possíveis por este tronco SIP; use uma operadora twilio://.')
@@ -105,6 +111,8 @@ async function writeSpeech({ script }: VoiceMessage, signal: AbortSignal): Promi
 
 interface CallEnd {
   detail: string
+  /** Whether the telephone was heard ringing, and we ended that: only then is a call without a code one that nobody answered. */
+  rungOut: boolean
   establishedAt: Date | null
   endedAt: Date
 }
@@ -113,21 +121,27 @@ interface CallEnd {
 function call(phone: Baresip, { to }: VoiceMessage, { host, ringMs }: Trunk, signal: AbortSignal): Promise<CallEnd> {
   return new Promise((resolve, reject) => {
     let establishedAt: Date | null = null
+    let rang = false
+    let rungOut = false
     const lost = (answer: string): void => {
       clearTimeout(ringing)
       reject(new SendError('uncertain', 'A ligação foi interrompida sem que se saiba como terminou.', { answer }))
     }
-    const ringing = setTimeout(() => phone.hangUp(), ringMs)
+    const ringing = setTimeout(() => {
+      rungOut = rang
+      phone.hangUp()
+    }, ringMs)
     signal.addEventListener('abort', () => lost('the call took too long'), { once: true })
     phone.onEvent(({ type, detail }: CallEvent) => {
       if (type === 'lost') return lost(detail)
+      if (type === 'ringing') rang = true
       if (type === 'established') {
         establishedAt = new Date()
         clearTimeout(ringing)
       }
       if (type !== 'closed') return
       clearTimeout(ringing)
-      resolve({ detail, establishedAt, endedAt: new Date() })
+      resolve({ detail, rungOut, establishedAt, endedAt: new Date() })
     })
     phone.dial(`sip:${to}@${host}`)
   })
@@ -148,7 +162,7 @@ async function tellRecording(
 /** What became of the call is told as a report, which ends the delivery's lease; the receipt then has nothing to add. */
 async function conclude(
   { reference, againMs }: VoiceMessage,
-  { detail, establishedAt, endedAt }: CallEnd,
+  { detail, rungOut, establishedAt, endedAt }: CallEnd,
   greetingSeconds: number,
   onNews: SipOptions['onNews'],
 ): Promise<Receipt> {
@@ -161,7 +175,8 @@ async function conclude(
   const code = /^[3-6]\d\d\b/.exec(detail)?.[0] ?? ''
   const permanent = permanentAnswers[code]
   if (permanent !== undefined) throw new SendError('permanent', permanent, { answer: detail })
-  const missed = establishedAt === null ? missedAnswers[code === '' ? '487' : code] : HUNG_UP
+  const missed = establishedAt !== null ? HUNG_UP : rungOut ? RUNG_OUT : missedAnswers[code]
+  // No telephone rang: the trunk is out of reach, or has trouble of its own.
   if (missed === undefined) throw new SendError('temporary', 'O tronco SIP não completou a ligação.', { answer: detail })
   const { failure, reason } = missed
   const told = { kind: 'report', of, at: endedAt, answer: detail, reason } as const
@@ -169,6 +184,7 @@ async function conclude(
   return receipt
 }
 
+const RUNG_OUT = { failure: 'no-answer', reason: 'Ninguém atendeu.' } as const
 const HUNG_UP = { failure: 'no-answer', reason: 'Alguém atendeu e desligou antes de ouvir a mensagem.' } as const
 
 function readTrunk(url: URL): Trunk {

@@ -71,10 +71,11 @@ function isSigned({ method, url, headers }: CallbackRequest, form: URLSearchPara
   return spellings(url).some(spelling => isEqual(given, twilioSignature(spelling, form, token)))
 }
 
-/** A default port may or may not have been part of what was signed. */
+/** The port, a default one or not, may or may not have been part of what was signed. */
 function spellings(url: string): string[] {
-  const { protocol, port, host } = new URL(url)
-  return port === '' ? [url, url.replace(host, `${host}:${protocol === 'https:' ? 443 : 80}`)] : [url]
+  const { protocol, port } = new URL(url)
+  const [, origin = '', rest = ''] = /^([^/]+\/\/(?:\[[^\]]*\]|[^/:?#]*))(?::\d*)?(.*)$/.exec(url) ?? []
+  return [`${origin}${rest}`, `${origin}:${port || (protocol === 'https:' ? 443 : 80)}${rest}`]
 }
 
 function isEqual(a: string, b: string): boolean {
@@ -91,9 +92,15 @@ function readQuery(url: string): CallbackQuery | null {
   return { about, reference, againMs: /^\d{1,10}$/.test(again) ? Number(again) : null, inline: query.get('inline') === '1' }
 }
 
-const isMachine = (answeredBy: string): boolean => answeredBy.startsWith('machine')
+const isMachine = (answeredBy: string): boolean => answeredBy.startsWith('machine') || answeredBy === 'fax'
+/** The carrier listened and could not tell: it may be a machine. */
+const UNCLEAR = 'unknown'
 
-function statusNews(query: CallbackQuery, form: URLSearchParams): CarrierNews[] {
+/** Whether a call of this status has ended. */
+export const isOver = (status: string): boolean => ['completed', 'busy', 'no-answer', 'failed', 'canceled'].includes(status)
+
+/** What a call's status means for its delivery, whether it was told or asked for. */
+export function statusNews(query: CallbackQuery, form: URLSearchParams): CarrierNews[] {
   const status = form.get('CallStatus') ?? ''
   switch (status) {
     case 'queued':
@@ -121,15 +128,20 @@ function statusNews(query: CallbackQuery, form: URLSearchParams): CarrierNews[] 
 /** A call that ended. Whether its message was heard was known when it was asked for; where it never was, nobody heard it. */
 function ended(query: CallbackQuery, form: URLSearchParams): CarrierReport {
   const answeredBy = form.get('AnsweredBy') ?? ''
-  if (isMachine(answeredBy) || answeredBy === 'fax') return answeredByMachine(query, form, answeredBy)
+  // Whoever hangs up while the carrier still listens stays unclear as well: that is a call which nobody heard.
+  if (isMachine(answeredBy)) return answeredByMachine(query, form, answeredBy)
   if (query.inline) return report(query, form, { type: 'delivered' })
   return missed(query, form, 'no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
 }
 
-const answeredByMachine = (query: CallbackQuery, form: URLSearchParams, answeredBy: string): CarrierReport =>
-  answeredBy === 'fax'
-    ? report(query, form, { type: 'failed', failure: 'rejected', reason: 'Um aparelho de fax atendeu.' })
-    : report(query, form, { type: 'failed', failure: 'machine', reason: 'Uma caixa postal atendeu; ela não ouviu a mensagem.' })
+function answeredByMachine(query: CallbackQuery, form: URLSearchParams, answeredBy: string): CarrierReport {
+  const failed = (failure: 'rejected' | 'machine', reason: string): CarrierReport =>
+    report(query, form, { type: 'failed', failure, reason })
+  if (answeredBy === 'fax') return failed('rejected', 'Um aparelho de fax atendeu.')
+  if (answeredBy === UNCLEAR)
+    return failed('machine', 'A operadora não soube se uma pessoa ou uma caixa postal atendeu; a mensagem não foi falada.')
+  return failed('machine', 'Uma caixa postal atendeu; ela não ouviu a mensagem.')
+}
 
 /** Called again while the account's plan lasts. */
 const missed = (query: CallbackQuery, form: URLSearchParams, failure: 'busy' | 'no-answer', reason: string): CarrierReport =>
@@ -143,9 +155,9 @@ const failureReason = (form: URLSearchParams): string =>
     ? 'O número não existe.'
     : 'A operadora não conseguiu completar a ligação.'
 
-function recordingNews({ reference }: CallbackQuery, form: URLSearchParams): CarrierNews[] {
+export function recordingNews({ reference }: CallbackQuery, form: URLSearchParams): CarrierNews[] {
   const id = form.get('RecordingSid') ?? ''
-  if (form.get('RecordingStatus') !== 'completed' || !/^\w{1,64}$/.test(id)) return []
+  if (form.get('RecordingStatus') !== 'completed' || !/^[\w-]{1,64}$/.test(id)) return []
   const seconds = form.get('RecordingDuration') ?? ''
   return [{ kind: 'recording', of: { ours: reference }, id, seconds: /^\d{1,6}$/.test(seconds) ? Number(seconds) : null }]
 }
@@ -164,13 +176,14 @@ function speak(
   const heard = report(query, form, { type: 'delivered' })
   if (query.about === 'key' && form.get('Digits') === '1')
     return { news: [heard], answer: document(textDocument(script, speech)) }
-  if (isMachine(answeredBy) || answeredBy === 'fax') {
-    const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
-    return { news: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
-  }
-  if (script.key) {
+  // A machine that was not recognised presses no key, and hears nothing of the message without one.
+  if (script.key && !isMachine(answeredBy)) {
     const action = callbackUrl(url.split('?')[0]!, { ...query, about: 'key' })
     return { news: [], answer: document(keyDocument(script, action, speech)) }
+  }
+  if (isMachine(answeredBy) || answeredBy === UNCLEAR) {
+    const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
+    return { news: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
   }
   return { news: [heard], answer: document(messageDocument(script, speech)) }
 }

@@ -1,41 +1,43 @@
-import { type Carrier, type Found, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
+import { type Carrier, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
 import { type Posted, postForm, readBytes } from './carrier-request.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl } from './twilio-callback.js'
+import { findCall, isInline, type LookupParts, readJson } from './twilio-lookup.js'
 import { messageDocument } from './twiml.js'
 
 /** Calls over Twilio's REST interface, which other carriers speak too. */
-export interface TwilioOptions {
+export interface TwilioOptions extends LookupParts {
   /** Where its callbacks reach us: …/callbacks/twilio. */
   callbackBase: string
-  /** Those of these calls that belong to deliveries already. */
-  findKnown(names: readonly string[]): Promise<Set<string>>
-  /** Every account that calls of ours may have gone to: whoever looks for one does not know by which it went. */
-  accounts: readonly URL[]
 }
 
 export const TWILIO = 'twilio'
 const TIMEOUT_MS = 15_000
-/** The longest document that may be sent along with a call. */
-const MAX_INLINE = 4_000
 const STATUS_EVENTS = ['initiated', 'ringing', 'answered', 'completed']
-/** The carrier's clock may be behind ours. */
-const CLOCK_SKEW_MS = 5 * 60_000
-const PAGE = 100
-const MAX_LIST = 4 * 1_048_576
 const MAX_RECORDING = 64 * 1_048_576
 
-/** Errors of which a second try changes nothing, with the reason for people. */
+/** What the carrier says of the number itself: a second try changes nothing. */
 const permanentErrors: Record<number, string> = {
   13223: 'A operadora não reconhece o número.',
   13224: 'A operadora não reconhece o número.',
   13225: 'O número está bloqueado na operadora.',
   21211: 'O número não existe, segundo a operadora.',
   21214: 'A operadora não alcança este número.',
-  21215: 'A conta na operadora não tem permissão para ligar para esta região.',
   21216: 'A operadora não permite ligar para este número.',
   21217: 'O número não existe, segundo a operadora.',
 }
+
+const REGION = 'A conta na operadora não tem permissão para ligar para esta região. Libere-a no painel da operadora.'
+/** What the operator can mend in the account, of some numbers only: those calls wait for it, the others go on. */
+const accountErrors: Record<number, string> = {
+  21203: REGION,
+  21215: REGION,
+  21219: 'A conta de avaliação na operadora só liga para números verificados.',
+}
+const FROM = 'A operadora não aceita o número de origem. Confira from em VOICE_URL.'
+const ADDRESS = 'A operadora não aceita o endereço dos avisos. Confira PUBLIC_URL.'
+/** What the operator can mend in the settings, of all calls. */
+const settingErrors: Record<number, string> = { 21205: ADDRESS, 21209: ADDRESS, 21210: FROM, 21212: FROM, 21213: FROM }
 
 export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
   return {
@@ -69,12 +71,10 @@ function openCarrier(account: TwilioAccount, options: TwilioOptions): Carrier<Vo
 
 function callForm(message: VoiceMessage, account: TwilioAccount, base: string): URLSearchParams {
   const { to, reference, script, againMs } = message
-  const document = messageDocument(script, account)
-  // Whoever answers decides what is said, so the carrier has to ask us then; unless it is the same for everybody.
-  const inline = !account.machine && !script.key && document.length <= MAX_INLINE
+  const inline = isInline(account, script)
   const url = (about: 'status' | 'script' | 'recording'): string => callbackUrl(base, { about, reference, againMs, inline })
   const form = new URLSearchParams({ To: to, From: account.from, Timeout: String(account.ringSeconds) })
-  if (inline) form.set('Twiml', document)
+  if (inline) form.set('Twiml', messageDocument(script, account))
   else {
     form.set('Url', url('script'))
     // The same question again: it is worth a second try before the person hears an error.
@@ -82,7 +82,8 @@ function callForm(message: VoiceMessage, account: TwilioAccount, base: string): 
   }
   form.set('StatusCallback', url('status'))
   for (const event of STATUS_EVENTS) form.append('StatusCallbackEvent', event)
-  if (account.machine) form.set('MachineDetection', 'Enable')
+  // At the end of a machine's own words: what is said while it speaks is not recorded.
+  if (account.machine) form.set('MachineDetection', 'DetectMessageEnd')
   if (account.record) {
     form.set('Record', 'true')
     form.set('RecordingChannels', 'dual')
@@ -110,52 +111,20 @@ function readAnswer(posted: Posted): Receipt {
   }
   // 503 says that it did not begin; other errors of its own may have come after it did.
   if (status >= 500 && status !== 503) throw new SendError('uncertain', 'A operadora de voz teve um erro interno.', { answer })
-  if (status === 400)
-    throw new SendError('permanent', permanentErrors[Number(code)] ?? 'A operadora de voz recusou a ligação.', { answer })
+  if (status === 400) throw refusalOf(Number(code), answer)
   throw new SendError('temporary', 'A operadora de voz não aceitou o pedido agora (credenciais ou disponibilidade).', { answer })
 }
 
-interface ListedCall {
-  sid?: unknown
-  from?: unknown
-  status?: unknown
-  date_created?: unknown
+/** Only what is said of the number is final: nothing that was accepted is lost to a wrong setting. */
+function refusalOf(code: number, answer: string): SendError {
+  const permanent = permanentErrors[code]
+  if (permanent !== undefined) return new SendError('permanent', permanent, { answer })
+  const ofAccount = accountErrors[code]
+  if (ofAccount !== undefined) return new SendError('temporary', ofAccount, { answer, scope: 'message' })
+  const reason =
+    settingErrors[code] ?? 'A operadora de voz recusou o pedido. Confira VOICE_URL, PUBLIC_URL e a conta na operadora.'
+  return new SendError('temporary', reason, { answer })
 }
-
-/**
- * Calls bear no name of ours, so they are told apart by what is left: to this number, from ours, made since the
- * notification was accepted, and of no other delivery. None: it was never taken. One: it is the one. More: nobody can tell.
- */
-async function findCall(
-  own: TwilioAccount,
-  { findKnown, accounts }: TwilioOptions,
-  reference: string,
-  to: string,
-  signal: AbortSignal,
-): Promise<Found> {
-  const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
-  const since = acceptedAt(reference) - CLOCK_SKEW_MS
-  const lists = await Promise.all([...asked.values()].map(account => listCalls(account, to, signal)))
-  const recent = lists.flat().filter(({ date_created: made }) => !(Date.parse(String(made)) < since))
-  const known = await findKnown(recent.map(({ sid }) => String(sid)))
-  const [call, another] = recent.filter(({ sid }) => !known.has(String(sid)))
-  if (call === undefined) return 'unknown'
-  if (another !== undefined) throw new SendError('temporary', 'Há mais de uma ligação que pode ser a procurada.')
-  return { references: [String(call.sid)], answer: `${call.sid} ${call.status}` }
-}
-
-/** To this number from ours, newest first. */
-async function listCalls(account: TwilioAccount, to: string, signal: AbortSignal): Promise<ListedCall[]> {
-  const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
-  const answer = await fetch(`${account.baseUrl}/Calls.json?${query}`, { headers: { authorization: basicAuth(account) }, signal })
-  const { calls } = readJson((await readBytes(answer, MAX_LIST)).toString('utf8'))
-  if (!answer.ok || !Array.isArray(calls)) throw new SendError('temporary', 'A operadora de voz não respondeu à consulta.')
-  if (calls.length >= PAGE) throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
-  return calls as ListedCall[]
-}
-
-/** A UUIDv7 begins with the millisecond at which it was made. */
-const acceptedAt = (reference: string): number => Number.parseInt(reference.slice(0, 13).replace('-', ''), 16)
 
 /** Fetches a recording by its name; null: it is not there, or not there yet. */
 export async function fetchTwilioRecording(url: URL, name: string, signal: AbortSignal): Promise<Buffer | null> {
@@ -166,13 +135,4 @@ export async function fetchTwilioRecording(url: URL, name: string, signal: Abort
   if (!answer.ok) return null
   const bytes = await readBytes(answer, MAX_RECORDING)
   return bytes.length === 0 ? null : bytes
-}
-
-function readJson(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
 }

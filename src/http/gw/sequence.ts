@@ -39,7 +39,11 @@ const comingSchema = Type.Object({
   data: Type.Array(
     Type.Object({
       canal: Type.String(),
-      dataPrevista: Type.String({ examples: ['18/07/2026 01:01:32'] }),
+      dataPrevista: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        examples: ['18/07/2026 01:01:32'],
+        description: 'null na espera da condição `falhou`: a etapa acontece quando as anteriores falharem, sem data marcada.',
+      }),
       condicao: Type.String(),
       descricao: Type.String({
         examples: ['SMS em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.'],
@@ -73,7 +77,7 @@ export function addSequence(app: FastifyInstance, { findSequence, findComing, sa
       if (steps === null) throw new Refusal('noStatus')
       const data = steps.map(step => ({
         canal: wireChannels[step.channel],
-        dataPrevista: brazilianDate(step.dueAt),
+        dataPrevista: step.dueAt === null ? null : brazilianDate(step.dueAt),
         condicao: wireConditions[step.condition]!,
         descricao: describeComing(step),
       }))
@@ -85,7 +89,7 @@ export function addSequence(app: FastifyInstance, { findSequence, findComing, sa
 function describeComing({ channel, dueAt, condition, state }: ComingStep): string {
   const name = channelNames[channel]
   if (state === 'queued') return `${name} assim que possível.`
-  const when = condition === 'failed' ? 'quando isso se souber' : `em ${brazilianDate(dueAt)}`
+  const when = dueAt === null ? 'quando isso se souber' : `em ${brazilianDate(dueAt)}`
   return `${name} ${when}${coming[condition]}.`
 }
 

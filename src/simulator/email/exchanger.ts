@@ -162,7 +162,7 @@ export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
       inbox.add({ message: mail, raw }, mail.header.length)
     }
     if (silent) return { answer: 'none' }
-    for (const mail of mails) inbox.record(mail, { messageId: mail.messageId, envid: mail.envelope.envid })
+    for (const mail of mails) inbox.record(mail, { messageId: mail.messageId, envid: mail.envelope.envid, answer: mail.answer })
     // After the answer: reports do not overtake it in this process.
     setImmediate(() => {
       for (const [index, mail] of mails.entries()) recipient.receive(mail, fates[index]!)

@@ -7,7 +7,7 @@ export interface Call extends Message {
   sid: string
   status: CallStatus
   order: CallOrder
-  answeredBy: 'human' | 'machine_start' | 'fax' | null
+  answeredBy: 'human' | 'machine_start' | 'machine_end_beep' | 'fax' | 'unknown' | null
   /** What was said to whoever answered, in order. */
   said: Said[]
   durationSeconds: number | null
@@ -34,7 +34,7 @@ export interface CallOrder {
   statusEvents: readonly string[]
   record: boolean
   recordingCallback: string | null
-  machineDetection: boolean
+  machineDetection: 'Enable' | 'DetectMessageEnd' | null
 }
 
 const ACCOUNT_PREFIX = { call: 'CA', recording: 'RE' }

@@ -23,6 +23,7 @@ export interface CarrierParts {
 
 const PAGE = 100
 const MAX_INLINE = 4_000
+const DETECTIONS = ['Enable', 'DetectMessageEnd'] as const
 
 /** What the carrier answers instead, in its own shape. */
 class Fault extends Error {
@@ -73,12 +74,29 @@ export function addCarrier(app: FastifyInstance, parts: CarrierParts): void {
       page_size: PAGE,
     }
   })
-  app.get<{ Params: { recording: string } }>(`${base}/Recordings/:recording`, async ({ params }, reply) => {
-    const id = idOfSid(params.recording.replace(/\.wav$/, ''))
-    const kept = id === null ? null : (inbox.find(id) as Kept<Call> | null)
-    if (kept === null || kept.message.channel !== 'voice' || !kept.message.recorded) throw new Fault(404, 20404, 'Não existe.')
-    return reply.type('audio/x-wav').send(await soundOf(kept.message.said))
+  app.get<{ Params: { call: string } }>(`${base}/Calls/:call`, async ({ params }) => {
+    if (faults.now.outage) throw new Fault(503, 20503, 'Fora do ar.')
+    return describe(callNamed(params.call.replace(/\.json$/, ''), inbox))
   })
+  app.get<{ Params: { call: string } }>(`${base}/Calls/:call/Recordings.json`, async ({ params }) => {
+    if (faults.now.outage) throw new Fault(503, 20503, 'Fora do ar.')
+    const call = callNamed(params.call, inbox)
+    const duration = String(call.durationSeconds)
+    return { recordings: call.recorded ? [{ sid: recordingSid(call), call_sid: call.sid, status: 'completed', duration }] : [] }
+  })
+  app.get<{ Params: { recording: string } }>(`${base}/Recordings/:recording`, async ({ params }, reply) => {
+    const { recorded, said } = callNamed(params.recording.replace(/\.wav$/, ''), inbox)
+    if (!recorded) throw new Fault(404, 20404, 'Não existe.')
+    return reply.type('audio/x-wav').send(await soundOf(said))
+  })
+}
+
+/** The call behind a name that we gave, while it is still kept. */
+function callNamed(sid: string, inbox: Inbox): Call {
+  const id = idOfSid(sid)
+  const kept = id === null ? null : (inbox.find(id) as Kept<Call> | null)
+  if (kept === null || kept.message.channel !== 'voice') throw new Fault(404, 20404, 'Não existe.')
+  return kept.message
 }
 
 function authenticate({ headers, params }: FastifyRequest, { account, token }: CarrierParts): void {
@@ -137,7 +155,7 @@ function readOrder(form: URLSearchParams): CallOrder {
     statusEvents: form.has('StatusCallbackEvent') ? form.getAll('StatusCallbackEvent') : ['completed'],
     record: form.get('Record') === 'true',
     recordingCallback: text('RecordingStatusCallback'),
-    machineDetection: text('MachineDetection') !== null,
+    machineDetection: DETECTIONS.find(known => known === text('MachineDetection')) ?? null,
   }
 }
 

@@ -23,6 +23,8 @@ export type Meeting =
   | 'hangs up early'
   | 'machine'
   | 'fax'
+  /** The carrier cannot tell whether it is a person. */
+  | 'unclear'
   | 'busy'
   | 'no-answer'
   | 'failed'
@@ -127,6 +129,13 @@ export const FATES: readonly Fate[] = [
     does: 'Aceita a ligação e nunca responde ao pedido; a ligação toca e a pessoa ouve.',
     silent: true,
     meets: ['listens'],
+  },
+  {
+    name: 'indistinto',
+    ending: '14',
+    meaning: 'Pessoa ou caixa postal, não se sabe',
+    does: 'Atende e fica em silêncio: a operadora não distingue uma pessoa de uma caixa postal, e só o recado neutro é falado.',
+    meets: ['unclear'],
   },
 ]
 

@@ -91,8 +91,7 @@ export class Telephone {
 
   async #answer(call: Call, meeting: Meeting): Promise<void> {
     call.status = 'in-progress'
-    if (call.order.machineDetection)
-      call.answeredBy = meeting === 'machine' ? 'machine_start' : meeting === 'fax' ? 'fax' : 'human'
+    call.answeredBy = detect(meeting, call.order.machineDetection)
     if (meeting !== 'fax')
       call.said.push({ who: 'person', text: meeting === 'machine' ? 'Deixe seu recado após o sinal.' : 'Alô?' })
     this.#tell(call, 'in-progress')
@@ -215,5 +214,20 @@ export class Telephone {
 
   #wait(ms: number): Promise<void> {
     return sleep(ms, undefined, { signal: this.#stop.signal })
+  }
+}
+
+/** Whom the carrier takes whoever answers for, where it was asked to listen. */
+function detect(meeting: Meeting, detection: Call['order']['machineDetection']): Call['answeredBy'] {
+  if (detection === null) return null
+  switch (meeting) {
+    case 'machine':
+      return detection === 'DetectMessageEnd' ? 'machine_end_beep' : 'machine_start'
+    case 'fax':
+      return 'fax'
+    case 'unclear':
+      return 'unknown'
+    default:
+      return 'human'
   }
 }

@@ -12,6 +12,8 @@ export interface Zone {
   txt?: string[][]
   /** 2: server failure, 3: no such name, 5: refused; 'silence': no answer at all. */
   failure?: number | 'silence'
+  /** A type of question that gets no answer. */
+  unanswered?: number
 }
 
 const MX = 15
@@ -26,7 +28,7 @@ export async function nameServer(zones: Record<string, Zone>): Promise<{ address
     const { name, type, end } = readQuestion(query)
     questions.push(`${name} ${type}`)
     const zone = zones[name] ?? { failure: 3 }
-    if (zone.failure === 'silence') return
+    if (zone.failure === 'silence' || zone.unanswered === type) return
     const records =
       type === MX
         ? (zone.mx ?? []).map(([priority, exchange]) => Buffer.concat([Buffer.from([0, priority]), encodeName(exchange)]))

@@ -58,10 +58,21 @@ describe('the signature', () => {
     expect(await reader().read(forge(request))).toBeNull()
   })
 
-  test('may be over the address with its port', async () => {
-    const url = callbackUrl(BASE, { about: 'status', reference, againMs: null, inline: false })
-    const signed = asked('status', { CallStatus: 'busy' }, { url: url.replace('.com/', '.com:443/') })
-    expect(await reader().read({ ...signed, url })).not.toBeNull()
+  test.each([
+    ['https://notifica.example.com', 'https://notifica.example.com:443'],
+    ['http://notifica.example.com', 'http://notifica.example.com:80'],
+    ['https://notifica.example.com:443', 'https://notifica.example.com'],
+    ['https://notifica.example.com:8443', 'https://notifica.example.com'],
+    ['http://[2001:db8::1]:8080', 'http://[2001:db8::1]'],
+  ])('over the address %s may be over %s', async (ours, theirs) => {
+    const urlAt = (origin: string) =>
+      callbackUrl(`${origin}/callbacks/twilio`, { about: 'status', reference, againMs: null, inline: false })
+    for (const origin of [ours, theirs]) {
+      const signed = asked('status', { CallStatus: 'busy' }, { url: urlAt(origin) })
+      expect(await reader().read({ ...signed, url: urlAt(ours) })).not.toBeNull()
+    }
+    const foreign = asked('status', { CallStatus: 'busy' }, { url: urlAt('https://outra.example.com:8443') })
+    expect(await reader().read({ ...foreign, url: urlAt(ours) })).toBeNull()
   })
 })
 
@@ -124,7 +135,7 @@ describe('the question what to say', () => {
     return { news: content.news, type: content.answer?.type, body: content.answer?.body ?? '' }
   }
 
-  test.each(['human', 'unknown', ''])('is answered with the message for "%s", which is the call’s success', async AnsweredBy => {
+  test.each(['human', ''])('is answered with the message for "%s", which is the call’s success', async AnsweredBy => {
     const { news, type, body } = await said(asked('script', { AnsweredBy }))
     expect(news).toMatchObject([{ type: 'delivered', of: { ours: reference } }])
     expect(type).toBe('text/xml; charset=utf-8')
@@ -142,6 +153,18 @@ describe('the question what to say', () => {
       }
     },
   )
+
+  test('whom the carrier cannot tell from a machine hears nothing of the message either, but may press the key', async () => {
+    const neutral = await said(asked('script', { AnsweredBy: 'unknown' }))
+    expect(neutral.news).toMatchObject([{ type: 'failed', failure: 'machine', reason: expect.stringContaining('não soube') }])
+    expect(neutral.body).toContain('Fale conosco.')
+    expect(neutral.body).not.toContain('contrato')
+    const first = await said(asked('script', { AnsweredBy: 'unknown' }), true)
+    expect([first.news, first.body.includes('<Gather'), first.body.includes('contrato')]).toEqual([[], true, false])
+    expect((await said(asked('key', { AnsweredBy: 'unknown', Digits: '1' }), true)).news).toMatchObject([{ type: 'delivered' }])
+    const gone = asked('status', { CallStatus: 'completed', AnsweredBy: 'unknown' }, { againMs: 1 })
+    expect(await newsOf(gone)).toMatchObject([{ type: 'again', reason: expect.stringContaining('desligou') }])
+  })
 
   test('asks for the key first, and says the message to whoever presses it', async () => {
     const first = await said(asked('script', { AnsweredBy: 'human' }, { againMs: 5 }), true)

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Carrier, SendError, VoiceMessage } from '../../../src/channels/provider.js'
+import type { Carrier, CarrierNews, SendError, VoiceMessage } from '../../../src/channels/provider.js'
 import { fetchTwilioRecording, twilioProvider } from '../../../src/channels/voice/twilio.js'
+import { askCall } from '../../../src/channels/voice/twilio-lookup.js'
 import { simulatorForTest } from '../../simulator/carriers.js'
 import { describeContract } from '../contract.js'
 import { call } from './calls.js'
@@ -11,6 +12,8 @@ const NOBODY = {
   callbackBase: 'http://127.0.0.1:9/callbacks/simulator/twilio',
   findKnown: async () => new Set<string>(),
   accounts: [],
+  readPlan: async () => ({ script: call().script, againMs: 60_000 }),
+  onNews: async () => {},
 }
 const provider = (known: readonly string[] = []) => twilioProvider({ ...NOBODY, findKnown: async () => new Set(known) })
 const never = new AbortController().signal
@@ -90,7 +93,7 @@ describe('a call', () => {
       ['FallbackUrl', about('script')],
       ['StatusCallback', about('status')],
       ...['initiated', 'ringing', 'answered', 'completed'].map(event => ['StatusCallbackEvent', event]),
-      ['MachineDetection', 'Enable'],
+      ['MachineDetection', 'DetectMessageEnd'],
       ['Record', 'true'],
       ['RecordingChannels', 'dual'],
       ['RecordingStatusCallback', about('recording')],
@@ -121,7 +124,12 @@ describe('a call', () => {
 
   test.each([
     [400, { code: 21211 }, 'permanent'],
-    [400, { code: 1 }, 'permanent'],
+    [400, { code: 21217 }, 'permanent'],
+    [400, { code: 21205 }, 'temporary'],
+    [400, { code: 21210 }, 'temporary'],
+    [400, { code: 21215 }, 'temporary'],
+    [400, { code: 1 }, 'temporary'],
+    [400, {}, 'temporary'],
     [401, {}, 'temporary'],
     [404, {}, 'temporary'],
     [503, {}, 'temporary'],
@@ -133,6 +141,16 @@ describe('a call', () => {
     const carrier = await scripted(() => ({ status, body: JSON.stringify(body), headers: { 'retry-after': '7' } }))
     const error = await (await carrier.open()).send(call(), never).catch((thrown: SendError) => thrown)
     expect(error).toMatchObject({ name: 'SendError', kind, retryAfterMs: status === 429 ? 7_000 : null })
+  })
+
+  test.each([
+    [21210, 'carrier', /VOICE_URL/],
+    [21205, 'carrier', /PUBLIC_URL/],
+    [21215, 'message', /região/],
+  ])('the fault %i of the configuration is of the %s, and its reason says where to mend it', async (code, scope, reason) => {
+    const carrier = await scripted(() => ({ status: 400, body: JSON.stringify({ code }) }))
+    const sending = (await carrier.open()).send(call(), never)
+    await expect(sending).rejects.toMatchObject({ kind: 'temporary', scope, reason: expect.stringMatching(reason) })
   })
 
   test('an answer that never comes is uncertain', async () => {
@@ -186,10 +204,71 @@ describe('a call whose answer was lost', () => {
     expect(first!.requests).toHaveLength(1)
   })
 
+  test.each([
+    ['busy', [{ type: 'again', delayMs: 60_000, reason: 'O número estava ocupado.' }]],
+    ['failed', [{ type: 'failed', failure: 'rejected' }]],
+    ['ringing', []],
+  ])('is told of as it ended: %s', async (status, told) => {
+    const calls = [{ ...made('CA1', today), status, end_time: today }]
+    const carrier = await scripted(() => ({ status: 200, body: JSON.stringify({ calls }) }))
+    const news: CarrierNews[] = []
+    const onNews = async (items: readonly CarrierNews[]) => void news.push(...items)
+    const opened = await twilioProvider({ ...NOBODY, onNews }).open(carrier.url())
+    expect(await opened.find!(call().reference, '+5511987654321', never)).toMatchObject({ references: ['CA1'] })
+    const of = { ours: call().reference, carrier: ['CA1'] }
+    expect(news).toMatchObject(told.map(report => ({ kind: 'report', of, at: new Date(today), ...report })))
+  })
+
   test('stays unknown to us while two could be it, or the carrier cannot be asked', async () => {
     await expect(find([made('CA2', today), made('CA1', today)])).rejects.toThrow()
     await expect(find([], [], 503)).rejects.toThrow()
     await expect(find(Array.from({ length: 100 }, (_, n) => made(`CA${n}`, today)))).rejects.toThrow()
+  })
+})
+
+describe('a call whose end nobody told', () => {
+  const ask = async (call: object | null, recordings: object[] = [], options = '') => {
+    const carrier = await scripted(({ url }) => {
+      if (call === null) return { status: 404, body: '{}' }
+      return { status: 200, body: JSON.stringify(url.endsWith('/Recordings.json') ? { recordings } : call) }
+    })
+    const asked = await askCall([carrier.url(options)], 'CA1', reference, NOBODY.readPlan, never)
+    return { ...asked, urls: carrier.requests.map(({ url }) => url.replace('/2010-04-01/Accounts/conta/', '')) }
+  }
+  const { reference } = call()
+
+  test('is told of as the carrier would have', async () => {
+    expect(await ask({ sid: 'CA1', status: 'no-answer', end_time: 'Fri, 11 Jul 2025 12:00:00 +0000' })).toMatchObject({
+      news: [{ kind: 'report', of: { ours: reference, carrier: ['CA1'] }, type: 'again', at: new Date('2025-07-11T12:00:00Z') }],
+      over: true,
+      urls: ['Calls/CA1.json'],
+    })
+    expect(await ask({ sid: 'CA1', status: 'completed', answered_by: 'machine_end_beep' })).toMatchObject({
+      news: [{ type: 'failed', failure: 'machine' }],
+    })
+  })
+
+  test('was heard where the words went along, and nowhere else', async () => {
+    const completed = { sid: 'CA1', status: 'completed' }
+    expect(await ask(completed, [], '&machine=off&record=off')).toMatchObject({ news: [{ type: 'delivered' }], over: true })
+    expect(await ask(completed, [], '&record=off')).toMatchObject({ news: [{ type: 'again' }], over: true })
+  })
+
+  test('has its recordings told too, and is not over before they are made', async () => {
+    const completed = { sid: 'CA1', status: 'completed' }
+    const made = { sid: 'RE1', status: 'completed', duration: '12' }
+    const told = { kind: 'recording', of: { ours: reference }, id: 'RE1', seconds: 12 }
+    const { news, over, urls } = await ask(completed, [made])
+    expect([news[1], over, urls[1]]).toEqual([told, true, 'Calls/CA1/Recordings.json'])
+    expect(await ask(completed, [{ ...made, status: 'processing' }])).toMatchObject({ news: [{ kind: 'report' }], over: false })
+    expect(await ask(completed, [])).toMatchObject({ over: false })
+    expect(await ask(completed, [{ sid: 'RE1', status: 'absent' }])).toMatchObject({ news: [{ kind: 'report' }], over: true })
+  })
+
+  test('is asked for again while it lasts, and while no account knows it', async () => {
+    expect(await ask({ sid: 'CA1', status: 'in-progress' })).toMatchObject({ news: [{ type: 'sent' }], over: false })
+    expect(await ask(null)).toMatchObject({ news: [], over: false })
+    await expect(ask('oops' as never)).resolves.toMatchObject({ news: [], over: false })
   })
 })
 

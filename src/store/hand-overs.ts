@@ -1,0 +1,48 @@
+import type { Channel } from '../domain/notification.js'
+import { type Queryable, run } from './postgres.js'
+
+/** A claimed delivery, and who claimed it. */
+export interface HeldDelivery {
+  notification: string
+  channel: Channel
+  attempt: number
+  owner: string
+}
+
+/** Who carries it from now on. */
+export interface Taker {
+  provider: string
+  owner: string
+  leaseMs: number
+}
+
+const HELD =
+  "notification_id = $1 and channel = $2 and attempt = $3 and lease_owner = $4 and state = 'sending' and lease_until > now()"
+
+/** The attempt becomes another lane's, before its carrier is called; false: it was no longer theirs who gave it. */
+export async function passDelivery(
+  db: Queryable,
+  { notification, channel, attempt, owner }: HeldDelivery,
+  to: Taker,
+): Promise<boolean> {
+  const { rowCount } = await run(
+    db,
+    `update delivery set provider = $5, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond' where ${HELD}`,
+    [notification, channel, attempt, owner, to.provider, to.owner, to.leaseMs],
+  )
+  return rowCount === 1
+}
+
+/** As if nobody had claimed it, but for the time at which it is claimed again. */
+export async function putBackDelivery(
+  db: Queryable,
+  { notification, channel, attempt, owner }: HeldDelivery,
+  delayMs: number,
+): Promise<void> {
+  await run(
+    db,
+    `update delivery set state = 'queued', attempt = attempt - 1, lease_owner = null, lease_until = null,
+       due_at = now() + $5 * interval '1 millisecond' where ${HELD}`,
+    [notification, channel, attempt, owner, delayMs],
+  )
+}
