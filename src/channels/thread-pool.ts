@@ -10,6 +10,16 @@ export interface ThreadPoolOptions {
   /** Marks its threads among others. */
   purpose: string
   threads: number
+  /** The longest that one answer may take; whoever takes longer ends with its thread, the others are asked again. */
+  limitMs?: number
+}
+
+/** An answer took longer than it may. */
+export class OutOfTime extends Error {
+  constructor(purpose: string) {
+    super(`an answer of ${purpose} took longer than it may`)
+    this.name = 'OutOfTime'
+  }
 }
 
 type Reply<Answer> = { id: number; answer: Answer } | { id: number; bug: string }
@@ -41,8 +51,10 @@ export class ThreadPool<Question, Answer> {
 
 class Thread<Question, Answer> {
   readonly #options: Omit<ThreadPoolOptions, 'threads'>
-  readonly #pending = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>()
+  /** In the order in which they are answered. */
+  readonly #pending = new Map<number, { question: Question; resolve(answer: Answer): void; reject(error: Error): void }>()
   #thread: Worker | undefined
+  #limit: NodeJS.Timeout | undefined
   #lastId = 0
 
   constructor(options: Omit<ThreadPoolOptions, 'threads'>) {
@@ -56,13 +68,34 @@ class Thread<Question, Answer> {
   ask(question: Question): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
-      this.#pending.set(id, { resolve, reject })
+      this.#pending.set(id, { question, resolve, reject })
       this.#open().postMessage({ id, question })
+      if (this.#pending.size === 1) this.#watch()
     })
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#limit)
     await this.#thread?.terminate()
+  }
+
+  /** The oldest question is the one that is being answered. */
+  #watch(): void {
+    const { limitMs } = this.#options
+    clearTimeout(this.#limit)
+    if (limitMs !== undefined && this.#pending.size > 0) this.#limit = setTimeout(() => this.#giveUp(), limitMs).unref()
+  }
+
+  /** Nothing else ends a computation; what waited behind it starts anew in another thread. */
+  #giveUp(): void {
+    const [id, oldest] = this.#pending.entries().next().value!
+    this.#pending.delete(id)
+    const thread = this.#thread
+    this.#thread = undefined
+    void thread?.terminate()
+    oldest.reject(new OutOfTime(this.#options.purpose))
+    for (const [waiting, { question }] of this.#pending) this.#open().postMessage({ id: waiting, question })
+    this.#watch()
   }
 
   /** Opened when first asked, and again after it died: what it was asked then is failed, not lost silently. */
@@ -72,8 +105,10 @@ class Thread<Question, Answer> {
     const thread = new Worker(new URL(file), { workerData: { purpose } })
     thread.unref()
     thread.on('message', (reply: Reply<Answer>) => {
+      if (this.#thread !== thread) return
       const pending = this.#pending.get(reply.id)
       this.#pending.delete(reply.id)
+      this.#watch()
       if ('answer' in reply) pending?.resolve(reply.answer)
       else pending?.reject(new Error(reply.bug))
     })
@@ -82,7 +117,10 @@ class Thread<Question, Answer> {
       failure = error as Error
     })
     thread.on('exit', () => {
+      // Another one has taken over.
+      if (this.#thread !== thread) return
       this.#thread = undefined
+      clearTimeout(this.#limit)
       for (const pending of this.#pending.values()) pending.reject(failure)
       this.#pending.clear()
     })

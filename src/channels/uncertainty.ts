@@ -14,7 +14,7 @@ const classes: Readonly<Record<string, Provider<unknown>['whenUncertain']>> = {
   twilio: 'lookup',
   sip: 'never',
   'print-shop': 'lookup',
-  'e-carta': 'safe',
+  'e-carta': 'lookup',
 }
 
 /** A simulated carrier is of the class of the one that it plays. Unknown: left to a person. */

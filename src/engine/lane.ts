@@ -335,7 +335,8 @@ export class Lane<Message> {
     }
     if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
     // A process that was stopped for longer than its lease must not send what another one sends already.
-    if (performance.now() >= held.heldUntil) return
+    // Nothing has left: whoever still holds it says so, whoever lost it is not heard.
+    if (performance.now() >= held.heldUntil) return this.#failed(claim, tooLate(), null)
     const { period } = this.#breaker
     let receipt: Receipt
     try {
@@ -471,6 +472,8 @@ const unexpected = (cause: unknown): SendError =>
 
 const unprepared = (cause: unknown): SendError =>
   new SendError('temporary', 'Erro interno ao preparar a mensagem.', { answer: String((cause as Error).message), cause })
+
+const tooLate = (): SendError => new SendError('temporary', 'A mensagem só ficou pronta depois do prazo deste envio.')
 
 /** Retries of many deliveries that failed together must not come back together. */
 const jittered = (delayMs: number): number => Math.round(delayMs * (1 - JITTER + Math.random() * 2 * JITTER))

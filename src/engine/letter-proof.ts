@@ -1,5 +1,6 @@
 import type { LetterReceipt, Sheet } from '../channels/letter/sheet.js'
 import { type Typesetter, TypesetterBusy } from '../channels/letter/typesetter.js'
+import { OutOfTime } from '../channels/thread-pool.js'
 import { brazilianDate } from '../domain/dates.js'
 import { Refusal } from '../domain/errors.js'
 import { describe } from '../domain/status.js'
@@ -22,7 +23,7 @@ export async function composeLetterProof(parts: ProofParts, notification: string
   try {
     return (await parts.typesetter.compose(sheet, toReceipt(history, letter, sheet))).pdf
   } catch (error) {
-    throw error instanceof TypesetterBusy ? new Refusal('overloaded', [], { retryAfter: 5 }) : error
+    throw error instanceof TypesetterBusy || error instanceof OutOfTime ? new Refusal('overloaded', [], { retryAfter: 5 }) : error
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Block, readBlocks } from '../channels/letter/blocks.js'
+import { type Block, countLines, readBlocks } from '../channels/letter/blocks.js'
 import { type LetterLayout, layouts, type Sheet } from '../channels/letter/sheet.js'
 import { type Typesetter, TypesettingError } from '../channels/letter/typesetter.js'
 import type { LetterMessage } from '../channels/provider.js'
@@ -32,6 +32,8 @@ export interface MadeLetter {
 /** More than this is no letter; the typesetter is through with it in seconds. */
 const MAX_CHARACTERS = 100_000
 const MAX_PAGES = 40
+/** Each takes a line at least, and no page has so many: whoever has more need not be set to be counted (measured: 35 s). */
+const MAX_LINES = 60 * MAX_PAGES
 const longDate = new Intl.DateTimeFormat('pt-BR', { dateStyle: 'long', timeZone: 'America/Sao_Paulo' })
 
 export function createLetterPreparation(parts: LetterParts) {
@@ -69,7 +71,9 @@ async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Pro
   const rendered = await parts.render(claim, variablesOf(claim))
   if ('refused' in rendered) return rendered
   if (rendered.text.length > MAX_CHARACTERS) return refusedFor(`A carta passa do limite de ${MAX_CHARACTERS} caracteres.`)
-  const sheet = makeSheet(parts, claim, envelope, readBlocks(rendered.text))
+  const blocks = readBlocks(rendered.text)
+  if (countLines(blocks) > MAX_LINES) return refusedFor(`A carta não cabe em ${MAX_PAGES} páginas, o limite.`)
+  const sheet = makeSheet(parts, claim, envelope, blocks)
   try {
     const { pdf, pages } = await parts.typesetter.compose(sheet)
     if (pages > MAX_PAGES) return refusedFor(`A carta tem ${pages} páginas; o limite é de ${MAX_PAGES}.`)
@@ -77,9 +81,15 @@ async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Pro
     await parts.keep(claim.notification, ordinal, made)
     return made
   } catch (error) {
-    if (error instanceof TypesettingError) return refusedFor('O conteúdo da carta não pôde ser composto em PDF.')
+    if (error instanceof TypesettingError) return refusedFor(explain(error))
     throw error
   }
+}
+
+function explain({ missing }: TypesettingError): string {
+  if (missing.length === 0) return 'O conteúdo da carta não pôde ser composto em PDF.'
+  const named = missing.map(letter => `${letter} (U+${letter.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')})`)
+  return `A carta tem letras que não podem ser impressas: ${named.join(', ')}. Escreva-as em letras latinas.`
 }
 
 function makeSheet({ publicUrl, linkKey }: LetterParts, claim: Claim, envelope: Envelope, blocks: Block[]): Sheet {

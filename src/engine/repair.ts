@@ -2,6 +2,7 @@ import type { Clock } from '../domain/clock.js'
 import type { Channel } from '../domain/notification.js'
 import type { Fact } from '../domain/transition.js'
 import { signalDue } from '../store/due-signal.js'
+import { abandonPlace } from '../store/letter-lots.js'
 import type { Pool } from '../store/postgres.js'
 import { type ChangeOutcome, recordChanges } from './record.js'
 
@@ -25,13 +26,18 @@ const facts: Record<Repair, Pick<Fact, 'type' | 'data'>> = {
   },
 }
 
+/** A letter that the carrier has is not printed yet, let alone posted: those dates are the post's to tell. */
+const taken: Pick<Fact, 'type' | 'data'> = { ...facts.sent, type: 'processed' }
+
 /** Whether it was done: 'fenced' or 'nothing new' when the delivery is not in a state that leaves anything to decide. */
 export async function repairDelivery(
   pool: Pool,
   clock: Clock,
   { notification, channel, repair, by }: RepairOrder,
 ): Promise<ChangeOutcome> {
-  const { type, data } = facts[repair]
+  const { type, data } = channel === 'letter' && repair === 'sent' ? taken : facts[repair]
+  // First: a letter must not leave with a lot that still waits after a person decided about it.
+  if (channel === 'letter') await abandonPlace(pool, notification, repair === 'retry')
   const { outcomes } = await recordChanges(pool, clock, [
     {
       notification,

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { E_CARTA, eCartaProvider, type LotJournal } from '../channels/letter/e-carta.js'
-import type { LetterLine } from '../channels/letter/e-carta-files.js'
+import { E_CARTA, eCartaProvider } from '../channels/letter/e-carta.js'
 import { printShopCallback, printShopProvider, readPrintAccount } from '../channels/letter/print-shop.js'
 import { createRastro } from '../channels/letter/rastro.js'
 import { createTypesetter } from '../channels/letter/typesetter.js'
@@ -12,13 +11,13 @@ import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import type { Mode } from '../domain/token.js'
 import { createLetterPreparation } from '../engine/letter.js'
+import { createLotJournal } from '../engine/letter-lots.js'
 import { trackLetters } from '../engine/letter-tracking.js'
 import { createRendering } from '../engine/rendering.js'
 import type { Chore } from '../engine/upkeep.js'
 import type { Recorder } from '../engine/worker.js'
 import { storeBlobs } from '../store/blobs.js'
 import { findReference } from '../store/carrier-references.js'
-import { assignLots, markUploaded, readLot } from '../store/letter-lots.js'
 import { findLetter, insertLetter, insertLetterReceipt } from '../store/letters.js'
 import type { Pool } from '../store/postgres.js'
 import { findVersionContent } from '../store/templates.js'
@@ -87,7 +86,7 @@ function openProvider(url: URL, world: World, { config, pool, onError }: LetterP
   if (url.protocol !== 'ecarta+sftp:') return printShopProvider()
   const key = carrierKey(E_CARTA, world.simulatorUrl !== null)
   return eCartaProvider({
-    journal: journalOf(pool, key),
+    journal: createLotJournal(pool, key),
     privateKey: readKey(config.letter.keyFile),
     onNews: world.onNews,
     async onReceipt(name, image) {
@@ -106,17 +105,6 @@ function readKey(file: string | null): string | null {
     throw new OperatorError(`Não foi possível ler a chave SSH em ${file} (LETTER_KEY_FILE).`, { cause })
   }
 }
-
-const journalOf = (pool: Pool, carrier: string): LotJournal => ({
-  async assign(letters) {
-    const places = await assignLots(pool, carrier, letters)
-    return new Map(places.map(({ reference, lot, object, uploaded }) => [reference, { lot, object, uploaded }]))
-  },
-  async read(lot) {
-    return (await readLot(pool, lot)).map(({ object, line, pdf }) => ({ object, line: line as unknown as LetterLine, pdf }))
-  },
-  uploaded: lot => markUploaded(pool, lot),
-})
 
 /** One chore for each world that letters of a mode go to. */
 async function trackingChores({ config, pool }: LetterParts, { recorder, clock, simulatorUrl }: ChoreParts): Promise<Chore[]> {

@@ -27,8 +27,16 @@ export interface ContractSubject<Message> {
 /** A carrier's side: where it is, what ails it, and how many messages it took. */
 export interface ContractDesk {
   carrier: URL
-  setFaults(faults: { errorRate?: number; outage?: boolean; resetAfterAccept?: boolean; latencyMs?: number }): Promise<unknown>
-  count(): Promise<number>
+  setFaults(faults: Faults): unknown
+  /** How many messages it kept. */
+  count(): number | Promise<number>
+}
+
+export interface Faults {
+  errorRate?: number
+  outage?: boolean
+  resetAfterAccept?: boolean
+  latencyMs?: number
 }
 
 const never = (): AbortSignal => new AbortController().signal

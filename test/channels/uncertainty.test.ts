@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { mxProvider } from '../../src/channels/email/mx.js'
 import { systemResolver } from '../../src/channels/email/resolver.js'
 import { smtpProvider } from '../../src/channels/email/smtp.js'
+import { type ECartaOptions, eCartaProvider } from '../../src/channels/letter/e-carta.js'
 import { printShopProvider } from '../../src/channels/letter/print-shop.js'
 import { zenviaProvider } from '../../src/channels/sms/zenvia.js'
 import { uncertaintyOf } from '../../src/channels/uncertainty.js'
@@ -14,6 +15,7 @@ test('the class that is known by a provider’s name is the provider’s own, re
     zenviaProvider(),
     cloudProvider,
     printShopProvider(),
+    eCartaProvider({} as ECartaOptions),
   ]
   for (const { name, whenUncertain } of providers) {
     expect([name, uncertaintyOf(name), uncertaintyOf(`simulator/${name}`)]).toEqual([name, whenUncertain, whenUncertain])

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { findFaults } from '../../src/engine/rebuild.js'
 import { repairDelivery } from '../../src/engine/repair.js'
 import { readEventLog } from '../../src/store/event-log.js'
+import { beginLot, findPlaces, markUploaded, openLot } from '../../src/store/letter-lots.js'
 import { listQueue } from '../../src/store/queue.js'
 import { countUnaccounted } from '../../src/store/unaccounted.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -79,6 +80,53 @@ test('an uncertain one can be declared sent or failed after a look at the carrie
   await described(failed).toBe('Falha no envio')
   expect(await repair(sent, 'failed')).toBe('fenced')
   expect(await repair('01900000-0000-7000-8000-000000000000', 'retry')).toBe('unknown')
+})
+
+const letterInDoubt = async (): Promise<string> => {
+  const { body } = await send(gateway.url, account.token, { ...validSend, to: undefined, carta: {} })
+  const id = (body as { idEmail: string }).idEmail
+  await expect.poll(() => letterStatus(id), { timeout: 20_000 }).toMatchObject({ description: 'Em verificação' })
+  return id
+}
+
+const letterStatus = async (id: string) => (await request(`${gateway.url}/gw/carta/${id}`, { token: account.token })).body
+
+const decideOnLetter = (notification: string, how: 'retry' | 'sent' | 'failed') =>
+  repairDelivery(database.pool, Date.now, { notification, channel: 'letter', repair: how, by: 'ana' })
+
+test('a letter that a person found at the carrier is in production: the dates of the post are left to the post', async () => {
+  work({ channel: 'letter', carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUncertain: 'never' })
+  const id = await letterInDoubt()
+  expect(await decideOnLetter(id, 'sent')).toBe('recorded')
+  const status = await letterStatus(id)
+  expect(status).toMatchObject({ description: 'Processado', datePreparation: null, dateDelivery: null })
+  expect(status).toMatchObject({ dateProcessing: expect.any(String) })
+  expect(status).not.toHaveProperty('dateSent')
+})
+
+test.each([
+  ['sent', 'that waits', []],
+  ['failed', 'that waits', []],
+  ['retry', 'that waits', []],
+  ['failed', 'on its way', ['stays']],
+  ['retry', 'on its way', []],
+  ['retry', 'that the post has', ['stays']],
+] as const)('a person’s "%s" about a letter in a lot %s', async (how, stage, left) => {
+  work({ channel: 'letter', carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUncertain: 'never' })
+  const id = await letterInDoubt()
+  // The next try would take it up at once.
+  await worker!.stop()
+  worker = undefined
+  const reference = `${id}.letter.1`
+  const { lot } = await openLot(database.pool, 'e-carta', [reference])
+  const upload = { part: 'p', size: 1, sha256: 'ab' }
+  const names = [{ name: `${lot}.1`, notification: id, ordinal: 1 }]
+  if (stage !== 'that waits') expect(await beginLot(database.pool, 'e-carta', lot, upload, names)).toBe(true)
+  if (stage === 'that the post has') await markUploaded(database.pool, lot)
+  expect(await decideOnLetter(id, how)).toBe('recorded')
+  expect(await findPlaces(database.pool, [reference])).toHaveLength(left.length)
+  // Whoever made a lot with it before must not send it any more.
+  if (stage === 'that waits') expect(await beginLot(database.pool, 'e-carta', lot, upload, names)).toBe(false)
 })
 
 /** What `carteiro audit` says of one notification. */

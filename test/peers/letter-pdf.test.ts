@@ -63,6 +63,30 @@ test('nothing in a letter is a command of the typesetter', async () => {
   expect(pages).toBe(1)
 })
 
+test('what people paste from word processors and telephones is printed, in any face', async () => {
+  const pasted = '✓ ☑ ☐ ▪ ➢ ☎ ✉ ﬁ \uf0b7 🎉 👨‍👩‍👧 ½ m² № → Ж'
+  const html = `<p>${pasted} <b>${pasted}</b> <i>${pasted}</i> <b><i>${pasted}</i></b></p>`
+  const { pages } = await typesetter.compose(sheet(html, { subject: `Aviso ${pasted}` }))
+  expect(pages).toBe(1)
+})
+
+test('a name in letters that cannot be printed is refused, and the letters are named', async () => {
+  const recipient = { name: '中村', lines: ['Rua das Flores, 100'] }
+  await expect(typesetter.compose(sheet('<p>Olá</p>', { recipient }))).rejects.toMatchObject({
+    name: 'TypesettingError',
+    missing: ['中', '村'],
+  })
+})
+
+test('a letter that takes too long is given up, and those behind it are made', async () => {
+  const hurried = createTypesetter(1, 4_000)
+  const endless = sheet(`<ul>${'<li>x</li>'.repeat(20_000)}</ul>`)
+  const [lost, made] = await Promise.allSettled([hurried.compose(endless), hurried.compose(sheet('<p>Olá</p>'))])
+  await hurried.close()
+  expect(lost).toMatchObject({ status: 'rejected', reason: { name: 'OutOfTime' } })
+  expect(made).toMatchObject({ status: 'fulfilled', value: { pages: 1 } })
+})
+
 describe.skipIf(missing.length > 0)(
   `read by poppler and zbar${missing.length > 0 ? ` (missing: ${missing.join(', ')})` : ''}`,
   () => {
@@ -90,6 +114,11 @@ describe.skipIf(missing.length > 0)(
       const fonts = run('pdffonts', [file]).trim().split('\n').slice(2)
       expect(fonts.length).toBeGreaterThan(0)
       for (const font of fonts) expect(font).toMatch(/Libertinus.* yes yes yes/)
+    })
+
+    test('a sign that no font has leaves a visible mark, and nothing else is lost', async () => {
+      const { file } = await make(sheet('<p>Parabéns 🎉 Maria ✓ \uf0b7 item ﬁnal</p>'))
+      expect(text(file)).toMatch(/Parabéns □ Maria ✓ • item final/)
     })
 
     test('the QR code leads where the letter can be checked', async () => {

@@ -63,6 +63,27 @@ export function readBlocks(html: string): Block[] {
   return reader.end()
 }
 
+/** The least number of lines that blocks take. */
+export function countLines(blocks: readonly Block[]): number {
+  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
+  return sum(
+    blocks.map(block => {
+      switch (block.kind) {
+        case 'list':
+          return sum(block.items.map(item => Math.max(1, countLines(item))))
+        case 'table':
+          return block.rows.length
+        case 'quote':
+          return countLines(block.blocks)
+        case 'rule':
+          return 1
+        default:
+          return 1 + block.runs.filter(run => run.text === '\n').length
+      }
+    }),
+  )
+}
+
 /** A box that blocks are put into: the sheet itself, an item of a list, a quotation. */
 interface Box {
   tag: string

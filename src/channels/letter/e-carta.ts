@@ -1,35 +1,12 @@
-import ssh2 from 'ssh2'
-import { OperatorError } from '../../domain/errors.js'
 import type { PostalAddress } from '../../domain/postal-address.js'
-import type { Carrier, CarrierNews, LetterMessage, Provider, Receipt } from '../provider.js'
+import type { Carrier, CarrierNews, Found, LetterMessage, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
+import { type ECartaAccount, readECartaAccount } from './e-carta-account.js'
 import { isReturn, type LetterLine, type LotObject, lotFileName, objectName, packLot, readReturn } from './e-carta-files.js'
-import { type SftpAccount, withSftp } from './sftp.js'
+import { type LotJournal, type LotPlace, LotTaken, lookForLot, placeLot } from './e-carta-lots.js'
+import { withSftp } from './sftp.js'
 
-/**
- * The post's e-Carta over SFTP: letters leave as lots, returns are fetched from a folder. Which letter is in which lot is
- * written down before the file is made, so that a lot that is made again has the same name and the same bytes.
- */
-export interface LotJournal {
-  /** Gives letters a place in a new lot; a letter that has one keeps it. */
-  assign(letters: readonly JournalLetter[]): Promise<Map<string, LotPlace>>
-  /** The letters of a lot that is not with the post yet. */
-  read(lot: number): Promise<LotObject[]>
-  uploaded(lot: number): Promise<void>
-}
-
-interface JournalLetter {
-  reference: string
-  line: LetterLine
-  sha256: string
-}
-
-interface LotPlace {
-  lot: number
-  object: number
-  uploaded: boolean
-}
-
+/** The post's e-Carta over SFTP: letters leave as lots, returns are fetched from a folder. */
 export interface ECartaOptions {
   journal: LotJournal
   privateKey: string | null
@@ -39,90 +16,32 @@ export interface ECartaOptions {
   onError(error: unknown, what: string): void
 }
 
-interface ECartaAccount {
-  sftp: SftpAccount
-  folder: string
-  returns: string
-  done: string
-  matrix: string
-  contract: string
-  card: string
-  products: Record<string, string>
-  lotSize: number
-  lotWaitMs: number
-  returnsEveryMs: number
-}
-
 export const E_CARTA = 'e-carta'
 const TIMEOUT_MS = 18_000
 const RETURNS_TIMEOUT_MS = 120_000
-
-/** ecarta+sftp://usuario@servidor:22/pasta?matriz=…&contrato=…&cartao=…&chave=SHA256:… */
-function readECartaAccount(url: URL, privateKey: string | null): ECartaAccount {
-  const value = (name: string, fallback?: string): string => {
-    const given = url.searchParams.get(name) ?? fallback
-    if (given === undefined || given === '')
-      throw new OperatorError(`LETTER_URL: falta ${name}= na URL do e-Carta (docs/carta.md).`)
-    return given
-  }
-  const whole = (name: string, fallback: number, least: number, most: number): number => {
-    const number = Number(url.searchParams.get(name) ?? fallback)
-    if (Number.isInteger(number) && number >= least && number <= most) return number
-    throw new OperatorError(`LETTER_URL: ${name}= deve ser um número de ${least} a ${most}.`)
-  }
-  const digits = (name: string): string => {
-    const text = value(name)
-    if (!/^\d{1,20}$/.test(text)) throw new OperatorError(`LETTER_URL: ${name}= deve ter só dígitos.`)
-    return text
-  }
-  if (url.username === '' || url.hostname === '') throw new OperatorError('LETTER_URL: o e-Carta pede usuário e servidor.')
-  if (url.password === '' && privateKey === null) {
-    throw new OperatorError('LETTER_URL: o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE.')
-  }
-  if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
-    throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
-  }
-  const folder = decodeURIComponent(url.pathname).replace(/\/+$/, '') || '/'
-  // In a query a plus sign is a blank, which no fingerprint has.
-  const fingerprint = value('chave')
-    .replaceAll(' ', '+')
-    .replace(/^SHA256:/, '')
-    .replace(/=+$/, '')
-  return {
-    sftp: {
-      host: url.hostname.replace(/^\[|\]$/g, ''),
-      port: Number(url.port || 22),
-      username: decodeURIComponent(url.username),
-      password: url.password === '' ? null : decodeURIComponent(url.password),
-      privateKey,
-      fingerprint,
-    },
-    folder,
-    returns: value('retorno', `${folder}/retorno`),
-    done: value('lidos', `${folder}/lidos`),
-    matrix: digits('matriz'),
-    contract: digits('contrato'),
-    card: digits('cartao'),
-    products: { simples: value('simples', '10014'), registrada: value('registrada', '10022') },
-    lotSize: whole('lote', 50, 1, 1_000),
-    lotWaitMs: whole('espera', 2_000, 0, 10_000),
-    returnsEveryMs: whole('retornos', 300, 1, 86_400) * 1_000,
-  }
-}
+/** The letters of a lot are asked about one by one: the folder is looked at once for all of them. */
+const LOOKED_MS = 60_000
+const TAKEN =
+  'O número do lote já foi usado nos Correios, por outra instalação ou antes de o banco ser restaurado: o operador precisa definir primeiro= em LETTER_URL.'
 
 export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> {
   return {
     name: E_CARTA,
     channel: 'letter',
-    whenUncertain: 'safe',
+    whenUncertain: 'lookup',
     takenIs: 'processed',
     timeoutMs: TIMEOUT_MS,
-    open: async url => new ECarta(readECartaAccount(url, options.privateKey), options),
+    async open(url) {
+      const account = readECartaAccount(url, options.privateKey)
+      if (account.firstLot !== null) await options.journal.startAt(account.firstLot)
+      return new ECarta(account, options)
+    },
   }
 }
 
 interface Waiting {
   message: LetterMessage
+  signal: AbortSignal
   resolve(receipt: Receipt): void
   reject(error: SendError): void
 }
@@ -135,6 +54,8 @@ class ECarta implements Carrier<LetterMessage> {
   #timer: NodeJS.Timeout | undefined
   #returns: NodeJS.Timeout | undefined
   readonly #flights = new Set<Promise<void>>()
+  readonly #looks = new Map<number, { at: number; outcome: Promise<void> }>()
+  #taken = false
 
   constructor(account: ECartaAccount, options: ECartaOptions) {
     this.#account = account
@@ -142,20 +63,40 @@ class ECarta implements Carrier<LetterMessage> {
     this.#collectLater(0)
   }
 
+  /** Once somebody else's lots bear our numbers, what the post tells of them would be told of our letters: an operator decides. */
+  get ready(): boolean {
+    return !this.#taken
+  }
+
   send(message: LetterMessage, signal: AbortSignal): Promise<Receipt> {
     if (message.sender.address === null) {
       const cure = 'Falta o endereço do remetente, que os Correios exigem: defina letter.address na conta (account set).'
       return Promise.reject(new SendError('permanent', cure))
     }
-    if (signal.aborted) return Promise.reject(new SendError('temporary', 'O envio foi interrompido antes de começar.'))
+    if (signal.aborted || this.#stop.signal.aborted) {
+      return Promise.reject(new SendError('temporary', 'O envio foi interrompido antes de começar.'))
+    }
+    if (this.#taken) return Promise.reject(new SendError('temporary', TAKEN))
     return new Promise((resolve, reject) => {
-      const waiting = { message, resolve, reject }
-      this.#waiting.push(waiting)
+      this.#waiting.push({ message, signal, resolve, reject })
       const stop = (): void => reject(new SendError('uncertain', 'Os Correios não responderam a tempo.'))
       signal.addEventListener('abort', stop, { once: true })
       if (this.#waiting.length >= this.#account.lotSize) this.#leave()
       else this.#timer ??= setTimeout(() => this.#leave(), this.#account.lotWaitMs)
     })
+  }
+
+  async find(reference: string, _: string | null, signal: AbortSignal): Promise<Found> {
+    const { journal } = this.#options
+    const place = (await journal.leave([reference])).get(reference)
+    if (place === undefined) return 'unknown'
+    if (place.uploaded) return this.#receipt(place)
+    const failure = await this.#look(place, signal).catch((error: unknown) => error)
+    // Whatever came of the look: another worker may have settled it meanwhile.
+    const settled = await journal.find(reference)
+    if (settled === null) return 'unknown'
+    if (settled.uploaded) return this.#receipt(settled)
+    throw toSendError(failure, false)
   }
 
   async close(): Promise<void> {
@@ -178,56 +119,89 @@ class ECarta implements Carrier<LetterMessage> {
     this.#flights.add(flight)
   }
 
+  /** Rejects whoever is in no lot that left or may have left. */
   async #deliver(batch: readonly Waiting[]): Promise<void> {
-    const { journal } = this.#options
+    const { journal, onError } = this.#options
+    const progress = { begun: false }
     try {
-      const places = await journal.assign(batch.map(({ message }) => this.#toJournal(message)))
-      const lots = new Map<number, Waiting[]>()
+      const { lot, places } = await journal.open(batch.map(({ message }) => message.reference))
+      const members: Member[] = []
       for (const waiting of batch) {
-        const { lot, object, uploaded } = places.get(waiting.message.reference)!
-        const receipt = {
-          references: [objectName(lot, object)],
-          answer: lotFileName(this.#account.matrix, lot),
-          delivered: false,
-        }
-        if (uploaded) waiting.resolve(receipt)
-        else lots.set(lot, [...(lots.get(lot) ?? []), { ...waiting, resolve: () => waiting.resolve(receipt) }])
+        const place = places.get(waiting.message.reference)!
+        if (place.lot === lot) members.push({ ...waiting, object: place.object })
+        else if (place.uploaded) waiting.resolve(this.#receipt(place))
+        else waiting.reject(new SendError('uncertain', 'Esta carta está num lote que já estava a caminho dos Correios.'))
       }
-      for (const [lot, members] of lots) await this.#upload(lot, members)
+      if (members.length > 0) await this.#upload(lot, members, progress)
     } catch (error) {
-      // Nothing of what was not uploaded has left: its place in its lot waits for it.
-      const cause = new SendError('temporary', 'O lote de cartas não pôde ser preparado.', {
-        answer: String(error),
-        cause: error,
-      })
-      for (const waiting of batch) waiting.reject(cause)
+      if (error instanceof LotTaken) {
+        this.#taken = true
+        onError(error, 'no letter leaves until LETTER_URL has primeiro=')
+      }
+      const left = progress.begun ? null : await this.#withdraw(batch)
+      for (const { message, reject } of batch) reject(toSendError(error, left?.has(message.reference) === false))
     }
   }
 
-  async #upload(lot: number, members: readonly Waiting[]): Promise<void> {
-    const { journal } = this.#options
-    const { matrix, folder, sftp } = this.#account
+  /** The letters that stay in a lot nevertheless; null: nobody knows. */
+  async #withdraw(batch: readonly Waiting[]): Promise<Map<string, LotPlace> | null> {
     try {
-      const objects = await journal.read(lot)
-      // None: another worker was faster, and the lot is with the post.
-      if (objects.length > 0) {
-        const path = `${folder}/${lotFileName(matrix, lot)}`
-        const bytes = packLot(matrix, lot, objects)
-        await withSftp(sftp, AbortSignal.timeout(TIMEOUT_MS), session => session.place(path, bytes))
-        await journal.uploaded(lot)
-      }
-      for (const { resolve } of members) resolve({ references: [], answer: '', delivered: false })
+      return await this.#options.journal.leave(batch.map(({ message }) => message.reference))
     } catch (error) {
-      // Safe either way: the next try puts the same bytes under the same name, or finds them there.
-      const failure = new SendError('temporary', 'Os Correios (e-Carta) não puderam ser alcançados.', {
-        answer: String(error),
-        cause: error,
-      })
-      for (const { reject } of members) reject(failure)
+      this.#options.onError(error, 'the journal of lots of e-Carta')
+      return null
     }
   }
 
-  #toJournal({ reference, layout, recipient, sender, sha256 }: LetterMessage): JournalLetter {
+  async #upload(lot: number, members: readonly Member[], progress: { begun: boolean }): Promise<void> {
+    const { journal, onError } = this.#options
+    const { matrix, sftp } = this.#account
+    const bytes = packLot(
+      matrix,
+      lot,
+      members.map(({ message, object }) => this.#toObject(message, object)),
+    )
+    const letters = members.map(({ message: { reference }, object }) => ({ reference, object }))
+    const signal = AbortSignal.any([abandoned(members.map(member => member.signal)), AbortSignal.timeout(TIMEOUT_MS)])
+    const placed = await withSftp(sftp, signal, session =>
+      placeLot(session, this.#path(lot), bytes, async upload => {
+        progress.begun = true
+        progress.begun = await journal.begin(lot, upload, letters)
+        return progress.begun
+      }),
+    )
+    if (!placed) throw new Error(`lot ${lot} was given up: some of its letters left it`)
+    // Known already: whoever asks later finds the file, or what the post says of it.
+    await journal.uploaded(lot).catch(error => onError(error, 'the journal of lots of e-Carta'))
+    for (const { object, resolve } of members) resolve(this.#receipt({ lot, object }))
+  }
+
+  #look({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
+    for (const [known, { at }] of this.#looks) if (performance.now() - at >= LOOKED_MS) this.#looks.delete(known)
+    const outcome = this.#looks.get(lot)?.outcome ?? this.#lookNow(lot, upload, signal)
+    if (!this.#looks.has(lot)) this.#looks.set(lot, { at: performance.now(), outcome })
+    return outcome
+  }
+
+  async #lookNow(lot: number, upload: LotPlace['upload'], signal: AbortSignal): Promise<void> {
+    const { journal } = this.#options
+    if (upload === null) throw new Error(`lot ${lot} was begun by an earlier version`)
+    await withSftp(this.#account.sftp, signal, session =>
+      lookForLot(session, this.#path(lot), upload, outcome =>
+        outcome === 'left' ? journal.uploaded(lot) : journal.dissolve(lot),
+      ),
+    )
+  }
+
+  #path(lot: number): string {
+    return `${this.#account.folder}/${lotFileName(this.#account.matrix, lot)}`
+  }
+
+  #receipt({ lot, object }: Pick<LotPlace, 'lot' | 'object'>): Receipt {
+    return { references: [objectName(lot, object)], answer: lotFileName(this.#account.matrix, lot), delivered: false }
+  }
+
+  #toObject({ layout, recipient, sender, pdf }: LetterMessage, object: number): LotObject {
     const { card, contract, products } = this.#account
     const line = {
       card,
@@ -236,7 +210,7 @@ class ECarta implements Carrier<LetterMessage> {
       ...named('recipient', recipient.name, recipient.address),
       ...named('sender', sender.name, sender.address!),
     }
-    return { reference, sha256, line: line as LetterLine }
+    return { object, line: line as LetterLine, pdf }
   }
 
   #collectLater(ms: number): void {
@@ -274,6 +248,30 @@ class ECarta implements Carrier<LetterMessage> {
     await this.#options.onNews(reports)
     for (const { name: letter, type, bytes: image } of receipts) await this.#options.onReceipt(letter, { type, bytes: image })
   }
+}
+
+type Member = Waiting & { object: number }
+
+function toSendError(cause: unknown, stayed: boolean): SendError {
+  const answer = String(cause)
+  if (!stayed) return new SendError('uncertain', 'Não se sabe se os Correios (e-Carta) receberam o lote.', { answer, cause })
+  return cause instanceof LotTaken
+    ? new SendError('temporary', TAKEN, { answer, cause })
+    : new SendError('temporary', 'Os Correios (e-Carta) não puderam ser alcançados.', { answer, cause })
+}
+
+/** Fires once nobody waits any more. */
+function abandoned(signals: readonly AbortSignal[]): AbortSignal {
+  const all = new AbortController()
+  let waiting = signals.length
+  const one = (): void => {
+    if (--waiting === 0) all.abort(new Error('nobody waits for this lot any more'))
+  }
+  for (const signal of signals) {
+    if (signal.aborted) one()
+    else signal.addEventListener('abort', one, { once: true })
+  }
+  return all.signal
 }
 
 const named = (side: string, name: string, address: PostalAddress): Record<string, string> => ({

@@ -1,13 +1,16 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { Client, type ConnectConfig, type SFTPWrapper } from 'ssh2'
 
 /** A folder on another machine, over SFTP. */
 export interface Sftp {
   list(folder: string): Promise<string[]>
   read(path: string): Promise<Buffer>
-  /** The file appears under its name whole or not at all. */
-  place(path: string, bytes: Uint8Array): Promise<void>
-  move(from: string, to: string): Promise<void>
+  write(path: string, bytes: Uint8Array): Promise<void>
+  /** null: there is no such file. */
+  size(path: string): Promise<number | null>
+  /** Never to a name that is taken. false: there is no such file. */
+  move(from: string, to: string): Promise<boolean>
+  remove(path: string): Promise<void>
 }
 
 export interface SftpAccount {
@@ -64,32 +67,20 @@ function open(client: Client, { host, port, username, privateKey, password, fing
 function wrap(session: SFTPWrapper): Sftp {
   const call = <T>(start: (done: (error: Error | null | undefined, value?: T) => void) => void): Promise<T> =>
     new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value as T))))
-  const exists = (path: string): Promise<boolean> =>
-    call(done => session.stat(path, done)).then(
-      () => true,
-      error => {
-        if ((error as { code?: number }).code === NO_SUCH_FILE) return false
-        throw error
-      },
-    )
   return {
     list: folder =>
       call<{ filename: string }[]>(done => session.readdir(folder, done)).then(files => files.map(file => file.filename)),
     read: path => call<Buffer>(done => session.readFile(path, done)),
-    async place(path, bytes) {
-      // The same name means the same bytes: what is there already is what we would put there.
-      if (await exists(path)) return
-      // Its own name: two workers that write one file would cut it short for each other.
-      const part = `${path}.${randomUUID()}.part`
-      await call<void>(done => session.writeFile(part, Buffer.from(bytes), done))
-      try {
-        await call<void>(done => session.rename(part, path, done))
-      } catch (error) {
-        // Another worker may have been faster with the same file.
-        if (!(await exists(path))) throw error
-        await call<void>(done => session.unlink(part, done)).catch(() => {})
-      }
-    },
-    move: (from, to) => call<void>(done => session.rename(from, to, done)),
+    write: (path, bytes) => call<void>(done => session.writeFile(path, Buffer.from(bytes), done)),
+    size: path => orNone(call<{ size: number }>(done => session.stat(path, done)).then(({ size }) => size)),
+    move: async (from, to) => (await orNone(call<true>(done => session.rename(from, to, error => done(error, true))))) ?? false,
+    remove: path => call<void>(done => session.unlink(path, done)),
   }
 }
+
+/** null: there is no such file. Anything else that goes wrong is trouble. */
+const orNone = <T>(work: Promise<T>): Promise<T | null> =>
+  work.catch(error => {
+    if ((error as { code?: number }).code === NO_SUCH_FILE) return null
+    throw error
+  })

@@ -41,7 +41,8 @@ const QR = { bcid: 'qrcode', eclevel: 'M', paddingwidth: 0, paddingheight: 0 } a
 
 /** What the typesetter is given: texts, and files by their path. */
 export interface SheetInputs {
-  texts: Record<string, string>
+  /** JSON, JSON and SVG. */
+  texts: { sheet: string; receipt: string; qr: string }
   files: Record<string, Uint8Array>
   moment: number
 }
@@ -63,6 +64,15 @@ export function sheetInputs(sheet: Sheet, receipt: LetterReceipt | null): SheetI
 }
 
 /**
+ * The second font is for the signs that the first one lacks: ticks, boxes, arrows, telephones. It has them upright alone, which
+ * a rule cannot ask for where emph() is used.
+ */
+export const FACES = String.raw`
+#set text(font: ("Libertinus Serif", "DejaVu Sans Mono"), fallback: false)
+#show regex("[\u{2190}-\u{2bff}]"): set text(weight: "regular", style: "normal")
+`
+
+/**
  * The sheet, in Typst. A4; the address lies where DL and C5 window envelopes show it once the sheet is folded at its marks:
  * 20 mm from the left, 50 mm from the top, 90 × 40 mm.
  */
@@ -74,14 +84,15 @@ export const SHEET_SOURCE = String.raw`
 #let registered = sheet.layout == "registrada"
 
 #set document(title: sheet.subject, author: sheet.sender.name, date: auto)
-#set text(font: "Libertinus Serif", size: 11pt, lang: "pt", region: "BR", fallback: false, hyphenate: true)
+${FACES}
+#set text(size: 11pt, lang: "pt", region: "BR", hyphenate: true)
 #set par(justify: true, leading: 0.68em, spacing: 1.15em)
 
 #let print(runs) = {
   for run in runs {
     if run.text == "\n" { linebreak() } else {
       let words = [#run.text]
-      if run.at("italic", default: false) { words = emph(words) }
+      if run.at("italic", default: false) { words = text(style: "italic", words) }
       if run.at("bold", default: false) { words = strong(words) }
       if run.at("underline", default: false) { words = underline(words) }
       words

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Block, readBlocks } from '../../../src/channels/letter/blocks.js'
+import { type Block, countLines, readBlocks } from '../../../src/channels/letter/blocks.js'
 
 const paragraph = (text: string): Block => ({ kind: 'paragraph', align: 'left', runs: [{ text }] })
 
@@ -91,4 +91,10 @@ test('whatever the markup, no word is lost and nothing breaks', () => {
     }),
     { numRuns: 500 },
   )
+})
+
+test('a letter takes at least a line for each paragraph, item, row, rule and break', () => {
+  expect(countLines(readBlocks('<h1>a</h1><p>b<br>c</p><hr><blockquote><p>d</p></blockquote>'))).toBe(5)
+  expect(countLines(readBlocks('<ul><li>a</li><li><p>b</p><p>c</p></li></ul>'))).toBe(3)
+  expect(countLines(readBlocks('<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>'))).toBe(2)
 })
