@@ -23,6 +23,7 @@ const prepare = createEmailPreparation({
   linkKey: Buffer.alloc(32, 1),
   envelopeSender: notification => verpAddress(notification, { domain: 'retorno.example.org', key: Buffer.alloc(32, 2) }),
   validate: async () => null,
+  readContent: async () => null,
   readBlobs: async () => new Map(),
   toText: textFromHtml,
 })
@@ -47,6 +48,7 @@ export async function sampleMessage(): Promise<EmailMessage> {
     recipientName: REQUEST.nameTo,
     subject: REQUEST.subject,
     content: REQUEST.content,
+    contentSize: REQUEST.content.length,
     protected: false,
     suppressed: false,
     request: {},

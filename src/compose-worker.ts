@@ -1,3 +1,4 @@
+import { createComposer } from './channels/email/composer.js'
 import { createSigner } from './channels/email/dkim.js'
 import { openInbound } from './channels/email/inbound.js'
 import { readReport } from './channels/email/reports.js'
@@ -76,6 +77,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const verp: Verp = { domain: config.email.bounceDomain, key: keys.bounce }
   const keyring = await openKeyring({ config, keys, pool, onError })
   const signer = createSigner({ find: domain => keyring.find(domain) })
+  const composer = createComposer()
   const takeReturn = createReturns({
     clock: directory.clock,
     record: recorder.record,
@@ -116,7 +118,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const shortLink = createShortLinks(pool, keys.link)
   const letters = wireLetter({ config, keys, pool, onError })
   const opened = {
-    EMAIL_URL: await openLanes(wireEmail({ config, keys, pool, verp, signer, resolver }), parts),
+    EMAIL_URL: await openLanes(wireEmail({ config, keys, pool, verp, signer, composer, resolver }), parts),
     SMS_URL: await openLanes(wireSms({ config, shortLink, onUnreadable }), parts),
     WHATSAPP_URL: await openLanes(wireWhatsapp({ config, pool, shortLink }), parts),
     VOICE_URL: await openLanes(wireVoice({ config, pool }), parts),
@@ -153,7 +155,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       await running.stop()
       await inbound.close()
       await deliverer.stop()
-      await Promise.all([listener.close(), upkeep.stop(), signer.close(), letters.close()])
+      await Promise.all([listener.close(), upkeep.stop(), signer.close(), composer.close(), letters.close()])
       directory.close()
     },
   }

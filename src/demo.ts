@@ -56,7 +56,7 @@ export async function createDemo(pool: Pool): Promise<void> {
       name: 'demo',
       entityId: newId(now),
       entityName: 'Demonstração',
-      settings: { validation: true },
+      settings: { validation: true, 'email.receipt': true },
     })
     if (!made) return
     for (const range of RANGES) await addRange(db, account, range)

@@ -12,6 +12,7 @@ const verbs: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => (await import('./cli/token.js')).tokenCommand(),
   address: async () => (await import('./cli/address.js')).addressCommand(),
   template: async () => (await import('./cli/template.js')).templateCommand(),
+  suppression: async () => (await import('./cli/suppression.js')).suppressionCommand(),
   dkim: async () => (await import('./cli/dkim.js')).dkimCommand(),
   queue: async () => (await import('./cli/queue.js')).queueCommand(),
   webhook: async () => (await import('./cli/webhook.js')).webhookCommand(),

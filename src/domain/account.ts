@@ -12,6 +12,7 @@ export interface AccountSettings {
   'fallback.minutes': number
   'email.from': string
   'email.name': string
+  'email.receipt': boolean
   'sms.accents': AccentRule
   'voice.name': string
   'voice.retries': number
@@ -94,6 +95,11 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     read: text => (text === '' ? '' : readEmailAddress(text)),
   },
   'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
+  'email.receipt': {
+    default: false,
+    meaning: 'pede ao programa de e-mail do destinatário a confirmação de leitura (MDN): true ou false',
+    read: yesOrNo,
+  },
   'sms.accents': {
     default: 'transliterate',
     meaning: 'acentos do SMS: keep mantém; transliterate tira quando isso poupa uma parte da mensagem',

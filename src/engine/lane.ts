@@ -9,6 +9,7 @@ import type { PaceGrant } from '../store/carrier-paces.js'
 import type { Claim, ClaimQuestion, Uncertain } from '../store/claims.js'
 import type { HeldDelivery, Taker } from '../store/hand-overs.js'
 import { Breaker } from './breaker.js'
+import type { ByteBudget } from './byte-budget.js'
 import type { Change, ChangeOutcome } from './record.js'
 
 /**
@@ -47,9 +48,17 @@ export interface LaneOptions<Message> {
   record(change: Change): Promise<ChangeOutcome>
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
+  /** Bounds what is held in memory; shared by all lanes whose messages may be large. */
+  memory?: LaneMemory
   onError(error: unknown, what: string): void
   /** Told where a delivery stands, so that fault drills can strike exactly there. */
   trace?(point: TracePoint): void
+}
+
+export interface LaneMemory {
+  budget: ByteBudget
+  /** The bytes that a message holds until it is sent; 0: too few to count. */
+  weigh(claim: Claim): number
 }
 
 /** Booked before anything is claimed: what waits for a carrier's rate waits in the queue, not in the hands of one node. */
@@ -298,7 +307,7 @@ export class Lane<Message> {
 
   #start(claim: Claim, heldUntil: number): void {
     const held = flightOf(claim, heldUntil)
-    this.#track(held, this.#carry(claim, held))
+    this.#track(held, this.#admit(claim, held))
   }
 
   #track(held: Flight, carrying: Promise<void>): void {
@@ -310,6 +319,26 @@ export class Lane<Message> {
         if (this.#isWorthALook) this.#onRoom()
       })
     this.#flying.set(flight, held)
+  }
+
+  /** What is large waits, claimed and with its lease renewed, until it can be held. */
+  async #admit(claim: Claim, held: Flight): Promise<void> {
+    const { memory } = this.#options
+    const bytes = memory?.weigh(claim) ?? 0
+    if (memory === undefined || bytes === 0) return this.#carry(claim, held)
+    const waiting = memory.budget.take(bytes)
+    if (waiting !== null) await waiting
+    try {
+      // Otherwise a stop would last until all that wait have been sent one after the other.
+      await (waiting !== null && this.#stopping ? this.#leave(claim) : this.#carry(claim, held))
+    } finally {
+      memory.budget.give(bytes)
+    }
+  }
+
+  /** Nothing of it has left, and no try is used up: the next worker takes it at once. */
+  #leave(claim: Claim): Promise<void> {
+    return this.#options.putBack(this.#holding(claim), 0)
   }
 
   async #carry(claim: Claim, held: Flight): Promise<void> {
@@ -369,7 +398,7 @@ export class Lane<Message> {
     const held = flightOf(claim, performance.now() + leaseMs)
     const passing = pass({ provider: provider.name, owner: this.owner, leaseMs })
     const carrying = passing.then(
-      passed => (passed ? this.#carry(claim, held) : undefined),
+      passed => (passed ? this.#admit(claim, held) : undefined),
       () => {},
     )
     this.#track(held, carrying)

@@ -23,7 +23,9 @@ export interface Claim {
   recipient: string | null
   recipientName: string
   subject: string
-  content: string
+  /** null where the channel does not send it, or it is large: then it is read when it is needed. */
+  content: string | null
+  contentSize: number
   protected: boolean
   /** How often nobody knew whether it was sent. */
   doubts: number
@@ -52,7 +54,8 @@ interface ClaimRow {
   recipient: string | null
   recipient_name: string
   subject: string
-  content: string
+  content: string | null
+  content_size: number
   protected: boolean
   suppressed: boolean
   request: JsonObject
@@ -74,6 +77,10 @@ export interface ClaimQuestion {
   limit: number
   leaseMs: number
 }
+
+/** Only e-mails carry the content itself; a claim of many must not bring many large ones into memory at once. */
+const CONTENT = `case when c.channel = 'email' and octet_length(n.content) <= 65536 then n.content end as content,
+        coalesce(octet_length(n.content), 0) as content_size`
 
 /** How often a claim is asked again that found others taking all it had looked at, before its worker rests. */
 const CONTESTED_ROUNDS = 3
@@ -157,8 +164,8 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
         returning d.*
       )
       select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider, c.doubts,
-        a.name as account_name, a.settings, n.recipient_name, n.subject, n.content, n.validation is not null as protected, n.accepted_at,
-        exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = c.recipient) as suppressed,
+        a.name as account_name, a.settings, n.recipient_name, n.subject, ${CONTENT}, n.validation is not null as protected, n.accepted_at,
+        exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
          from attachment f where f.notification_id = c.notification_id) as attachments
       from (select from ${work} limit 1) q
@@ -183,6 +190,7 @@ const toClaim = (row: ClaimRow): Claim => ({
   recipientName: row.recipient_name,
   subject: row.subject,
   content: row.content,
+  contentSize: row.content_size,
   protected: row.protected,
   doubts: row.doubts,
   suppressed: row.suppressed,

@@ -117,3 +117,9 @@ const attachmentRows = (group: readonly Acceptance[]): string =>
       request.attachments.map(({ name, sha256, bytes }, index) => ({ id, ordinal: index + 1, name, sha256, size: bytes.length })),
     ),
   )
+
+/** null: erased. */
+export async function readContent(db: Queryable, id: string): Promise<string | null> {
+  const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [id])
+  return rows[0]?.content ?? null
+}

@@ -1,17 +1,74 @@
 import type { Channel } from '../domain/notification.js'
 import { type Queryable, run } from './postgres.js'
 
-/** Recipients that an account must not be sent to again on a channel, and why. */
+/**
+ * Recipients that an account must not be sent to again on a channel, and why. Kept and compared in lower case: servers that
+ * tell Maria@ from maria@ are unheard of, and who was told to stop must not be written to for a capital letter.
+ */
+export type SuppressionReason = 'hard bounce' | 'complaint' | 'stranger' | 'opt-out' | 'operator'
+
+/** The recipient of a delivery. */
 export async function suppress(
   db: Queryable,
-  entry: { notification: string; channel: Channel; reason: 'hard bounce' | 'complaint' | 'stranger' | 'opt-out' },
+  entry: { notification: string; channel: Channel; reason: SuppressionReason },
 ): Promise<void> {
   await run(
     db,
     `insert into suppression (account_id, channel, recipient, reason, notification_id)
-     select account_id, channel, recipient, $3, notification_id from delivery
+     select account_id, channel, lower(recipient), $3, notification_id from delivery
      where notification_id = $1 and channel = $2 and recipient is not null
      on conflict do nothing`,
     [entry.notification, entry.channel, entry.reason],
   )
+}
+
+/** Whom it is about. */
+export interface Contact {
+  account: string
+  channel: Channel
+  recipient: string
+}
+
+/** false: it was there already, for whatever reason. */
+export async function addSuppression(db: Queryable, contact: Contact, reason: SuppressionReason): Promise<boolean> {
+  const { rowCount } = await run(
+    db,
+    `insert into suppression (account_id, channel, recipient, reason) values ($1, $2, lower($3), $4) on conflict do nothing`,
+    [contact.account, contact.channel, contact.recipient, reason],
+  )
+  return rowCount === 1
+}
+
+/** false: there was none. */
+export async function removeSuppression(db: Queryable, contact: Contact): Promise<boolean> {
+  const { rowCount } = await run(db, 'delete from suppression where account_id = $1 and channel = $2 and recipient = lower($3)', [
+    contact.account,
+    contact.channel,
+    contact.recipient,
+  ])
+  return rowCount === 1
+}
+
+export interface Suppression {
+  channel: Channel
+  recipient: string
+  reason: SuppressionReason
+  /** The notification that brought it about; null: a person did. */
+  notification: string | null
+  createdAt: Date
+}
+
+/** The latest first. */
+export async function listSuppressions(
+  db: Queryable,
+  question: { account: string; channel: Channel | null; recipient: string | null; limit: number },
+): Promise<Suppression[]> {
+  const { rows } = await run<Suppression>(
+    db,
+    `select channel, recipient, reason, notification_id as notification, created_at as "createdAt" from suppression
+     where account_id = $1 and ($2::text is null or channel = $2) and ($3::text is null or recipient = lower($3))
+     order by created_at desc, channel, recipient limit $4`,
+    [question.account, question.channel, question.recipient, question.limit],
+  )
+  return rows
 }

@@ -1,16 +1,19 @@
+import type { Composer } from '../channels/email/composer.js'
 import type { Signer } from '../channels/email/dkim.js'
 import { mxProvider } from '../channels/email/mx.js'
 import { type MailResolver, simulatedResolver } from '../channels/email/resolver.js'
 import { smtpProvider } from '../channels/email/smtp.js'
-import { textFromHtml } from '../channels/email/text.js'
 import { validateRecipient } from '../channels/email/validation.js'
 import { type Verp, verpAddress } from '../channels/email/verp.js'
 import type { EmailMessage } from '../channels/provider.js'
 import type { Config } from '../config.js'
 import type { Keys } from '../domain/keys.js'
-import { createEmailPreparation } from '../engine/email.js'
+import { ByteBudget } from '../engine/byte-budget.js'
+import { createEmailPreparation, saysMailboxIsGone, weighEmail } from '../engine/email.js'
 import { readBlobs } from '../store/blobs.js'
+import { readContent } from '../store/notifications.js'
 import type { Pool } from '../store/postgres.js'
+import { suppress } from '../store/suppressions.js'
 import type { ChannelWiring, World } from './lanes.js'
 
 export interface EmailWiring {
@@ -19,6 +22,7 @@ export interface EmailWiring {
   pool: Pool
   verp: Verp
   signer: Signer
+  composer: Composer
   /** Of the real world's domains. */
   resolver: MailResolver
 }
@@ -28,8 +32,12 @@ const EMAILS_PER_CONNECTION = 2
 const CONNECTIONS = 20
 /** The simulated world runs faster. */
 const SIMULATED_PATIENCE = { upload: 10_000, data: 15_000 }
+/** Of the e-mails on their way in this process: two of the largest, or fifty with a file of 1 MiB. */
+const BYTES_ON_THEIR_WAY = 128 * 1_048_576
 
-export function wireEmail({ config, keys, pool, verp, signer, resolver: system }: EmailWiring): ChannelWiring<EmailMessage> {
+export function wireEmail(wiring: EmailWiring): ChannelWiring<EmailMessage> {
+  const { config, keys, pool, verp, signer, composer, resolver: system } = wiring
+  const { compose } = composer
   const resolverOf = ({ simulatorUrl }: World): MailResolver => (simulatorUrl === null ? system : simulatedResolver(simulatorUrl))
   return {
     channel: 'email',
@@ -37,9 +45,13 @@ export function wireEmail({ config, keys, pool, verp, signer, resolver: system }
     // A bad number is refused when the carrier is opened.
     concurrency: url => EMAILS_PER_CONNECTION * Number(withPool(url).searchParams.get('pool')),
     provider(url, world) {
-      const options = { signer, ...(world.simulatorUrl === null ? {} : { patience: SIMULATED_PATIENCE }) }
+      const options = { signer, compose, ...(world.simulatorUrl === null ? {} : { patience: SIMULATED_PATIENCE }) }
       const provider = url.protocol === 'mx:' ? mxProvider({ ...options, resolver: resolverOf(world) }) : smtpProvider(options)
       return { ...provider, open: given => provider.open(withPool(given)) }
+    },
+    memory: { budget: new ByteBudget(BYTES_ON_THEIR_WAY), weigh: weighEmail },
+    async follow({ notification, fact }) {
+      if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: 'email', reason: 'hard bounce' })
     },
     prepare(world) {
       const resolver = resolverOf(world)
@@ -49,8 +61,9 @@ export function wireEmail({ config, keys, pool, verp, signer, resolver: system }
         linkKey: keys.link,
         envelopeSender: notification => verpAddress(notification, verp),
         validate: address => validateRecipient(address, { resolver }),
+        readContent: notification => readContent(pool, notification),
         readBlobs: hashes => readBlobs(pool, hashes),
-        toText: textFromHtml,
+        toText: html => composer.toText(html),
       })
     },
   }

@@ -4,8 +4,9 @@ import type { Clock } from '../domain/clock.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
-import { Lane, type LaneOptions } from '../engine/lane.js'
+import { Lane, type LaneMemory, type LaneOptions } from '../engine/lane.js'
 import type { NewsSource } from '../engine/news.js'
+import type { Change } from '../engine/record.js'
 import type { Recorder } from '../engine/worker.js'
 import { returnPace, takePace } from '../store/carrier-paces.js'
 import { claimDeliveries, claimDetours } from '../store/claims.js'
@@ -23,6 +24,9 @@ export interface ChannelWiring<Message> {
   /** Messages on their way at a time, to this carrier. */
   concurrency(url: URL): number
   retryDelaysMs?: readonly number[]
+  memory?: LaneMemory
+  /** What a recorded fact means for later messages. */
+  follow?(change: Change): Promise<void>
   settleMs?: number
 }
 
@@ -164,11 +168,26 @@ async function openLane<Message>(
     ...(trace === undefined ? {} : { trace }),
     clock,
     ...queueOf(pool),
-    record: recorder.record,
+    record: followed(recorder, wiring, onError),
     prepare: wiring.prepare(world),
+    ...(wiring.memory === undefined ? {} : { memory: wiring.memory }),
     onError,
   })
   return lane as unknown as Lane<unknown>
+}
+
+/** After the commit: a fact is true whether or not more could be made of it. */
+function followed(
+  { record }: Recorder,
+  { follow }: Pick<ChannelWiring<unknown>, 'follow'>,
+  onError: LaneParts['onError'],
+): Recorder['record'] {
+  if (follow === undefined) return record
+  return async change => {
+    const outcome = await record(change)
+    if (outcome === 'recorded') await follow(change).catch(error => onError(error, 'what follows from a fact'))
+    return outcome
+  }
 }
 
 /** The option that every carrier's URL has: messages per second. */

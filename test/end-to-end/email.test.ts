@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findFaults } from '../../src/engine/rebuild.js'
+import { FATES } from '../../src/simulator/email/fates.js'
 import type { Simulator } from '../../src/simulator/simulator.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { TestDatabase } from '../support/database.js'
@@ -83,6 +84,21 @@ describe('each fixed fate ends in its documented status', () => {
       expect(await statusOf('email', id)).toMatchObject({ dateDelivery: expect.stringMatching(brt) })
   })
 
+  test('every fate ends in the status that its table names', async () => {
+    const asking = await createAccount(database.pool, { settings: { 'email.receipt': true } })
+    // A server that never answers is tried for many minutes.
+    const fates = FATES.filter(({ name }) => name !== 'silencio')
+    const ids = await Promise.all(fates.map(({ name }) => accept({ to: `${name}+tabela@simulador.test` }, asking.token)))
+    const descriptions = () =>
+      Promise.all(
+        ids.map(async (id, place) => {
+          const { body } = await request(`${gateway.url}/gw/email/${id}`, { token: asking.token })
+          return { name: fates[place]!.name, ends: (body as { description: string }).description }
+        }),
+      )
+    await expect.poll(descriptions, { timeout: 30_000, interval: 200 }).toEqual(fates.map(({ name, ends }) => ({ name, ends })))
+  })
+
   test('temporario: put off twice, then delivered under the same reference', async () => {
     const id = await accept({ to: `temporario+${Date.now()}@simulador.test` })
     await settled('email', id, 'Entregue')
@@ -94,8 +110,15 @@ describe('each fixed fate ends in its documented status', () => {
     await settled('email', await accept({ to: 'lento@simulador.test' }), 'Entregue')
   })
 
-  test('confirma: a reading receipt sent by a person is a reading', async () => {
-    await settled('email', await accept({ to: 'confirma@simulador.test' }), 'Lido')
+  test('confirma: where the account asks for it, a reading receipt sent by a person is a reading; otherwise none comes', async () => {
+    const asking = await createAccount(database.pool, { settings: { 'email.receipt': true } })
+    const asked = await accept({ to: 'confirma+pedida@simulador.test' }, asking.token)
+    const ofAsking = async () => (await request(`${gateway.url}/gw/email/${asked}`, { token: asking.token })).body
+    const unasked = await accept({ to: 'confirma@simulador.test' })
+    await expect.poll(ofAsking, { timeout: 30_000, interval: 100 }).toMatchObject({ description: 'Lido' })
+    await settled('email', unasked, 'Entregue')
+    const notes = await database.pool.query("select from event where notification_id = $1 and source = 'report:mdn'", [unasked])
+    expect(notes.rows).toEqual([])
   })
 
   test('responde: a reply comes back as a fact; ausente: our mail calls itself automatic, so no machine answers it', async () => {
@@ -151,6 +174,19 @@ test('an address that bounced for good, or complained, is suppressed for that ac
   const id = (answer.body as { idEmail: string }).idEmail
   const ofOther = async () => (await request(`${gateway.url}/gw/email/${id}`, { token: other.token })).body
   await expect.poll(ofOther, { timeout: 20_000 }).toMatchObject({ description: 'Devolvido' })
+})
+
+test('a mailbox that the server refuses because it does not exist is suppressed, in whatever case it is written next', async () => {
+  const refused = await accept({ to: 'Recusado+Suppressed@simulador.test' })
+  await settled('email', refused, 'Falha no envio')
+  const kept = () =>
+    database.pool
+      .query("select reason, notification_id as id from suppression where recipient = 'recusado+suppressed@simulador.test'")
+      .then(({ rows }) => rows)
+  await expect.poll(kept, { timeout: 20_000 }).toEqual([{ reason: 'hard bounce', id: refused }])
+  const again = await accept({ to: 'RECUSADO+suppressed@simulador.test' })
+  await settled('email', again, 'Falha na validação')
+  expect(await statusOf('email', again)).toMatchObject({ failureReason: 'Endereço suprimido' })
 })
 
 test('the SMS of typeSend 1 goes when no delivery is confirmed in time', async () => {

@@ -22,6 +22,7 @@ const claim: Claim = {
   recipientName: 'Maria',
   subject: 'Aviso',
   content: '<p>Olá</p>',
+  contentSize: 11,
   protected: false,
   suppressed: false,
   request: {},
@@ -36,6 +37,7 @@ const prepare = createEmailPreparation({
   linkKey,
   envelopeSender: () => 'b@example.com',
   validate: async () => null,
+  readContent: async () => null,
   readBlobs: async () => new Map(),
   toText: html => html,
 })
@@ -50,4 +52,12 @@ test.each([
   expect(codes.map(([, found]) => found)).toEqual([base, base])
   for (const [, , code] of codes)
     expect(readLinkCode(linkKey, code!)).toEqual({ notification: claim.notification, channel: 'email' })
+})
+
+test.each([
+  [true, 'b@example.com'],
+  [false, undefined],
+])('with email.receipt %s, a reading receipt is asked for to %s', async (asks, receiptTo) => {
+  const settings = { ...claim.settings, 'email.receipt': asks }
+  expect(((await prepare({ ...claim, settings })) as EmailMessage).receiptTo).toBe(receiptTo)
 })

@@ -38,6 +38,7 @@ async function prepare(html: string, more: Partial<Claim> = {}) {
     recipientName: 'Maria da Silva',
     subject: 'Notificação',
     content: html,
+    contentSize: 0,
     protected: false,
     suppressed: false,
     request: { variables },

@@ -1,13 +1,19 @@
 import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { pino } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type InboundRecipient, openInbound } from '../../src/channels/email/inbound.js'
 import { type Report, readReport } from '../../src/channels/email/reports.js'
 import { smtpProvider } from '../../src/channels/email/smtp.js'
 import { verpAddress } from '../../src/channels/email/verp.js'
 import type { EmailMessage, Receipt } from '../../src/channels/provider.js'
+import { startWorker } from '../../src/compose-worker.js'
+import { readConfig } from '../../src/config.js'
 import { newId } from '../../src/domain/id.js'
 import { email } from '../channels/email/messages.js'
+import { databaseForTest } from '../support/database.js'
+import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
+import { request, send, validSend } from '../support/requests.js'
 import { findProgram, freePort, isRoot, run, smtpSink, temporaryFolder, untilListening, userIds } from './email-programs.js'
 
 const postfix = findProgram('postfix')
@@ -125,7 +131,53 @@ async function roundTrip(
   return { id, receipt, returned: arrived[0]! }
 }
 
+/** The gateway and its worker, whose only carrier is that Postfix: what it reports comes back to the worker's own listener. */
+async function startThrough(
+  routes: Record<string, number>,
+): Promise<{ accept(to: string): Promise<string>; statusOf: StatusOf }> {
+  const { pool, url } = await databaseForTest()
+  const inbound = await freePort()
+  const relay = await startPostfix({ ...routes, [verp.domain]: inbound })
+  const env = {
+    EMAIL_URL: `smtp://127.0.0.1:${relay.port}?tls=off`,
+    BOUNCE_DOMAIN: verp.domain,
+    INBOUND_SMTP_HOST: '127.0.0.1',
+    INBOUND_SMTP_PORT: String(inbound),
+    SIMULATOR: 'off',
+  }
+  const gateway = await gatewayForTest(pool, env)
+  const { token } = await createAccount(pool)
+  const worker = await startWorker({
+    config: readConfig({ PORT: '0', ...env }),
+    keys: testKeys,
+    pool,
+    databaseUrl: url,
+    log: pino({ level: 'silent' }),
+    // Nothing is known of example.net here: the e-mail goes on.
+    resolver: { exchangers: async () => ({ status: 'unknown' }), addresses: async () => ({ status: 'unknown' }) },
+  })
+  onTestFinished(() => worker.close())
+  return {
+    accept: async to => ((await send(gateway.url, token, { ...validSend, to })).body as { idEmail: string }).idEmail,
+    statusOf: async id => (await request(`${gateway.url}/gw/email/${id}`, { token })).body as Record<string, unknown>,
+  }
+}
+
+type StatusOf = (id: string) => Promise<Record<string, unknown>>
+
 describe.skipIf(missing)('through a private Postfix (as root, with smtp-sink)', () => {
+  test('its reports change the status: delivered by one, returned by the other, and the returned address is suppressed', async () => {
+    const good = await smtpSink(sink!, ['-N'])
+    const bad = await smtpSink(sink!, ['-f', 'RCPT', '-B', '550 5.1.1 User unknown'])
+    const { accept, statusOf } = await startThrough({ 'example.net': good, 'example.org': bad })
+    const [delivered, returned] = [await accept('joao@example.net'), await accept('Ninguem@example.org')]
+    await expect.poll(() => statusOf(delivered), { timeout: 30_000 }).toMatchObject({ description: 'Entregue', error: false })
+    await expect.poll(() => statusOf(returned), { timeout: 30_000 }).toMatchObject({ description: 'Devolvido', error: true })
+    expect(await statusOf(returned)).toMatchObject({ dateSend: expect.stringMatching(/\d/), dateDelivery: '' })
+    const again = await accept('ninguem@example.org')
+    await expect.poll(() => statusOf(again), { timeout: 30_000 }).toMatchObject({ failureReason: 'Endereço suprimido' })
+  })
+
   test('a delivery is told by a success report to our envelope sender, with our envelope id', async () => {
     // -N: without DSN, so that Postfix is the last that can report.
     const port = await smtpSink(sink!, ['-N'])

@@ -314,16 +314,27 @@ describe('people', () => {
 
   test('confirma tells that the message was displayed, as RFC 8098 says', async () => {
     const { simulator, listener } = await carriersForTest()
-    await send(simulator, { to: 'confirma@simulador.test' })
+    await send(simulator, { to: 'confirma@simulador.test', headers: { 'Disposition-Notification-To': '<recibos@example.com>' } })
     const report = (await listener.wait(2)).find(({ raw }) => raw.includes('report-type=disposition-notification'))!
     const { messageId } = await simulator.message('confirma@simulador.test')
-    expect(report).toMatchObject({ from: '', to: BOUNCES })
+    // To whom the header names, not to the envelope sender (RFC 8098, 2.1).
+    expect(report).toMatchObject({ from: '', to: 'recibos@example.com' })
     expect(partTypes(report)).toEqual(['text/plain', 'message/disposition-notification', 'text/rfc822-headers'])
     expect(reportFields(report, 'disposition-notification')[0]).toMatchObject({
       'Final-Recipient': 'rfc822; confirma@simulador.test',
       'Original-Message-ID': messageId,
       Disposition: 'manual-action/MDN-sent-manually; displayed',
     })
+  })
+
+  test('confirma says nothing where nobody asked, and nor can a person make it', async () => {
+    const { simulator, listener } = await carriersForTest()
+    await send(simulator, { to: 'confirma@simulador.test' })
+    await listener.wait(1)
+    const { id, reports } = await simulator.message('confirma@simulador.test')
+    expect(reports.map(({ type }) => type)).toEqual(['delivered'])
+    const answer = await simulator.ask(`/simulator/messages/${id}/actions`, { method: 'POST', body: { action: 'confirm' } })
+    expect(answer).toMatchObject({ status: 409, body: { message: expect.stringContaining('não pediu confirmação de leitura') } })
   })
 })
 
@@ -337,7 +348,7 @@ describe('the table', () => {
       FATES.map(({ name, meaning, does }) => ({ channel: 'email', name, address: `${name}@simulador.test`, meaning, does })),
     )
     for (const fate of FATES) {
-      expect(document).toContain(`| \`${fateAddress(fate)}\` | ${fate.meaning} | ${fate.does} |`)
+      expect(document).toContain(`| \`${fateAddress(fate)}\` | ${fate.meaning} | ${fate.does} | \`${fate.ends}\` |`)
       expect(page).toContain(fate.does.replaceAll('"', '&quot;'))
     }
     for (const { name, meaning } of DOMAINS) {

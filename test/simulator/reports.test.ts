@@ -173,7 +173,8 @@ describe('actions by hand', () => {
 
   test('each makes the recipient do it', async () => {
     const { simulator, listener } = await carriersForTest()
-    await send(simulator, { to: 'maria@example.com', dsn: { notify: ['failure'] } })
+    const headers = { 'Disposition-Notification-To': '<avisos@exemplo.test>' }
+    await send(simulator, { to: 'maria@example.com', dsn: { notify: ['failure'] }, headers })
     const { id } = await simulator.message('maria@example.com')
     const wanted = { bounce: 'failed', reply: 'reply', complain: 'complaint', confirm: 'confirmation', away: 'away' }
     for (const [action, type] of Object.entries(wanted)) {
@@ -183,7 +184,7 @@ describe('actions by hand', () => {
       })
     }
     const received = await listener.wait(5)
-    const reply = received.find(({ to }) => to === 'avisos@exemplo.test')!
+    const reply = received.find(({ email }) => email.inReplyTo !== undefined && email.text?.includes('dívida'))!
     expect(reply.email.text?.trim()).toBe('Não reconheço esta dívida.')
     expect((await settled(simulator, 'maria@example.com')).reports.map(({ type }) => type)).toEqual(Object.values(wanted))
   })

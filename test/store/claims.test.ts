@@ -35,6 +35,31 @@ async function queue(pool: Pool, count: number): Promise<void> {
   )
 }
 
+test('content comes with the claim of an e-mail where it is small; what is large, or not sent by the channel, is left where it is', async () => {
+  const pool = await singleConnection()
+  await queue(pool, 3)
+  const { rows } = await pool.query('select notification_id as id from delivery order by 1')
+  const [small, large, sms] = rows.map(({ id }) => id as string)
+  await pool.query("update notification set content = repeat('é', 40000) where id = $1", [large])
+  await pool.query("update delivery set channel = 'sms' where notification_id = $1", [sms])
+  const claims = [
+    ...(await claim(pool, 10)),
+    ...(await claimDeliveries(pool, {
+      channel: 'sms',
+      mode: 'live',
+      provider: 'smpp',
+      rank: 0,
+      owner: OWNER,
+      limit: 10,
+      leaseMs: 60_000,
+    })),
+  ]
+  const brought = new Map(claims.map(({ notification, content, contentSize }) => [notification, { content, contentSize }]))
+  expect(brought.get(small!)).toEqual({ content: '<p>Aviso</p>', contentSize: 12 })
+  expect(brought.get(large!)).toEqual({ content: null, contentSize: 80_000 })
+  expect(brought.get(sms!)).toEqual({ content: null, contentSize: 12 })
+})
+
 const claim = (db: Queryable, limit: number): Promise<Claim[]> =>
   claimDeliveries(db, { channel: 'email', mode: 'live', provider: 'smtp', rank: 0, owner: OWNER, limit, leaseMs: 60_000 })
 

@@ -12,13 +12,17 @@ const ALTERNATIVE = '=_carteiro_alternative'
 const MIXED = '=_carteiro_mixed'
 
 export function composeEmail(message: EmailMessage): Buffer {
+  requireSafeAddresses(message)
+  const parts = message.attachments.length === 0 ? alternative(message) : mixed(message)
+  return Buffer.concat([Buffer.from(headers(message)), ...parts])
+}
+
+export function requireSafeAddresses(message: EmailMessage): void {
   for (const address of [message.from, message.to, message.replyTo, message.receiptTo]) {
     if (address !== undefined && !isSafeAddress(address)) {
       throw new SendError('permanent', 'Um endereço da mensagem não é um endereço de e-mail válido.')
     }
   }
-  const parts = message.attachments.length === 0 ? alternative(message) : mixed(message)
-  return Buffer.concat([Buffer.from(headers(message)), ...parts])
 }
 
 /** One address that can stand in a header or an envelope without quoting, and cannot be read as more than one. */

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
+import type { Composer } from './composer.js'
 import { CutOff, Destinations } from './destinations.js'
 import type { Signer } from './dkim.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from './resolver.js'
@@ -17,6 +18,8 @@ import { type Limits, type Patience, type SmtpSession, Unreachable } from './smt
 export interface MxOptions {
   resolver: MailResolver
   signer: Signer | null
+  /** Makes what is large elsewhere. Default: everything is made on the spot. */
+  compose?: Composer['compose']
   /** Breaks ties between exchangers of the same priority. */
   random?: () => number
   patience?: Partial<Patience>
@@ -85,7 +88,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
   async #deliver(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
     const { destination, targets } = await this.#route(message.to.slice(message.to.lastIndexOf('@') + 1))
     const reply = await this.#destinations.visit(destination, signal, async () => {
-      const raw = await prepare(message, this.#options.signer)
+      const raw = await prepare(message, this.#options)
       return this.#toFirst(targets, signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
     })
     return { references: [], answer: reply.text, delivered: true }

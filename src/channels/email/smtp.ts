@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
 import { composeEmail } from './compose.js'
+import type { Composer } from './composer.js'
 import type { Signer } from './dkim.js'
 import { ofRelay } from './relay-refusal.js'
 import { SessionPool } from './session-pool.js'
@@ -16,6 +17,8 @@ import type { Patience, ServerSettings } from './smtp-session.js'
 export interface SmtpOptions {
   /** Signs what leaves; null: the relay does, or nobody. */
   signer: Signer | null
+  /** Makes what is large elsewhere. Default: everything is made on the spot. */
+  compose?: Composer['compose']
   /** Trusted instead of the usual authorities. */
   ca?: string
   patience?: Partial<Patience>
@@ -41,7 +44,8 @@ export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
   }
 }
 
-function openRelay(url: URL, { signer, ca, patience }: SmtpOptions): Carrier<EmailMessage> {
+function openRelay(url: URL, options: SmtpOptions): Carrier<EmailMessage> {
+  const { ca, patience } = options
   const { server, size } = readSmtpUrl(url)
   const pool = new SessionPool({
     server: { ...server, ...(ca === undefined ? {} : { ca }), ...(patience === undefined ? {} : { patience }) },
@@ -53,7 +57,7 @@ function openRelay(url: URL, { signer, ca, patience }: SmtpOptions): Carrier<Ema
     },
     async send(message, signal): Promise<Receipt> {
       shareable(signal)
-      const raw = await prepare(message, signer)
+      const raw = await prepare(message, options)
       try {
         const reply = await pool.run(signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
         return { references: [], answer: reply.text, delivered: false }
@@ -123,12 +127,25 @@ export const envelopeOf = ({ envelopeFrom, to, reference }: EmailMessage) => ({ 
 export class Unsigned extends SendError {}
 
 /** The message as it travels, signed where a signer is at hand. */
-export async function prepare(message: EmailMessage, signer: Signer | null): Promise<Buffer> {
-  const raw = composeEmail(message)
+export async function prepare(
+  message: EmailMessage,
+  { signer, compose = composeEmail }: Pick<SmtpOptions, 'signer' | 'compose'>,
+): Promise<Buffer> {
+  const raw = await composed(message, compose)
   if (signer === null) return raw
   try {
     return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
   } catch (cause) {
     throw new Unsigned('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
+  }
+}
+
+async function composed(message: EmailMessage, compose: Composer['compose']): Promise<Buffer> {
+  try {
+    return await compose(message)
+  } catch (cause) {
+    if (cause instanceof SendError) throw cause
+    // Of this message: the carrier has no part in it.
+    throw new SendError('temporary', 'A mensagem não pôde ser montada.', { scope: 'message', cause })
   }
 }

@@ -41,6 +41,9 @@ export function reasonOfStatus(status: string | null): string | null {
   return detail === undefined ? null : (reasons[detail] ?? null)
 }
 
+/** RFC 3463: no such mailbox, moved away, disabled. Said of the recipient alone, never of a domain, a route or a rule. */
+export const isMailboxGone = (status: string | null): boolean => status !== null && /^5\.(1\.[16]|2\.1)$/.test(status)
+
 /** The first enhanced status code in a text, where it stands by itself. */
 export const findStatus = (text: string): string | null =>
   /(?:^|[\s#(-])([245]\.\d{1,3}\.\d{1,3})(?![.\d])/.exec(text)?.[1] ?? null

@@ -20,6 +20,8 @@ export interface Fate {
   name: string
   meaning: string
   does: string
+  /** The description in which the status of the e-mail ends. */
+  ends: string
   /** Answer to RCPT, before any content is sent. */
   refusal?: { code: number; text: string }
   /** Tries of the same message that are put off before it is taken. */
@@ -41,30 +43,35 @@ export const FATES: readonly Fate[] = [
     name: 'entregue',
     meaning: 'Caixa que funciona',
     does: 'Aceita a mensagem e avisa a entrega. É também o que acontece com qualquer endereço fora desta lista.',
+    ends: 'Entregue',
     steps: [delivered],
   },
   {
     name: 'lido',
     meaning: 'Pessoa que abre a mensagem',
     does: 'Avisa a entrega e, 1 s depois, carrega a imagem de rastreamento como faz um programa de e-mail.',
+    ends: 'Lido',
     steps: [delivered, { afterMs: 1_000, act: { act: 'open' } }],
   },
   {
     name: 'devolvido',
     meaning: 'Caixa que não existe, descoberta depois do aceite',
     does: 'Aceita a mensagem e a devolve com o aviso de falha 5.1.1.',
+    ends: 'Devolvido',
     steps: [{ afterMs: 0, act: { act: 'failed', ...UNKNOWN_MAILBOX } }],
   },
   {
     name: 'devolvido-depois',
     meaning: 'Entrega que volta atrás',
     does: 'Avisa a entrega e, 2 s depois, devolve a mensagem com o aviso de falha 5.1.1.',
+    ends: 'Devolvido',
     steps: [delivered, { afterMs: 2_000, act: { act: 'failed', ...UNKNOWN_MAILBOX } }],
   },
   {
     name: 'recusado',
     meaning: 'Caixa que não existe, recusada na hora',
     does: 'Responde 550 5.1.1 ao destinatário (RCPT TO), antes do conteúdo. A mensagem não aparece na lista.',
+    ends: 'Falha no envio',
     refusal: { code: 550, text: 'Caixa postal inexistente' },
     steps: [],
   },
@@ -72,6 +79,7 @@ export const FATES: readonly Fate[] = [
     name: 'temporario',
     meaning: 'Servidor que adia',
     does: 'Responde 451 às duas primeiras tentativas da mesma mensagem (mesmo ENVID ou Message-ID) e aceita a terceira.',
+    ends: 'Entregue',
     temporaryTries: 2,
     steps: [delivered],
   },
@@ -79,6 +87,7 @@ export const FATES: readonly Fate[] = [
     name: 'lento',
     meaning: 'Servidor lento',
     does: 'Leva 3 s para responder ao conteúdo; depois aceita e avisa a entrega.',
+    ends: 'Entregue',
     answersAfterMs: 3_000,
     steps: [delivered],
   },
@@ -86,6 +95,7 @@ export const FATES: readonly Fate[] = [
     name: 'cheia',
     meaning: 'Caixa cheia',
     does: 'Aceita a mensagem, avisa o atraso 4.2.2 e, 1 s depois, a devolve com o aviso de falha 5.2.2.',
+    ends: 'Devolvido',
     steps: [
       { afterMs: 0, act: { act: 'delayed', ...FULL_FOR_NOW } },
       { afterMs: 1_000, act: { act: 'failed', ...FULL } },
@@ -94,7 +104,8 @@ export const FATES: readonly Fate[] = [
   {
     name: 'silencio',
     meaning: 'Servidor que emudece',
-    does: 'Recebe o conteúdo e nunca responde; a conexão é fechada depois de 5 min.',
+    does: 'Recebe o conteúdo e nunca responde; a conexão é fechada depois de 5 min. O envio é repetido até o fim do plano de tentativas, em cerca de 12 min.',
+    ends: 'Falha no envio',
     silent: true,
     steps: [],
   },
@@ -102,30 +113,35 @@ export const FATES: readonly Fate[] = [
     name: 'robo',
     meaning: 'Verificador de links',
     does: 'Avisa a entrega e, logo depois, um robô visita a imagem e todos os links do HTML (HEAD e GET). Não é leitura.',
+    ends: 'Entregue',
     steps: [delivered, { afterMs: 200, act: { act: 'scan' } }],
   },
   {
     name: 'responde',
     meaning: 'Pessoa que responde',
     does: 'Avisa a entrega e, 1 s depois, responde ao remetente: "Recebido, obrigado."',
+    ends: 'Entregue',
     steps: [delivered, { afterMs: 1_000, act: { act: 'reply' } }],
   },
   {
     name: 'reclama',
     meaning: 'Pessoa que marca como spam',
     does: 'Avisa a entrega e, 1 s depois, o provedor manda a reclamação (ARF, RFC 5965).',
+    ends: 'Entregue',
     steps: [delivered, { afterMs: 1_000, act: { act: 'complain' } }],
   },
   {
     name: 'ausente',
     meaning: 'Pessoa de férias',
     does: 'Avisa a entrega e manda a resposta automática de ausência (Auto-Submitted: auto-replied). Não é resposta.',
+    ends: 'Entregue',
     steps: [delivered, { afterMs: 500, act: { act: 'away' } }],
   },
   {
     name: 'confirma',
     meaning: 'Programa de e-mail que confirma a leitura',
-    does: 'Avisa a entrega e, 1 s depois, manda a confirmação de leitura (MDN, RFC 8098).',
+    does: 'Avisa a entrega e, 1 s depois, manda a confirmação de leitura (MDN, RFC 8098), se a mensagem a pede (`email.receipt` da conta).',
+    ends: 'Lido',
     steps: [delivered, { afterMs: 1_000, act: { act: 'confirm' } }],
   },
 ]

@@ -45,6 +45,10 @@ export function readMail(id: string, receivedAt: Date, envelope: Envelope, raw: 
   }
 }
 
+/** Where the sender wants to be told that the message was displayed (RFC 8098); null: nowhere. */
+export const receiptAddress = ({ header }: Mail): string | null =>
+  addressParser(findHeader(header, 'disposition-notification-to') ?? '', { flatten: true })[0]?.address || null
+
 /** Part of a string keeps the whole of it in memory, and this part outlives the mail in the log. */
 const copy = (text: string | null): string | null => (text === null ? null : Buffer.from(text).toString())
 

@@ -9,7 +9,7 @@ import { Refused } from '../refused.js'
 import type { Visitor } from '../visitor.js'
 import { linksIn, readContent, trackingImageIn } from './content.js'
 import { type Act, type Fate, UNKNOWN_MAILBOX } from './fates.js'
-import { findHeader, type Mail } from './mail.js'
+import { findHeader, type Mail, receiptAddress } from './mail.js'
 import { awayMail, complaintReport, deliveryReport, dispositionReport, type Mailing, replyMail } from './reports.js'
 import type { REPORT_WORDS } from './words.js'
 
@@ -177,8 +177,11 @@ function objection(mail: Mail, act: Act): string | null {
       return null
     case 'reply':
       return from === '' && mail.from === '' ? 'A mensagem não tem remetente a quem responder.' : null
-    case 'complain':
     case 'confirm':
+      return receiptAddress(mail) === null
+        ? 'O remetente não pediu confirmação de leitura (Disposition-Notification-To): nenhum programa de e-mail a manda.'
+        : null
+    case 'complain':
     case 'away':
       if (from === '') return 'A mensagem tem remetente vazio (<>): ninguém responde a ela automaticamente.'
       // RFC 3834, 2: automatic answers to automatic mail would never end.

@@ -1,7 +1,7 @@
 import { addressParser } from 'postal-mime'
 import type { Stamp } from '../message.js'
 import { FATE_DOMAIN } from './fates.js'
-import { findHeader, type Mail } from './mail.js'
+import { findHeader, type Mail, receiptAddress } from './mail.js'
 
 /** The messages that come back to a sender, as real servers and mail programs write them. */
 export interface Mailing {
@@ -67,6 +67,7 @@ export function deliveryReport(mail: Mail, facts: DeliveryFacts, stamp: Stamp, o
 export function dispositionReport(mail: Mail, stamp: Stamp): Mailing {
   return machineReport(mail, stamp, {
     reportType: 'disposition-notification',
+    to: receiptAddress(mail) ?? mail.envelope.from,
     from: `<${mail.to}>`,
     subject: `Lida: ${mail.subject}`,
     text: `A mensagem enviada para <${mail.to}> foi exibida. Isso não garante que tenha sido lida ou compreendida.`,
@@ -128,6 +129,8 @@ export function awayMail(mail: Mail, stamp: Stamp): Mailing {
 
 interface MachineReport {
   reportType: 'delivery-status' | 'disposition-notification' | 'feedback-report'
+  /** Where it goes when not to the envelope sender. */
+  to?: string
   from: string
   subject: string
   text: string
@@ -139,10 +142,11 @@ interface MachineReport {
 /** RFC 6522: text for people, fields for programs, and the message that it is about. */
 function machineReport(mail: Mail, stamp: Stamp, report: MachineReport): Mailing {
   const boundary = `=_${stamp.id}`
+  const { to = mail.envelope.from } = report
   const part = (type: string, ...body: string[]): string[] => [`--${boundary}`, `Content-Type: ${type}`, ...body]
   const lines = [
     `From: ${report.from}`,
-    `To: <${mail.envelope.from}>`,
+    `To: <${to}>`,
     `Subject: ${encodeWords(report.subject)}`,
     `Date: ${mailDate(stamp.at)}`,
     `Message-ID: <${stamp.id}@${RELAY}>`,
@@ -161,7 +165,7 @@ function machineReport(mail: Mail, stamp: Stamp, report: MachineReport): Mailing
     `--${boundary}--`,
     '',
   ]
-  return { from: '', to: [mail.envelope.from], raw: lines.join('\r\n') }
+  return { from: '', to: [to], raw: lines.join('\r\n') }
 }
 
 interface PersonalMail {

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { dataFolder } from '../support/data-folder.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount } from '../support/gateway.js'
+import { carteiroBeside } from '../support/program.js'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase()
+  await createAccount(database.pool, { name: 'acme' })
+  await createAccount(database.pool, { name: 'other' })
+})
+
+afterAll(() => database.drop())
+
+/** The JSON of one verb as people run it, or why it failed. */
+async function suppression(...args: string[]): Promise<unknown> {
+  const { status, stdout, stderr } = await carteiroBeside(['suppression', ...args, '--json'], {
+    data: dataFolder(),
+    env: { DATABASE_URL: database.url, CARTEIRO_MASTER_KEY: '07'.repeat(32) },
+  })
+  return status === 0 ? JSON.parse(stdout) : stderr
+}
+
+test('a contact is suppressed for one account and channel, listed, and let go again', async () => {
+  expect(await suppression('add', '--account', 'acme', 'Maria@Example.com')).toEqual({
+    account: 'acme',
+    channel: 'email',
+    suppressed: 'maria@example.com',
+  })
+  expect(await suppression('add', '--account', 'acme', 'maria@example.com')).toMatch(/já está suprimido na conta "acme"/)
+  await suppression('add', '--account', 'acme', '--channel', 'sms', '11987654321')
+  expect(await suppression('list', '--account', 'acme')).toMatchObject([
+    { channel: 'sms', recipient: '+5511987654321', reason: 'operator', notification: null, since: expect.any(String) },
+    { channel: 'email', recipient: 'maria@example.com', reason: 'operator' },
+  ])
+  expect(await suppression('list', '--account', 'acme', '--recipient', 'MARIA@example.com')).toHaveLength(1)
+  expect(await suppression('list', '--account', 'acme', '--channel', 'voice')).toEqual([])
+  expect(await suppression('list', '--account', 'other')).toEqual([])
+  expect(await suppression('remove', '--account', 'other', 'maria@example.com')).toMatch(/não está suprimido na conta "other"/)
+  expect(await suppression('remove', '--account', 'acme', 'MARIA@example.com')).toMatchObject({ removed: 'maria@example.com' })
+  expect(await suppression('list', '--account', 'acme')).toMatchObject([{ channel: 'sms' }])
+  const { rows } = await database.pool.query("select action, detail from audit where action like 'suppression%' order by at")
+  expect(rows).toMatchObject([
+    { action: 'suppression add' },
+    { action: 'suppression add' },
+    { action: 'suppression remove', detail: { channel: 'email', recipient: 'maria@example.com' } },
+  ])
+})
+
+test('what is no contact of the channel is refused with what it should be', async () => {
+  expect(await suppression('add', '--account', 'acme', '11987654321')).toMatch(/não é um endereço de e-mail.*--channel/)
+  expect(await suppression('remove', '--account', 'acme', '--channel', 'sms', 'maria@example.com')).toMatch(/não é um número/)
+})
