@@ -13,7 +13,7 @@ test('recipients that were kept as they were written are kept in lower case afte
        ($1, 'email', 'joao@example.com', 'complaint', '2026-01-01'), ($1, 'sms', '+5511987654321', 'opt-out', '2026-01-01')`,
     [id],
   )
-  await pool.query(readFileSync('migrations/0014_suppressions.sql', 'utf8'))
+  await pool.query(readFileSync('migrations/0013_suppressions.sql', 'utf8'))
   const { rows } = await pool.query('select recipient, reason from suppression order by recipient')
   expect(rows).toEqual([
     { recipient: '+5511987654321', reason: 'opt-out' },
