@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findFaults } from '../../src/engine/rebuild.js'
-import { FATES } from '../../src/simulator/letter/fates.js'
+import { FATES, formatPostcode } from '../../src/simulator/letter/fates.js'
 import type { Simulator } from '../../src/simulator/simulator.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
+import { readSource } from '../support/sources.js'
 import { type Stack, startStack } from '../support/stack.js'
 
 /** From POST to every date over real sockets: the gateway, its worker, the simulated print shop and the simulated post. */
@@ -101,10 +102,12 @@ describe('each fixed fate ends in its documented status', () => {
     limite: 'Entregue',
     silencio: 'Entregue',
   }
+  const guide = readSource('docs/carta.md')
   test.concurrent.each(FATES.map(fate => [fate.name, fate.postcode, fate.meaning] as const))(
     '%s (%s)',
     async (name, cep, meaning) => {
       const ending = endings[name] ?? meaning
+      expect(guide).toMatch(new RegExp(`^\\| \`${formatPostcode(cep)}\` .*\\| \`${ending}\` \\|$`, 'm'))
       const id = await accept(letter({ cep }))
       await settled(id, ending)
       expect((await statusOf(id)).error).toBe(ending !== 'Entregue')

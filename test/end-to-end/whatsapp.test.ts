@@ -8,6 +8,7 @@ import { readEventLog } from '../../src/store/event-log.js'
 import type { TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, type TestAccount, testKeys } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
+import { readSource } from '../support/sources.js'
 import { type Stack, startStack } from '../support/stack.js'
 
 /** From POST to every date over real sockets: the gateway, its worker and the simulated Cloud API, each on its own port. */
@@ -119,7 +120,7 @@ describe('each fixed fate ends in its documented status', () => {
     dateSent: null,
     failureReason: expect.stringMatching(reason),
   })
-  const ends: Record<string, object> = {
+  const ends: Record<string, { description: string; [member: string]: unknown }> = {
     entregue: delivered,
     lido: read,
     'so-lido': read,
@@ -142,8 +143,11 @@ describe('each fixed fate ends in its documented status', () => {
     'fora-de-ordem': read,
   }
 
-  test('every fate is listed here', () => {
+  test('every fate is listed here, and in the guide', () => {
     expect(Object.keys(ends)).toEqual(FATES.map(({ name }) => name))
+    const guide = readSource('docs/whatsapp.md')
+    for (const fate of FATES)
+      expect(guide).toMatch(new RegExp(`^\\| \`${fateNumber(fate)}\` .*\\| \`${ends[fate.name]!.description}\` \\|$`, 'm'))
   })
 
   const ids = new Map<string, string>()

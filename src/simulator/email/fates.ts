@@ -104,8 +104,8 @@ export const FATES: readonly Fate[] = [
   {
     name: 'silencio',
     meaning: 'Servidor que emudece',
-    does: 'Recebe o conteúdo e nunca responde; a conexão é fechada depois de 5 min. O envio é repetido até o fim do plano de tentativas, em cerca de 12 min.',
-    ends: 'Falha no envio',
+    does: 'Recebe o conteúdo e nunca responde; a conexão é fechada depois de 5 min. O envio é repetido duas vezes e fica para uma pessoa conferir.',
+    ends: 'Em verificação',
     silent: true,
     steps: [],
   },
