@@ -3,7 +3,7 @@ import type { EmailMessage } from '../channels/provider.js'
 import { linkBase, makeLinkCode } from '../domain/link.js'
 import type { Fact } from '../domain/transition.js'
 import type { Claim } from '../store/claims.js'
-import type { Refused } from './lane.js'
+import type { Refused } from './lane-options.js'
 
 /** From a claimed e-mail to the message that leaves: validated, addressed so that reports find back, with link and image. */
 export interface EmailParts {

@@ -1,79 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Carrier, type Provider, type Receipt, SendError } from '../channels/provider.js'
-import type { Clock } from '../domain/clock.js'
+import { type Provider, type Receipt, SendError } from '../channels/provider.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
-import type { PaceGrant } from '../store/carrier-paces.js'
-import type { Claim, ClaimQuestion, Uncertain } from '../store/claims.js'
+import type { Claim, Uncertain } from '../store/claims.js'
 import type { HeldDelivery, Taker } from '../store/hand-overs.js'
 import { Breaker } from './breaker.js'
-import type { ByteBudget } from './byte-budget.js'
-import type { Change, ChangeOutcome } from './record.js'
-
-/**
- * A lane carries the deliveries of one channel and mode to one carrier: claims what is due, sends it, reports what became of
- * it. It holds no SQL and no connection while a carrier is called.
- */
-export interface LaneOptions<Message> {
-  provider: Provider<Message>
-  /** The name of this carrier's attempts of other times (channels/carrier-name.ts). */
-  formerly?: string
-  carrier: Carrier<Message>
-  /** Whose references these are: two carriers may give two messages the same name. */
-  carrierKey: string
-  mode: Mode
-  /** Its place among the carriers of its channel and mode, the preferred one being 0, and how many there are. */
-  rank: number
-  carriers: number
-  concurrency: number
-  /** Of a carrier that takes so many messages per second and no more. */
-  pace?: LanePace
-  /** Waits between tries; when they are used up the delivery is dead. */
-  retryDelaysMs: readonly number[]
-  leaseMs: number
-  /** How long the carrier is given to tell of a send whose answer was lost, before anything is done about it. */
-  settleMs: number
-  /** How long what is under way may take once the worker stops. */
-  stopMs?: number
-  clock: Clock
-  claim(question: ClaimQuestion): Promise<Claim[]>
-  /** The same of what another carrier failed to take. */
-  claimDetours(question: ClaimQuestion): Promise<Claim[]>
-  /** Gives a claimed delivery to another lane; false: it is no longer ours to give. */
-  pass(held: HeldDelivery, to: Taker): Promise<boolean>
-  /** Leaves a claimed delivery in the queue, as if it had not been claimed. */
-  putBack(held: HeldDelivery, delayMs: number): Promise<void>
-  record(change: Change): Promise<ChangeOutcome>
-  /** From a claim to a message for the carrier, or the fact that there can be none. */
-  prepare(claim: Claim): Promise<Message | Refused>
-  /** Bounds what is held in memory; shared by all lanes whose messages may be large. */
-  memory?: LaneMemory
-  onError(error: unknown, what: string): void
-  /** Told where a delivery stands, so that fault drills can strike exactly there. */
-  trace?(point: TracePoint): void
-}
-
-export interface LaneMemory {
-  budget: ByteBudget
-  /** The bytes that a message holds until it is sent; 0: too few to count. */
-  weigh(claim: Claim): number
-}
-
-/** Booked before anything is claimed: what waits for a carrier's rate waits in the queue, not in the hands of one node. */
-interface LanePace {
-  take(want: number): Promise<PaceGrant>
-  giveBack(count: number): Promise<void>
-}
-
-/** claimed and journalled; about to hand over; the carrier answered; the outcome is committed. */
-type TracePoint = 'claimed' | 'sending' | 'answered' | 'recorded'
-
-/** Why a delivery cannot be sent at all. */
-export interface Refused {
-  refused: Fact['data']
-}
+import { gaveUp, namesOf, type Settlement, settleDoubt } from './doubt.js'
+import type { LaneOptions, Refused } from './lane-options.js'
+import type { Change } from './record.js'
 
 const MAX_CLAIM = 128
 const JITTER = 0.2
@@ -84,12 +20,6 @@ const BRIEF_PAUSE_MS = 10_000
 /** Until a delivery that only a busy, or an absent, carrier can carry is looked at again. */
 const BUSY_MS = 1_000
 const ABSENT_MS = 30_000
-/** Why a try is repeated whose worker is gone. */
-export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
-const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
-const UNANSWERED = 'A operadora não confirmou se recebeu este envio: ele é repetido com o mesmo identificador.'
-/** How often a safe carrier is given a message once more of which it did not say whether it took it; then a person looks. */
-export const MAX_RESENDS = 2
 /** When stopping, what is under way has this long to end by itself. */
 const STOP_MS = 18_000
 
@@ -102,6 +32,10 @@ interface Flight {
   late: AbortController
 }
 
+/**
+ * A lane carries the deliveries of one channel and mode to one carrier: claims what is due, sends it, reports what became of
+ * it. It holds no SQL and no connection while a carrier is called.
+ */
 export class Lane<Message> {
   readonly owner: string
   readonly #options: LaneOptions<Message>
@@ -254,55 +188,21 @@ export class Lane<Message> {
   async finish(): Promise<void> {
     const timer = setTimeout(() => {
       for (const { late } of this.#flying.values()) late.abort()
-    }, this.#options.stopMs ?? STOP_MS)
+    }, this.#stopMs)
     await Promise.all(this.#flying.keys())
     clearTimeout(timer)
     await this.#options.carrier.close()
   }
 
-  /** Looks again at a send of which nobody knows whether it happened: what was done about it, or who is to look next. */
-  async settle(uncertain: Uncertain): Promise<'settled' | 'later' | 'a person'> {
-    const { provider, carrier } = this.#options
-    const { reference, recipient, doubts } = uncertain
-    if (provider.whenUncertain === 'safe') return this.#resend(uncertain)
-    if (provider.whenUncertain === 'report' && doubts === 1) {
-      const reason = 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.'
-      return this.#conclude(uncertain, 'retried', { reason }, { delayMs: 0 })
-    }
-    if (provider.whenUncertain !== 'lookup' || carrier.find === undefined) return 'a person'
-    const found = await carrier.find(reference, recipient, AbortSignal.timeout(provider.timeoutMs)).catch(() => null)
-    if (found === null) return 'later'
-    if (found === 'unknown') return this.#repeat(uncertain, NOT_TAKEN)
-    const { references, answer } = found
-    const names = namesOf(this.#options.carrierKey, references)
-    return this.#conclude(uncertain, provider.takenIs ?? 'sent', { answer, settled: true }, names)
+  /** A call that is being spoken is waited for; an upload that may take an hour is not, since another worker may repeat it. */
+  get #stopMs(): number {
+    const { stopMs, provider } = this.#options
+    return stopMs ?? (provider.whenUncertain === 'safe' ? STOP_MS : provider.timeoutMs)
   }
 
-  /** Its wait is over; but whom a carrier leaves in doubt again and again, a person looks at. */
-  async #resend(uncertain: Uncertain): Promise<'settled' | 'a person'> {
-    if (uncertain.doubts > MAX_RESENDS || this.delayAfter(uncertain) === null) return 'a person'
-    return this.#conclude(uncertain, 'retried', { reason: UNANSWERED }, { delayMs: 0 })
-  }
-
-  /** At once after the first doubt, then as planned: what is never answered must end like what is always refused. */
-  #repeat(uncertain: Uncertain, reason: string): Promise<'settled'> {
-    const planned = this.delayAfter(uncertain)
-    if (planned === null) return this.#conclude(uncertain, 'failed', gaveUp(reason))
-    const delayMs = uncertain.doubts > 1 ? planned : 0
-    return this.#conclude(uncertain, 'retried', { reason, delayMs }, { delayMs })
-  }
-
-  async #conclude(
-    { notification, channel, reference, attempt }: Uncertain,
-    type: 'sent' | 'processed' | 'retried' | 'failed',
-    data: Fact['data'],
-    more: Pick<Change, 'delayMs' | 'references'> = {},
-  ): Promise<'settled'> {
-    const { provider, record, clock } = this.#options
-    const source = provider.name
-    const fact = { channel, type, at: new Date(clock()), source, data: { provider: source, reference, attempt, ...data } }
-    await record({ notification, fact, whilst: 'uncertain', ...more })
-    return 'settled'
+  /** Looks again at a send of which nobody knows whether it happened. */
+  settle(uncertain: Uncertain): Promise<Settlement> {
+    return settleDoubt(this.#options, uncertain, this.delayAfter(uncertain))
   }
 
   #start(claim: Claim, heldUntil: number): void {
@@ -502,17 +402,11 @@ export class Lane<Message> {
   }
 }
 
-/** After the last try: a person may have it tried again. */
-export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
-
 /** The parts that the carrier named before it fell silent. */
 function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {
   const parts = references.flatMap((name, place) => (name === null ? [] : [place + 1]))
   return parts.length === 0 ? {} : { taken: { parts, total: references.length } }
 }
-
-const namesOf = (carrier: string, names: Receipt['references']): Pick<Change, 'references'> =>
-  names.length > 0 ? { references: { carrier, names } } : {}
 
 const flightOf = ({ notification }: Claim, heldUntil: number): Flight => ({
   notification,

@@ -8,7 +8,7 @@ import type { JsonObject } from '../domain/notification.js'
 import { addressLines, type PostalAddress, readPostalAddress, readSenderAddress } from '../domain/postal-address.js'
 import type { Claim } from '../store/claims.js'
 import type { StoredLetter } from '../store/letters.js'
-import type { Refused } from './lane.js'
+import type { Refused } from './lane-options.js'
 import { type Rendering, refusedFor } from './rendering.js'
 
 /** From a claim to a letter: its address, its template filled in, its PDF made once and kept. */

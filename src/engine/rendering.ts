@@ -2,7 +2,7 @@ import type { JsonObject } from '../domain/notification.js'
 import { renderTemplate } from '../domain/template.js'
 import type { Claim } from '../store/claims.js'
 import type { VersionContent } from '../store/templates.js'
-import type { Refused } from './lane.js'
+import type { Refused } from './lane-options.js'
 import { templateRefusal } from './templates.js'
 
 /** Fills in the template that a delivery names, in the version that was current when it was accepted. */

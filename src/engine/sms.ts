@@ -2,7 +2,7 @@ import type { SmsMessage } from '../channels/provider.js'
 import { type LinkTarget, linkBase } from '../domain/link.js'
 import { type AccentRule, fitSms, planSms } from '../domain/sms-text.js'
 import type { Claim } from '../store/claims.js'
-import type { Refused } from './lane.js'
+import type { Refused } from './lane-options.js'
 import { refusedFor } from './rendering.js'
 
 /** From a claimed SMS to the message that leaves: the sender's words, or ours, with the short link where it belongs. */

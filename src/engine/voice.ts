@@ -2,7 +2,7 @@ import type { VoiceMessage, VoiceScript } from '../channels/provider.js'
 import type { JsonObject } from '../domain/notification.js'
 import type { Call } from '../store/calls.js'
 import type { Claim } from '../store/claims.js'
-import type { Refused } from './lane.js'
+import type { Refused } from './lane-options.js'
 import { type Rendering, refusedFor } from './rendering.js'
 
 /** From a claimed call to what is said in it, and when to call again. */

@@ -3,7 +3,7 @@ import { type LinkTarget, linkBase } from '../domain/link.js'
 import type { JsonObject } from '../domain/notification.js'
 import { readParameters, readSingle, readTemplatePlan, type TemplatePlan } from '../domain/whatsapp-template.js'
 import type { Claim } from '../store/claims.js'
-import type { Refused } from './lane.js'
+import type { Refused } from './lane-options.js'
 import { type Rendering, refusedFor } from './rendering.js'
 
 /** From a claimed WhatsApp delivery to the approved template that leaves, filled in. */

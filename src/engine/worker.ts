@@ -12,9 +12,10 @@ import {
   type Uncertain,
 } from '../store/claims.js'
 import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
+import { gaveUp, INTERRUPTED, MAX_RESENDS, type Settlement } from './doubt.js'
 import { promoteDueSteps } from './due-steps.js'
 import { GroupCommit } from './group-commit.js'
-import { gaveUp, INTERRUPTED, type Lane, MAX_RESENDS } from './lane.js'
+import type { Lane } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
 import type { Wake } from './wake.js'
 
@@ -226,7 +227,7 @@ async function settleOrphan(
   { notification, channel, provider, reference, doubts }: Uncertain,
   recorder: Recorder,
   clock: Clock,
-): Promise<'settled' | 'later' | 'a person'> {
+): Promise<Settlement> {
   if (uncertaintyOf(provider) !== 'safe') return 'later'
   if (doubts > MAX_RESENDS) return 'a person'
   const data = { provider, reference, reason: INTERRUPTED }

@@ -1,6 +1,7 @@
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import type { Channel } from '../../src/domain/notification.js'
-import { Lane, type LaneOptions } from '../../src/engine/lane.js'
+import { Lane } from '../../src/engine/lane.js'
+import type { LaneOptions } from '../../src/engine/lane-options.js'
 import { Wake } from '../../src/engine/wake.js'
 import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
 import type { Claim } from '../../src/store/claims.js'

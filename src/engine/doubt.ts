@@ -1,0 +1,66 @@
+import type { Carrier, Provider, Receipt } from '../channels/provider.js'
+import type { Clock } from '../domain/clock.js'
+import type { Fact } from '../domain/transition.js'
+import type { Uncertain } from '../store/claims.js'
+import type { Change, ChangeOutcome } from './record.js'
+
+/** What is done about a send of which nobody knows whether it happened, as the provider's class says. */
+export interface DoubtParts {
+  provider: Pick<Provider<unknown>, 'name' | 'whenUncertain' | 'takenIs' | 'timeoutMs'>
+  carrier: Pick<Carrier<unknown>, 'find'>
+  /** Whose references these are. */
+  carrierKey: string
+  clock: Clock
+  record(change: Change): Promise<ChangeOutcome>
+}
+
+/** settled: recorded; later: the carrier could not be asked; a person: nobody else can know. */
+export type Settlement = 'settled' | 'later' | 'a person'
+
+/** Why a try is repeated whose worker is gone. */
+export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
+const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
+const UNANSWERED = 'A operadora não confirmou se recebeu este envio: ele é repetido com o mesmo identificador.'
+const NOT_TOLD = 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.'
+/** How often a safe carrier is given a message once more of which it did not say whether it took it; then a person looks. */
+export const MAX_RESENDS = 2
+
+/** `planned`: the wait after this try by the plan; null: it was the last. */
+export async function settleDoubt(parts: DoubtParts, uncertain: Uncertain, planned: number | null): Promise<Settlement> {
+  const { provider, carrier, carrierKey } = parts
+  const { reference, recipient, doubts } = uncertain
+  const retry = (reason: string, delayMs: number): Promise<Settlement> =>
+    conclude(parts, uncertain, 'retried', { reason, delayMs }, { delayMs })
+  // Its wait is over; but whom a carrier leaves in doubt again and again, a person looks at.
+  if (provider.whenUncertain === 'safe') return doubts > MAX_RESENDS || planned === null ? 'a person' : retry(UNANSWERED, 0)
+  if (provider.whenUncertain === 'report' && doubts === 1) return retry(NOT_TOLD, 0)
+  if (provider.whenUncertain !== 'lookup' || carrier.find === undefined) return 'a person'
+  const found = await carrier.find(reference, recipient, AbortSignal.timeout(provider.timeoutMs)).catch(() => null)
+  if (found === null) return 'later'
+  if (found !== 'unknown') {
+    const { references, answer } = found
+    const taken = provider.takenIs ?? 'sent'
+    return conclude(parts, uncertain, taken, { answer, settled: true }, namesOf(carrierKey, references))
+  }
+  if (planned === null) return conclude(parts, uncertain, 'failed', gaveUp(NOT_TAKEN))
+  // At once after the first doubt, then as planned: what is never answered must end like what is always refused.
+  return retry(NOT_TAKEN, doubts > 1 ? planned : 0)
+}
+
+async function conclude(
+  { provider: { name }, record, clock }: DoubtParts,
+  { notification, channel, reference, attempt }: Uncertain,
+  type: 'sent' | 'processed' | 'retried' | 'failed',
+  data: Fact['data'],
+  more: Pick<Change, 'delayMs' | 'references'> = {},
+): Promise<Settlement> {
+  const fact = { channel, type, at: new Date(clock()), source: name, data: { provider: name, reference, attempt, ...data } }
+  await record({ notification, fact, whilst: 'uncertain', ...more })
+  return 'settled'
+}
+
+/** After the last try: a person may have it tried again. */
+export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
+
+export const namesOf = (carrier: string, names: Receipt['references']): Pick<Change, 'references'> =>
+  names.length > 0 ? { references: { carrier, names } } : {}
