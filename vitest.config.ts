@@ -1,4 +1,14 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Those that wait most come first, so that the others run meanwhile. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const waits = ({ moduleId }: TestSpecification): boolean => moduleId.includes('/dist/test/faults/')
+    const rest = await super.sort(files.filter(file => !waits(file)))
+    return [...files.filter(waits), ...rest]
+  }
+}
 
 // Tests run compiled, so that threads and child processes are the same files that ship.
 export default defineConfig({
@@ -7,7 +17,8 @@ export default defineConfig({
     globalSetup: ['dist/test/support/global-setup.js'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', './dist/test/support/summary-reporter.js'],
   },
 })
