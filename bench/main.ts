@@ -30,12 +30,6 @@ program
   .option('--stored <n>', 'notifications in the full store; 0 leaves it out', whole(0), 1_000_000)
   .action(benchLookup)
 program
-  .command('channels')
-  .description('notifications from the queue to the simulated carrier, beside a bare client of the same protocol')
-  .option('--channel <name>', `one of ${benchedChannels.join(', ')}; all of them unless said`)
-  .option('--count <n>', 'notifications of each channel', whole(1), 2_000)
-  .action(benchChannels)
-program
   .command('delivery')
   .description('e-mails from accepted to sent, beside Postfix and bare mail clients')
   .option('--count <n>', 'e-mails of one measurement', whole(100), 3_000)
