@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import type { FactType } from './transition.js'
 
 /** What senders are told of, how it is signed (Standard Webhooks) and when it is tried again. */
@@ -29,7 +29,7 @@ export const SECRET_BYTES = 32
 export const showSecret = (secret: Buffer): string => `whsec_${secret.toString('base64')}`
 
 /** webhook-signature: one `v1,` for each secret that is valid now. */
-export const signMessage = (secrets: readonly Buffer[], id: string, seconds: number, body: string): string =>
+export const signMessage = (secrets: readonly (Buffer | KeyObject)[], id: string, seconds: number, body: string): string =>
   secrets.map(secret => `v1,${createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64')}`).join(' ')
 
 const SECOND = 1_000

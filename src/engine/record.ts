@@ -189,7 +189,7 @@ class Batch {
     })
     this.#heads.set(notification, { seq: event.seq, at: fact.at, hash: event.hash })
     const announced = isAnnounced(fact.type) && isOfWhole(fact, status)
-    this.events.push({ ...event, account, channel: status.channel, announced })
+    this.events.push({ event, account, channel: status.channel, announced })
   }
 }
 

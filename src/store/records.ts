@@ -84,7 +84,8 @@ export interface DeliveryWrite {
   detour: boolean
 }
 
-export interface EventWrite extends ChainedEvent {
+export interface EventWrite {
+  event: ChainedEvent
   account: string
   channel: Channel
   /** Whether senders' webhooks are told. */
@@ -112,7 +113,7 @@ export async function writeRecords(
   deliveries: readonly DeliveryWrite[],
   references: readonly ReferenceWrite[] = [],
 ): Promise<number> {
-  const ofEvent = <T>(pick: (event: EventWrite) => T): T[] => events.map(pick)
+  const ofEvent = <T>(pick: (write: EventWrite) => T): T[] => events.map(pick)
   const ofStatus = <T>(pick: (status: DeliveryStatus) => T): T[] => deliveries.map(delivery => pick(delivery.status))
   const { rows } = await run<{ queued: number }>(db, {
     name: 'write-records',
@@ -157,17 +158,17 @@ export async function writeRecords(
       )
       select count(*) as queued from messages where state = 'queued'`,
     values: [
-      ofEvent(event => event.notification),
-      ofEvent(event => event.seq),
-      ofEvent(event => event.at),
-      ofEvent(event => event.type),
-      ofEvent(event => event.source),
-      ofEvent(event => JSON.stringify(event.data)),
-      ofEvent(event => event.salt.toString('hex')),
-      ofEvent(event => event.commit + event.prev + event.hash),
-      ofEvent(event => event.account),
-      ofEvent(event => event.channel),
-      ofEvent(event => event.announced),
+      ofEvent(({ event }) => event.notification),
+      ofEvent(({ event }) => event.seq),
+      ofEvent(({ event }) => event.at),
+      ofEvent(({ event }) => event.type),
+      ofEvent(({ event }) => event.source),
+      ofEvent(({ event }) => JSON.stringify(event.data)),
+      ofEvent(({ event }) => event.salt.toString('hex')),
+      ofEvent(({ event }) => event.commit + event.prev + event.hash),
+      ofEvent(write => write.account),
+      ofEvent(write => write.channel),
+      ofEvent(write => write.announced),
       deliveries.map(delivery => delivery.notification),
       ofStatus(status => status.channel),
       ofStatus(status => status.state),

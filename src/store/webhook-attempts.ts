@@ -63,15 +63,15 @@ export interface WebhookEvent extends ToldEvent {
 
 /** The events of these notifications, in order; without those whose data was erased. */
 export async function readEvents(db: Queryable, notifications: readonly string[]): Promise<Map<string, WebhookEvent[]>> {
-  const { rows } = await run<{ id: string; seq: number; at: Date; type: string; source: string; data: Json }>(db, {
+  const { rows } = await run<{ id: string; seq: number; at: string; type: string; source: string; data: Json }>(db, {
     name: 'read-webhook-events',
-    text: `select notification_id as id, seq, at, type, source, data from event
+    text: `select notification_id as id, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, type, source, data from event
            where notification_id = any($1::uuid[]) and salt is not null order by notification_id, seq`,
     values: [notifications],
   })
   const events = new Map<string, WebhookEvent[]>()
-  for (const { id, at, ...rest } of rows) {
-    const event = { ...rest, at: at.toISOString() }
+  for (const { id, seq, at, type, source, data } of rows) {
+    const event = { seq, at, type, source, data }
     const known = events.get(id)
     if (known === undefined) events.set(id, [event])
     else known.push(event)

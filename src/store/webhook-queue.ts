@@ -107,9 +107,21 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
       [...question.accounts.values()],
     ],
   })
-  return rows.map(({ secret, previous_secret, ...row }) => ({
-    ...row,
-    secrets: previous_secret === null ? [secret] : [secret, previous_secret],
+  return rows.map(row => ({
+    id: row.id,
+    endpoint: row.endpoint,
+    account: row.account,
+    notification: row.notification,
+    channel: row.channel,
+    seq: row.seq,
+    attempt: row.attempt,
+    tries: row.tries,
+    ageMs: row.ageMs,
+    createdAt: row.createdAt,
+    url: row.url,
+    version: row.version,
+    secrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],
+    troubled: row.troubled,
   }))
 }
 

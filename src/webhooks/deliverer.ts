@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { signMessage } from '../domain/webhook.js'
 import type { MessageFence, WebhookClaim, WebhookQuestion } from '../store/webhook-queue.js'
@@ -151,9 +151,9 @@ export class Deliverer {
   }
 
   /** A secret that does not open stops its own endpoint, loudly and until its lease runs out, and no other one. */
-  readonly #open = ([endpoint, claim]: [string, WebhookClaim]): [string, Buffer[] | null] => {
+  readonly #open = ([endpoint, claim]: [string, WebhookClaim]): [string, KeyObject[] | null] => {
     try {
-      return [endpoint, this.#options.unseal(claim)]
+      return [endpoint, this.#options.unseal(claim).map(secret => createSecretKey(secret))]
     } catch (error) {
       this.#options.onError(error, `the secret of webhook ${endpoint} does not open`)
       return [endpoint, null]

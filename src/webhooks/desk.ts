@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { WebhookClaim } from '../store/webhook-queue.js'
 
 /** What this worker holds for one endpoint: a few under way, the next ones ready behind them, and those whose outcome is being written. */
@@ -5,7 +6,7 @@ export interface Held {
   claim: WebhookClaim
   /** null: nothing left to tell. */
   body: string | null
-  secrets: Buffer[]
+  secrets: KeyObject[]
 }
 
 export interface DeskBounds {

@@ -53,7 +53,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
     pipelining: 1,
   })
   return {
-    post: (url, headers, body) => post(agent, new URL(url), headers, body, timeoutMs),
+    post: (url, headers, body) => post(agent, targetOf(url), headers, body, timeoutMs),
     close: () => agent.destroy(),
   }
 }
@@ -93,7 +93,32 @@ function guardedConnector(options: OutboundOptions): buildConnector.connector {
   return (target, done) => (target.protocol === 'https:' ? secure : plain)(target, done)
 }
 
-function post(agent: Agent, url: URL, headers: Record<string, string>, body: string, timeoutMs: number): Promise<Reply> {
+interface Target {
+  origin: string
+  path: string
+}
+
+/** Of the endpoints called lately: taking a URL apart costs as much as sending a small message. */
+const targets = new Map<string, Target>()
+const MAX_TARGETS = 1_000
+
+function targetOf(url: string): Target {
+  const known = targets.get(url)
+  if (known !== undefined) return known
+  const { origin, pathname, search } = new URL(url)
+  const target = { origin, path: pathname + search }
+  if (targets.size >= MAX_TARGETS) targets.clear()
+  targets.set(url, target)
+  return target
+}
+
+function post(
+  agent: Agent,
+  { origin, path }: Target,
+  headers: Record<string, string>,
+  body: string,
+  timeoutMs: number,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
     let reply: Reply | undefined
@@ -114,7 +139,7 @@ function post(agent: Agent, url: URL, headers: Record<string, string>, body: str
       controller?.abort(new Error('timeout'))
     }, timeoutMs)
     agent.dispatch(
-      { origin: url.origin, path: `${url.pathname}${url.search}`, method: 'POST', headers, body },
+      { origin, path, method: 'POST', headers, body },
       {
         onRequestStart(given) {
           controller = given
