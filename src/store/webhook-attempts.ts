@@ -63,14 +63,16 @@ export interface WebhookEvent extends ToldEvent {
 
 /** The events of these notifications, in order; without those whose data was erased. */
 export async function readEvents(db: Queryable, notifications: readonly string[]): Promise<Map<string, WebhookEvent[]>> {
-  const { rows } = await run<{ id: string; seq: number; at: string; type: string; source: string; data: Json }>(db, {
+  // As one JSON text, which is read several times as fast as rows.
+  const { rows } = await run<{ told: [string, number, string, string, string, Json][] | null }>(db, {
     name: 'read-webhook-events',
-    text: `select notification_id as id, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, type, source, data from event
-           where notification_id = any($1::uuid[]) and salt is not null order by notification_id, seq`,
+    text: `select json_agg(json_build_array(notification_id, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), type, source, data)
+             order by notification_id, seq) as told
+           from event where notification_id = any($1::uuid[]) and salt is not null`,
     values: [notifications],
   })
   const events = new Map<string, WebhookEvent[]>()
-  for (const { id, seq, at, type, source, data } of rows) {
+  for (const [id, seq, at, type, source, data] of rows[0]!.told ?? []) {
     const event = { seq, at, type, source, data }
     const known = events.get(id)
     if (known === undefined) events.set(id, [event])

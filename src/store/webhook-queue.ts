@@ -48,7 +48,8 @@ const PATIENT_TRIES = 3
  * first tries.
  */
 export async function claimMessages(db: Queryable, question: WebhookQuestion): Promise<WebhookClaim[]> {
-  const { rows } = await run<WebhookClaim & { secret: Buffer; previous_secret: Buffer | null }>(db, {
+  // As one JSON text: hundreds of rows of fifteen columns take several times as long to read.
+  const { rows } = await run<{ claims: ClaimedMessage[] | null }>(db, {
     name: 'claim-webhooks',
     text: `
       with recursive waiting as (
@@ -89,10 +90,13 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
         returning m.id, m.endpoint_id, w.account_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.position,
           w.url, w.payload_version, w.secret, w.failing_since, case when w.previous_secret_until > now() then w.previous_secret end as previous_secret
       )
-      select id, endpoint_id as endpoint, account_id as account, notification_id as notification, channel, event_seq as seq, attempt,
-        attempt - earlier_attempts as tries, (extract(epoch from now() - queued_at) * 1000)::float8 as "ageMs", created_at as "createdAt", url, payload_version as version, secret,
-        previous_secret, failing_since is not null as troubled
-      from claimed order by position`,
+      select json_agg(m order by position) as claims from (
+        select id, endpoint_id as endpoint, account_id as account, notification_id as notification, channel, event_seq as seq, attempt,
+          attempt - earlier_attempts as tries, (extract(epoch from now() - queued_at) * 1000)::float8 as "ageMs",
+          (extract(epoch from created_at) * 1000)::float8 as "createdMs", url, payload_version as version,
+          encode(secret, 'hex') as secret, encode(previous_secret, 'hex') as "previousSecret", failing_since is not null as troubled, position
+        from claimed
+      ) m`,
     values: [
       question.owner,
       question.leaseMs,
@@ -107,23 +111,34 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
       [...question.accounts.values()],
     ],
   })
-  return rows.map(row => ({
-    id: row.id,
-    endpoint: row.endpoint,
-    account: row.account,
-    notification: row.notification,
-    channel: row.channel,
-    seq: row.seq,
-    attempt: row.attempt,
-    tries: row.tries,
-    ageMs: row.ageMs,
-    createdAt: row.createdAt,
-    url: row.url,
-    version: row.version,
-    secrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],
-    troubled: row.troubled,
-  }))
+  return (rows[0]!.claims ?? []).map(toClaim)
 }
+
+type ClaimedMessage = Omit<WebhookClaim, 'createdAt' | 'secrets'> & {
+  createdMs: number
+  secret: string
+  previousSecret: string | null
+}
+
+/** Member by member: to add members to a copy takes a hundred times as long. */
+const toClaim = (row: ClaimedMessage): WebhookClaim => ({
+  id: row.id,
+  endpoint: row.endpoint,
+  account: row.account,
+  notification: row.notification,
+  channel: row.channel,
+  seq: row.seq,
+  attempt: row.attempt,
+  tries: row.tries,
+  ageMs: row.ageMs,
+  createdAt: new Date(row.createdMs),
+  url: row.url,
+  version: row.version,
+  secrets: (row.previousSecret === null ? [row.secret] : [row.secret, row.previousSecret]).map(secret =>
+    Buffer.from(secret, 'hex'),
+  ),
+  troubled: row.troubled,
+})
 
 /** Whose lease a message is under: nobody else may settle it. */
 export interface MessageFence {
