@@ -291,7 +291,7 @@ test('while the preferred carrier fails, the next one stands in', async () => {
 })
 
 test('a carrier that asks to slow down is left alone for that long', async () => {
-  const carrier = new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('throttled', 300)) : {}))
+  const carrier = new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('throttled', 3_000)) : {}))
   const worker = work({ carrier })
   const id = await accept()
   await expect.poll(() => worker.lanes[0]!.counts.retried, { timeout: 10_000 }).toBe(1)
