@@ -9,6 +9,7 @@ import { startDeliverer, type WebhookWorkerParts, webhookChores } from './compos
 import type { Config } from './config.js'
 import { OperatorError } from './domain/errors.js'
 import type { Keys } from './domain/keys.js'
+import { isLoopbackHost } from './domain/target-address.js'
 import { findStandingStill } from './engine/alarm.js'
 import { askOpenCalls } from './engine/call-lookups.js'
 import type { LaneOptions } from './engine/lane-options.js'
@@ -181,7 +182,7 @@ async function findSimulator(
   }
 }
 
-const isHere = (url: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)
+const isHere = (url: string): boolean => isLoopbackHost(new URL(url).hostname)
 
 /** A simulator on this machine calls nobody beyond it: where the public address lies elsewhere, our own port stands in. */
 function callbackBase({ publicUrl, port }: Config, simulatorUrl: string): string {

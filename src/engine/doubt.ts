@@ -64,3 +64,9 @@ export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failur
 
 export const namesOf = (carrier: string, names: Receipt['references']): Pick<Change, 'references'> =>
   names.length > 0 ? { references: { carrier, names } } : {}
+
+/** The parts that the carrier named before it fell silent. */
+export function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {
+  const parts = references.flatMap((name, place) => (name === null ? [] : [place + 1]))
+  return parts.length === 0 ? {} : { taken: { parts, total: references.length } }
+}

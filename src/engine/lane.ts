@@ -7,12 +7,12 @@ import type { Fact } from '../domain/transition.js'
 import type { Claim, Uncertain } from '../store/claims.js'
 import type { HeldDelivery, Taker } from '../store/hand-overs.js'
 import { Breaker } from './breaker.js'
-import { gaveUp, namesOf, type Settlement, settleDoubt } from './doubt.js'
+import { gaveUp, namesOf, type Settlement, settleDoubt, takenOf } from './doubt.js'
 import type { LaneOptions, Refused } from './lane-options.js'
 import type { Change } from './record.js'
+import { delayAfter, isYoung, jittered, lastDelay } from './retries.js'
 
 const MAX_CLAIM = 128
-const JITTER = 0.2
 const MAX_PAUSE_MS = 5 * 60_000
 const MAX_DELAY_MS = 4 * 60 * 60_000
 /** A pause that is waited for: another carrier is for when this one fails. */
@@ -96,10 +96,9 @@ export class Lane<Message> {
     return this.#options.settleMs
   }
 
-  /** How long to wait after a try that led to nothing, or null: it was the last. All carriers' tries of a round count as one. */
-  delayAfter({ attempt, detours }: Pick<Claim, 'attempt' | 'detours'>): number | null {
-    const planned = this.#options.retryDelaysMs[attempt - detours - 1]
-    return planned === undefined ? null : jittered(planned)
+  /** How long to wait after a try that led to nothing, or null: it was the last. */
+  delayAfter(tried: Pick<Claim, 'attempt' | 'detours'>): number | null {
+    return delayAfter(this.#options.retryDelaysMs, tried)
   }
 
   /** The notifications in its hands. */
@@ -325,7 +324,7 @@ export class Lane<Message> {
 
   /** `period`: of the breaker, when the carrier was called; null: it was not. */
   async #failed(claim: Claim, error: SendError, period: number | null): Promise<void> {
-    const { provider, carrierKey, settleMs } = this.#options
+    const { provider, carrierKey, settleMs, retryDelaysMs, clock } = this.#options
     const data = {
       provider: provider.name,
       reference: claim.reference,
@@ -333,13 +332,13 @@ export class Lane<Message> {
       reason: error.reason,
       answer: error.answer ?? error.message,
     }
-    if (error.untried && this.#isYoung(claim)) {
+    if (error.untried && isYoung(retryDelaysMs, claim, clock())) {
       return this.#options.putBack(this.#holding(claim), Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS))
     }
     const byCarrier = period !== null && error.scope === 'carrier'
     if (byCarrier) this.#slowDown(error, period)
     const detour = byCarrier && this.#mayGoElsewhere(claim, error)
-    const planned = this.delayAfter(claim) ?? (detour ? this.#lastDelay(claim) : null)
+    const planned = this.delayAfter(claim) ?? (detour ? lastDelay(retryDelaysMs, claim) : null)
     const isOver = planned === null && error.kind !== 'permanent'
     // One of the tries before may have arrived: that none of the later ones did is no reason to say that it failed.
     if (error.kind === 'uncertain' || (isOver && claim.doubts > 0)) {
@@ -360,18 +359,6 @@ export class Lane<Message> {
     const { carriers } = this.#options
     const isAway = kind === 'temporary' || (kind === 'throttled' && (retryAfterMs ?? 0) > BRIEF_PAUSE_MS)
     return isAway && new Set(tried.filter(rank => rank < carriers)).size < carriers
-  }
-
-  /** The last round is every carrier's too; should none of them stand in, one more try ends it. */
-  #lastDelay({ attempt, detours }: Claim): number | null {
-    const { retryDelaysMs } = this.#options
-    return attempt - detours - 1 === retryDelaysMs.length ? (retryDelaysMs.at(-1) ?? 0) : null
-  }
-
-  /** What is postponed for longer than the whole plan lasts uses up tries like what is refused: everything ends. */
-  #isYoung({ acceptedAt }: Claim): boolean {
-    const { clock, retryDelaysMs } = this.#options
-    return clock() - acceptedAt.getTime() < retryDelaysMs.reduce((sum, delay) => sum + delay, 0)
   }
 
   /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */
@@ -402,12 +389,6 @@ export class Lane<Message> {
   }
 }
 
-/** The parts that the carrier named before it fell silent. */
-function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {
-  const parts = references.flatMap((name, place) => (name === null ? [] : [place + 1]))
-  return parts.length === 0 ? {} : { taken: { parts, total: references.length } }
-}
-
 const flightOf = ({ notification }: Claim, heldUntil: number): Flight => ({
   notification,
   heldUntil,
@@ -425,6 +406,3 @@ const unprepared = (cause: unknown): SendError =>
   new SendError('temporary', 'Erro interno ao preparar a mensagem.', { answer: String((cause as Error).message), cause })
 
 const tooLate = (): SendError => new SendError('temporary', 'A mensagem só ficou pronta depois do prazo deste envio.')
-
-/** Retries of many deliveries that failed together must not come back together. */
-const jittered = (delayMs: number): number => Math.round(delayMs * (1 - JITTER + Math.random() * 2 * JITTER))

@@ -41,8 +41,9 @@ export async function putBackDelivery(
 ): Promise<void> {
   await run(
     db,
-    `update delivery set state = 'queued', attempt = attempt - 1, tried = null, lease_owner = null, lease_until = null,
-       due_at = now() + $5 * interval '1 millisecond' where ${HELD}`,
+    // A second place in the list of this round: the claim was a detour, and is one no longer.
+    `update delivery set state = 'queued', attempt = attempt - 1, detours = detours - (cardinality(tried) > 1)::int, tried = null,
+       lease_owner = null, lease_until = null, due_at = now() + $5 * interval '1 millisecond' where ${HELD}`,
     [notification, channel, attempt, owner, delayMs],
   )
 }

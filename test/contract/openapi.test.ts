@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
 import { conforms, findOperation, type OpenApiDocument, operationsOf, type Schema } from '../support/openapi.js'
+import { recordMembers } from '../support/record-members.js'
 import { errorBody, request, send, validSend } from '../support/requests.js'
 
 let database: TestDatabase
@@ -212,46 +213,9 @@ describe('/openapi.json', () => {
   })
 
   test('2.5 the records are described with every member of section 2.5', () => {
-    const records: Record<string, string[]> = {
-      email: [
-        'dateSend',
-        'dateDelivery',
-        'dateReading',
-        'dateAcceptance',
-        'error',
-        'description',
-        'failureReason',
-        'failureReasonDescription',
-        'customID',
-        'idEmail',
-      ],
-      whatsapp: [
-        'description',
-        'dateSent',
-        'dateDelivery',
-        'dateResponse',
-        'dateAccessLink',
-        'error',
-        'failureReason',
-        'customID',
-        'idEmail',
-      ],
-      carta: [
-        'description',
-        'error',
-        'dateProcessing',
-        'datePreparation',
-        'dateDelivery',
-        'sro',
-        'linkSvcCartaComprovante',
-        'linkRastreio',
-      ],
-      sms: ['dateSend', 'dateReading', 'description', 'dateAnswered', 'answered'],
-      voz: ['dateSent', 'dateSuccessCall', 'description', 'linkCall'],
-    }
-    for (const [channel, members] of Object.entries(records)) {
+    for (const [channel, members] of Object.entries(recordMembers)) {
       const operation = findOperation(document, 'GET', `/gw/${channel}/x`)!
-      expect(operation.responses[200]!.content!['application/json']!.schema.required!.toSorted()).toEqual(members.sort())
+      expect(operation.responses[200]!.content!['application/json']!.schema.required!.toSorted()).toEqual(members.toSorted())
     }
   })
 })

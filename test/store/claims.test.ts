@@ -2,6 +2,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record.js'
 import { type Claim, claimDeliveries, claimDetours, findExpiredLeases, renewLeases } from '../../src/store/claims.js'
+import { putBackDelivery } from '../../src/store/hand-overs.js'
 import { openPool, type Pool, type Queryable } from '../../src/store/postgres.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
@@ -203,4 +204,22 @@ test('a lease is renewed for what its worker still holds, and not once it has ru
   await expire(dropped!)
   const left = (await findExpiredLeases(pool, 10)).map(({ notification }) => notification)
   expect(left.sort()).toEqual([dropped, expired].sort())
+})
+
+test('what is put back is as it was before the claim, detour or not: the plan goes on from there', async () => {
+  const { pool } = await databaseWithAccounts(1)
+  await queue(pool, 1)
+  const question = { channel: 'email', mode: 'live', provider: 'smtp', owner: OWNER, limit: 1, leaseMs: 60_000 } as const
+  const counts = async () => (await pool.query('select state, attempt, detours, tried from delivery')).rows[0]
+  const back = ({ notification, channel, attempt }: Claim) =>
+    putBackDelivery(pool, { notification, channel, attempt, owner: OWNER }, 0)
+  const [first] = await claimDeliveries(pool, { ...question, rank: 0 })
+  await back(first!)
+  expect(await counts()).toEqual({ state: 'queued', attempt: 0, detours: 0, tried: null })
+  await claimDeliveries(pool, { ...question, rank: 0 })
+  await pool.query("update delivery set state = 'queued', lease_owner = null, lease_until = null")
+  const [detour] = await claimDetours(pool, { ...question, rank: 1 })
+  expect(await counts()).toEqual({ state: 'sending', attempt: 2, detours: 1, tried: [0, 1] })
+  await back(detour!)
+  expect(await counts()).toEqual({ state: 'queued', attempt: 1, detours: 0, tried: null })
 })

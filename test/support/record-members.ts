@@ -1,0 +1,38 @@
+/** The members of each status record, as section 2.5 of the specification lists them. */
+export const recordMembers: Readonly<Record<string, readonly string[]>> = {
+  email: [
+    'dateSend',
+    'dateDelivery',
+    'dateReading',
+    'dateAcceptance',
+    'error',
+    'description',
+    'failureReason',
+    'failureReasonDescription',
+    'customID',
+    'idEmail',
+  ],
+  whatsapp: [
+    'description',
+    'dateSent',
+    'dateDelivery',
+    'dateResponse',
+    'dateAccessLink',
+    'error',
+    'failureReason',
+    'customID',
+    'idEmail',
+  ],
+  carta: [
+    'description',
+    'error',
+    'dateProcessing',
+    'datePreparation',
+    'dateDelivery',
+    'sro',
+    'linkSvcCartaComprovante',
+    'linkRastreio',
+  ],
+  sms: ['dateSend', 'dateReading', 'description', 'dateAnswered', 'answered'],
+  voz: ['dateSent', 'dateSuccessCall', 'description', 'linkCall'],
+}
