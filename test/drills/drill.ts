@@ -16,11 +16,15 @@ export interface DrillOptions {
   clients: number
   /** For kind outage: how many are queued meanwhile. */
   queued: number
+  /** For kind points: the only one; without it each in turn. */
+  point?: DrillPoint | undefined
   onProgress?(done: number, of: number): void
 }
 
 export interface DrillReport {
   verdict: Verdict
+  /** Workers that broke with deliveries in flight. */
+  broken: number
   /** Doubles that the faults can explain: what was in flight when a worker or a carrier broke. */
   mostDoubles: number
   clean: boolean
@@ -33,6 +37,10 @@ const DRAIN_MS = 240_000
 
 export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
 export type DrillKind = (typeof drillKinds)[number]
+
+/** Where a worker can be told to die; at "bytes" the message is on its way and the carrier has not answered. */
+export const drillPoints = ['claimed', 'sending', 'bytes', 'answered', 'recorded'] as const
+export type DrillPoint = (typeof drillPoints)[number]
 
 const ADDRESS = { logradouro: 'Rua das Flores', numero: '100', cidade: 'São Paulo', uf: 'SP', cep: '01000-001' }
 
@@ -90,7 +98,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
     const verdict = await judge(cluster, load.answered, options.channel)
     const explained = broken === 'unanswered' ? verdict.unanswered : broken * IN_FLIGHT
     const mostDoubles = loads[options.channel].doubles ? explained : 0
-    return { verdict, mostDoubles, clean: isClean(verdict, mostDoubles) }
+    return { verdict, broken: broken === 'unanswered' ? 0 : broken, mostDoubles, clean: isClean(verdict, mostDoubles) }
   } finally {
     await cluster.stop()
   }
@@ -180,26 +188,28 @@ const breakThings: Record<DrillKind, Breakage> = {
   },
 
   /** A worker that dies by its own hand at each named point in turn, on a delivery that the seed chooses. */
-  async points(cluster, { count, seed, channel, onProgress }, load) {
+  async points(cluster, { count, seed, channel, point: only, onProgress }, load) {
     const random = seeded(seed)
     await load.reach(10)
     // Slow enough that "the bytes left, no answer came" is a place one can stand in.
     await cluster.simulate('faults', { [channel]: { latencyMs: 200 } })
-    const points = ['claimed', 'sending', 'bytes', 'answered', 'recorded']
+    const points = only === undefined ? drillPoints : [only]
     const victim = cluster.workers[Math.floor(random() * cluster.workers.length)]!
     const first = Math.floor(random() * points.length)
+    let deaths = 0
     for (let n = 0; n < count; n++) {
       const point = points[(first + n) % points.length]!
       const after = 1 + Math.floor(random() * 7)
       await victim.stop()
       await victim.start(['--lease', String(LEASE_MS), '--die', point, '--after', String(after)])
       await Promise.race([victim.ended(), sleep(20_000)])
+      if (!victim.alive) deaths++
       onProgress?.(n + 1, count)
     }
     if (victim.alive) await victim.stop()
     await victim.start(['--lease', String(LEASE_MS)])
     await cluster.simulate('faults', { [channel]: { latencyMs: 0 } })
-    return count
+    return deaths
   },
 
   /** A worker that stands still past its lease and then goes on, while another one works. */

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
-import { type DrillChannel, type DrillKind, drillChannels, drillKinds, runDrill } from './drill.js'
+import { type DrillChannel, type DrillKind, type DrillPoint, drillChannels, drillKinds, drillPoints, runDrill } from './drill.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
-/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--down SECONDS] */
+/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -13,14 +13,18 @@ const { values, positionals } = parseArgs({
     workers: { type: 'string', default: '2' },
     clients: { type: 'string', default: '16' },
     queued: { type: 'string', default: '10000' },
+    point: { type: 'string' },
     down: { type: 'string', default: '300' },
   },
 })
 const [kind] = positionals
-const known = kind === 'webhooks' || drillKinds.includes(kind as DrillKind)
-if (!known || !drillChannels.includes(values.channel as DrillChannel)) {
+const known =
+  (kind === 'webhooks' || drillKinds.includes(kind as DrillKind)) &&
+  drillChannels.includes(values.channel as DrillChannel) &&
+  (values.point === undefined || drillPoints.includes(values.point as DrillPoint))
+if (!known) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--down SECONDS]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS]\n`,
   )
   process.exit(2)
 }
@@ -49,11 +53,13 @@ const report = await runDrill({
   workers: number(values.workers),
   clients: number(values.clients),
   queued: number(values.queued),
+  point: values.point as DrillPoint | undefined,
   onProgress,
 })
 const { verdict } = report
 process.stdout.write(`
 drill       ${kind}, ${values.channel}, seed ${values.seed}
+broken      ${report.broken} workers with deliveries in flight
 A answered  ${verdict.answered}
 E stored    ${verdict.stored}   lost ${verdict.lost}
 P carrier   strangers ${verdict.strangers}   doubles ${verdict.doubles} (at most ${report.mostDoubles} explained)

@@ -31,7 +31,7 @@ export function carteiro(args: string[], options: ProgramOptions): { status: num
     env: environment(options),
     cwd: tmpdir(),
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 180_000,
     ...identity(options),
   })
   return { status, stdout, stderr }
@@ -78,7 +78,7 @@ export class Program {
   }
 
   async ready(): Promise<void> {
-    const deadline = Date.now() + 60_000
+    const deadline = Date.now() + 180_000
     while (!this.stdout.includes('Ctrl-C')) {
       if (this.process.exitCode !== null || Date.now() > deadline)
         throw new Error(`did not start:\n${this.stdout}\n${this.stderr}`)
