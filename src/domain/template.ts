@@ -72,11 +72,20 @@ export function renderTemplate(
   }
   try {
     const liquid = engineOf(channel)
-    const parsed: ParsedTemplate[] = liquid.parse(content)
-    const text = liquid.renderSync(parsed, scope) as string
+    const text = render(liquid, liquid.parse(content), scope)
     return text.length > MAX_RENDERED_CHARACTERS ? { fault: 'limits' } : { text }
   } catch (error) {
     return toFault(error)
+  }
+}
+
+/** The limit's clock goes on while a busy machine lets the process stand still: too slow is only what is so twice. */
+function render(liquid: Liquid, parsed: ParsedTemplate[], scope: object): string {
+  try {
+    return liquid.renderSync(parsed, scope) as string
+  } catch (error) {
+    if (!(error as Error).message.startsWith('template render limit')) throw error
+    return liquid.renderSync(parsed, scope) as string
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { channels, type JsonObject } from '../../src/domain/notification.js'
 import { checkTemplate, MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable } from '../../src/domain/template.js'
 
@@ -120,6 +120,19 @@ describe('only own members', () => {
 })
 
 describe('bounds', () => {
+  test('a machine that stood still once is no template that is too slow; one that stands still always is', () => {
+    const clock = vi.spyOn(performance, 'now')
+    onTestFinished(() => clock.mockRestore())
+    clock.mockReturnValueOnce(0).mockReturnValue(10_000)
+    expect(fill('Olá {{ nome }}', { nome: 'Ana' })).toEqual({ text: 'Olá Ana' })
+    let now = 0
+    clock.mockImplementation(() => {
+      now += 10_000
+      return now
+    })
+    expect(fill('Olá {{ nome }}', { nome: 'Ana' })).toEqual({ fault: 'limits' })
+  })
+
   const page = 'x'.repeat(190_000)
   const text = 'x'.repeat(900_000)
 

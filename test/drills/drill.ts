@@ -44,16 +44,21 @@ export type DrillPoint = (typeof drillPoints)[number]
 
 const ADDRESS = { logradouro: 'Rua das Flores', numero: '100', cidade: 'São Paulo', uf: 'SP', cep: '01000-001' }
 
-/** What clients send on each channel, and whether its carriers may get a message twice at all. */
+/**
+ * What clients send on each channel, how long they rest in between, and whether its carriers may get a message twice at all.
+ * Calls and letters cost more to make than to accept: without a rest the drill would last as long as its queue.
+ */
 export const loads = {
-  email: { doubles: true, request: n => ({ to: `entregue+${n}@simulador.test` }) },
+  email: { doubles: true, pauseMs: 10, request: n => ({ to: `entregue+${n}@simulador.test` }) },
   // A number each: by it the verdict knows a message again.
   sms: {
     doubles: false,
+    pauseMs: 10,
     request: n => ({ sms: { number: `11${910_000_000 + n}`, typeSend: '2', customMessage: `Aviso ${n}` } }),
   },
   whatsapp: {
     doubles: false,
+    pauseMs: 10,
     request: () => ({
       whatsapp: {
         number: '11900000001',
@@ -63,6 +68,7 @@ export const loads = {
   },
   voice: {
     doubles: false,
+    pauseMs: 50,
     // Everybody has a number of their own: calls are told apart by it.
     request: n => ({
       voz: {
@@ -74,6 +80,7 @@ export const loads = {
   },
   letter: {
     doubles: false,
+    pauseMs: 100,
     request: n => ({
       carta: {
         template: 'notificacao-extrajudicial',
@@ -81,7 +88,7 @@ export const loads = {
       },
     }),
   },
-} as const satisfies Partial<Record<Channel, { doubles: boolean; request(n: number): object }>>
+} as const satisfies Partial<Record<Channel, { doubles: boolean; pauseMs: number; request(n: number): object }>>
 
 export type DrillChannel = keyof typeof loads
 export const drillChannels = Object.keys(loads) as DrillChannel[]
@@ -90,7 +97,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   const cluster = new Cluster()
   try {
     await cluster.start({ apis: options.apis, workers: options.workers, leaseMs: LEASE_MS })
-    const load = new Load(cluster, options.clients, loads[options.channel].request)
+    const load = new Load(cluster, options.clients, loads[options.channel])
     load.start()
     const broken = await breakThings[options.kind](cluster, options, load)
     await load.stop()
@@ -114,7 +121,7 @@ export class Load {
   #stopping = false
   #count = 0
 
-  constructor(cluster: Cluster, clients: number, request: (n: number) => object, pauseMs = 10) {
+  constructor(cluster: Cluster, clients: number, { request, pauseMs }: { request(n: number): object; pauseMs: number }) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request

@@ -61,7 +61,7 @@ export async function runWebhookDrill(options: WebhookDrillOptions): Promise<Web
     await cluster.start({ apis: 1, workers: options.workers, leaseMs: LEASE_MS, workerArgs: ['--patience', String(patienceMs)] })
     const urls = await receiver.start()
     const ids = { healthy: await create(cluster, urls.healthy), troubled: await create(cluster, urls.troubled) }
-    const load = new Load(cluster, options.clients, loads.email.request, options.pauseMs)
+    const load = new Load(cluster, options.clients, { ...loads.email, pauseMs: options.pauseMs ?? loads.email.pauseMs })
     load.start()
     await load.reach(10)
     const killer = new Killer(cluster, seeded(options.seed))
