@@ -7,16 +7,14 @@ import type { Fact } from '../domain/transition.js'
 import type { Claim, Uncertain } from '../store/claims.js'
 import type { HeldDelivery, Taker } from '../store/hand-overs.js'
 import { Breaker } from './breaker.js'
-import { gaveUp, namesOf, type Settlement, settleDoubt, takenOf } from './doubt.js'
+import { namesOf, type Settlement, settleDoubt } from './doubt.js'
+import { afterFailure, BRIEF_PAUSE_MS } from './failed-try.js'
 import type { LaneOptions, Refused } from './lane-options.js'
 import type { Change } from './record.js'
-import { delayAfter, isYoung, jittered, lastDelay } from './retries.js'
+import { delayAfter, jittered } from './retries.js'
 
 const MAX_CLAIM = 128
 const MAX_PAUSE_MS = 5 * 60_000
-const MAX_DELAY_MS = 4 * 60 * 60_000
-/** A pause that is waited for: another carrier is for when this one fails. */
-const BRIEF_PAUSE_MS = 10_000
 /** Until a delivery that only a busy, or an absent, carrier can carry is looked at again. */
 const BUSY_MS = 1_000
 const ABSENT_MS = 30_000
@@ -324,41 +322,11 @@ export class Lane<Message> {
 
   /** `period`: of the breaker, when the carrier was called; null: it was not. */
   async #failed(claim: Claim, error: SendError, period: number | null): Promise<void> {
-    const { provider, carrierKey, settleMs, retryDelaysMs, clock } = this.#options
-    const data = {
-      provider: provider.name,
-      reference: claim.reference,
-      attempt: claim.attempt,
-      reason: error.reason,
-      answer: error.answer ?? error.message,
-    }
-    if (error.untried && isYoung(retryDelaysMs, claim, clock())) {
-      return this.#options.putBack(this.#holding(claim), Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS))
-    }
     const byCarrier = period !== null && error.scope === 'carrier'
+    const next = afterFailure(this.#options, claim, error, byCarrier)
+    if ('putBackMs' in next) return this.#options.putBack(this.#holding(claim), next.putBackMs)
     if (byCarrier) this.#slowDown(error, period)
-    const detour = byCarrier && this.#mayGoElsewhere(claim, error)
-    const planned = this.delayAfter(claim) ?? (detour ? lastDelay(retryDelaysMs, claim) : null)
-    const isOver = planned === null && error.kind !== 'permanent'
-    // One of the tries before may have arrived: that none of the later ones did is no reason to say that it failed.
-    if (error.kind === 'uncertain' || (isOver && claim.doubts > 0)) {
-      const doubt = this.#fact(claim, 'uncertain', { ...data, ...takenOf(error.references) })
-      const delayMs = provider.whenUncertain === 'safe' && planned !== null ? planned : settleMs
-      return this.#report(claim, doubt, { delayMs, ...namesOf(carrierKey, error.references) })
-    }
-    if (error.kind === 'permanent') {
-      return this.#report(claim, this.#fact(claim, 'failed', { ...data, failure: 'rejected', failureDetail: error.reason }))
-    }
-    if (planned === null) return this.#report(claim, this.#fact(claim, 'failed', { ...data, ...gaveUp(error.reason) }))
-    const delayMs = Math.max(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS), planned)
-    await this.#report(claim, this.#fact(claim, 'retried', { ...data, delayMs }), { delayMs, detour })
-  }
-
-  /** Only what is known not to have left: in doubt, another carrier would send it a second time. */
-  #mayGoElsewhere({ tried }: Claim, { kind, retryAfterMs }: SendError): boolean {
-    const { carriers } = this.#options
-    const isAway = kind === 'temporary' || (kind === 'throttled' && (retryAfterMs ?? 0) > BRIEF_PAUSE_MS)
-    return isAway && new Set(tried.filter(rank => rank < carriers)).size < carriers
+    await this.#report(claim, this.#fact(claim, next.type, next.data), next.more)
   }
 
   /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */
