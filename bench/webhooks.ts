@@ -1,11 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { newId } from '../src/domain/id.js'
 import { createEndpoint } from '../src/webhooks/endpoints.js'
+import { cpuSeconds, parentOf } from './cpu.js'
 import { machine, median, note, print, verdict } from './report.js'
 import { type Subject, type Workspace, withWorkspace } from './workspace.js'
 
@@ -36,7 +36,7 @@ export const benchWebhooks = (options: WebhookBenchOptions): Promise<void> =>
 async function compare(workspace: Workspace, { events, rounds }: WebhookBenchOptions): Promise<void> {
   const receiver = await startReceiver(workspace)
   const rates = { bare: [] as number[], ours: [] as number[], ten: [] as number[], dead: [] as number[] }
-  const cpu = { bare: [] as number[], ours: [] as number[] }
+  const cpu = { bare: [] as number[], ours: [] as number[], database: [] as number[] }
   let queries = Number.NaN
   for (let round = 1; round <= rounds; round++) {
     const bare = await measureBare(workspace, receiver, events)
@@ -45,6 +45,7 @@ async function compare(workspace: Workspace, { events, rounds }: WebhookBenchOpt
     const one = await measureOurs(workspace, receiver, `one_${round}`, ['/a'], events)
     rates.ours.push(one.perSecond)
     cpu.ours.push(one.cpuMs)
+    cpu.database.push(one.databaseMs)
     queries = one.transactions
     const paths = Array.from({ length: ENDPOINTS }, (_, n) => `/e${n}`)
     rates.ten.push((await measureOurs(workspace, receiver, `ten_${round}`, paths, events)).perSecond)
@@ -59,7 +60,7 @@ async function compare(workspace: Workspace, { events, rounds }: WebhookBenchOpt
   print(`\n${machine()}; ${events} events, ${AT_ONCE} at once; median of ${rounds}\n\n`)
   print(`bare client          ${Math.round(median(rates.bare))} a second, ${median(cpu.bare).toFixed(3)} ms of processor each\n`)
   print(
-    `ours, one endpoint   ${Math.round(median(rates.ours))} a second, ${queries.toFixed(3)} transactions and ${median(cpu.ours).toFixed(3)} ms of processor an event\n`,
+    `ours, one endpoint   ${Math.round(median(rates.ours))} a second, ${queries.toFixed(3)} transactions an event, ${median(cpu.ours).toFixed(3)} ms of processor, PostgreSQL's ${median(cpu.database).toFixed(3)}\n`,
   )
   print(`nine of ten          ${Math.round(median(rates.ten))} a second\n`)
   print(`nine, the tenth dead ${Math.round(median(rates.dead))} a second\n\n`)
@@ -117,6 +118,8 @@ async function measureOurs(workspace: Workspace, receiver: Receiver, name: strin
   )
   await receiver.ask('reset')
   const before = await readTransactions(subject)
+  const database = parentOf((await subject.pool.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid)
+  const databaseBefore = cpuSeconds(database)
   const worker = await workspace.startRole('webhook-worker', subject, { poolSize: POOL })
   const watched = paths.filter(path => path !== '/hang' && (paths.length === 1 || path !== '/e0'))
   const wanted = Math.floor(events / paths.length)
@@ -130,20 +133,15 @@ async function measureOurs(workspace: Workspace, receiver: Receiver, name: strin
   const tallies = Object.entries(await receiver.ask('read'))
     .filter(([path]) => watched.includes(path))
     .map(([, tally]) => tally)
-  const cpuMs = readCpuMs(worker.pid) / events
+  const cpuMs = (1_000 * cpuSeconds(worker.pid)) / events
+  const databaseMs = (1_000 * (cpuSeconds(database) - databaseBefore)) / events
   await worker.stop()
   const all: Tally = {
     count: tallies.reduce((sum, tally) => sum + tally.count, 0),
     firstMs: Math.min(...tallies.map(tally => tally.firstMs)),
     lastMs: Math.max(...tallies.map(tally => tally.lastMs)),
   }
-  return { perSecond: perSecond(all), transactions: ((await readTransactions(subject)) - before) / events, cpuMs }
-}
-
-/** Processor time of a process so far, in clock ticks of 10 ms. */
-function readCpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
+  return { perSecond: perSecond(all), transactions: ((await readTransactions(subject)) - before) / events, cpuMs, databaseMs }
 }
 
 /** Exact only while no worker runs: connections report their transactions when they end. */

@@ -92,6 +92,8 @@ const DAY = 24 * HOUR
 const AT_ONCE = 16
 const PER_ENDPOINT = 256
 const TIMEOUT_MS = 15 * SECOND
+/** Outcomes of this long are written together: what a crash has sent a second time is hardly more for it. */
+const GATHER_MS = 15
 const HEALTH: HealthRules = {
   tolerated: 5,
   longestPauseMs: MINUTE,
@@ -134,6 +136,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     maxWeight: 256,
     // One at a time: what waits for it makes the next one larger, and nothing is held up by it.
     parallel: 1,
+    gatherMs: GATHER_MS,
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
   })

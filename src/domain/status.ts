@@ -133,30 +133,36 @@ export function describe(status: DeliveryStatus): string {
   if (status.state === 'uncertain') return 'Em verificação'
   if (status.cancelReason !== null) return cancelLabel(status)
   if (status.state === 'waiting' && status.standsIn) return 'Aguardando o e-mail'
-  return ladder(status).at(-1)!.label
+  return topRung(status).label(status)
 }
 
 /** The same line, with the moment since when it holds. */
-export const lastStep = (status: DeliveryStatus): Step => ({ label: describe(status), at: ladder(status).at(-1)!.at })
+export const lastStep = (status: DeliveryStatus): Step => ({ label: describe(status), at: status[topRung(status).date]! })
 
 /** Every step that happened, oldest first. Same moment: the higher one is the later one; sorting is stable. */
-export const timeline = (status: DeliveryStatus): Step[] => ladder(status).sort((a, b) => a.at.getTime() - b.at.getTime())
+export const timeline = (status: DeliveryStatus): Step[] =>
+  rungs
+    .flatMap(({ date, label }) => (status[date] === null ? [] : [{ label: label(status), at: status[date] }]))
+    .sort((a, b) => a.at.getTime() - b.at.getTime())
 
-/** Every step that happened, lowest first: a delivery receipt may come in after the reading, and the reading stands. */
-function ladder(status: DeliveryStatus): Step[] {
-  const openedLink = status.channel === 'sms' ? 'Lido (acessou o link)' : 'Lido'
-  const steps: [string, Date | null][] = [
-    ['Processado', status.acceptedAt],
-    ['Enviado', status.sentAt],
-    ['Entregue', status.deliveredAt],
-    [openedLink, status.readAt],
-    ['Confirmou o recebimento', status.confirmedAt],
-    ['Respondido', status.answeredAt],
-    [cancelLabel(status), status.cancelledAt],
-    [status.failure === null ? '' : failureLabel(status), status.failedAt],
-  ]
-  return steps.flatMap(([label, at]) => (at === null ? [] : [{ label, at }]))
+interface Rung {
+  date: 'acceptedAt' | 'sentAt' | 'deliveredAt' | 'readAt' | 'confirmedAt' | 'answeredAt' | 'cancelledAt' | 'failedAt'
+  label(status: DeliveryStatus): string
 }
+
+/** The steps, lowest first: a delivery receipt may come in after the reading, and the reading stands. */
+const rungs: readonly Rung[] = [
+  { date: 'acceptedAt', label: () => 'Processado' },
+  { date: 'sentAt', label: () => 'Enviado' },
+  { date: 'deliveredAt', label: () => 'Entregue' },
+  { date: 'readAt', label: ({ channel }) => (channel === 'sms' ? 'Lido (acessou o link)' : 'Lido') },
+  { date: 'confirmedAt', label: () => 'Confirmou o recebimento' },
+  { date: 'answeredAt', label: () => 'Respondido' },
+  { date: 'cancelledAt', label: cancelLabel },
+  { date: 'failedAt', label: status => (status.failure === null ? '' : failureLabel(status)) },
+]
+
+const topRung = (status: DeliveryStatus): Rung => rungs.findLast(({ date }) => status[date] !== null)!
 
 function cancelLabel(status: DeliveryStatus): string {
   if (status.cancelReason === 'finalized') return 'Finalizado'

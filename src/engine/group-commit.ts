@@ -12,6 +12,8 @@ export interface GroupCommitOptions<Item, Result> {
   maxWeight: number
   /** Groups written at the same time. */
   parallel: number
+  /** How long a group gathers where nobody waits for its answer; without it only what comes in the same turn joins the first. */
+  gatherMs?: number
   /** Items that may wait; beyond that `submit` throws what `overloaded` gives. */
   maxWaiting: number
   overloaded(): Error
@@ -43,9 +45,15 @@ export class GroupCommit<Item, Result> {
     if (this.#waiting.length >= this.#options.maxWaiting) throw this.#options.overloaded()
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject })
-      // Requests that arrived in the same turn of the event loop join the first group.
-      if (this.#writing < this.#options.parallel && this.#waiting.length === 1) setImmediate(() => this.#next())
+      if (this.#writing < this.#options.parallel && this.#waiting.length === 1) this.#gather()
     })
+  }
+
+  /** Requests that arrived in the same turn of the event loop join the first group. */
+  #gather(): void {
+    const { gatherMs } = this.#options
+    if (gatherMs === undefined) setImmediate(() => this.#next())
+    else setTimeout(() => this.#next(), gatherMs)
   }
 
   #next(): void {
@@ -54,7 +62,8 @@ export class GroupCommit<Item, Result> {
       this.#writing++
       this.#write(group).finally(() => {
         this.#writing--
-        this.#next()
+        if (this.#options.gatherMs === undefined) this.#next()
+        else if (this.#waiting.length > 0) this.#gather()
       })
     }
   }

@@ -45,17 +45,19 @@ const PATIENT_TRIES = 3
 /**
  * Takes due messages. Endpoints take turns, each has a bound, and so has each account, so that a slow one delays only itself. A
  * message waits for the earlier ones of its notification and channel: those under way, those that are due, and those in their
- * first tries.
+ * first tries. Endpoints with something queued are found in the order of the queue's own index: by endpoint alone, another index
+ * would do, and with it a walk through all that was ever sent.
  */
 export async function claimMessages(db: Queryable, question: WebhookQuestion): Promise<WebhookClaim[]> {
-  // As one JSON text: hundreds of rows of fifteen columns take several times as long to read.
-  const { rows } = await run<{ claims: ClaimedMessage[] | null }>(db, {
+  // As JSON texts: hundreds of rows take several times as long to read. What the messages of an endpoint share is told once.
+  const { rows } = await run<{ messages: ClaimedMessage[] | null; endpoints: ClaimedEndpoint[] | null }>(db, {
     name: 'claim-webhooks',
     text: `
       with recursive waiting as (
-        (select endpoint_id from webhook_message where state = 'queued' order by endpoint_id limit 1)
+        (select endpoint_id from webhook_message where state = 'queued' order by endpoint_id, due_at, position limit 1)
         union all
-        select (select m.endpoint_id from webhook_message m where m.state = 'queued' and m.endpoint_id > waiting.endpoint_id order by m.endpoint_id limit 1)
+        select (select m.endpoint_id from webhook_message m where m.state = 'queued' and m.endpoint_id > waiting.endpoint_id
+          order by m.endpoint_id, m.due_at, m.position limit 1)
         from waiting where waiting.endpoint_id is not null
       ), ready as (
         select w.id, w.account_id, $9 - coalesce(a.held, 0) as account_room,
@@ -85,18 +87,18 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
         select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' for update skip locked
       ), claimed as (
         update webhook_message m set state = 'sending', lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1
-        from webhook_endpoint w
-        where m.id = any(array(select id from taken)) and w.id = m.endpoint_id
-        returning m.id, m.endpoint_id, w.account_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.position,
-          w.url, w.payload_version, w.secret, w.failing_since, case when w.previous_secret_until > now() then w.previous_secret end as previous_secret
+        where m.id = any(array(select id from taken))
+        returning m.id, m.endpoint_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.position
       )
-      select json_agg(m order by position) as claims from (
-        select id, endpoint_id as endpoint, account_id as account, notification_id as notification, channel, event_seq as seq, attempt,
-          attempt - earlier_attempts as tries, (extract(epoch from now() - queued_at) * 1000)::float8 as "ageMs",
-          (extract(epoch from created_at) * 1000)::float8 as "createdMs", url, payload_version as version,
-          encode(secret, 'hex') as secret, encode(previous_secret, 'hex') as "previousSecret", failing_since is not null as troubled, position
+      select (
+        select json_agg(json_build_array(id, endpoint_id, notification_id, channel, event_seq, attempt, attempt - earlier_attempts,
+          (extract(epoch from now() - queued_at) * 1000)::float8, (extract(epoch from created_at) * 1000)::float8) order by position)
         from claimed
-      ) m`,
+      ) as messages, (
+        select json_agg(json_build_object('id', id, 'account', account_id, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
+          'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end, 'troubled', failing_since is not null))
+        from webhook_endpoint where id = any(array(select endpoint_id from claimed))
+      ) as endpoints`,
     values: [
       question.owner,
       question.leaseMs,
@@ -111,33 +113,54 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
       [...question.accounts.values()],
     ],
   })
-  return (rows[0]!.claims ?? []).map(toClaim)
+  const { messages, endpoints } = rows[0]!
+  const targets = new Map((endpoints ?? []).map(endpoint => [endpoint.id, toTarget(endpoint)]))
+  return (messages ?? []).map(message => toClaim(message, targets.get(message[1])!))
 }
 
-type ClaimedMessage = Omit<WebhookClaim, 'createdAt' | 'secrets'> & {
-  createdMs: number
+interface ClaimedEndpoint {
+  id: string
+  account: string
+  url: string
+  version: PayloadVersion
+  /** In hexadecimal, as the one before it. */
   secret: string
   previousSecret: string | null
+  troubled: boolean
 }
 
+type Target = Pick<WebhookClaim, 'account' | 'url' | 'version' | 'secrets' | 'troubled'>
+
+const toTarget = ({ account, url, version, secret, previousSecret, troubled }: ClaimedEndpoint): Target => ({
+  account,
+  url,
+  version,
+  secrets: (previousSecret === null ? [secret] : [secret, previousSecret]).map(hex => Buffer.from(hex, 'hex')),
+  troubled,
+})
+
+/** Id, endpoint, notification, channel, event, attempt, tries, and in milliseconds its age and when it was made. */
+type ClaimedMessage = [string, string, string, Channel, number, number, number, number, number]
+
 /** Member by member: to add members to a copy takes a hundred times as long. */
-const toClaim = (row: ClaimedMessage): WebhookClaim => ({
-  id: row.id,
-  endpoint: row.endpoint,
-  account: row.account,
-  notification: row.notification,
-  channel: row.channel,
-  seq: row.seq,
-  attempt: row.attempt,
-  tries: row.tries,
-  ageMs: row.ageMs,
-  createdAt: new Date(row.createdMs),
-  url: row.url,
-  version: row.version,
-  secrets: (row.previousSecret === null ? [row.secret] : [row.secret, row.previousSecret]).map(secret =>
-    Buffer.from(secret, 'hex'),
-  ),
-  troubled: row.troubled,
+const toClaim = (
+  [id, endpoint, notification, channel, seq, attempt, tries, ageMs, createdMs]: ClaimedMessage,
+  { account, url, version, secrets, troubled }: Target,
+): WebhookClaim => ({
+  id,
+  endpoint,
+  account,
+  notification,
+  channel,
+  seq,
+  attempt,
+  tries,
+  ageMs,
+  createdAt: new Date(createdMs),
+  url,
+  version,
+  secrets,
+  troubled,
 })
 
 /** Whose lease a message is under: nobody else may settle it. */

@@ -12,7 +12,10 @@ export interface Written {
 
 /** Writes the outcomes of many attempts and what they say about their endpoints: all of it or nothing. */
 export const writeOutcomes = (pool: Pool, outcomes: readonly AttemptOutcome[], rules: HealthRules): Promise<Written> =>
-  transaction(pool, db => write(db, outcomes, rules))
+  // Most say nothing new about their endpoints: then a single statement is all of it.
+  outcomes.some(({ changesHealth }) => changesHealth)
+    ? transaction(pool, db => write(db, outcomes, rules))
+    : write(pool, outcomes, rules)
 
 async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: HealthRules): Promise<Written> {
   const settled = await settleMessages(

@@ -52,14 +52,15 @@ export function renderBody(
       logDate: brazilianDate(at),
     })
   }
+  const moment = brazilianIso(occurredAt)
   return JSON.stringify({
     eventVersion: EVENT_VERSION,
-    occurredAt: brazilianIso(occurredAt),
+    occurredAt: moment,
     notificationID,
     customID: customId,
     channel,
     status,
-    statusTimestamp: brazilianIso(occurredAt),
+    statusTimestamp: moment,
     // Onto the state itself, which is nobody else's: to copy it takes as long as the rest of this body.
     payload: words.record(Object.assign(state, { notification: notificationID, customId })),
     metadata: { webhookVersion: 'v2', attempt },

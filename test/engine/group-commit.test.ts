@@ -1,6 +1,6 @@
 import { createHook } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ACCEPT_LIMITS, acceptStore } from '../../src/compose.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import type { AcceptStore } from '../../src/engine/accept.js'
@@ -63,6 +63,24 @@ describe('a group', () => {
     expect(await outcomes(others)).toEqual(['b written', 'c written', 'd written'])
     expect(groups()).toEqual(['a', 'b c d'])
     expect([commit.groups, commit.items, commit.waiting]).toEqual([2, 4, 0])
+  })
+
+  test('gathers for as long as it is told to, the first one and those after it', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { commit, groups } = recorder({ gatherMs: 15, maxItems: 3 })
+    const all = [commit.submit('a')]
+    await vi.advanceTimersByTimeAsync(14)
+    all.push(...['b', 'c', 'd', 'e'].map(item => commit.submit(item)))
+    expect(groups()).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(groups()).toEqual(['a b c'])
+    await vi.advanceTimersByTimeAsync(14)
+    all.push(commit.submit('f'))
+    expect(groups()).toEqual(['a b c'])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(groups()).toEqual(['a b c', 'd e f'])
+    expect(await outcomes(all)).toEqual(['a', 'b', 'c', 'd', 'e', 'f'].map(item => `${item} written`))
   })
 
   test('has at most so many items and so much weight, and one item of any weight', async () => {
