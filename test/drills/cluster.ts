@@ -70,6 +70,8 @@ export class Node {
   }
 }
 
+const CALLED_OFF = ['SIGINT', 'SIGTERM'] as const
+
 export class Cluster {
   readonly folder: string
   readonly apis: Node[] = []
@@ -80,10 +82,14 @@ export class Cluster {
   /** What a process of this cluster is started with. */
   env: NodeJS.ProcessEnv = {}
   #database!: Embedded
+  #stopped: Promise<void> | undefined
+  /** A drill that is called off takes its processes and its database with it. */
+  readonly #calledOff = (): void => void this.stop().finally(() => process.exit(1))
 
   constructor() {
     this.folder = mkdtempSync(join(tmpdir(), 'carteiro-drill-'))
     chmodSync(this.folder, 0o755)
+    for (const signal of CALLED_OFF) process.once(signal, this.#calledOff)
   }
 
   async start(size: { apis: number; workers: number; leaseMs: number; workerArgs?: readonly string[] }): Promise<void> {
@@ -136,7 +142,13 @@ export class Cluster {
     return response.json()
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    for (const signal of CALLED_OFF) process.removeListener(signal, this.#calledOff)
     for (const node of [...this.workers, ...this.apis]) node.signal('SIGCONT')
     await Promise.all([...this.workers, ...this.apis].map(node => node.stop()))
     await this.simulator?.stop()
