@@ -136,6 +136,14 @@ export function describe(status: DeliveryStatus): string {
   return topRung(status).label(status)
 }
 
+/** Why it failed, where more is known than the line above says; null: nothing is, or it did not fail. */
+export function explainFailure(status: DeliveryStatus): string | null {
+  const { failure, failureDetail } = status
+  if (failure === null || failureDetail === null) return null
+  const reason = failure === 'validation' ? validationFailures[failureDetail]?.description : failureDetail
+  return reason === undefined || describe(status).endsWith(reason) ? null : reason
+}
+
 /** The same line, with the moment since when it holds. */
 export const lastStep = (status: DeliveryStatus): Step => ({ label: describe(status), at: status[topRung(status).date]! })
 

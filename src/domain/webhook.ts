@@ -11,6 +11,7 @@ const announcedFacts = [
   'confirmed',
   'link opened',
   'answered',
+  'recorded',
   'failed',
   'cancelled',
   'uncertain',

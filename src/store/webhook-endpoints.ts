@@ -99,7 +99,8 @@ export async function updateEndpoint(db: Queryable, account: string, id: string,
        disabled_reason = case when $9 then null when not $9 then coalesce(disabled_reason, 'manual') else disabled_reason end,
        failures = case when $9 or $3 is not null then 0 else failures end,
        failing_since = case when $9 or $3 is not null then null else failing_since end,
-       paused_until = case when $9 or $3 is not null then null else paused_until end
+       paused_until = case when $9 or $3 is not null then null else paused_until end,
+       asked_until = case when $9 or $3 is not null then null else asked_until end
      where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
     [
       account,
@@ -179,7 +180,7 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
        select * from unnest($1::uuid[], $2::boolean[], $3::int[], $4::bigint[], $5::boolean[]) as g(id, succeeded, failed, pause_ms, gone)
      ), before as (
        -- In one order everywhere: two workers that report on the same endpoints would deadlock otherwise.
-       select w.id, w.failures, w.disabled_at, s.since, g.succeeded, g.failed, g.pause_ms, g.gone,
+       select w.id, w.failures, w.disabled_at, w.asked_until, s.since, g.succeeded, g.failed, g.pause_ms, g.gone,
          case when g.gone then 'gone' when not g.succeeded and s.since < now() - $8 * interval '1 millisecond' then 'failing' end as verdict
        from webhook_endpoint w join given g on g.id = w.id
        cross join lateral (
@@ -192,15 +193,16 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
        failures = case when b.succeeded then 0 else b.failures + b.failed end,
        failing_since = case when b.succeeded then null else b.since end,
        failed_at = case when b.succeeded then w.failed_at else now() end,
-       paused_until = case
-         when b.succeeded then case when b.pause_ms > 0 then now() + b.pause_ms * interval '1 millisecond' end
-         when b.failures + b.failed >= $6
-           then now() + greatest(b.pause_ms, least($7, 1000 * power(2, least(b.failures + b.failed - $6, 20)))) * interval '1 millisecond'
-         when b.pause_ms > 0 then now() + b.pause_ms * interval '1 millisecond'
-         else w.paused_until end,
+       asked_until = a.until,
+       paused_until = case when b.succeeded then a.until
+         else greatest(a.until, case when b.failures + b.failed >= $6
+           then now() + least($7, 1000 * power(2, least(b.failures + b.failed - $6, 20))) * interval '1 millisecond' else w.paused_until end) end,
        disabled_at = coalesce(w.disabled_at, case when b.verdict is not null then now() end),
        disabled_reason = coalesce(w.disabled_reason, b.verdict)
-     from before b where w.id = b.id
+     from before b
+     cross join lateral (select greatest(b.asked_until, now() + b.pause_ms * interval '1 millisecond') as until) wish
+     cross join lateral (select case when wish.until > now() then wish.until end as until) a
+     where w.id = b.id
      returning w.id as endpoint, w.account_id as account, b.succeeded and b.failures >= $6 as recovered,
        case when b.disabled_at is null then b.verdict end as suspended
      ), told as (

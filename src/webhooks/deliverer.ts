@@ -146,7 +146,7 @@ export class Deliverer {
   #rooms(): Pick<WebhookQuestion, 'room' | 'endpoints' | 'perAccount' | 'accounts'> {
     const accounts = new Map<string, number>()
     for (const { account } of this.#held) accounts.set(account, (accounts.get(account) ?? 0) + 1)
-    const endpoints = new Map([...this.#desks].map(([endpoint, { open, room }]) => [endpoint, { held: open, room }]))
+    const endpoints = new Map([...this.#desks].map(([endpoint, { held, room }]) => [endpoint, { held, room }]))
     return { room: firstRoom(this.#options), endpoints, perAccount: MOST_PER_ACCOUNT, accounts }
   }
 
@@ -192,8 +192,8 @@ export class Deliverer {
 
   async #carry(desk: Desk, message: Held): Promise<void> {
     const { tolerated, trace, report } = this.#options
-    let untried: WebhookClaim[] = []
     let outcome: AttemptOutcome | null = null
+    let rests = false
     try {
       outcome = await this.#attempt(message)
       if (outcome?.posted === true) {
@@ -201,8 +201,8 @@ export class Deliverer {
         outcome.changesHealth ||= desk.failures > 0
         desk.failures = outcome.succeeded ? 0 : desk.failures + 1
       }
-      // Taken off the desk now, given back only when the endpoint is known to rest: nobody is to claim it in between.
-      if (desk.failures >= tolerated || outcome?.gone === true || (outcome?.pauseMs ?? 0) > 0) untried = desk.clear()
+      rests = desk.failures >= tolerated || outcome?.gone === true || (outcome?.pauseMs ?? 0) > 0
+      if (rests) desk.rest()
     } finally {
       // The next one goes while the outcome of this one is written.
       desk.landed(outcome?.posted === true ? outcome.settlement.durationMs : null)
@@ -212,9 +212,15 @@ export class Deliverer {
     try {
       if (outcome !== null) await report(outcome)
     } finally {
-      await this.#release(untried)
+      if (rests) await this.#giveBack(desk)
     }
     trace?.('reported')
+  }
+
+  /** Only now that its endpoint is known to rest: nobody is to claim it in between. Meanwhile another claim may have come in. */
+  async #giveBack(desk: Desk): Promise<void> {
+    for (let untried = desk.clear(); untried.length > 0; untried = desk.clear()) await this.#release(untried)
+    desk.rested()
   }
 
   /** null: the lease ran out, somebody else may have the message. */

@@ -31,6 +31,7 @@ export class Desk {
   readonly #waiting: Held[] = []
   #flying = 0
   #reporting = 0
+  #rests = 0
   /** Failures in a row seen here. */
   failures = 0
 
@@ -42,6 +43,7 @@ export class Desk {
   /** Messages to hold here: fewer for an endpoint that is slow to answer. */
   get room(): number {
     const { atOnce, perEndpoint } = this.#bounds
+    if (this.#rests > 0) return 0
     if (this.#latencyMs === null) return firstRoom(this.#bounds)
     return Math.min(perEndpoint, atOnce + Math.floor((atOnce * READY_MS) / Math.max(1, this.#latencyMs)))
   }
@@ -59,6 +61,11 @@ export class Desk {
     return this.#waiting.length + this.#flying
   }
 
+  /** What the next claim has to count. Of an endpoint that fails, also what is not written down yet: before that it does not rest. */
+  get held(): number {
+    return this.failures === 0 ? this.open : this.open + this.#reporting
+  }
+
   get empty(): boolean {
     return this.open + this.#reporting === 0
   }
@@ -70,7 +77,7 @@ export class Desk {
 
   /** The next message that may go now. */
   next(): Held | undefined {
-    if (this.#flying >= this.#bounds.atOnce) return undefined
+    if (this.#rests > 0 || this.#flying >= this.#bounds.atOnce) return undefined
     const message = this.#waiting.shift()
     if (message !== undefined) this.#flying++
     return message
@@ -85,6 +92,15 @@ export class Desk {
 
   reported(): void {
     this.#reporting--
+  }
+
+  /** From an answer that ends in a rest until that is written down: nothing goes meanwhile, and nothing more is taken. */
+  rest(): void {
+    this.#rests++
+  }
+
+  rested(): void {
+    this.#rests--
   }
 
   /** Takes back what has not been tried: all of it, or what is picked out. */

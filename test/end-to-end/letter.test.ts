@@ -138,9 +138,10 @@ test.each([
 ])('%s: accepted, then the channel’s error with its reason', async (_, body, reason) => {
   const id = await accept(body)
   await settled(id, 'Falha no processamento')
-  const { rows } = await database.pool.query('select failure_detail from delivery where notification_id = $1', [id])
-  expect(rows[0].failure_detail).toMatch(reason)
-  expect(await statusOf(id)).toMatchObject({ error: true, linkSvcCartaComprovante: null })
+  const failureReason = expect.stringMatching(reason)
+  expect(await statusOf(id)).toMatchObject({ error: true, linkSvcCartaComprovante: null, failureReason })
+  const full = (await request(`${gateway.url}/gw/full/${id}`, { token: account.token })).body
+  expect(full).toMatchObject({ lastStatus: { carta: { label: 'Falha no processamento', reason: failureReason } } })
 })
 
 test('the receipt is a PDF at an address that cannot be guessed', async () => {

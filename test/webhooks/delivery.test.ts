@@ -88,6 +88,21 @@ describe('payloads', () => {
     expect(record).toMatchObject({ description: 'Enviado', idEmail: id })
   })
 
+  test('the recording of a call is told once it is there, with its link', async () => {
+    await fresh()
+    const receiver = await receiverForTest()
+    await createWebhook(gateway.url, account.token, { url: receiver.url })
+    start()
+    const id = await accept()
+    await happen(database.pool, id, 'voice', 'sent')
+    await happen(database.pool, id, 'voice', 'delivered')
+    await happen(database.pool, id, 'voice', 'recorded', { recording: 'a'.repeat(64) })
+    await arrived(receiver, 3)
+    expect(statusesOf(receiver)).toEqual(['enviado', 'entregue', 'gravado'])
+    const links = receiver.got.map(({ json }) => (json.payload as { linkCall: string | null }).linkCall)
+    expect(links).toEqual([null, null, expect.stringMatching(/^http/)])
+  })
+
   test('v1 has its seven members and nothing else', async () => {
     await fresh()
     const receiver = await receiverForTest()
@@ -265,6 +280,57 @@ describe('failures', () => {
     await arrived(receiver, 3)
     expect(times[1]! - times[0]!).toBeGreaterThan(1_900)
     expect(times[2]! - times[0]!).toBeGreaterThan(1_900)
+  })
+
+  test('Retry-After holds although a request that was under way succeeds after it, or after five failures', async () => {
+    await fresh()
+    const held: (() => void)[] = []
+    const receiver = await receiverForTest((_, response) => {
+      if (receiver.got.length <= 2) held.push(() => response.writeHead(204).end())
+      else response.writeHead(429, { 'retry-after': '3600' }).end()
+    })
+    const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
+    const pause = async () =>
+      (
+        await database.pool.query<{ failures: number; minutes: number }>(
+          'select failures, extract(epoch from paused_until - now())::float8 / 60 as minutes from webhook_endpoint where id = $1',
+          [id],
+        )
+      ).rows[0]!
+    const notifications = await Promise.all(Array.from({ length: 8 }, () => accept()))
+    for (const notification of notifications) await happen(database.pool, notification, 'email', 'sent')
+    start({ pace: QUICK })
+    await expect.poll(async () => (await pause()).failures, { timeout: 10_000 }).toBeGreaterThanOrEqual(5)
+    expect((await pause()).minutes).toBeGreaterThan(55)
+    for (const answer of held) answer()
+    await expect.poll(async () => (await pause()).failures, { timeout: 10_000 }).toBe(0)
+    expect((await pause()).minutes).toBeGreaterThan(55)
+    // Switched on again by its owner, it is called at once.
+    receiver.answer = (_, response) => response.writeHead(204).end()
+    await ask(`/${id}`, 'PUT', { ativo: true })
+    await arrived(receiver, 14)
+  })
+
+  test('an endpoint that rests is asked by one message for each rest', async () => {
+    await fresh()
+    const receiver = await receiverForTest(refuseWith(500))
+    const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
+    start({ pace: { ...QUICK, longestPauseMs: 3_600_000 } })
+    for (let n = 0; n < 5; n++) await happen(database.pool, await accept(), 'email', 'sent')
+    const read = async () =>
+      (await database.pool.query<{ failures: number }>('select failures from webhook_endpoint where id = $1', [id])).rows[0]!
+        .failures
+    await expect.poll(read, { timeout: 10_000 }).toBeGreaterThanOrEqual(5)
+    for (let n = 0; n < 20; n++) await happen(database.pool, await accept(), 'email', 'sent')
+    const before = await read()
+    // The rest is over, as if its time had passed, and the next one is an hour.
+    await database.pool.query('update webhook_endpoint set failures = 20, paused_until = null where id = $1', [id])
+    await expect.poll(read, { timeout: 10_000 }).toBe(21)
+    expect(before).toBeLessThan(20)
+    const asked = receiver.got.length
+    await database.pool.query('update webhook_endpoint set paused_until = null where id = $1', [id])
+    await expect.poll(read, { timeout: 10_000 }).toBe(22)
+    expect(receiver.got.length).toBe(asked + 1)
   })
 
   test('410 switches the endpoint off; what happens then is held, and goes when it is on again and asked for', async () => {

@@ -3,7 +3,7 @@ import { type TObject, type TSchema, Type } from 'typebox'
 import { brazilianDate } from '../../domain/dates.js'
 import { Refusal } from '../../domain/errors.js'
 import { type Channel, channels } from '../../domain/notification.js'
-import { lastStep, type Step, timeline } from '../../domain/status.js'
+import { explainFailure, lastStep, type Step, timeline } from '../../domain/status.js'
 import type { NotificationStatuses } from '../../store/deliveries.js'
 import { type RecordLinks, statusRecords } from './status.js'
 import { pathId, wireChannels } from './wire.js'
@@ -15,6 +15,10 @@ export interface FullOptions {
 }
 
 const step = Type.Object({ label: Type.String(), dateTime: Type.String() })
+const lastStepSchema = Type.Object({
+  ...step.properties,
+  reason: Type.Optional(Type.String({ description: 'Por que falhou; presente só depois que falhou.' })),
+})
 const perChannel = <T>(value: (channel: (typeof channels)[number]) => T): Record<string, T> =>
   Object.fromEntries(channels.map(channel => [wireChannels[channel], value(channel)]))
 
@@ -29,11 +33,16 @@ const recordSchema = (channel: Channel): TSchema =>
 const fullSchema = Type.Object({
   codEmail: Type.Integer(),
   statusFull: Type.Object(perChannel(() => Type.Optional(Type.Array(step)))),
-  lastStatus: Type.Object(perChannel(() => Type.Optional(step))),
+  lastStatus: Type.Object(perChannel(() => Type.Optional(lastStepSchema))),
   ...perChannel(channel => Type.Array(recordSchema(channel))),
 })
 
 const toWire = ({ label, at }: Step) => ({ label, dateTime: brazilianDate(at) })
+
+const toLast = (status: NotificationStatuses['statuses'][number]) => {
+  const reason = explainFailure(status)
+  return { ...toWire(lastStep(status)), ...(reason === null ? {} : { reason }) }
+}
 
 /** What the lookup of the channel answers, and what it cost. */
 const toRecord = (status: NotificationStatuses['statuses'][number], links: RecordLinks): object => ({
@@ -52,7 +61,7 @@ export function addFull(app: FastifyInstance, { findNotification, links }: FullO
       return {
         codEmail: found.code,
         statusFull: Object.fromEntries(used.map(({ name, status }) => [name, timeline(status).map(toWire)])),
-        lastStatus: Object.fromEntries(used.map(({ name, status }) => [name, toWire(lastStep(status))])),
+        lastStatus: Object.fromEntries(used.map(({ name, status }) => [name, toLast(status)])),
         ...perChannel(channel =>
           found.statuses.filter(status => status.channel === channel).map(status => toRecord(status, links)),
         ),

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import { Refusal } from '../../domain/errors.js'
 import { type Channel, channels } from '../../domain/notification.js'
-import { describe, validationFailures } from '../../domain/status.js'
+import { describe, explainFailure, validationFailures } from '../../domain/status.js'
 import type { FoundStatus, StatusQuestion } from '../../store/deliveries.js'
 import { dateOrEmpty, dateOrNull, pathId, wireChannels } from './wire.js'
 
@@ -13,6 +13,12 @@ const date = (description: string) =>
   Type.String({ description: `${description} ("" enquanto não aconteceu).`, examples: ['18/07/2026 01:01:32'] })
 const dateOrNothing = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], description: `${description} (null enquanto não aconteceu).` })
+
+const reason = Type.Optional(Type.String({ description: 'Por que falhou, e o que fazer; presente só depois que falhou.' }))
+const reasonOf = (status: FoundStatus): { failureReason?: string } => {
+  const failureReason = explainFailure(status)
+  return failureReason === null ? {} : { failureReason }
+}
 
 interface StatusRecord {
   schema: TSchema
@@ -74,7 +80,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateResponse: dateOrNull(status.answeredAt),
       dateAccessLink: dateOrNull(status.linkOpenedAt),
       error: status.failure !== null,
-      failureReason: status.failure === null ? null : (status.failureDetail ?? describe(status)),
+      failureReason: status.failure === null ? null : (explainFailure(status) ?? describe(status)),
       customID: status.customId,
       idEmail: status.notification,
     }),
@@ -93,6 +99,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
         description: 'Comprovante em PDF, desde o processamento.',
       }),
       linkRastreio: textOrNull,
+      failureReason: reason,
     }),
     from: (status, links) => ({
       description: describe(status),
@@ -104,6 +111,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       sro: status.trackingCode,
       linkSvcCartaComprovante: status.processedAt === null ? null : links.letterProof(status.notification),
       linkRastreio: status.trackingCode === null ? null : trackingLink(status.trackingCode),
+      ...reasonOf(status),
     }),
   },
   sms: {
@@ -113,6 +121,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       description: text,
       dateAnswered: dateOrNothing('Primeira resposta'),
       answered: Type.Array(text, { description: 'Respostas, da mais antiga à mais nova.' }),
+      failureReason: reason,
     }),
     from: status => ({
       dateSend: dateOrEmpty(status.sentAt),
@@ -120,6 +129,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       description: describe(status),
       dateAnswered: dateOrNull(status.answeredAt),
       answered: status.answers.map(answer => answer.text),
+      ...reasonOf(status),
     }),
   },
   voice: {
@@ -129,6 +139,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       dateFailureCall: Type.Optional(Type.String({ description: 'Chamada que falhou; presente só depois que aconteceu.' })),
       description: text,
       linkCall: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Gravação da ligação, quando há.' }),
+      failureReason: reason,
     }),
     from: (status, links) => ({
       dateSent: dateOrNull(status.sentAt),
@@ -136,6 +147,7 @@ export const statusRecords: Record<Channel, StatusRecord> = {
       ...(status.failedAt === null ? {} : { dateFailureCall: dateOrNull(status.failedAt) }),
       description: describe(status),
       linkCall: status.trackingCode === null ? null : links.recording(status.notification),
+      ...reasonOf(status),
     }),
   },
 }

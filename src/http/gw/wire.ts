@@ -31,6 +31,7 @@ export const wireStatuses = {
   confirmed: 'confirmado',
   'link opened': 'link_acessado',
   answered: 'respondido',
+  recorded: 'gravado',
   failed: 'falhou',
   cancelled: 'cancelado',
   uncertain: 'em_verificacao',
