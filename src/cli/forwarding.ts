@@ -29,10 +29,9 @@ const LONGEST_PAUSE_MS = 10_000
 
 export async function forward(options: ForwardingOptions): Promise<void> {
   const { signal } = options
-  const { id, segredo } = (await ask(options, 'POST', '/gw/webhooks/listen', options.interests)) as {
-    id: string
-    segredo: string
-  }
+  const opened = (await ask(options, 'POST', '/gw/webhooks/listen', options.interests)) as { id: string; segredo: string } | null
+  if (opened === null) return
+  const { id, segredo } = opened
   const secret = Buffer.from(segredo.replace(/^whsec_/, ''), 'base64')
   options.onOpen({ id, secret: segredo })
   const path = `/gw/webhooks/listen/${id}`

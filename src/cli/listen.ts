@@ -2,6 +2,8 @@ import { Command, Option } from 'commander'
 import { readConfig } from '../config.js'
 import { OperatorError } from '../domain/errors.js'
 import { payloadVersions } from '../domain/webhook.js'
+import { wireChannels } from '../http/gw/wire.js'
+import { readChannelName } from './channel-name.js'
 import { forward } from './forwarding.js'
 import { print } from './output.js'
 
@@ -32,8 +34,9 @@ async function listen(options: ListenOptions): Promise<void> {
   const { client } = readConfig(process.env)
   const token = options.token ?? client.token
   if (token === null) throw new OperatorError('Informe o token da conta com --token ou CARTEIRO_TOKEN.')
-  if (!URL.canParse(options.forwardTo))
-    throw new OperatorError('--forward-to deve ser uma URL, como http://localhost:3000/avisos.')
+  // localhost:3000/avisos parses too, as an address of the scheme "localhost".
+  if (!/^https?:\/\//i.test(options.forwardTo) || !URL.canParse(options.forwardTo))
+    throw new OperatorError('--forward-to deve ser uma URL de http ou https, como http://localhost:3000/avisos.')
   const stop = new AbortController()
   const onSignal = (): void => stop.abort()
   process.once('SIGINT', onSignal)
@@ -43,7 +46,7 @@ async function listen(options: ListenOptions): Promise<void> {
     url: (options.url ?? client.url).replace(/\/+$/, ''),
     token,
     forwardTo: options.forwardTo,
-    interests: { versao: options.payload, canais: names(options.channels), situacoes: names(options.statuses) },
+    interests: { versao: options.payload, canais: names(options.channels).map(toWire), situacoes: names(options.statuses) },
     onOpen: ({ id, secret }) =>
       show({ listener: id, secret, forwardTo: options.forwardTo }, `Segredo  ${secret}\nEscutando; Ctrl-C encerra.`),
     onForwarded: ({ message, status, body }) => {
@@ -54,6 +57,12 @@ async function listen(options: ListenOptions): Promise<void> {
     onTrouble: text => process.stderr.write(`${text}\n`),
     signal: stop.signal,
   })
+}
+
+/** What is no channel is left to the API, which says which ones there are. */
+const toWire = (name: string): string => {
+  const channel = readChannelName(name)
+  return channel === undefined ? name : wireChannels[channel]
 }
 
 const names = (text: string | undefined): string[] => (text === undefined ? [] : text.split(',').map(part => part.trim()))

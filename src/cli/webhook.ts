@@ -2,10 +2,10 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { targetRules, webhookWords } from '../compose-webhooks.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
-import { type Channel, channels } from '../domain/notification.js'
+import type { Channel } from '../domain/notification.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
-import { wireStatuses } from '../http/gw/wire.js'
+import { channelOf, wireStatuses } from '../http/gw/wire.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook-endpoints.js'
 import { showAttempts } from '../webhooks/attempt-log.js'
 import {
@@ -21,6 +21,7 @@ import {
 } from '../webhooks/endpoints.js'
 import type { WebhookWords } from '../webhooks/payload.js'
 import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
+import { readChannelName } from './channel-name.js'
 import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
@@ -48,7 +49,11 @@ const verb = (webhook: Command, name: string, description: string): Command =>
 const withInterests = (command: Command): Command =>
   command
     .addOption(new Option('--payload <versão>', 'versão do corpo').choices(payloadVersions))
-    .option('--channels <canais>', `canais, separados por vírgulas (${channels.join(', ')}); all: todos`, readChannels)
+    .option(
+      '--channels <canais>',
+      `canais, separados por vírgulas (${Object.keys(channelOf).join(', ')}); all: todos`,
+      readChannels,
+    )
     .option(
       '--statuses <situações>',
       `situações, separadas por vírgulas (${Object.keys(statusOf).join(', ')}); all: todas`,
@@ -195,7 +200,7 @@ const describe = (endpoint: WebhookEndpoint) => ({
 const someOrAll = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list)
 
 function readChannels(text: string): Channel[] {
-  return readNames(text, name => ((channels as readonly string[]).includes(name) ? (name as Channel) : undefined), channels)
+  return readNames(text, readChannelName, Object.keys(channelOf))
 }
 
 function readStatuses(text: string): AnnouncedFact[] {

@@ -70,13 +70,20 @@ async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Pro
   if (known !== null) return known
   const rendered = await parts.render(claim, variablesOf(claim))
   if ('refused' in rendered) return rendered
-  if (rendered.text.length > MAX_CHARACTERS) return refusedFor(`A carta passa do limite de ${MAX_CHARACTERS} caracteres.`)
+  if (rendered.text.length > MAX_CHARACTERS)
+    return refusedFor(
+      `A carta passa do limite de ${MAX_CHARACTERS} caracteres. Reduza o template ou as variáveis em carta.variables.`,
+    )
   const blocks = readBlocks(rendered.text)
-  if (countLines(blocks) > MAX_LINES) return refusedFor(`A carta não cabe em ${MAX_PAGES} páginas, o limite.`)
+  if (countLines(blocks) > MAX_LINES)
+    return refusedFor(`A carta não cabe em ${MAX_PAGES} páginas, o limite. Reduza o template ou as variáveis em carta.variables.`)
   const sheet = makeSheet(parts, claim, envelope, blocks)
   try {
     const { pdf, pages } = await parts.typesetter.compose(sheet)
-    if (pages > MAX_PAGES) return refusedFor(`A carta tem ${pages} páginas; o limite é de ${MAX_PAGES}.`)
+    if (pages > MAX_PAGES)
+      return refusedFor(
+        `A carta tem ${pages} páginas; o limite é de ${MAX_PAGES}. Reduza o template ou as variáveis em carta.variables.`,
+      )
     const made = { pdf, pages, sheet, sha256: sha256(pdf) }
     await parts.keep(claim.notification, ordinal, made)
     return made
@@ -87,7 +94,8 @@ async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Pro
 }
 
 function explain({ missing }: TypesettingError): string {
-  if (missing.length === 0) return 'O conteúdo da carta não pôde ser composto em PDF.'
+  if (missing.length === 0)
+    return 'O conteúdo da carta não pôde ser composto em PDF. Simplifique o HTML do template: parágrafos, listas e tabelas simples.'
   const named = missing.map(letter => `${letter} (U+${letter.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')})`)
   return `A carta tem letras que não podem ser impressas: ${named.join(', ')}. Escreva-as em letras latinas.`
 }

@@ -44,6 +44,10 @@ function explain(value: unknown, validator: Validator, ownRefusals: Record<strin
       return refuse(wrongType(error.params.type), field)
     case 'enum':
       return refuse('notOneOf', field, error.params.allowedValues.filter(value => value !== null).join(', '))
+    case 'minimum':
+      return refuse('tooLow', field, String(error.params.limit))
+    case 'maximum':
+      return refuse('tooHigh', field, String(error.params.limit))
     default:
       return refuse('wrongValue', field)
   }
@@ -54,6 +58,7 @@ function wrongType(expected: string | string[]): RefusalCode {
   if (type === 'string') return 'notText'
   if (type === 'boolean') return 'notBoolean'
   if (type === 'object') return 'notObjectField'
+  if (type === 'integer') return 'notInteger'
   return type === 'array' ? 'notList' : 'wrongValue'
 }
 

@@ -44,10 +44,11 @@ const accept = async (): Promise<string> =>
 
 describe('carteiro webhook', () => {
   test('an endpoint is made, changed, tested, repaired and taken away', async () => {
-    const made = webhook('create', '--url', 'https://example.com/x', '--channels', 'email,voice', '--statuses', 'falhou')
+    const made = webhook('create', '--url', 'https://example.com/x', '--channels', 'email,voz', '--statuses', 'falhou')
     expect(made).toMatchObject({ channels: ['email', 'voice'], statuses: ['falhou'], active: true })
     expect(made.secret).toMatch(/^whsec_/)
     const id = made.id as string
+    expect(webhook('edit', id, '--channels', 'voice,carta')).toMatchObject({ channels: ['voice', 'letter'] })
     expect(webhook('edit', id, '--channels', 'all', '--statuses', 'all')).toMatchObject({ channels: 'all', statuses: 'all' })
     expect(webhook('rotate', id).secret).not.toBe(made.secret)
     await happen(database.pool, await accept(), 'email', 'sent')
@@ -56,7 +57,7 @@ describe('carteiro webhook', () => {
     expect(webhook('list')).toMatchObject([{ id, payload: 'v2' }])
     expect(webhook('delete', id)).toEqual({ id, deleted: true })
     const { rows } = await database.pool.query('select action from audit where subject = $1 order by id', [id])
-    const verbs = ['create', 'edit', 'rotate', 'replay', 'edit', 'delete']
+    const verbs = ['create', 'edit', 'edit', 'rotate', 'replay', 'edit', 'delete']
     expect(rows.map(row => row.action)).toEqual(verbs.map(verb => `webhook ${verb}`))
   }, 180_000)
 
@@ -74,6 +75,20 @@ describe('carteiro webhook', () => {
 })
 
 describe('carteiro listen', () => {
+  test('an address without http is refused at once', () => {
+    const args = ['listen', '--token', 'x', '--forward-to', 'localhost:3000/avisos']
+    const { status, stderr } = carteiro(args, { data: dataFolder(), env: environment() })
+    expect([status, stderr]).toEqual([1, expect.stringContaining('--forward-to deve ser uma URL de http ou https')])
+  })
+
+  test('Ctrl-C before the API has ever answered ends it without a complaint', async () => {
+    const listening = listen('--forward-to', 'http://localhost:1/', '--url', 'http://127.0.0.1:1')
+    await expect.poll(listening.errors, { timeout: 60_000 }).toContain('Sem conexão')
+    listening.process.kill('SIGINT')
+    expect((await once(listening.process, 'exit'))[0]).toBe(0)
+    expect(listening.errors()).not.toContain('TypeError')
+  })
+
   interface Listening {
     process: ChildProcess
     lines(): Record<string, unknown>[]

@@ -71,7 +71,7 @@ export function addWebhookListening(app: FastifyInstance, { createListener, list
     },
     async request => {
       const { confirmados, espera } = request.body
-      const acknowledged = (confirmados ?? []).map(text => readId(text) ?? refuse('wrongValue', 'confirmados'))
+      const acknowledged = (confirmados ?? []).map(text => readId(text) ?? refuse('notId', 'confirmados'))
       const heard = await listen(request.caller.account, pathId(request.params.id, 'webhookMissing'), {
         acknowledged,
         waitMs: (espera ?? 0) * 1_000,

@@ -197,8 +197,8 @@ function readChanges(body: Static<typeof editBody>): EndpointChanges {
 }
 
 function readQuestion({ antesDe, mensagem, somenteFalhas }: Static<typeof attemptsQuery>): AttemptQuestion {
-  if (antesDe !== undefined && !/^\d{1,15}$/.test(antesDe)) refuse('wrongValue', 'antesDe')
-  const message = mensagem === undefined ? null : (readId(mensagem) ?? refuse('wrongValue', 'mensagem'))
+  if (antesDe !== undefined && !/^\d{1,15}$/.test(antesDe)) refuse('notAttempt', 'antesDe')
+  const message = mensagem === undefined ? null : (readId(mensagem) ?? refuse('notId', 'mensagem'))
   return {
     before: antesDe === undefined ? null : Number(antesDe),
     message,
