@@ -281,15 +281,22 @@ describe('listening', () => {
   })
 
   test.each([
-    [{ espera: 26 }, 'espera'],
-    [{ espera: -1 }, 'espera'],
-    [{ confirmados: ['x'] }, 'confirmados'],
-    [{ confirmados: 'x' }, 'confirmados'],
-  ])('%j is 400', async (body, field) => {
+    [{ espera: 26 }, 'O campo espera deve ser no máximo 25.'],
+    [{ espera: -1 }, 'O campo espera deve ser no mínimo 0.'],
+    [{ espera: '5' }, 'O campo espera deve ser um número inteiro, sem aspas.'],
+    [{ confirmados: ['x'] }, 'O campo confirmados deve ser um identificador (UUID), como a API o mostrou.'],
+    [{ confirmados: 'x' }, 'O campo confirmados deve ser uma lista.'],
+  ])('%j is 400', async (body, message) => {
     const { data } = await open()
-    const answer = await post(`/listen/${data.id}`, body)
-    expect(answer.status).toBe(400)
-    expect((answer.body as { message: string }).message).toContain(field)
+    expect((await post(`/listen/${data.id}`, body)).body).toEqual(errorBody(400, message, 'Bad Request'))
+  })
+
+  test.each([
+    ['antesDe=x', 'O campo antesDe deve ser o id de uma tentativa, como a lista o mostrou.'],
+    ['mensagem=x', 'O campo mensagem deve ser um identificador (UUID), como a API o mostrou.'],
+  ])('attempts?%s is 400', async (query, message) => {
+    const { id } = await create()
+    expect((await ask(`/gw/webhooks/${id}/attempts?${query}`)).body).toEqual(errorBody(400, message, 'Bad Request'))
   })
 })
 
