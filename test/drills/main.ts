@@ -63,7 +63,7 @@ broken      ${report.broken} workers with deliveries in flight
 A answered  ${verdict.answered}
 E stored    ${verdict.stored}   lost ${verdict.lost}
 P carrier   strangers ${verdict.strangers}   doubles ${verdict.doubles} (at most ${report.mostDoubles} explained)
-open        unfinished ${verdict.unfinished}   uncertain ${verdict.uncertain}
+open        unfinished ${verdict.unfinished}   uncertain ${verdict.uncertain}   failed ${verdict.failed}
 faults      ${verdict.faults.length === 0 ? 'none: chains whole, statuses rebuilt, dates in order' : verdict.faults.slice(0, 20).join('\n            ')}
 verdict     ${report.clean ? 'CLEAN' : 'NOT CLEAN'}
 `)

@@ -18,6 +18,8 @@ export interface Verdict {
   /** Neither finished nor listed as uncertain. */
   unfinished: number
   uncertain: number
+  /** Said to have failed, though every recipient of a drill can be reached. */
+  failed: number
   /** Broken chains, statuses that differ from their events, dates that run backwards. */
   faults: string[]
 }
@@ -36,6 +38,7 @@ interface Row {
   state: string
   recipient: string | null
   sent: boolean
+  failed: boolean
 }
 
 /** Our reference of what the carrier got: an e-mail's stands in its envelope; an SMS has none, but a number of its own. */
@@ -48,7 +51,7 @@ function nameOf(entry: LogEntry, channel: Channel, byRecipient: ReadonlyMap<stri
 
 export async function judge(cluster: Cluster, answered: readonly string[], channel: Channel): Promise<Verdict> {
   const { rows } = await cluster.pool.query<Row>(
-    'select notification_id as id, state, recipient, sent_at is not null as sent from delivery where channel = $1',
+    'select notification_id as id, state, recipient, sent_at is not null as sent, failure is not null as failed from delivery where channel = $1',
     [channel],
   )
   const byRecipient = new Map(rows.map(row => [row.recipient, row]))
@@ -87,6 +90,7 @@ export async function judge(cluster: Cluster, answered: readonly string[], chann
     unanswered: unanswered.size,
     unfinished: rows.filter(row => !['done', 'dead', 'uncertain'].includes(row.state)).length,
     uncertain: rows.filter(row => row.state === 'uncertain').length,
+    failed: rows.filter(row => row.failed).length,
     faults,
   }
 }
@@ -95,5 +99,6 @@ export const isClean = (verdict: Verdict, mostDoubles: number): boolean =>
   verdict.lost === 0 &&
   verdict.strangers === 0 &&
   verdict.unfinished === 0 &&
+  verdict.failed === 0 &&
   verdict.faults.length === 0 &&
   verdict.doubles <= mostDoubles

@@ -11,7 +11,7 @@ test.each<[DrillKind, DrillChannel, number]>([
   'drill %s of %s, %d times: nothing lost, nothing doubled beyond what the carrier’s class allows',
   async (kind, channel, count) => {
     const { verdict, mostDoubles } = await runDrill({ kind, channel, count, seed: 7, apis: 1, workers: 2, clients: 1, queued: 0 })
-    expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, faults: [] })
+    expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] })
     expect(verdict.answered).toBeGreaterThan(0)
     expect(verdict.doubles).toBeLessThanOrEqual(mostDoubles)
   },

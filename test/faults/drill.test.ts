@@ -3,15 +3,16 @@ import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
 import { runWebhookDrill } from '../drills/webhooks.js'
 
 /** Short drills; `npm run drill` has the long ones. */
-test.each<[DrillKind, DrillChannel, number]>([
-  ['kill', 'email', 6],
-  ['points', 'email', 5],
-  ['stop', 'email', 1],
-  ['database', 'email', 2],
-  ['reset', 'email', 2],
+test.each<[DrillKind, DrillChannel, number, number]>([
+  ['kill', 'email', 6, 0],
+  ['points', 'email', 5, 0],
+  ['stop', 'email', 1, 0],
+  ['database', 'email', 2, 0],
+  ['reset', 'email', 2, 0],
+  ['outage', 'email', 1, 150],
 ])(
-  'drill %s of %s, %d times: nothing lost, nothing doubled beyond what the carrier’s class allows',
-  async (kind, channel, count) => {
+  'drill %s of %s, %d times, %d queued: nothing lost, nothing doubled beyond what the carrier’s class allows',
+  async (kind, channel, count, queued) => {
     const { verdict, mostDoubles } = await runDrill({
       kind,
       channel,
@@ -20,9 +21,9 @@ test.each<[DrillKind, DrillChannel, number]>([
       apis: 1,
       workers: 2,
       clients: 2,
-      queued: 0,
+      queued,
     })
-    expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, faults: [] })
+    expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] })
     expect(verdict.answered).toBeGreaterThan(0)
     // A carrier that keeps silent explains what it kept silent about, and no more; its reports settle most of that in time.
     if (kind === 'reset') expect(verdict.unanswered).toBeGreaterThan(0)
