@@ -41,12 +41,11 @@ export function createScriptReader(find: FindCall, render: Rendering) {
   }
 }
 
-/** What a call was to say, and when the next one is to follow, for carriers that are asked what became of it. */
-export function createPlanReader(find: FindCall, { render, minuteMs }: VoiceParts) {
-  return async (reference: string): Promise<{ script: VoiceScript | null; againMs: number | null }> => {
+/** When the next call is to follow, for carriers that are asked what became of one; null: none is. */
+export function createPlanReader(find: FindCall, { minuteMs }: Pick<VoiceParts, 'minuteMs'>) {
+  return async (reference: string): Promise<number | null> => {
     const call = await findNamed(reference, find)
-    if (call === null) return { script: null, againMs: null }
-    return { script: await readScript(call, render), againMs: nextCall(reference, call.settings, minuteMs) }
+    return call === null ? null : nextCall(reference, call.settings, minuteMs)
   }
 }
 

@@ -47,8 +47,7 @@ function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl, onNews
 }
 
 function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
-  const render = createRendering((id, version) => findVersionContent(pool, id, version))
-  return createPlanReader(notification => findCall(pool, notification), { render, minuteMs: minuteOf(simulated) })
+  return createPlanReader(notification => findCall(pool, notification), { minuteMs: minuteOf(simulated) })
 }
 
 const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'

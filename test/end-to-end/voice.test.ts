@@ -125,6 +125,14 @@ describe('each fixed fate ends in its documented status', () => {
     expect(references).toEqual(Array.from({ length: calls }, (_, n) => `${id}.voice.${n + 1}`))
   })
 
+  test('desliga: whoever hangs up during the greeting heard nothing of the message', async () => {
+    const id = ids.get('05')!
+    await settled(id, 'Não atendida')
+    for (const call of await callsOf(id)) {
+      expect(spokenIn(call)).toBe('Olá. Esta é uma ligação de Banco Exemplo, com uma mensagem para você.')
+    }
+  })
+
   test('ocupado-depois-atende: the second call is heard', async () => {
     const id = ids.get('07')!
     await settled(id, 'Entregue')

@@ -35,13 +35,13 @@ async function accept(): Promise<string> {
 }
 
 interface Told {
-  about?: 'status' | 'script' | 'recording'
+  about?: 'status' | 'script' | 'message' | 'recording'
   againMs?: number
   fields: Record<string, string>
 }
 
 const tell = (id: string, { about = 'status', againMs, fields }: Told, token = secret): Promise<Response> => {
-  const query = { about, reference: `${id}.voice.1`, againMs: againMs ?? null, inline: false }
+  const query = { about, reference: `${id}.voice.1`, againMs: againMs ?? null }
   const url = callbackUrl(`${gateway.url}/callbacks/simulator/twilio`, query)
   const form = new URLSearchParams({ CallSid: `CA${id}`, ...fields })
   const headers = {
@@ -68,14 +68,23 @@ const beginning = [status('initiated'), status('ringing')]
 
 describe('whatever their order, reports end in the same status', () => {
   test('of a call that was heard', async () => {
-    const script: Told = { about: 'script', fields: { CallStatus: 'in-progress', AnsweredBy: 'human' } }
+    const message: Told = { about: 'message', fields: { CallStatus: 'in-progress', AnsweredBy: 'human' } }
     for (const order of permutations([...beginning, status('in-progress'), status('completed', { AnsweredBy: 'human' })])) {
       const id = await accept()
-      const answer = await tell(id, script)
+      const answer = await tell(id, message)
       expect(answer.headers.get('content-type')).toBe('text/xml; charset=utf-8')
       expect(await answer.text()).toContain('Seu contrato vence amanhã.')
       for (const told of order) expect((await tell(id, told)).status).toBe(200)
       expect(await described(id)).toBe('Entregue')
+    }
+  })
+
+  test('of a call that was hung up during the greeting, which is not heard', async () => {
+    const greeting: Told = { about: 'script', fields: { CallStatus: 'in-progress', AnsweredBy: 'human' } }
+    for (const order of permutations([greeting, status('in-progress'), status('completed', { AnsweredBy: 'human' })])) {
+      const id = await accept()
+      for (const told of order) expect((await tell(id, told)).status).toBe(200)
+      expect(await described(id)).toBe('Não atendida')
     }
   })
 
@@ -103,11 +112,13 @@ describe('whatever their order, reports end in the same status', () => {
 
 test('told a hundred times in parallel, each counts once', async () => {
   const [busy, again, heard] = [await accept(), await accept(), await accept()]
-  await tell(heard, { about: 'script', fields: { AnsweredBy: 'human' } })
+  const message: Told = { about: 'message', fields: { AnsweredBy: 'human' } }
+  await tell(heard, message)
   await Promise.all(
     Array.from({ length: 100 }, () => [
       tell(busy, status('busy')),
       tell(again, { ...status('no-answer'), againMs: 600_000 }),
+      tell(heard, message),
       tell(heard, status('completed')),
     ]).flat(),
   )
@@ -126,7 +137,8 @@ test.each([
   ['another secret', 'ff'.repeat(32)],
 ])('with %s they are refused, and nothing changes', async (_, token) => {
   const id = await accept()
-  for (const told of [status('busy'), status('completed'), { about: 'script', fields: { AnsweredBy: 'human' } } as Told]) {
+  const message: Told = { about: 'message', fields: { AnsweredBy: 'human' } }
+  for (const told of [status('busy'), status('completed'), message]) {
     const answer = await tell(id, told, token)
     expect(answer.status).toBe(401)
     expect(await answer.text()).not.toContain('contrato')

@@ -39,8 +39,14 @@ a=rtpmap:0 PCMU/8000`
 
 const INVITE = '<recv request="INVITE" crlf="true"/>'
 const ACK = '<recv request="ACK" optional="false"/>'
+/** The trunk plays the ringing itself, longer than a short message lasts. */
+const EARLY_MEDIA = [answer('183 Session Progress', SDP), '<pause milliseconds="4000"/>']
+const TALK = [answer('200 OK', SDP), ACK, '<recv request="BYE"/>', answer('200 OK')]
 const scenarios = {
-  answers: [INVITE, answer('180 Ringing'), answer('200 OK', SDP), ACK, '<recv request="BYE"/>', answer('200 OK')],
+  answers: [INVITE, answer('180 Ringing'), ...TALK],
+  'answers after early media': [INVITE, ...EARLY_MEDIA, ...TALK],
+  'answers after early media and ringing': [INVITE, ...EARLY_MEDIA, answer('180 Ringing'), ...TALK],
+  'rings with early media': [INVITE, ...EARLY_MEDIA, '<recv request="CANCEL"/>', answer('200 OK')],
   rings: [INVITE, answer('180 Ringing'), '<recv request="CANCEL"/>', answer('200 OK')],
   busy: [INVITE, answer('486 Busy Here'), ACK],
   missing: [INVITE, answer('404 Not Found'), ACK],
@@ -91,6 +97,14 @@ async function ringUp(port: number, message = call(), ring = 30, host = '127.0.0
   return { receipt, news }
 }
 
+/** How long our side of a recording is from its first to its last word. */
+function spokenSamples({ bytes }: CarrierRecording): number {
+  const { samples, channels } = readWav(bytes!)!
+  const ours = samples.filter((_, n) => n % channels === 0)
+  const isLoud = (sample: number): boolean => Math.abs(sample) > 500
+  return ours.findLastIndex(isLoud) - ours.findIndex(isLoud)
+}
+
 const leftovers = (): string[] => readdirSync(tmpdir()).filter(name => name.startsWith('carteiro-call-'))
 
 describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp', () => {
@@ -108,6 +122,21 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
     expect(leftovers()).toEqual([])
   })
 
+  test.each(['answers after early media', 'answers after early media and ringing'] as const)(
+    'one that %s says the whole message, and only to whoever answered',
+    async name => {
+      const message = call({ text: 'Bom dia.', greeting: 'Olá.' })
+      const [{ news: plain }, { receipt, news }] = await Promise.all([
+        ringUp(await exchange('answers'), message),
+        ringUp(await exchange(name), message),
+      ])
+      expect(receipt).not.toBeInstanceOf(SendError)
+      expect(news).toMatchObject([{ kind: 'report', type: 'delivered', answer: 'end of file' }, { kind: 'recording' }])
+      const [whole, spoken] = [plain, news].map(told => spokenSamples(told[1] as CarrierRecording))
+      expect(spoken).toBeGreaterThan(whole! * 0.95)
+    },
+  )
+
   test('one that is busy is made again by the account’s plan, and is busy when the plan is over', async () => {
     const again = await ringUp(await exchange('busy'), call({}, { againMs: 900_000 }))
     expect(again.news).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'O número estava ocupado.' }])
@@ -115,15 +144,19 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
     expect(last.news).toMatchObject([{ type: 'failed', failure: 'busy', answer: expect.stringContaining('486') }])
   })
 
-  test('one that nobody answers ends when it has rung long enough', async () => {
-    const [again, last] = await Promise.all([
-      ringUp(await exchange('rings'), call({}, { againMs: 900_000 }), 5),
-      ringUp(await exchange('rings'), call(), 5),
-    ])
-    expect(again.news).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'Ninguém atendeu.' }])
-    expect(last.news).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
-    expect(leftovers()).toEqual([])
-  })
+  test.each(['rings', 'rings with early media'] as const)(
+    'one that %s unanswered ends when it has rung long enough',
+    async name => {
+      const short = { text: 'Bom dia.', greeting: 'Olá.' }
+      const [again, last] = await Promise.all([
+        ringUp(await exchange(name), call(short, { againMs: 900_000 }), 5),
+        ringUp(await exchange(name), call(short), 5),
+      ])
+      expect(again.news).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'Ninguém atendeu.' }])
+      expect(last.news).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
+      expect(leftovers()).toEqual([])
+    },
+  )
 
   test.each([
     ['nobody listens at', '127.0.0.1'],

@@ -84,6 +84,10 @@ test('documents are read as far as calls here go', () => {
       '<?xml version="1.0"?><Response><Pause/><Say>a</Say><Gather action="/k?a=1&amp;b=2"><Say>b</Say></Gather><Hangup/></Response>',
     ),
   ).toEqual([{ verb: 'say', text: 'a' }, { verb: 'gather', action: '/k?a=1&b=2', says: ['b'] }, { verb: 'hangup' }])
+  expect(readTwiml('<Response><Say>a</Say><Redirect method="POST">/m?a=1&amp;b=2</Redirect></Response>')).toEqual([
+    { verb: 'say', text: 'a' },
+    { verb: 'redirect', url: '/m?a=1&b=2' },
+  ])
   expect(readTwiml('{"not":"xml"}')).toBeNull()
 })
 

@@ -16,6 +16,8 @@ export interface BaresipOptions {
   local: string | null
   /** What is said once somebody answers; the call ends with it. */
   speech: Sound
+  /** The longest that it rings. */
+  ringSeconds: number
 }
 
 export interface CallEvent {
@@ -24,14 +26,30 @@ export interface CallEvent {
   detail: string
 }
 
+/** An event, or the answer to a command. */
+interface ControlMessage {
+  type?: string
+  param?: string
+  token?: string
+  ok?: boolean
+  data?: string
+}
+
 const START_TRIES = 100
 const START_REST_MS = 50
 /** It ends itself by then, should we die and leave it behind. */
 export const LONGEST_SECONDS = 600
 const FOLDER_PREFIX = 'carteiro-call-'
 const SPEECH_FILE = 'speech.wav'
+/** Played while it rings: trunks with early media (RFC 3960) take sound before anybody answers, and a file that ends ends the call. */
+const SILENCE_FILE = 'silence.wav'
+/** Past the ringing, so that the silence is never the first to end. */
+const SILENCE_MARGIN_SECONDS = 30
+const SPEECH_TOKEN = 'speech'
 const EVENTS: Record<string, CallEvent['type']> = {
   CALL_RINGING: 'ringing',
+  // An 18x with a session description: the trunk plays the ringing itself.
+  CALL_PROGRESS: 'ringing',
   CALL_ESTABLISHED: 'established',
   CALL_CLOSED: 'closed',
 }
@@ -60,6 +78,7 @@ export class Baresip {
     try {
       const ports = { sip: await freePortPair(), control: await freePort() }
       await writeFile(join(folder, SPEECH_FILE), writeWav(options.speech))
+      await writeFile(join(folder, SILENCE_FILE), writeWav(silenceLike(options.speech, options.ringSeconds)))
       await writeFile(join(folder, 'config'), configText(folder, ports, options.local))
       await writeFile(join(folder, 'accounts'), `${options.account}\n`, { mode: 0o600 })
       await writeFile(join(folder, 'contacts'), '')
@@ -87,9 +106,10 @@ export class Baresip {
 
   /** Both sides, ours on the left; null where the call never had sound. */
   async readRecording(): Promise<Buffer | null> {
-    const names = await readdir(this.#folder)
+    const names = (await readdir(this.#folder)).sort()
     const side = async (ending: string): Promise<Sound | null> => {
-      const name = names.find(candidate => candidate.endsWith(ending))
+      // Each change from early media to none and back began a file, named by its moment: the call itself is in the last.
+      const name = names.findLast(candidate => candidate.endsWith(ending))
       return name === undefined ? null : readWav(await readFile(join(this.#folder, name)))
     }
     const [ours, theirs] = [await side('-enc.wav'), await side('-dec.wav')]
@@ -129,10 +149,21 @@ export class Baresip {
       if (Number.isNaN(length) || this.#pending.length < colon + length + 2) return
       const text = this.#pending.toString('utf8', colon + 1, colon + 1 + length)
       this.#pending = this.#pending.subarray(colon + length + 2)
-      const { type, param } = JSON.parse(text) as { type?: string; param?: string }
-      const known = EVENTS[type ?? '']
-      if (known !== undefined) this.#tell({ type: known, detail: param ?? '' })
+      this.#take(JSON.parse(text) as ControlMessage)
     }
+  }
+
+  #take({ type, param, token, ok, data }: ControlMessage): void {
+    const known = EVENTS[type ?? '']
+    if (known === 'established') this.#speak()
+    if (known !== undefined) this.#tell({ type: known, detail: param ?? '' })
+    // It answers ok to a source that it could not open, and says so in words: whoever answered hears nothing.
+    if (token === SPEECH_TOKEN && (ok !== true || /failed|no such|should be/i.test(data ?? '')))
+      this.#tell({ type: 'lost', detail: `baresip does not speak: ${data}` })
+  }
+
+  #speak(): void {
+    this.#command({ command: 'ausrc', params: `aufile,${join(this.#folder, SPEECH_FILE)}`, token: SPEECH_TOKEN })
   }
 
   #tell(event: CallEvent): void {
@@ -157,11 +188,17 @@ const MODULE_FOLDERS = ['/usr/lib/baresip/modules', '/usr/local/lib/baresip/modu
 /** Null: they are not on this machine. */
 export const findModules = (): string | null => MODULE_FOLDERS.find(folder => existsSync(join(folder, 'ctrl_tcp.so'))) ?? null
 
+const silenceLike = ({ rate, channels }: Sound, ringSeconds: number): Sound => ({
+  rate,
+  channels,
+  samples: new Int16Array(rate * channels * (ringSeconds + SILENCE_MARGIN_SECONDS)),
+})
+
 const configText = (folder: string, ports: { sip: number; control: number }, local: string | null): string =>
   [
     `sip_listen ${local ?? '0.0.0.0'}:${ports.sip}`,
     'call_max_calls 1',
-    `audio_source aufile,${join(folder, SPEECH_FILE)}`,
+    `audio_source aufile,${join(folder, SILENCE_FILE)}`,
     'audio_level no',
     'ausrc_srate 8000',
     'auplay_srate 8000',

@@ -66,11 +66,10 @@ function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMes
     async send(message, signal) {
       if (closed || signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
       const speech = await writeSpeech(message, signal)
-      const phone = await Baresip.start({ account: accountLine(trunk), local: trunk.local, speech: speech.sound }).catch(
-        cause => {
-          throw new SendError('temporary', 'O programa de ligações não começou.', { answer: String(cause.message), cause })
-        },
-      )
+      const options = { account: accountLine(trunk), local: trunk.local, speech: speech.sound, ringSeconds: trunk.ringMs / 1_000 }
+      const phone = await Baresip.start(options).catch(cause => {
+        throw new SendError('temporary', 'O programa de ligações não começou.', { answer: String(cause.message), cause })
+      })
       try {
         if (signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
         const end = await call(phone, message, trunk, signal)

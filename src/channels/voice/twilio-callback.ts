@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Callback, CallbackContent, CallbackRequest, CarrierNews, CarrierReport, VoiceScript } from '../provider.js'
-import { HANGUP, keyDocument, machineDocument, messageDocument, textDocument } from './twiml.js'
+import { greetingDocument, HANGUP, keyDocument, machineDocument, textDocument } from './twiml.js'
 
 /** What a Twilio-compatible carrier asks and tells while a call is under way. */
 export interface TwilioCallbackOptions {
@@ -13,17 +13,16 @@ export interface TwilioCallbackOptions {
 
 /** What a call has to be told apart by; it travels in the callbacks' own address, which the carrier signs. */
 export interface CallbackQuery {
-  about: 'status' | 'script' | 'key' | 'recording'
+  about: (typeof TOPICS)[number]
   reference: string
   againMs: number | null
-  /** Whether all that is said was given along with the call. */
-  inline: boolean
 }
 
-export function callbackUrl(base: string, { about, reference, againMs, inline }: CallbackQuery): string {
+const TOPICS = ['status', 'script', 'key', 'message', 'recording'] as const
+
+export function callbackUrl(base: string, { about, reference, againMs }: CallbackQuery): string {
   const query = new URLSearchParams({ about, ref: reference })
   if (againMs !== null) query.set('again', String(againMs))
-  if (inline) query.set('inline', '1')
   return `${base}?${query}`
 }
 
@@ -85,11 +84,11 @@ function isEqual(a: string, b: string): boolean {
 
 function readQuery(url: string): CallbackQuery | null {
   const { searchParams: query } = new URL(url)
-  const about = (['status', 'script', 'key', 'recording'] as const).find(known => known === query.get('about'))
+  const about = TOPICS.find(known => known === query.get('about'))
   const reference = query.get('ref')
   const again = query.get('again') ?? ''
   if (about === undefined || reference === null) return null
-  return { about, reference, againMs: /^\d{1,10}$/.test(again) ? Number(again) : null, inline: query.get('inline') === '1' }
+  return { about, reference, againMs: /^\d{1,10}$/.test(again) ? Number(again) : null }
 }
 
 const isMachine = (answeredBy: string): boolean => answeredBy.startsWith('machine') || answeredBy === 'fax'
@@ -106,9 +105,8 @@ export function statusNews(query: CallbackQuery, form: URLSearchParams): Carrier
     case 'queued':
     case 'initiated':
     case 'ringing':
-      return [report(query, form, { type: 'sent' })]
     case 'in-progress':
-      return [report(query, form, { type: query.inline ? 'delivered' : 'sent' })]
+      return [report(query, form, { type: 'sent' })]
     case 'completed':
       return [ended(query, form)]
     case 'busy':
@@ -130,7 +128,6 @@ function ended(query: CallbackQuery, form: URLSearchParams): CarrierReport {
   const answeredBy = form.get('AnsweredBy') ?? ''
   // Whoever hangs up while the carrier still listens stays unclear as well: that is a call which nobody heard.
   if (isMachine(answeredBy)) return answeredByMachine(query, form, answeredBy)
-  if (query.inline) return report(query, form, { type: 'delivered' })
   return missed(query, form, 'no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
 }
 
@@ -162,7 +159,10 @@ export function recordingNews({ reference }: CallbackQuery, form: URLSearchParam
   return [{ kind: 'recording', of: { ours: reference }, id, seconds: /^\d{1,6}$/.test(seconds) ? Number(seconds) : null }]
 }
 
-/** The carrier asks what to say to whoever answered: a machine hears nothing of the message. */
+/**
+ * The carrier asks what to say to whoever answered: a machine hears nothing of the message. The message is a document of its
+ * own, asked for when the greeting is over: whoever hangs up before heard nothing of it.
+ */
 function speak(
   query: CallbackQuery,
   form: URLSearchParams,
@@ -173,19 +173,20 @@ function speak(
   const document = (body: string) => ({ type: 'text/xml; charset=utf-8', body })
   if (script === null) return { news: [], answer: document(HANGUP) }
   const answeredBy = form.get('AnsweredBy') ?? ''
-  const heard = report(query, form, { type: 'delivered' })
-  if (query.about === 'key' && form.get('Digits') === '1')
-    return { news: [heard], answer: document(textDocument(script, speech)) }
+  const next = (about: 'key' | 'message'): string => callbackUrl(url.split('?')[0]!, { ...query, about })
+  const message = () => ({
+    news: [report(query, form, { type: 'delivered' })],
+    answer: document(textDocument(script, speech)),
+  })
+  if (query.about === 'key' && form.get('Digits') === '1') return message()
   // A machine that was not recognised presses no key, and hears nothing of the message without one.
-  if (script.key && !isMachine(answeredBy)) {
-    const action = callbackUrl(url.split('?')[0]!, { ...query, about: 'key' })
-    return { news: [], answer: document(keyDocument(script, action, speech)) }
-  }
+  if (script.key && !isMachine(answeredBy)) return { news: [], answer: document(keyDocument(script, next('key'), speech)) }
   if (isMachine(answeredBy) || answeredBy === UNCLEAR) {
     const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
     return { news: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
   }
-  return { news: [heard], answer: document(messageDocument(script, speech)) }
+  if (query.about === 'message') return message()
+  return { news: [], answer: document(greetingDocument(script, next('message'), speech)) }
 }
 
 function report(

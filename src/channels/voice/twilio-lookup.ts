@@ -1,8 +1,7 @@
-import { type CarrierNews, type Found, SendError, type VoiceScript } from '../provider.js'
+import { type CarrierNews, type Found, SendError } from '../provider.js'
 import { readBytes } from './carrier-request.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
-import { type CallbackQuery, isOver, recordingNews, statusNews } from './twilio-callback.js'
-import { messageDocument } from './twiml.js'
+import { isOver, recordingNews, statusNews } from './twilio-callback.js'
 
 /** What a Twilio-compatible carrier answers when it is asked about calls that it took. */
 export interface LookupParts {
@@ -10,15 +9,10 @@ export interface LookupParts {
   findKnown(names: readonly string[]): Promise<Set<string>>
   /** Every account that calls of ours may have gone to: whoever looks for one does not know by which it went. */
   accounts: readonly URL[]
-  readPlan(reference: string): Promise<CallPlan>
+  /** How long to wait before another call where nobody heard this one; null: none follows. */
+  readPlan(reference: string): Promise<number | null>
   /** How a call that was found ended. */
   onNews(news: readonly CarrierNews[]): Promise<void>
-}
-
-/** What was to be said in a call, where that is still known, and when to call again. */
-interface CallPlan {
-  script: VoiceScript | null
-  againMs: number | null
 }
 
 interface ListedCall {
@@ -31,18 +25,12 @@ interface ListedCall {
   end_time?: unknown
 }
 
-/** The longest document that may be sent along with a call. */
-const MAX_INLINE = 4_000
 /** The carrier's clock may be behind ours. */
 const CLOCK_SKEW_MS = 5 * 60_000
 const PAGE = 100
 const MAX_LIST = 4 * 1_048_576
 /** Of a recording: as it will stay. */
 const MADE = ['completed', 'absent', 'failed', 'deleted']
-
-/** Whoever answers decides what is said, so the carrier has to ask us then; unless it is the same for everybody. */
-export const isInline = ({ machine, voice }: Pick<TwilioAccount, 'machine' | 'voice'>, script: VoiceScript | null): boolean =>
-  script !== null && !machine && !script.key && messageDocument(script, { voice }).length <= MAX_INLINE
 
 /**
  * Calls bear no name of ours, so they are told apart by what is left: to this number, from ours, made since the
@@ -58,28 +46,24 @@ export async function findCall(
   const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
   const since = acceptedAt(reference) - CLOCK_SKEW_MS
   const lists = await Promise.all([...asked.values()].map(account => listCalls(account, to, signal)))
-  const recent = lists.flat().filter(({ call }) => !(Date.parse(String(call.date_created)) < since))
-  const known = await findKnown(recent.map(({ call }) => String(call.sid)))
-  const [found, another] = recent.filter(({ call }) => !known.has(String(call.sid)))
+  const recent = lists.flat().filter(call => !(Date.parse(String(call.date_created)) < since))
+  const known = await findKnown(recent.map(call => String(call.sid)))
+  const [found, another] = recent.filter(call => !known.has(String(call.sid)))
   if (found === undefined) return 'unknown'
   if (another !== undefined) throw new SendError('temporary', 'Há mais de uma ligação que pode ser a procurada.')
-  const { account, call } = found
   // All that was told of it may be lost with the answer.
-  if (isOver(String(call.status))) await onNews(statusNews(await queryOf(account, reference, readPlan), formOf(call)))
-  return { references: [String(call.sid)], answer: `${call.sid} ${call.status}` }
+  if (isOver(String(found.status)))
+    await onNews(statusNews({ about: 'status', reference, againMs: await readPlan(reference) }, formOf(found)))
+  return { references: [String(found.sid)], answer: `${found.sid} ${found.status}` }
 }
 
 /** To this number from ours, newest first. */
-async function listCalls(
-  account: TwilioAccount,
-  to: string,
-  signal: AbortSignal,
-): Promise<{ account: TwilioAccount; call: ListedCall }[]> {
+async function listCalls(account: TwilioAccount, to: string, signal: AbortSignal): Promise<ListedCall[]> {
   const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
   const { calls } = (await read(account, `Calls.json?${query}`, signal)) ?? {}
   if (!Array.isArray(calls)) throw unanswered()
   if (calls.length >= PAGE) throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
-  return calls.map(call => ({ account, call: call as ListedCall }))
+  return calls as ListedCall[]
 }
 
 /** What became of a call, by the carrier's name for it; whether there is nothing more to come. */
@@ -94,7 +78,7 @@ export async function askCall(
     const path = `Calls/${encodeURIComponent(name)}`
     const call: ListedCall | null = await read(account, `${path}.json`, signal)
     if (call === null) continue
-    const query = await queryOf(account, reference, readPlan)
+    const query = { about: 'status', reference, againMs: await readPlan(reference) } as const
     const news = statusNews(query, formOf(call))
     if (!isOver(String(call.status))) return { news, over: false }
     if (call.status !== 'completed' || !account.record) return { news, over: true }
@@ -124,11 +108,6 @@ async function read(account: TwilioAccount, path: string, signal: AbortSignal): 
 }
 
 const unanswered = (): SendError => new SendError('temporary', 'A operadora de voz não respondeu à consulta.')
-
-async function queryOf(account: TwilioAccount, reference: string, readPlan: LookupParts['readPlan']): Promise<CallbackQuery> {
-  const { script, againMs } = await readPlan(reference)
-  return { about: 'status', reference, againMs, inline: isInline(account, script) }
-}
 
 /** As the carrier would have told it by itself. */
 const formOf = ({ sid, status, answered_by, duration, start_time, end_time }: ListedCall): URLSearchParams =>

@@ -2,8 +2,7 @@ import { type Carrier, type Provider, type Receipt, SendError, type VoiceMessage
 import { type Posted, postForm, readBytes } from './carrier-request.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl } from './twilio-callback.js'
-import { findCall, isInline, type LookupParts, readJson } from './twilio-lookup.js'
-import { messageDocument } from './twiml.js'
+import { findCall, type LookupParts, readJson } from './twilio-lookup.js'
 
 /** Calls over Twilio's REST interface, which other carriers speak too. */
 export interface TwilioOptions extends LookupParts {
@@ -70,16 +69,13 @@ function openCarrier(account: TwilioAccount, options: TwilioOptions): Carrier<Vo
 }
 
 function callForm(message: VoiceMessage, account: TwilioAccount, base: string): URLSearchParams {
-  const { to, reference, script, againMs } = message
-  const inline = isInline(account, script)
-  const url = (about: 'status' | 'script' | 'recording'): string => callbackUrl(base, { about, reference, againMs, inline })
+  const { to, reference, againMs } = message
+  const url = (about: 'status' | 'script' | 'recording'): string => callbackUrl(base, { about, reference, againMs })
   const form = new URLSearchParams({ To: to, From: account.from, Timeout: String(account.ringSeconds) })
-  if (inline) form.set('Twiml', messageDocument(script, account))
-  else {
-    form.set('Url', url('script'))
-    // The same question again: it is worth a second try before the person hears an error.
-    form.set('FallbackUrl', url('script'))
-  }
+  // Asked for and not sent along: only what the carrier asks for tells how far the person listened.
+  form.set('Url', url('script'))
+  // The same question again: it is worth a second try before the person hears an error.
+  form.set('FallbackUrl', url('script'))
   form.set('StatusCallback', url('status'))
   for (const event of STATUS_EVENTS) form.append('StatusCallbackEvent', event)
   // At the end of a machine's own words: what is said while it speaks is not recorded.

@@ -12,11 +12,11 @@ const KEY_SECONDS = 8
 /** Asked twice: the first time is easily missed. */
 const ASKED = 2
 
-/** The greeting, then the message. */
-export const messageDocument = ({ greeting, text }: VoiceScript, speech: Speech): string =>
-  document(`${say(greeting, speech)}<Pause length="1"/>${say(text, speech)}<Hangup/>`)
+/** The greeting; whoever is still there after it is led to `next`, where the message is. */
+export const greetingDocument = ({ greeting }: VoiceScript, next: string, speech: Speech): string =>
+  document(`${say(greeting, speech)}<Pause length="1"/><Redirect method="POST">${escapeXml(next)}</Redirect>`)
 
-/** The message itself, for somebody who has heard the greeting and pressed the key. */
+/** The message itself, for somebody who has heard the greeting, and pressed the key where one was asked for. */
 export const textDocument = ({ text }: VoiceScript, speech: Speech): string => document(`${say(text, speech)}<Hangup/>`)
 
 /** Asks for a key, and tells `action` which one was pressed. */

@@ -68,7 +68,7 @@ export const FATES: readonly Fate[] = [
     name: 'desliga',
     ending: '05',
     meaning: 'Pessoa que desliga logo',
-    does: 'Atende e desliga antes de a mensagem começar, em toda ligação.',
+    does: 'Atende e desliga durante a saudação, antes de a mensagem começar, em toda ligação.',
     meets: ['hangs up early'],
   },
   {

@@ -95,7 +95,7 @@ export class Telephone {
     if (meeting !== 'fax')
       call.said.push({ who: 'person', text: meeting === 'machine' ? 'Deixe seu recado após o sinal.' : 'Alô?' })
     this.#tell(call, 'in-progress')
-    if (meeting !== 'hangs up early') await this.#converse(call, meeting)
+    await this.#converse(call, meeting)
     await this.#wait(TALK_MS)
     this.#end(call, 'completed')
     if (!call.order.record || call.order.recordingCallback === null) return
@@ -104,7 +104,7 @@ export class Telephone {
     this.#tellRecording(call)
   }
 
-  /** The documents one after the other, as the person's keys lead from one to the next. */
+  /** The documents one after the other, as they lead on by themselves or by the person's keys. */
   async #converse(call: Call, meeting: Meeting): Promise<void> {
     const { twiml, url, fallbackUrl } = call.order
     let verbs = twiml === null ? await this.#ask(call, 'script', [url, fallbackUrl]) : readTwiml(twiml)
@@ -112,10 +112,15 @@ export class Telephone {
       let next: Verb[] | null = null
       for (const verb of verbs) {
         if (verb.verb === 'hangup') return
-        if (verb.verb === 'say') call.said.push({ who: 'carrier', text: verb.text })
-        if (verb.verb !== 'gather') continue
-        call.said.push(...verb.says.map(text => ({ who: 'carrier' as const, text })))
-        if (meeting !== 'listens') continue
+        if (verb.verb === 'redirect') {
+          next = await this.#ask(call, 'message', [verb.url, fallbackUrl])
+          break
+        }
+        const texts = verb.verb === 'say' ? [verb.text] : verb.says
+        call.said.push(...texts.map(text => ({ who: 'carrier' as const, text })))
+        // The first words are the greeting's.
+        if (meeting === 'hangs up early') return
+        if (verb.verb !== 'gather' || meeting !== 'listens') continue
         call.said.push({ who: 'person', text: '(tecla 1)' })
         next = await this.#ask(call, 'key', [verb.action], { Digits: '1' })
         break
@@ -127,7 +132,7 @@ export class Telephone {
   /** Asks the sender what to do; null: nobody answers. */
   async #ask(
     call: Call,
-    type: 'script' | 'key',
+    type: 'script' | 'key' | 'message',
     urls: readonly (string | null)[],
     more: Record<string, string> = {},
   ): Promise<Verb[] | null> {
@@ -167,7 +172,7 @@ export class Telephone {
     this.#tell(call, status)
   }
 
-  #tell(call: Call, type: Exclude<keyof typeof REPORT_WORDS, 'script' | 'key' | 'recording'>): Report {
+  #tell(call: Call, type: Exclude<keyof typeof REPORT_WORDS, 'script' | 'key' | 'message' | 'recording'>): Report {
     const { callbacks, faults, clock } = this.#parts
     const url = call.order.statusCallback
     const event = { initiated: 'initiated', ringing: 'ringing', 'in-progress': 'answered' }[type as string] ?? 'completed'

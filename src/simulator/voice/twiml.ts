@@ -1,5 +1,9 @@
 /** What a document tells the carrier to do, read as far as the simulator does it. */
-export type Verb = { verb: 'say'; text: string } | { verb: 'gather'; action: string; says: string[] } | { verb: 'hangup' }
+export type Verb =
+  | { verb: 'say'; text: string }
+  | { verb: 'gather'; action: string; says: string[] }
+  | { verb: 'redirect'; url: string }
+  | { verb: 'hangup' }
 
 const MAX_DOCUMENT = 65_536
 const TOKEN = /<(\/?)([A-Za-z]+)((?:\s[^<>]*?)?)(\/?)>|([^<]+)/g
@@ -10,9 +14,11 @@ export function readTwiml(xml: string): Verb[] | null {
   const verbs: Verb[] = []
   let gather: Extract<Verb, { verb: 'gather' }> | null = null
   let saying: string | null = null
+  let leading: string | null = null
   for (const [, closing, name, attributes = '', empty, text] of xml.replace(/^<\?xml[^>]*\?>/, '').matchAll(TOKEN)) {
     if (text !== undefined) {
       if (saying !== null) saying += unescapeXml(text)
+      if (leading !== null) leading += unescapeXml(text)
       continue
     }
     const isEnd = closing === '/' || empty === '/'
@@ -26,6 +32,11 @@ export function readTwiml(xml: string): Verb[] | null {
     if (name === 'Gather' && isEnd && gather !== null) {
       verbs.push(gather)
       gather = null
+    }
+    if (name === 'Redirect' && !isEnd) leading = ''
+    if (name === 'Redirect' && closing === '/' && leading !== null) {
+      verbs.push({ verb: 'redirect', url: leading.trim() })
+      leading = null
     }
     if (name === 'Hangup' && isEnd) verbs.push({ verb: 'hangup' })
   }

@@ -8,6 +8,7 @@ export const REPORT_WORDS = {
   'in-progress': { text: 'Atendida', tone: 'good' },
   script: { text: 'Perguntou o que falar', tone: 'plain' },
   key: { text: 'Tecla 1', tone: 'good' },
+  message: { text: 'Pediu a mensagem', tone: 'good' },
   completed: { text: 'Encerrada', tone: 'good' },
   busy: { text: 'Ocupado', tone: 'bad' },
   'no-answer': { text: 'Não atendida', tone: 'bad' },

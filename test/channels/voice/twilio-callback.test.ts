@@ -1,30 +1,26 @@
 import { describe, expect, test } from 'vitest'
-import type { CallbackRequest } from '../../../src/channels/provider.js'
+import type { CallbackRequest, VoiceScript } from '../../../src/channels/provider.js'
 import { callbackUrl, twilioCallback, twilioSignature } from '../../../src/channels/voice/twilio-callback.js'
 import { call } from './calls.js'
 
 const TOKEN = 'segredo'
 const BASE = 'https://notifica.example.com/callbacks/twilio'
 const { reference, script } = call()
-const reader = (key = false) =>
+const reader = (given: Partial<VoiceScript> = {}, voice: string | null = null) =>
   twilioCallback({
     name: 'twilio',
     accounts: [
       { token: 'outro', voice: null },
-      { token: TOKEN, voice: null },
+      { token: TOKEN, voice },
     ],
-    findScript: async given => (given === reference ? { ...script, key } : null),
+    findScript: async name => (name === reference ? { ...script, ...given } : null),
   })
 
 type About = Parameters<typeof callbackUrl>[1]['about']
 
-function asked(
-  about: About,
-  fields: Record<string, string>,
-  more: { againMs?: number; inline?: boolean; url?: string } = {},
-): CallbackRequest {
-  const { againMs = null, inline = false } = more
-  const url = more.url ?? callbackUrl(BASE, { about, reference, againMs, inline })
+function asked(about: About, fields: Record<string, string>, more: { againMs?: number; url?: string } = {}): CallbackRequest {
+  const { againMs = null } = more
+  const url = more.url ?? callbackUrl(BASE, { about, reference, againMs })
   const form = new URLSearchParams({ CallSid: 'CA1', ...fields })
   const headers = { 'x-twilio-signature': twilioSignature(url, form, TOKEN) }
   return { method: 'POST', url, headers, body: Buffer.from(form.toString()) }
@@ -65,8 +61,7 @@ describe('the signature', () => {
     ['https://notifica.example.com:8443', 'https://notifica.example.com'],
     ['http://[2001:db8::1]:8080', 'http://[2001:db8::1]'],
   ])('over the address %s may be over %s', async (ours, theirs) => {
-    const urlAt = (origin: string) =>
-      callbackUrl(`${origin}/callbacks/twilio`, { about: 'status', reference, againMs: null, inline: false })
+    const urlAt = (origin: string) => callbackUrl(`${origin}/callbacks/twilio`, { about: 'status', reference, againMs: null })
     for (const origin of [ours, theirs]) {
       const signed = asked('status', { CallStatus: 'busy' }, { url: urlAt(origin) })
       expect(await reader().read({ ...signed, url: urlAt(ours) })).not.toBeNull()
@@ -113,12 +108,6 @@ describe('a status', () => {
     expect(await newsOf(asked('status', { CallStatus: 'failed' }, { againMs: 60_000 }))).toMatchObject([{ type: 'failed' }])
   })
 
-  test('answered is heard where the words went along', async () => {
-    for (const CallStatus of ['in-progress', 'completed']) {
-      expect(await newsOf(asked('status', { CallStatus }, { inline: true }))).toMatchObject([{ type: 'delivered' }])
-    }
-  })
-
   test('a machine, a fax, and a number that does not exist are told as what they are', async () => {
     const ended = (more: Record<string, string>) => newsOf(asked('status', { CallStatus: 'completed', ...more }, { againMs: 1 }))
     expect(await ended({ AnsweredBy: 'machine_end_beep' })).toMatchObject([{ type: 'failed', failure: 'machine' }])
@@ -131,22 +120,45 @@ describe('a status', () => {
 
 describe('the question what to say', () => {
   const said = async (request: CallbackRequest, key = false) => {
-    const content = (await reader(key).read(request))!
+    const content = (await reader({ key }).read(request))!
     return { news: content.news, type: content.answer?.type, body: content.answer?.body ?? '' }
   }
 
-  test.each(['human', ''])('is answered with the message for "%s", which is the call’s success', async AnsweredBy => {
-    const { news, type, body } = await said(asked('script', { AnsweredBy }))
-    expect(news).toMatchObject([{ type: 'delivered', of: { ours: reference } }])
-    expect(type).toBe('text/xml; charset=utf-8')
-    expect(body).toContain('Seu contrato vence amanhã.')
+  test.each(['human', ''])(
+    'is answered for "%s" with the greeting, which leads to the message, and only asking for that is the call’s success',
+    async AnsweredBy => {
+      const greeting = await said(asked('script', { AnsweredBy }, { againMs: 5 }))
+      expect([greeting.news, greeting.type]).toEqual([[], 'text/xml; charset=utf-8'])
+      expect(greeting.body).toContain('Olá. Esta é uma ligação do Banco Exemplo.')
+      expect(greeting.body).not.toContain('contrato')
+      const [, next] = /<Redirect method="POST">([^<]+)<\/Redirect><\/Response>$/.exec(greeting.body)!
+      expect(next!.replaceAll('&amp;', '&')).toBe(callbackUrl(BASE, { about: 'message', reference, againMs: 5 }))
+      const message = await said(asked('message', { AnsweredBy }))
+      expect(message.news).toMatchObject([{ type: 'delivered', of: { ours: reference } }])
+      expect(message.body).toContain('Seu contrato vence amanhã.')
+      expect(message.body).not.toContain('Olá.')
+    },
+  )
+
+  test('is answered in XML, whatever the words are, and with the account’s voice', async () => {
+    const text = 'Débito de R$ 5 <hoje> & "sempre".\n\nFim\u0007.'
+    const { answer } = (await reader({ text }, 'Polly.Camila').read(asked('message', { AnsweredBy: 'human' })))!
+    const say = (words: string) => `<Say language="pt-BR" voice="Polly.Camila">${words}</Say>`
+    expect(answer!.body).toBe(
+      `<?xml version="1.0" encoding="UTF-8"?><Response>${say('Débito de R$ 5 &lt;hoje&gt; &amp; &quot;sempre&quot;.')}` +
+        `<Pause length="1"/>${say('Fim .')}<Hangup/></Response>`,
+    )
   })
 
   test.each(['machine_start', 'machine_end_beep', 'machine_end_silence', 'machine_end_other'])(
     '%s hears nothing of the message',
     async AnsweredBy => {
-      for (const key of [false, true]) {
-        const { news, body } = await said(asked('script', { AnsweredBy }), key)
+      for (const [about, key] of [
+        ['script', false],
+        ['script', true],
+        ['message', false],
+      ] as const) {
+        const { news, body } = await said(asked(about, { AnsweredBy }), key)
         expect(news).toMatchObject([{ type: 'failed', failure: 'machine' }])
         expect(body).toContain('Fale conosco.')
         expect(body).not.toContain('contrato')
@@ -171,9 +183,11 @@ describe('the question what to say', () => {
     expect(first.news).toEqual([])
     expect(first.body).not.toContain('contrato')
     const [, action] = /action="([^"]+)"/.exec(first.body)!
-    expect(action!.replaceAll('&amp;', '&')).toBe(callbackUrl(BASE, { about: 'key', reference, againMs: 5, inline: false }))
-    const wrong = await said(asked('key', { Digits: '7' }), true)
-    expect([wrong.news, wrong.body.includes('Gather')]).toEqual([[], true])
+    expect(action!.replaceAll('&amp;', '&')).toBe(callbackUrl(BASE, { about: 'key', reference, againMs: 5 }))
+    for (const request of [asked('key', { Digits: '7' }), asked('message', { AnsweredBy: 'human' })]) {
+      const wrong = await said(request, true)
+      expect([wrong.news, wrong.body.includes('Gather'), wrong.body.includes('contrato')]).toEqual([[], true, false])
+    }
     const right = await said(asked('key', { Digits: '1' }), true)
     expect(right.news).toMatchObject([{ type: 'delivered' }])
     expect(right.body).toContain('contrato')
