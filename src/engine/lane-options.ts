@@ -38,6 +38,8 @@ export interface LaneOptions<Message> {
   pass(held: HeldDelivery, to: Taker): Promise<boolean>
   /** Leaves a claimed delivery in the queue, as if it had not been claimed. */
   putBack(held: HeldDelivery, delayMs: number): Promise<void>
+  /** The same of all that these claims took. */
+  putBackClaims(owners: readonly string[]): Promise<void>
   record(change: Change): Promise<ChangeOutcome>
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>

@@ -1,15 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Provider, type Receipt, SendError } from '../channels/provider.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
-import type { Claim, Uncertain } from '../store/claims.js'
-import type { HeldDelivery, Taker } from '../store/hand-overs.js'
+import type { Claim, Lease, Uncertain } from '../store/claims.js'
+import type { Taker } from '../store/hand-overs.js'
 import { Breaker } from './breaker.js'
 import { namesOf, type Settlement, settleDoubt } from './doubt.js'
 import { afterFailure, BRIEF_PAUSE_MS } from './failed-try.js'
 import type { LaneOptions, Refused } from './lane-options.js'
+import { LostClaims } from './lost-claims.js'
 import type { Change } from './record.js'
 import { delayAfter, jittered } from './retries.js'
 
@@ -22,8 +22,7 @@ const ABSENT_MS = 30_000
 const STOP_MS = 18_000
 
 /** A delivery in the lane's hands. */
-interface Flight {
-  notification: string
+interface Flight extends Lease {
   /** On the clock of performance.now(): until when the lease holds. */
   heldUntil: number
   /** Calls off the send. */
@@ -35,8 +34,8 @@ interface Flight {
  * it. It holds no SQL and no connection while a carrier is called.
  */
 export class Lane<Message> {
-  readonly owner: string
   readonly #options: LaneOptions<Message>
+  readonly #lost: LostClaims
   readonly #breaker = new Breaker()
   readonly #flying = new Map<Promise<void>, Flight>()
   /** Places kept for what a claim may bring. */
@@ -48,9 +47,9 @@ export class Lane<Message> {
   /** For metrics. */
   readonly counts = { sent: 0, failed: 0, retried: 0, uncertain: 0, fenced: 0 }
 
-  constructor(options: LaneOptions<Message>, owner: string = randomUUID()) {
+  constructor(options: LaneOptions<Message>) {
     this.#options = options
-    this.owner = owner
+    this.#lost = new LostClaims(owners => options.putBackClaims(owners))
   }
 
   get name(): string {
@@ -83,7 +82,7 @@ export class Lane<Message> {
 
   /** Gets to know those of its channel and mode, to whom it gives what it cannot carry. */
   join(group: readonly Lane<unknown>[]): void {
-    this.#others = group.filter(lane => lane.owner !== this.owner)
+    this.#others = group.filter(lane => lane !== (this as unknown as Lane<unknown>))
   }
 
   get mode(): Mode {
@@ -99,15 +98,19 @@ export class Lane<Message> {
     return delayAfter(this.#options.retryDelaysMs, tried)
   }
 
-  /** The notifications in its hands. */
-  get held(): string[] {
-    return [...this.#flying.values()].map(({ notification }) => notification)
+  /** What is in its hands. */
+  get held(): readonly Lease[] {
+    return [...this.#flying.values()]
   }
 
   /** Told which leases were renewed, and until when: what is not is called off when its time is over. */
-  renew(kept: ReadonlySet<string>, until: number): void {
-    for (const flight of this.#flying.values())
-      if (kept.has(flight.notification)) flight.heldUntil = Math.max(flight.heldUntil, until)
+  renew(kept: ReadonlySet<Lease>, until: number): void {
+    for (const flight of this.#flying.values()) if (kept.has(flight)) flight.heldUntil = Math.max(flight.heldUntil, until)
+  }
+
+  /** Gives back what its claims took whose answers were lost. */
+  putBackLost(): Promise<void> {
+    return this.#lost.putBack()
   }
 
   get #busy(): number {
@@ -156,9 +159,11 @@ export class Lane<Message> {
   async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
     const { mode, rank, leaseMs, provider } = this.#options
     const { channel, name } = provider
+    // First of all: while the database is away, no further claim is lost.
+    await this.#lost.putBack()
     // The lease counts from before the question: the answer may be slow.
     const heldUntil = performance.now() + leaseMs
-    const claims = await claim({ channel, mode, provider: name, rank, owner: this.owner, limit, leaseMs })
+    const claims = await this.#lost.take(owner => claim({ channel, mode, provider: name, rank, owner, limit, leaseMs }))
     for (const claimed of claims) this.#start(claimed, heldUntil)
     return claims.length
   }
@@ -188,6 +193,7 @@ export class Lane<Message> {
     }, this.#stopMs)
     await Promise.all(this.#flying.keys())
     clearTimeout(timer)
+    await this.#lost.putBack().catch(error => this.#options.onError(error, 'claims without an answer'))
     await this.#options.carrier.close()
   }
 
@@ -235,7 +241,7 @@ export class Lane<Message> {
 
   /** Nothing of it has left, and no try is used up: the next worker takes it at once. */
   #leave(claim: Claim): Promise<void> {
-    return this.#options.putBack(this.#holding(claim), 0)
+    return this.#options.putBack(claim, 0)
   }
 
   async #carry(claim: Claim, held: Flight): Promise<void> {
@@ -281,25 +287,27 @@ export class Lane<Message> {
   async #giveAway(claim: Claim, message: Message): Promise<boolean> {
     const able = this.#others.filter(lane => !lane.#lacks(message))
     if (able.length === 0) return false
-    const held = this.#holding(claim)
     const next = able.find(lane => lane.open && lane.#room > 0)
     const busy = able.some(lane => lane.open || lane.catchesBreath)
-    if (next === undefined) await this.#options.putBack(held, jittered(busy ? BUSY_MS : ABSENT_MS))
-    else await next.#takeOver(claim, to => this.#options.pass(held, to))
+    if (next === undefined) await this.#options.putBack(claim, jittered(busy ? BUSY_MS : ABSENT_MS))
+    else await next.#takeOver(claim, to => this.#options.pass(claim, to))
     return true
   }
 
   /** In flight from the first moment: whoever waits for this lane to finish waits for it too. */
   async #takeOver(claim: Claim, pass: (to: Taker) => Promise<boolean>): Promise<void> {
     const { provider, leaseMs } = this.#options
-    const held = flightOf(claim, performance.now() + leaseMs)
-    const passing = pass({ provider: provider.name, owner: this.owner, leaseMs })
-    const carrying = passing.then(
-      passed => (passed ? this.#admit(claim, held) : undefined),
-      () => {},
-    )
-    this.#track(held, carrying)
-    await passing
+    await this.#lost.take(owner => {
+      const taken = { ...claim, owner }
+      const held = flightOf(taken, performance.now() + leaseMs)
+      const passing = pass({ provider: provider.name, owner, leaseMs })
+      const carrying = passing.then(
+        passed => (passed ? this.#admit(taken, held) : undefined),
+        () => {},
+      )
+      this.#track(held, carrying)
+      return passing
+    })
   }
 
   /** Called off when its time is over, or its lease: from then on another worker sends it. */
@@ -324,7 +332,7 @@ export class Lane<Message> {
   async #failed(claim: Claim, error: SendError, period: number | null): Promise<void> {
     const byCarrier = period !== null && error.scope === 'carrier'
     const next = afterFailure(this.#options, claim, error, byCarrier)
-    if ('putBackMs' in next) return this.#options.putBack(this.#holding(claim), next.putBackMs)
+    if ('putBackMs' in next) return this.#options.putBack(claim, next.putBackMs)
     if (byCarrier) this.#slowDown(error, period)
     await this.#report(claim, this.#fact(claim, next.type, next.data), next.more)
   }
@@ -341,15 +349,11 @@ export class Lane<Message> {
     fact: Fact,
     more: Pick<Change, 'delayMs' | 'detour' | 'references' | 'besides'> = {},
   ): Promise<void> {
-    const { notification, attempt } = claim
-    const outcome = await this.#options.record({ notification, fact, fence: { owner: this.owner, attempt }, ...more })
+    const { notification, owner, attempt } = claim
+    const outcome = await this.#options.record({ notification, fact, fence: { owner, attempt }, ...more })
     if (outcome === 'fenced') this.counts.fenced++
     else if (fact.type === 'processed') this.counts.sent++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++
-  }
-
-  #holding({ notification, channel, attempt }: Claim): HeldDelivery {
-    return { notification, channel, attempt, owner: this.owner }
   }
 
   #fact(claim: Claim, type: Fact['type'], data: Fact['data']): Fact {
@@ -357,8 +361,9 @@ export class Lane<Message> {
   }
 }
 
-const flightOf = ({ notification }: Claim, heldUntil: number): Flight => ({
+const flightOf = ({ notification, owner }: Claim, heldUntil: number): Flight => ({
   notification,
+  owner,
   heldUntil,
   late: new AbortController(),
 })

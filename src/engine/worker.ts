@@ -98,6 +98,7 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
   const loops = [
     ...lanes.map(group => runGroup(group, wake, stop.signal, onError)),
     ...lanes.filter(group => group.length > 1).map(group => every(POLL_MS, 'claim of detours', () => standIn(group))),
+    every(POLL_MS, 'claims without an answer', () => Promise.all(all.map(lane => lane.putBackLost()))),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
     every(POLL_MS, 'waiting steps', () => promoteDueSteps(pool, clock, wake, stop.signal)),
     every(POLL_MS, 'uncertain deliveries', () => settle(pool, recorder, clock, all, onError)),
@@ -105,10 +106,10 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
   // Renewed until the last delivery is done, also while stopping.
   const renewal = setInterval(() => {
     for (const lane of all) {
-      const { held, owner } = lane
+      const { held } = lane
       if (held.length === 0) continue
       const until = performance.now() + leaseMs
-      renewLeases(pool, owner, held, leaseMs)
+      renewLeases(pool, held, leaseMs)
         .then(kept => lane.renew(kept, until))
         .catch(error => onError(error, 'lease renewal'))
     }

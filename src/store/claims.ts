@@ -10,9 +10,12 @@ export interface Claim {
   notification: string
   channel: Channel
   mode: Mode
+  /** The name of the claim, under which alone it is held. */
+  owner: string
   account: string
   accountName: string
   settings: AccountSettings
+  ordinal: number
   attempt: number
   /** How many of the attempts stood in for a carrier that failed. */
   detours: number
@@ -43,9 +46,11 @@ interface ClaimRow {
   notification_id: string | null
   channel: Channel
   mode: Mode
+  lease_owner: string
   account_id: string
   account_name: string
   settings: Partial<AccountSettings>
+  ordinal: number
   attempt: number
   detours: number
   tried: number[]
@@ -73,6 +78,7 @@ export interface ClaimQuestion {
   provider: string
   /** The provider's place among those of its channel, the preferred one first. */
   rank: number
+  /** Of this claim alone. */
   owner: string
   limit: number
   leaseMs: number
@@ -163,7 +169,7 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
-      select c.notification_id, c.channel, c.mode, c.account_id, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider, c.doubts,
+      select c.notification_id, c.channel, c.mode, c.lease_owner, c.account_id, c.ordinal, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider, c.doubts,
         a.name as account_name, a.settings, n.recipient_name, n.subject, ${CONTENT}, n.validation is not null as protected, n.accepted_at,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
@@ -179,9 +185,11 @@ const toClaim = (row: ClaimRow): Claim => ({
   notification: row.notification_id!,
   channel: row.channel,
   mode: row.mode,
+  owner: row.lease_owner,
   account: row.account_id,
   accountName: row.account_name,
   settings: completeSettings(row.settings),
+  ordinal: row.ordinal,
   attempt: row.attempt,
   detours: row.detours,
   tried: row.tried,
@@ -201,17 +209,27 @@ const toClaim = (row: ClaimRow): Claim => ({
   ...(row.taken !== null && row.taken.by === row.provider ? { taken: row.taken } : {}),
 })
 
+/** A delivery, and the claim that holds it. */
+export interface Lease {
+  notification: string
+  owner: string
+}
+
 /** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. Which it has. */
-export async function renewLeases(db: Queryable, owner: string, held: readonly string[], leaseMs: number): Promise<Set<string>> {
-  const { rows } = await run<{ id: string }>(
+export async function renewLeases(db: Queryable, held: readonly Lease[], leaseMs: number): Promise<Set<Lease>> {
+  const { rows } = await run<Lease>(
     db,
     `update delivery set lease_until = now() + $3 * interval '1 millisecond'
-     where notification_id = any($2::uuid[]) and lease_owner = $1 and state = 'sending' and lease_until > now()
-     returning notification_id as id`,
-    [owner, held, leaseMs],
+     where notification_id = any($1::uuid[]) and (notification_id, lease_owner) in (select * from unnest($1::uuid[], $2::uuid[]))
+       and state = 'sending' and lease_until > now()
+     returning notification_id as notification, lease_owner as owner`,
+    [held.map(({ notification }) => notification), held.map(({ owner }) => owner), leaseMs],
   )
-  return new Set(rows.map(({ id }) => id))
+  const kept = new Set(rows.map(nameOf))
+  return new Set(held.filter(lease => kept.has(nameOf(lease))))
 }
+
+const nameOf = ({ notification, owner }: Lease): string => `${notification} ${owner}`
 
 export interface ExpiredLease {
   notification: string

@@ -47,3 +47,17 @@ export async function putBackDelivery(
     [notification, channel, attempt, owner, delayMs],
   )
 }
+
+/**
+ * The same of all that these claims took, whose answers were lost. Their leases may be over: as long as nobody else has done
+ * anything about it, nothing of it has left. The due dates are still those from before the claims.
+ */
+export async function putBackClaims(db: Queryable, owners: readonly string[]): Promise<void> {
+  await run(
+    db,
+    `update delivery set state = 'queued', attempt = attempt - 1, detours = detours - (cardinality(tried) > 1)::int,
+       tried = case when cardinality(tried) > 1 then trim_array(tried, 1) end, lease_owner = null, lease_until = null
+     where state = 'sending' and lease_owner = any($1::uuid[])`,
+    [owners],
+  )
+}

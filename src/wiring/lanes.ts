@@ -8,10 +8,10 @@ import { Lane } from '../engine/lane.js'
 import type { LaneMemory, LaneOptions } from '../engine/lane-options.js'
 import type { NewsSource } from '../engine/news.js'
 import type { Change } from '../engine/record.js'
-import type { Recorder } from '../engine/worker.js'
+import { patiently, type Recorder } from '../engine/worker.js'
 import { returnPace, takePace } from '../store/carrier-paces.js'
 import { claimDeliveries, claimDetours } from '../store/claims.js'
-import { passDelivery, putBackDelivery } from '../store/hand-overs.js'
+import { passDelivery, putBackClaims, putBackDelivery } from '../store/hand-overs.js'
 import type { Pool } from '../store/postgres.js'
 
 /** From a channel's settings to its lanes. */
@@ -137,11 +137,15 @@ const sameCarrier = (channel: Channel, { protocol, host }: URL): OperatorError =
   )
 
 /** A lane's hands on the queue. */
-export const queueOf = (pool: Pool): Pick<LaneOptions<unknown>, 'claim' | 'claimDetours' | 'pass' | 'putBack'> => ({
+export const queueOf = (
+  pool: Pool,
+): Pick<LaneOptions<unknown>, 'claim' | 'claimDetours' | 'pass' | 'putBack' | 'putBackClaims'> => ({
   claim: question => claimDeliveries(pool, question),
   claimDetours: question => claimDetours(pool, question),
   pass: (held, to) => passDelivery(pool, held, to),
-  putBack: (held, delayMs) => putBackDelivery(pool, held, delayMs),
+  // Nothing of it has left: to leave it to its lease would raise a doubt where there is none.
+  putBack: (held, delayMs) => patiently(() => putBackDelivery(pool, held, delayMs)),
+  putBackClaims: owners => putBackClaims(pool, owners),
 })
 
 async function openLane<Message>(

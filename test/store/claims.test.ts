@@ -2,7 +2,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record.js'
 import { type Claim, claimDeliveries, claimDetours, findExpiredLeases, renewLeases } from '../../src/store/claims.js'
-import { putBackDelivery } from '../../src/store/hand-overs.js'
+import { putBackClaims, putBackDelivery } from '../../src/store/hand-overs.js'
 import { openPool, type Pool, type Queryable } from '../../src/store/postgres.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
@@ -192,11 +192,13 @@ test('of more accounts than places none is left out, and of a hundred only a few
 test('a lease is renewed for what its worker still holds, and not once it has run out', async () => {
   const pool = await singleConnection()
   await queue(pool, 3)
-  const [held, dropped, expired] = (await claim(pool, 3)).map(({ notification }) => notification)
+  const claims = await claim(pool, 3)
+  const [held, dropped, expired] = claims.map(({ notification }) => notification)
   const expire = (id: string) =>
     pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
   await expire(expired!)
-  await renewLeases(pool, OWNER, [held!, expired!], 3_600_000)
+  const others = { notification: dropped!, owner: crypto.randomUUID() }
+  expect([...(await renewLeases(pool, [claims[0]!, others, claims[2]!], 3_600_000))]).toEqual([claims[0]])
   const { rows } = await pool.query<{ id: string }>(
     "select notification_id as id from delivery where lease_until > now() + interval '30 minutes'",
   )
@@ -222,4 +224,29 @@ test('what is put back is as it was before the claim, detour or not: the plan go
   expect(await counts()).toEqual({ state: 'sending', attempt: 2, detours: 1, tried: [0, 1] })
   await back(detour!)
   expect(await counts()).toEqual({ state: 'queued', attempt: 1, detours: 0, tried: null })
+})
+
+test('what a lost claim took goes back as it was, its lease over or not; what other claims hold stays', async () => {
+  const { pool } = await databaseWithAccounts(1)
+  await queue(pool, 3)
+  const lost = crypto.randomUUID()
+  const question = { channel: 'email', mode: 'live', provider: 'smtp', limit: 1, leaseMs: 60_000 } as const
+  const stored = async () =>
+    (
+      await pool.query(
+        'select state, attempt, detours, tried, lease_owner as owner, due_at from delivery order by notification_id',
+      )
+    ).rows
+  await claimDeliveries(pool, { ...question, rank: 0, owner: OWNER })
+  await pool.query(
+    "update delivery set state = 'queued', lease_owner = null, due_at = now() + interval '1 hour' where state = 'sending'",
+  )
+  await claimDeliveries(pool, { ...question, rank: 0, owner: OWNER })
+  const before = await stored()
+  await claimDeliveries(pool, { ...question, rank: 0, owner: lost })
+  await pool.query("update delivery set lease_until = now() - interval '1 second' where lease_owner = $1", [lost])
+  await claimDetours(pool, { ...question, rank: 1, owner: lost })
+  expect((await stored()).map(({ state }) => state)).toEqual(Array(3).fill('sending'))
+  await putBackClaims(pool, [lost])
+  expect(await stored()).toEqual(before)
 })
