@@ -21,6 +21,24 @@ interface CallRow {
   protected: boolean
 }
 
+/** Notifications other than this one whose call to a number is being asked of this carrier, or may have been. */
+export async function findRivalCalls(
+  db: Queryable,
+  { notification, to, carrier }: { notification: string; to: string; carrier: string },
+): Promise<string[]> {
+  // One by one: each state has an index of its own.
+  const inState = (state: string): string =>
+    `select notification_id as id from delivery
+     where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(provider, ':', 1) = $3
+       and notification_id <> $1`
+  const { rows } = await run<{ id: string }>(db, `${inState('sending')} union all ${inState('uncertain')}`, [
+    notification,
+    to,
+    carrier,
+  ])
+  return rows.map(row => row.id)
+}
+
 export async function findCall(db: Queryable, notification: string): Promise<Call | null> {
   const { rows } = await run<CallRow>(
     db,

@@ -10,7 +10,7 @@ import type { CallCarrier } from '../engine/call-lookups.js'
 import type { FetchRecording } from '../engine/recordings.js'
 import { createRendering } from '../engine/rendering.js'
 import { createPlanReader, createScriptReader, createVoicePreparation } from '../engine/voice.js'
-import { findCall } from '../store/calls.js'
+import { findCall, findRivalCalls } from '../store/calls.js'
 import { findKnownNames } from '../store/carrier-references.js'
 import type { Pool } from '../store/postgres.js'
 import { findVersionContent } from '../store/templates.js'
@@ -37,10 +37,12 @@ const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_M
 
 function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl, onNews }: World): Provider<VoiceMessage> {
   const simulated = simulatorUrl !== null
+  const carrier = carrierKey(TWILIO, simulated)
   return twilioProvider({
     callbackBase: `${publicUrl}/callbacks/${simulated ? 'simulator/' : ''}${TWILIO}`,
     accounts: simulated ? [] : voice.carriers.filter(isTwilio),
-    findKnown: names => findKnownNames(pool, carrierKey(TWILIO, simulated), names),
+    findKnown: names => findKnownNames(pool, carrier, names),
+    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
     readPlan: readPlans(pool, simulated),
     onNews,
   })

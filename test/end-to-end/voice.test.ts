@@ -232,6 +232,27 @@ test('a call that is never told of is looked up at the carrier, and not made aga
   expect(rows).toMatchObject([{ data: { settled: true } }])
 })
 
+test('a call that may be the one of another notification to the number is nobody’s until that is known', async () => {
+  const other = await accept({ number: number('11') })
+  await settled(other, 'Enviado')
+  await request(`${simulator.url}/simulator/faults`, { method: 'PUT', body: { voice: { resetAfterAccept: true } } })
+  const id = await accept({ number: number('11') })
+  await settled(id, 'Em verificação')
+  await request(`${simulator.url}/simulator/faults`, { method: 'PUT', body: { voice: {} } })
+  const change = (notification: string, to: string) =>
+    database.pool.query(`update delivery set ${to} where notification_id = $1`, [notification])
+  await change(other, "state = 'sending', lease_owner = gen_random_uuid(), lease_until = now() + interval '1 hour'")
+  await change(id, 'due_at = now()')
+  const looked = async () =>
+    (await database.pool.query('select due_at > now() as later from delivery where notification_id = $1', [id])).rows[0].later
+  await expect.poll(looked, { timeout: 20_000 }).toBe(true)
+  expect(await statusOf(id)).toMatchObject({ description: 'Em verificação' })
+  await change(other, "state = 'done', lease_owner = null, lease_until = null")
+  await change(id, 'due_at = now()')
+  await settled(id, 'Enviado')
+  expect([await callsOf(id), await callsOf(other)].map(calls => calls.length)).toEqual([1, 1])
+})
+
 describe('what the carrier told to nobody', () => {
   const setFaults = (faults: object) => request(`${simulator.url}/simulator/faults`, { method: 'PUT', body: { voice: faults } })
   /** The hour of the lookup comes sooner than it would. */

@@ -7,6 +7,8 @@ import { isOver, recordingNews, statusNews } from './twilio-callback.js'
 export interface LookupParts {
   /** Those of these calls that belong to deliveries already. */
   findKnown(names: readonly string[]): Promise<Set<string>>
+  /** Other notifications whose call to this number is being made now, or is looked for as well. */
+  findRivals(reference: string, to: string): Promise<readonly string[]>
   /** Every account that calls of ours may have gone to: whoever looks for one does not know by which it went. */
   accounts: readonly URL[]
   /** How long to wait before another call where nobody heard this one; null: none follows. */
@@ -34,23 +36,27 @@ const MADE = ['completed', 'absent', 'failed', 'deleted']
 
 /**
  * Calls bear no name of ours, so they are told apart by what is left: to this number, from ours, made since the
- * notification was accepted, and of no other delivery. None: it was never taken. One: it is the one. More: nobody can tell.
+ * notification was accepted, and of no other delivery. None: it was never taken. One: it is the one, unless it may be the one
+ * of another notification too. More: nobody can tell.
  */
 export async function findCall(
   own: TwilioAccount,
-  { findKnown, accounts, readPlan, onNews }: LookupParts,
+  { findKnown, findRivals, accounts, readPlan, onNews }: LookupParts,
   reference: string,
   to: string,
   signal: AbortSignal,
 ): Promise<Found> {
   const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
-  const since = acceptedAt(reference) - CLOCK_SKEW_MS
   const lists = await Promise.all([...asked.values()].map(account => listCalls(account, to, signal)))
-  const recent = lists.flat().filter(call => !(Date.parse(String(call.date_created)) < since))
+  const recent = lists.flat().filter(call => mayBeOf(reference, call))
+  // After the list and before the names: whoever has a call in the list is a rival by now, or has given it a name.
+  const rivals = await findRivals(reference, to)
   const known = await findKnown(recent.map(call => String(call.sid)))
   const [found, another] = recent.filter(call => !known.has(String(call.sid)))
   if (found === undefined) return 'unknown'
   if (another !== undefined) throw new SendError('temporary', 'Há mais de uma ligação que pode ser a procurada.')
+  if (rivals.some(rival => mayBeOf(rival, found)))
+    throw new SendError('temporary', 'A ligação encontrada pode ser a de outra notificação ao mesmo número.')
   // All that was told of it may be lost with the answer.
   if (isOver(String(found.status)))
     await onNews(statusNews({ about: 'status', reference, againMs: await readPlan(reference) }, formOf(found)))
@@ -125,6 +131,10 @@ const formFrom = (fields: Record<string, unknown>): URLSearchParams =>
       value === null || value === undefined ? [] : [[name, String(value)] as [string, string]],
     ),
   )
+
+/** No call was made before its notification was accepted. */
+const mayBeOf = (reference: string, { date_created }: ListedCall): boolean =>
+  !(Date.parse(String(date_created)) < acceptedAt(reference) - CLOCK_SKEW_MS)
 
 /** A UUIDv7 begins with the millisecond at which it was made. */
 const acceptedAt = (reference: string): number => Number.parseInt(reference.slice(0, 13).replace('-', ''), 16)

@@ -11,6 +11,7 @@ import { call } from './calls.js'
 const NOBODY = {
   callbackBase: 'http://127.0.0.1:9/callbacks/simulator/twilio',
   findKnown: async () => new Set<string>(),
+  findRivals: async () => [],
   accounts: [],
   readPlan: async () => 60_000,
   onNews: async () => {},
@@ -206,6 +207,42 @@ describe('a call whose answer was lost', () => {
     expect(await opened.find!(call().reference, '+5511987654321', never)).toMatchObject({ references: ['CA1'] })
     const of = { ours: call().reference, carrier: ['CA1'] }
     expect(news).toMatchObject(told.map(report => ({ kind: 'report', of, at: new Date(today), ...report })))
+  })
+
+  test('stays unknown to us while it may be the one of another notification, unless that was accepted after it', async () => {
+    // Accepted with the sample, and a year after it.
+    const [now, later] = ['0190a3c2-7b1e-7000-8000-000000000002', '0197f7a1-0000-7000-8000-000000000003']
+    const look = async (calls: object[], rivals: string[], known: string[] = []) => {
+      const order: string[] = []
+      const carrier = await scripted(() => {
+        order.push('list')
+        return { status: 200, body: JSON.stringify({ calls }) }
+      })
+      const told: CarrierNews[] = []
+      const opened = await twilioProvider({
+        ...NOBODY,
+        findRivals: async (reference, to) => {
+          order.push('rivals')
+          expect([reference, to]).toEqual([call().reference, '+5511987654321'])
+          return rivals
+        },
+        findKnown: async () => {
+          order.push('names')
+          return new Set(known)
+        },
+        onNews: async items => void told.push(...items),
+      }).open(carrier.url())
+      const found = await opened.find!(call().reference, '+5511987654321', never).catch((error: SendError) => error.kind)
+      // In any other order a call that ends meanwhile would be nobody's for a moment.
+      expect(order).toEqual(['list', 'rivals', 'names'])
+      return { found, told: told.length }
+    }
+    const soon = 'Fri, 12 Jul 2024 12:00:00 +0000'
+    expect(await look([made('CA1', soon)], [now])).toEqual({ found: 'temporary', told: 0 })
+    expect(await look([made('CA1', soon)], [later])).toMatchObject({ found: { references: ['CA1'] }, told: 1 })
+    // Where there is no call, it is nobody's.
+    expect(await look([], [now])).toMatchObject({ found: 'unknown' })
+    expect(await look([made('CA1', soon)], [now], ['CA1'])).toMatchObject({ found: 'unknown' })
   })
 
   test('stays unknown to us while two could be it, or the carrier cannot be asked', async () => {
