@@ -45,6 +45,7 @@ export async function sampleMessage(): Promise<EmailMessage> {
     detours: 0,
     tried: [0],
     doubts: 0,
+    bound: false,
     reference: `${notification}.email.1`,
     recipient: REQUEST.to,
     recipientName: REQUEST.nameTo,

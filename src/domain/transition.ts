@@ -38,6 +38,8 @@ export interface Fact {
     dead?: boolean
     /** Of a try that is repeated: its worker is gone, and nobody knows whether it was sent. */
     interrupted?: boolean
+    /** What this fact puts an end to, by rules that older chains do not know (completeFact). */
+    clears?: ('doubts' | 'failure')[]
     cancelReason?: 'not needed' | 'finalized'
     answer?: string
     /** The carrier's name for an answer. */
@@ -65,12 +67,40 @@ export interface Fact {
 /** The status after a fact, or null when the fact tells nothing new (a report that came twice, or late). */
 export function applyFact(status: DeliveryStatus, told: Fact): DeliveryStatus | null {
   const fact = { ...told, at: dateOf(status, told) }
-  const next = advance(status, fact)
+  const next = cleared(advance(status, fact), fact)
   const { trackingCode } = fact.data
   if (trackingCode === undefined || status.trackingCode !== null) return next
   // A report whose step is known already may still be the first to name the code.
   return { ...(next ?? status), trackingCode }
 }
+
+/**
+ * Rules that came later than the first chains are written into the events that they apply to: older events still add up to what
+ * they did. A refusal was none when the same message is known to have been taken, and a new message has no doubts yet.
+ */
+export function completeFact(status: DeliveryStatus, fact: Fact): Fact {
+  const { type, data } = fact
+  const next = status.doubts > 0 || status.failure === 'rejected' ? applyFact(status, fact) : null
+  if (next === null) return fact
+  const isProof = PROOFS.includes(type) && isAboutLatest(status, data)
+  const isWhole = data.part === undefined || (type === 'delivered' && next.deliveredAt !== null)
+  const clears = new Set(data.clears)
+  if (next.failure === 'rejected' && isProof && isWhole) clears.add('failure')
+  if (next.doubts > 0 && next.ordinal > status.ordinal) clears.add('doubts')
+  return clears.size === 0 ? fact : { ...fact, data: { ...data, clears: [...clears] } }
+}
+
+/** Of these each says that the carrier, or the recipient, has the message. */
+const PROOFS: readonly FactType[] = ['processed', 'sent', 'delivered', 'read', 'confirmed']
+
+const cleared = (status: DeliveryStatus | null, { data: { clears = [] } }: Fact): DeliveryStatus | null =>
+  status === null || clears.length === 0
+    ? status
+    : {
+        ...status,
+        ...(clears.includes('doubts') ? { doubts: 0 } : {}),
+        ...(clears.includes('failure') ? { failure: null, failureDetail: null, failedAt: null } : {}),
+      }
 
 /**
  * A letter handed over at ten was delivered at ten, even if an e-mail was opened at eleven and the post asked at noon. But no

@@ -56,7 +56,10 @@ export function createEmailPreparation(parts: EmailParts) {
 
 /** Whether the server that was asked refused the recipient because there is no such mailbox. */
 export const saysMailboxIsGone = ({ type, data }: Fact): boolean =>
-  type === 'failed' && data.failure === 'rejected' && data.dead !== true && isMailboxGone(findStatus(data.answer ?? ''))
+  (type === 'failed' || type === 'uncertain') &&
+  data.failure === 'rejected' &&
+  data.dead !== true &&
+  isMailboxGone(findStatus(data.answer ?? ''))
 
 /** While it is sent a file is held as it is and once more in base64, content as text and once more quoted (up to three times its size). */
 const HELD_OF_FILES = 2.5

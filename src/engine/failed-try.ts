@@ -9,17 +9,20 @@ import { delayAfter, isYoung, lastDelay } from './retries.js'
 /** What becomes of a delivery whose try led to nothing, or to nothing that anybody knows of. */
 export type AfterFailure =
   /** Left in the queue, as if it had not been claimed. */
-  | { putBackMs: number }
-  | {
-      type: 'uncertain' | 'failed' | 'retried'
-      data: Fact['data']
-      more: Pick<Change, 'delayMs' | 'detour' | 'references'>
-    }
+  { putBackMs: number } | FailedTry
+
+interface FailedTry {
+  type: 'uncertain' | 'failed' | 'retried'
+  data: Fact['data']
+  more: Pick<Change, 'delayMs' | 'detour' | 'references'>
+}
 
 type Parts = Pick<LaneOptions<unknown>, 'carriers' | 'carrierKey' | 'settleMs' | 'retryDelaysMs' | 'clock'> & {
   provider: Pick<LaneOptions<unknown>['provider'], 'name' | 'whenUncertain'>
 }
 
+/** A hundred years: no program looks at it. */
+const FOR_A_PERSON_MS = 100 * 365 * 86_400_000
 const MAX_DELAY_MS = 4 * 60 * 60_000
 /** A pause that is waited for: another carrier is for when this one fails. */
 export const BRIEF_PAUSE_MS = 10_000
@@ -36,7 +39,7 @@ export function afterFailure(parts: Parts, claim: Claim, error: SendError, byCar
     reason: error.reason,
     answer: error.answer ?? error.message,
   }
-  const detour = byCarrier && mayGoElsewhere(parts.carriers, claim, error)
+  const detour = byCarrier && !claim.bound && mayGoElsewhere(parts.carriers, claim, error)
   const planned = delayAfter(retryDelaysMs, claim) ?? (detour ? lastDelay(retryDelaysMs, claim) : null)
   const isOver = planned === null && error.kind !== 'permanent'
   // One of the tries before may have arrived: that none of the later ones did is no reason to say that it failed.
@@ -45,12 +48,20 @@ export function afterFailure(parts: Parts, claim: Claim, error: SendError, byCar
     const more = { delayMs, ...namesOf(carrierKey, error.references) }
     return { type: 'uncertain', data: { ...data, ...takenOf(error.references) }, more }
   }
-  if (error.kind === 'permanent') {
-    return { type: 'failed', data: { ...data, failure: 'rejected', failureDetail: error.reason }, more: {} }
-  }
+  if (error.kind === 'permanent') return afterRefusal(parts, claim, { ...data, failure: 'rejected', failureDetail: error.reason })
   if (planned === null) return { type: 'failed', data: { ...data, ...gaveUp(error.reason) }, more: {} }
   const delayMs = Math.max(askedForMs, planned)
   return { type: 'retried', data: { ...data, delayMs }, more: { delayMs, detour } }
+}
+
+/** Final, unless one of the tries before may have arrived: whoever can tell is asked, or a person looks. */
+export function afterRefusal(
+  { provider, settleMs }: Pick<Parts, 'provider' | 'settleMs'>,
+  { doubts }: Claim,
+  data: Fact['data'],
+): FailedTry {
+  if (doubts === 0) return { type: 'failed', data, more: {} }
+  return { type: 'uncertain', data, more: { delayMs: provider.whenUncertain === 'lookup' ? settleMs : FOR_A_PERSON_MS } }
 }
 
 /** Only what is known not to have left: in doubt, another carrier would send it a second time. */

@@ -3,11 +3,13 @@ import { type Provider, type Receipt, SendError } from '../channels/provider.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
-import type { Claim, Lease, Uncertain } from '../store/claims.js'
+import type { Claim, Lease } from '../store/claims.js'
+import type { Uncertain } from '../store/doubts.js'
 import type { Taker } from '../store/hand-overs.js'
 import { Breaker } from './breaker.js'
+import { carrierOf } from './carrier-of.js'
 import { namesOf, type Settlement, settleDoubt } from './doubt.js'
-import { afterFailure, BRIEF_PAUSE_MS } from './failed-try.js'
+import { afterFailure, afterRefusal, BRIEF_PAUSE_MS } from './failed-try.js'
 import type { LaneOptions, Refused } from './lane-options.js'
 import { LostClaims } from './lost-claims.js'
 import type { Change } from './record.js'
@@ -41,6 +43,7 @@ export class Lane<Message> {
   /** Places kept for what a claim may bring. */
   #asked = 0
   #others: readonly Lane<unknown>[] = []
+  #names: readonly string[]
   #onRoom = (): void => {}
   #pausedUntil = 0
   #stopping = false
@@ -50,6 +53,7 @@ export class Lane<Message> {
   constructor(options: LaneOptions<Message>) {
     this.#options = options
     this.#lost = new LostClaims(owners => options.putBackClaims(owners))
+    this.#names = [options.provider.name]
   }
 
   get name(): string {
@@ -58,6 +62,11 @@ export class Lane<Message> {
 
   get formerly(): string | undefined {
     return this.#options.formerly
+  }
+
+  /** Under which attempts are this carrier's, and no other's of its channel and mode. */
+  get names(): readonly string[] {
+    return this.#names
   }
 
   get channel(): Channel {
@@ -82,7 +91,9 @@ export class Lane<Message> {
 
   /** Gets to know those of its channel and mode, to whom it gives what it cannot carry. */
   join(group: readonly Lane<unknown>[]): void {
-    this.#others = group.filter(lane => lane !== (this as unknown as Lane<unknown>))
+    const self = this as unknown as Lane<unknown>
+    this.#others = group.filter(lane => lane !== self)
+    this.#names = [this.name, this.formerly].filter(name => name !== undefined && carrierOf(group, name) === self) as string[]
   }
 
   get mode(): Mode {
@@ -163,7 +174,8 @@ export class Lane<Message> {
     await this.#lost.putBack()
     // The lease counts from before the question: the answer may be slow.
     const heldUntil = performance.now() + leaseMs
-    const claims = await this.#lost.take(owner => claim({ channel, mode, provider: name, rank, owner, limit, leaseMs }))
+    const question = { channel, mode, provider: name, names: this.#names, rank, limit, leaseMs }
+    const claims = await this.#lost.take(owner => claim({ ...question, owner }))
     for (const claimed of claims) this.#start(claimed, heldUntil)
     return claims.length
   }
@@ -204,8 +216,8 @@ export class Lane<Message> {
   }
 
   /** Looks again at a send of which nobody knows whether it happened. */
-  settle(uncertain: Uncertain): Promise<Settlement> {
-    return settleDoubt(this.#options, uncertain, this.delayAfter(uncertain))
+  settle(uncertain: Uncertain, stop: AbortSignal): Promise<Settlement> {
+    return settleDoubt(this.#options, uncertain, this.delayAfter(uncertain), stop)
   }
 
   #start(claim: Claim, heldUntil: number): void {
@@ -256,7 +268,10 @@ export class Lane<Message> {
       onError(error, 'a message could not be prepared')
       return this.#failed(claim, unprepared(error), null)
     }
-    if (isRefused(message)) return this.#report(claim, this.#fact(claim, 'failed', message.refused))
+    if (isRefused(message)) {
+      const { type, data, more } = afterRefusal(this.#options, claim, message.refused)
+      return this.#report(claim, this.#fact(claim, type, data), more)
+    }
     // A process that was stopped for longer than its lease must not send what another one sends already.
     // Nothing has left: whoever still holds it says so, whoever lost it is not heard.
     if (performance.now() >= held.heldUntil) return this.#failed(claim, tooLate(), null)
@@ -286,7 +301,8 @@ export class Lane<Message> {
   /** To a lane that can carry it, or back into the queue until one is there; false: there is none. */
   async #giveAway(claim: Claim, message: Message): Promise<boolean> {
     const able = this.#others.filter(lane => !lane.#lacks(message))
-    if (able.length === 0) return false
+    // Whoever may have it already is the only one to repeat it, whatever it lacks by now.
+    if (able.length === 0 || claim.bound) return false
     const next = able.find(lane => lane.open && lane.#room > 0)
     const busy = able.some(lane => lane.open || lane.catchesBreath)
     if (next === undefined) await this.#options.putBack(claim, jittered(busy ? BUSY_MS : ABSENT_MS))

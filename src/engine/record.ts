@@ -2,8 +2,8 @@ import type { Clock } from '../domain/clock.js'
 import { decide } from '../domain/decision.js'
 import { chainEvent, SALT_BYTES } from '../domain/evidence.js'
 import { takeRandom } from '../domain/random.js'
-import type { DeliveryState } from '../domain/status.js'
-import { applyFact, type Fact, isOfWhole } from '../domain/transition.js'
+import type { DeliveryState, DeliveryStatus } from '../domain/status.js'
+import { applyFact, completeFact, type Fact, isOfWhole } from '../domain/transition.js'
 import { isAnnounced } from '../domain/webhook.js'
 import { planCallLookups } from '../store/call-lookups.js'
 import { lockDueSteps, parkUndecided } from '../store/claims.js'
@@ -30,10 +30,14 @@ export interface Change {
   fence?: { owner: string; attempt: number }
   /** Only while the delivery is in this state: two who want to move it on must not both do so. */
   whilst?: DeliveryState
+  /** Only while its latest try is this one: what was found out about an earlier one says nothing of it. */
+  of?: { attempt: number; ordinal: number }
   /** For facts that send a delivery back to the queue, or put off the moment at which it is looked at. */
   delayMs?: number
   /** Of a try that the carrier is known not to have taken: another one may take it before the delay is over. */
   detour?: boolean
+  /** Any carrier may take it from now on, although another one may have it already. */
+  toAnyCarrier?: boolean
   /** What the carrier calls the message that it took, one name per part; null where it is not told. */
   references?: { carrier: string; names: readonly (string | null)[] }
   /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
@@ -102,7 +106,7 @@ class Batch {
   released = false
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #heads: Map<string, ChainHead>
-  readonly #changed = new Map<StoredDelivery, Pick<DeliveryWrite, 'delayMs' | 'detour'>>()
+  readonly #changed = new Map<StoredDelivery, Pick<DeliveryWrite, 'delayMs' | 'detour' | 'bind'>>()
   readonly #now: Date
 
   constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, now: Date) {
@@ -115,12 +119,12 @@ class Batch {
     }
   }
 
-  apply({ notification, fact: given, fence, whilst, delayMs, detour = false, references }: Change): ChangeOutcome {
+  apply(change: Change): ChangeOutcome {
+    const { notification, fact: given, delayMs, detour = false, references } = change
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === given.channel)
     if (delivery === undefined) return 'unknown'
-    if (fence !== undefined && (delivery.leaseOwner !== fence.owner || delivery.attempt !== fence.attempt)) return 'fenced'
-    if (whilst !== undefined && delivery.status.state !== whilst) return 'fenced'
-    const fact = this.#dated(given, notification)
+    if (isFenced(change, delivery)) return 'fenced'
+    const fact = completeFact(delivery.status, this.#dated(given, notification))
     const status = applyFact(delivery.status, fact)
     if (status === null) {
       // The name may be: what is told later under it must find its message.
@@ -129,13 +133,20 @@ class Batch {
     }
     // A note about a delivery under way must not end its lease.
     if (status !== delivery.status) {
-      this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : null), detour })
+      const bind = this.#bind(change, delivery, status)
+      this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : null), detour, bind })
     }
     delivery.status = status
     if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
     this.#chain(delivery, fact)
     return 'recorded'
+  }
+
+  /** Whom a doubt is about, no other may stand in for; what a batch says of it first stands until it is said otherwise. */
+  #bind({ toAnyCarrier = false }: Change, delivery: StoredDelivery, next: DeliveryStatus): DeliveryWrite['bind'] {
+    if (toAnyCarrier || next.doubts === 0) return 'none'
+    return next.doubts > delivery.status.doubts ? 'carrier' : (this.#changed.get(delivery)?.bind ?? 'keep')
   }
 
   /** A chain's times never run backwards nor ahead of the clock; what the teller said of an earlier time is kept beside. */
@@ -192,6 +203,12 @@ class Batch {
     this.events.push({ event, account, channel: status.channel, announced })
   }
 }
+
+/** Whether what it speaks of is over. */
+const isFenced = ({ fence, whilst, of }: Change, { leaseOwner, attempt, status }: StoredDelivery): boolean =>
+  (fence !== undefined && (leaseOwner !== fence.owner || attempt !== fence.attempt)) ||
+  (whilst !== undefined && status.state !== whilst) ||
+  (of !== undefined && (attempt !== of.attempt || status.ordinal !== of.ordinal))
 
 const withoutUndefined = (data: Fact['data']): Record<string, NonNullable<Fact['data'][string]> | null> =>
   Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined)) as never

@@ -82,7 +82,8 @@ export async function repairDelivery(
       notification,
       fact: { channel, type, at: new Date(clock()), source: 'operator', data: { ...data, by } },
       // Only an uncertain one can be told to have been sent or not; what gave up is known.
-      ...(repair === 'retry' ? { delayMs: 0 } : { whilst: 'uncertain' as const }),
+      // Who decides that it goes again decides that it goes with whoever can take it.
+      ...(repair === 'retry' ? { delayMs: 0, toAnyCarrier: true } : { whilst: 'uncertain' as const }),
     },
   ])
   if (repair === 'retry' && outcomes[0] === 'recorded') await signalDue(pool)

@@ -2,29 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { uncertaintyOf } from '../channels/uncertainty.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../domain/errors.js'
-import type { Fact } from '../domain/transition.js'
-import {
-  type ExpiredLease,
-  findExpiredLeases,
-  findUncertain,
-  putOffUncertain,
-  renewLeases,
-  type Uncertain,
-} from '../store/claims.js'
+import { type ExpiredLease, findExpiredLeases, renewLeases } from '../store/claims.js'
 import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
-import { gaveUp, INTERRUPTED, MAX_RESENDS, type Settlement } from './doubt.js'
+import { carrierOf } from './carrier-of.js'
+import { INTERRUPTED } from './doubt.js'
 import { promoteDueSteps } from './due-steps.js'
 import { GroupCommit } from './group-commit.js'
 import type { Lane } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from './record.js'
+import { settleDoubts, UNKNOWN_SETTLE_MS } from './settling.js'
 import type { Wake } from './wake.js'
 
 /** What keeps notifications moving in one process: lanes that send, leases that are renewed, and what other workers left behind. */
 /** Three times the longest that a carrier may take that is not safe to repeat, and short enough that a dead worker's work is taken up within a minute. */
 export const LEASE_MS = 54_000
 const POLL_MS = 1_000
-/** Before anything is done about a send of a carrier that this worker does not know. */
-const UNKNOWN_SETTLE_MS = 10 * 60_000
 const REAP_MS = 5_000
 const BATCH = 500
 /** How long facts are held while the database is away; then the lease decides. */
@@ -101,7 +93,7 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
     every(POLL_MS, 'claims without an answer', () => Promise.all(all.map(lane => lane.putBackLost()))),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
     every(POLL_MS, 'waiting steps', () => promoteDueSteps(pool, clock, wake, stop.signal)),
-    every(POLL_MS, 'uncertain deliveries', () => settle(pool, recorder, clock, all, onError)),
+    settleDoubts({ pool, clock, record: change => recorder.record(change), onError }, all, stop.signal),
   ]
   // Renewed until the last delivery is done, also while stopping.
   const renewal = setInterval(() => {
@@ -170,7 +162,10 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
   await Promise.all(
     expired.map(lease => {
       const { notification, channel, provider, attempt, owner, mode } = lease
-      const lane = findLane(lanes, { provider, mode })
+      const lane = carrierOf(
+        lanes.filter(lane => lane.mode === mode && lane.channel === channel),
+        provider,
+      )
       const safe = (lane?.whenUncertain ?? uncertaintyOf(provider)) === 'safe'
       const { type, data, delayMs } = safe
         ? repeatInterrupted(lease, lane)
@@ -188,51 +183,8 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
 /** At once the first time, then as planned: a message that takes its worker down with it must neither do so for ever nor in a row. */
 function repeatInterrupted(lease: ExpiredLease, lane: Lane<unknown> | undefined) {
   const planned = lane === undefined ? UNKNOWN_SETTLE_MS : lane.delayAfter(lease)
-  if (planned === null) return { type: 'failed' as const, data: gaveUp(INTERRUPTED) }
+  // One of the tries may have arrived: it did not fail, a person looks at it.
+  if (planned === null) return { type: 'uncertain' as const, data: { reason: INTERRUPTED }, delayMs: 0 }
   const delayMs = lease.doubts > 0 ? planned : 0
   return { type: 'retried' as const, data: { reason: INTERRUPTED, interrupted: true, delayMs }, delayMs }
-}
-
-/** What nobody knows is asked, waited for, or left to a person, as the provider's class says. */
-async function settle(
-  pool: Pool,
-  recorder: Recorder,
-  clock: Clock,
-  lanes: readonly Lane<unknown>[],
-  onError: (error: unknown, what: string) => void,
-): Promise<void> {
-  const due = await findUncertain(pool, BATCH)
-  for (const uncertain of due) {
-    const lane = findLane(lanes, uncertain)
-    try {
-      const next = lane === undefined ? await settleOrphan(uncertain, recorder, clock) : await lane.settle(uncertain)
-      if (next !== 'settled')
-        await putOffUncertain(pool, uncertain, next === 'later' ? (lane?.settleMs ?? UNKNOWN_SETTLE_MS) : null)
-    } catch (error) {
-      onError(error, 'an uncertain delivery')
-    }
-  }
-}
-
-/** Whose attempt it was: nobody else may be asked about it, or says that it never took it. */
-function findLane(
-  lanes: readonly Lane<unknown>[],
-  { provider, mode }: Pick<Uncertain, 'provider' | 'mode'>,
-): Lane<unknown> | undefined {
-  const candidates = lanes.filter(lane => lane.mode === mode)
-  return candidates.find(({ name }) => name === provider) ?? candidates.find(({ formerly }) => formerly === provider)
-}
-
-/** Of a carrier that is no longer configured here: a safe one's goes with those that are, the rest waits for who knows it. */
-async function settleOrphan(
-  { notification, channel, provider, reference, doubts }: Uncertain,
-  recorder: Recorder,
-  clock: Clock,
-): Promise<Settlement> {
-  if (uncertaintyOf(provider) !== 'safe') return 'later'
-  if (doubts > MAX_RESENDS) return 'a person'
-  const data = { provider, reference, reason: INTERRUPTED }
-  const fact: Fact = { channel, type: 'retried', at: new Date(clock()), source: 'engine', data }
-  await recorder.record({ notification, fact, whilst: 'uncertain', delayMs: 0 })
-  return 'settled'
 }

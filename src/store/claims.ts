@@ -32,6 +32,8 @@ export interface Claim {
   protected: boolean
   /** How often nobody knew whether it was sent. */
   doubts: number
+  /** Its carrier may have it already: no other one may take it. */
+  bound: boolean
   /** The account must not send to this recipient on this channel. */
   suppressed: boolean
   request: JsonObject
@@ -70,12 +72,15 @@ interface ClaimRow {
   accepted_at: Date
   taken: TakenParts | null
   doubts: number
+  bound_to: string | null
 }
 
 export interface ClaimQuestion {
   channel: Channel
   mode: Mode
   provider: string
+  /** All the names of this carrier's attempts, those of other times too; otherwise the provider alone. */
+  names?: readonly string[]
   /** The provider's place among those of its channel, the preferred one first. */
   rank: number
   /** Of this claim alone. */
@@ -106,7 +111,8 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
 
 /** A single row without a notification: there is work, and others are taking what was looked at of it. */
 function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
-  const due = "state = 'queued' and channel = $1 and mode = $2 and due_at <= now()"
+  const due =
+    "state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and (bound_to is null or bound_to = any($8::text[]))"
   return claim(db, question, 'claim-deliveries', {
     taken: `
       senders as (
@@ -136,16 +142,26 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
   })
 }
 
-/** Takes deliveries that another carrier failed to take and that this one has not seen in this round, due or not. */
+/**
+ * Takes deliveries that another carrier failed to take and that this one has not seen in this round, due or not; and what is due
+ * that only this one may take, whether or not it is the preferred one.
+ */
 export async function claimDetours(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
-  const untried = 'tried is not null and $7::smallint <> all(tried)'
+  const queued = "state = 'queued' and channel = $1 and mode = $2"
+  const untried = 'bound_to is null and tried is not null and $7::smallint <> all(tried)'
   const rows = await claim(db, question, 'claim-detours', {
     taken: `
-      taken as (
-        select notification_id from delivery where state = 'queued' and channel = $1 and mode = $2 and ${untried}
+      own as (
+        select notification_id from delivery where ${queued} and bound_to = any($8::text[]) and due_at <= now()
         order by due_at limit $3 for update skip locked
+      ), others as (
+        select notification_id from delivery where ${queued} and ${untried}
+        order by due_at limit $3 for update skip locked
+      ), taken as (
+        select notification_id from own union all select notification_id from others limit $3
       )`,
-    set: 'tried = tried || $7::smallint, detours = detours + 1',
+    set: `tried = case when bound_to is null then tried || $7::smallint else array[$7::smallint] end,
+          detours = detours + (bound_to is null)::int`,
     work: 'claimed',
   })
   return rows.map(toClaim)
@@ -169,14 +185,23 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
-      select c.notification_id, c.channel, c.mode, c.lease_owner, c.account_id, c.ordinal, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider, c.doubts,
+      select c.notification_id, c.channel, c.mode, c.lease_owner, c.account_id, c.ordinal, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider, c.doubts, c.bound_to,
         a.name as account_name, a.settings, n.recipient_name, n.subject, ${CONTENT}, n.validation is not null as protected, n.accepted_at,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
          from attachment f where f.notification_id = c.notification_id) as attachments
       from (select from ${work} limit 1) q
       left join (claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id) on true`,
-    values: [question.channel, question.mode, question.limit, question.owner, question.leaseMs, question.provider, question.rank],
+    values: [
+      question.channel,
+      question.mode,
+      question.limit,
+      question.owner,
+      question.leaseMs,
+      question.provider,
+      question.rank,
+      question.names ?? [question.provider],
+    ],
   })
   return rows
 }
@@ -201,6 +226,7 @@ const toClaim = (row: ClaimRow): Claim => ({
   contentSize: row.content_size,
   protected: row.protected,
   doubts: row.doubts,
+  bound: row.bound_to !== null,
   suppressed: row.suppressed,
   request: row.request,
   template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
@@ -251,44 +277,6 @@ export async function findExpiredLeases(db: Queryable, limit: number): Promise<E
     [limit],
   )
   return rows
-}
-
-/** A send of which nobody knows whether it happened. */
-export interface Uncertain {
-  notification: string
-  channel: Channel
-  mode: Mode
-  provider: string
-  reference: string
-  recipient: string | null
-  attempt: number
-  detours: number
-  doubts: number
-}
-
-/** Those whose time to be looked at again has come. */
-export async function findUncertain(db: Queryable, limit: number): Promise<Uncertain[]> {
-  const { rows } = await run<Uncertain>(
-    db,
-    `select notification_id as notification, channel, mode, provider, reference, recipient, attempt, detours, doubts
-     from delivery where state = 'uncertain' and due_at <= now() order by due_at limit $1`,
-    [limit],
-  )
-  return rows
-}
-
-/** null: for a person to look at, no program will. */
-export async function putOffUncertain(
-  db: Queryable,
-  { notification, channel }: Pick<Uncertain, 'notification' | 'channel'>,
-  delayMs: number | null,
-): Promise<void> {
-  await run(
-    db,
-    `update delivery set due_at = now() + coalesce($3 * interval '1 millisecond', interval '100 years')
-     where notification_id = $1 and channel = $2 and state = 'uncertain'`,
-    [notification, channel, delayMs],
-  )
 }
 
 /**

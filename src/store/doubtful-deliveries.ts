@@ -3,7 +3,8 @@ import type { Channel } from '../domain/notification.js'
 import { type Queryable, run } from './postgres.js'
 
 /** Sends of which nobody knew at some time whether they happened: only they can be told of by a mark. */
-const DOUBTFUL = "d.channel in ('sms', 'whatsapp') and d.doubts > 0 and d.delivered_at is null and d.failure is null"
+const DOUBTFUL =
+  "d.channel in ('sms', 'whatsapp') and d.doubts > 0 and d.delivered_at is null and coalesce(d.failure, 'rejected') = 'rejected'"
 
 /** A carrier may report over any of its connections, whichever of its names the message was sent under. */
 const ofKind = (provider: string): string => `split_part(d.provider, ':', 1) = split_part(${provider}, ':', 1)`

@@ -82,6 +82,8 @@ export interface DeliveryWrite {
   delayMs: number | null
   /** Whether another carrier may take it before that. */
   detour: boolean
+  /** Which carriers may take it from now on: only the one of its latest attempt, any, or whichever might before. */
+  bind: 'carrier' | 'none' | 'keep'
 }
 
 export interface EventWrite {
@@ -144,6 +146,7 @@ export async function writeRecords(
         lease_owner = case when u.state = 'sending' then d.lease_owner end, lease_until = case when u.state = 'sending' then d.lease_until end,
         attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end, detours = case when u.ordinal > d.ordinal then 0 else d.detours end,
         tried = case when u.detour or u.state = 'sending' then d.tried end,
+        bound_to = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.provider else d.bound_to end,
         processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
         confirmed_at = u.confirmed_at, link_opened_at = u.link_opened_at, answered_at = u.answered_at, failed_at = u.failed_at,
         cancelled_at = u.cancelled_at, cancel_reason = u.cancel_reason, failure = u.failure, failure_detail = u.failure_detail,
@@ -151,9 +154,9 @@ export async function writeRecords(
       from unnest($12::uuid[], $13::text[], $14::text[], $15::bigint[], $16::timestamptz[], $17::timestamptz[], $18::timestamptz[],
           $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[], $23::timestamptz[], $24::timestamptz[],
           $25::timestamptz[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[],
-          $31::int[], $32::int[], $33::text[], $35::boolean[], $36::text[])
+          $31::int[], $32::int[], $33::text[], $35::boolean[], $36::text[], $37::text[])
         as u(id, channel, state, delay_ms, processed_at, prepared_at, sent_at, delivered_at, read_at, confirmed_at, link_opened_at,
-          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts, detour, taken)
+          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts, detour, taken, bind)
       where d.notification_id = u.id and d.channel = u.channel and d.notification_id = any($12::uuid[])
       )
       select count(*) as queued from messages where state = 'queued'`,
@@ -194,6 +197,7 @@ export async function writeRecords(
       references.length === 0 ? null : JSON.stringify(references),
       deliveries.map(delivery => delivery.detour),
       ofStatus(status => (status.taken === null ? null : JSON.stringify(status.taken))),
+      deliveries.map(delivery => delivery.bind),
     ],
   })
   return rows[0]!.queued

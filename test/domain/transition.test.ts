@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type DeliveryStatus, newStatus } from '../../src/domain/status.js'
-import { applyFact, type Fact } from '../../src/domain/transition.js'
+import { applyFact, completeFact, type Fact } from '../../src/domain/transition.js'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 12, minute))
 const fact = (type: Fact['type'], minute: number, data: Fact['data'] = {}): Fact => ({
@@ -82,6 +82,27 @@ describe('a message in three parts of which nobody knows whether it was sent', (
   test('a person who has it sent anew after it gave up begins with none', () => {
     const dead = sum(doubt(1, 1), fact('retried', 2), fact('failed', 3, { failure: 'rejected', dead: true }))
     expect(applyFact(dead, fact('revived', 4))).toMatchObject({ state: 'queued', ordinal: 2, parts: [], taken: null })
+  })
+})
+
+describe('a refusal', () => {
+  const rejected = sum(fact('failed', 1, { failure: 'rejected' }))
+  const proof = fact('delivered', 2, { ordinal: 1 })
+
+  test('is taken back by the delivery of the same message, and events of older chains still add up to what they did', () => {
+    expect(applyFact(rejected, completeFact(rejected, proof))).toMatchObject({
+      failure: null,
+      failedAt: null,
+      deliveredAt: at(2),
+    })
+    expect(applyFact(rejected, proof)).toMatchObject({ failure: 'rejected', deliveredAt: at(2) })
+  })
+
+  test('is not taken back by one part, nor by an earlier message', () => {
+    const part = completeFact(rejected, fact('delivered', 2, { ordinal: 1, part: 1, parts: 2 }))
+    expect(applyFact(rejected, part)).toMatchObject({ failure: 'rejected' })
+    const second = { ...rejected, ordinal: 2 }
+    expect(completeFact(second, proof)).toEqual(proof)
   })
 })
 

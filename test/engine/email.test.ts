@@ -19,6 +19,7 @@ const claim: Claim = {
   detours: 0,
   tried: [0],
   doubts: 0,
+  bound: false,
   reference: 'r',
   recipient: 'maria@example.com',
   recipientName: 'Maria',

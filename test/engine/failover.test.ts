@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../src/channels/provider.js'
+import { repairDelivery } from '../../src/engine/repair.js'
 import { claimDeliveries, claimDetours } from '../../src/store/claims.js'
 import { brokenChains } from '../support/chain.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -169,4 +170,96 @@ test('a worker that dies while it stands in leaves a doubt, not another detour',
   const idle = { carrier: new ScriptedCarrier(), options: { claim: async () => [] } }
   work(idle, idle)
   await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', tried: null })
+})
+
+/** Loses the answer of the first try of each message, and then goes away until it is back. */
+function dropping(): ScriptedCarrier & { ready: boolean } {
+  const seen = new Set<string>()
+  const carrier = Object.assign(
+    new ScriptedCarrier(({ notification }) => {
+      if (seen.has(notification)) return {}
+      seen.add(notification)
+      carrier.ready = false
+      return Promise.reject(refused('uncertain'))
+    }),
+    { ready: true },
+  )
+  return carrier
+}
+
+const queuedAgain = (id: string) =>
+  expect
+    .poll(() => rowOf(id), { timeout: 20_000 })
+    .toMatchObject({ state: 'queued', attempt: 1, waits: false, provider: 'carrier 0' })
+
+test.each(['report', 'safe'] as const)(
+  'what a carrier of the class %s leaves in doubt and unsettled waits for it: no other one repeats it',
+  async whenUncertain => {
+    const [away, standby] = [dropping(), new ScriptedCarrier()]
+    const options = { settleMs: 20, retryDelaysMs: [20, 20, 20] }
+    work({ carrier: away, whenUncertain, options }, { carrier: standby, whenUncertain, options })
+    const id = await accept()
+    await queuedAgain(id)
+    // Two more, one after the other: the one that stands in had every reason to look at all that is due.
+    for (const _ of [1, 2]) await described(await accept()).toBe('Enviado')
+    expect(standby.got).toHaveLength(2)
+    expect(await claimDeliveries(database.pool, question(1))).toEqual([])
+    expect(await claimDetours(database.pool, question(1))).toEqual([])
+    away.ready = true
+    await described(id).toBe('Enviado')
+    expect(away.got.map(({ notification }) => notification)).toEqual([id, id])
+    expect(standby.got.map(({ notification }) => notification)).not.toContain(id)
+  },
+)
+
+test('a carrier that is not the preferred one repeats what it left in doubt itself', async () => {
+  const preferred = Object.assign(new ScriptedCarrier(), { ready: false })
+  const second = new ScriptedCarrier(({ attempt }) => {
+    preferred.ready = true
+    return attempt === 1 ? Promise.reject(refused('uncertain')) : {}
+  })
+  const options = { settleMs: 20 }
+  work({ carrier: preferred, whenUncertain: 'report', options }, { carrier: second, whenUncertain: 'report', options })
+  const id = await accept()
+  await described(id).toBe('Enviado')
+  expect(preferred.got).toEqual([])
+  expect(second.got).toMatchObject([{ attempt: 1 }, { attempt: 2 }])
+  expect(await rowOf(id)).toMatchObject({ provider: 'carrier 1', detours: 0 })
+})
+
+test('a refusal after a doubt is no reason to go elsewhere', async () => {
+  const standby = new ScriptedCarrier()
+  const broken = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'temporary')))
+  work({ carrier: broken, whenUncertain: 'report', options: { settleMs: 20 } }, { carrier: standby, whenUncertain: 'report' })
+  const id = await accept()
+  await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', attempt: 2, waits: true, tried: null })
+  expect(await claimDetours(database.pool, question(1))).toEqual([])
+  expect(standby.got).toEqual([])
+})
+
+test('what a carrier says that it never took may go with any other', async () => {
+  const [away, standby] = [dropping(), new ScriptedCarrier()]
+  away.find = async () => 'unknown'
+  const options = { settleMs: 20 }
+  work({ carrier: away, whenUncertain: 'lookup', options }, { carrier: standby, whenUncertain: 'lookup', options })
+  const id = await accept()
+  await described(id).toBe('Enviado')
+  expect(standby.got).toMatchObject([{ notification: id, attempt: 2 }])
+})
+
+test('what waits for a carrier that is gone is shown to a person, who may have it sent by another', async () => {
+  const options = { settleMs: 20 }
+  work({ carrier: dropping(), whenUncertain: 'report', options })
+  const id = await accept()
+  await queuedAgain(id)
+  await worker!.stop()
+  await database.pool.query("update delivery set due_at = now() - interval '1 hour' where notification_id = $1", [id])
+  const other = new ScriptedCarrier()
+  work({ name: 'another', carrier: other, whenUncertain: 'report', options })
+  await described(id).toBe('Em verificação')
+  expect(other.got).toEqual([])
+  const order = { notification: id, channel: 'email', repair: 'retry', by: 'ana' } as const
+  expect(await repairDelivery(database.pool, Date.now, order)).toBe('recorded')
+  await described(id).toBe('Enviado')
+  expect(other.got).toMatchObject([{ notification: id }])
 })

@@ -35,6 +35,7 @@ async function prepare(html: string, more: Partial<Claim> = {}) {
     detours: 0,
     tried: [0],
     doubts: 0,
+    bound: false,
     reference: `${notification}.letter.1`,
     recipient: null,
     recipientName: 'Maria da Silva',

@@ -183,6 +183,55 @@ test('refusals after a doubt do not make it a failure: the first try may have ar
   expect((await status('email', id)).description).toBe('Em verificação')
 })
 
+test.each(['safe', 'report'] as const)(
+  'a final refusal after a doubt of a carrier of the class %s is a person’s: nobody says that it failed',
+  async whenUncertain => {
+    const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
+    const { recorder } = work({ carrier, whenUncertain })
+    const id = await accept({ sms: { number: '11987654321' } })
+    await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+    expect(carrier.got).toHaveLength(2)
+    expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
+    expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
+    expect((await eventsOf(id)).at(-1)).toMatchObject({ type: 'uncertain', data: { reason: 'Motivo: permanent' } })
+    await recorder.record({
+      notification: id,
+      fact: { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: { ordinal: 1 } },
+    })
+    expect((await status('sms', id)).description).toBe('Não enviado: e-mail entregue')
+  },
+)
+
+test('what can no longer be made after a doubt did not fail either', async () => {
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+  const prepare = async ({ notification, reference, attempt }: Claim) =>
+    attempt === 1
+      ? { notification, reference, attempt }
+      : { refused: { failure: 'validation' as const, failureDetail: 'suppressed' } }
+  work({ carrier, options: { prepare: prepare as never } })
+  const id = await accept()
+  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  expect((await status('email', id)).description).toBe('Em verificação')
+})
+
+test('a refusal after the carrier said that it had not taken the try before is one', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
+  carrier.find = async () => 'unknown'
+  work({ carrier, whenUncertain: 'lookup' })
+  const id = await accept()
+  await described('email', id).toBe('Falha no envio')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'uncertain', 'retried', 'failed'])
+})
+
+test('a refusal that a delivery of the same message disproves is taken back', async () => {
+  const { recorder } = work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('permanent'))) })
+  const id = await accept()
+  await described('email', id).toBe('Falha no envio')
+  const fact = { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: { ordinal: 1 } } as const
+  expect(await recorder.record({ notification: id, fact })).toBe('recorded')
+  expect(await status('email', id)).toMatchObject({ description: 'Entregue', error: false })
+})
+
 test('a message that could not be prepared has not left: it is tried again, whatever the carrier’s class', async () => {
   const carrier = new ScriptedCarrier()
   let tries = 0
@@ -225,7 +274,7 @@ test('work of a worker that died is taken up by another, and its late report is 
   expect((await status('email', id)).description).toBe('Enviado')
 })
 
-test('what takes its worker down is repeated at once, then as planned, and ends as a dead letter when the plan does', async () => {
+test('what takes its worker down is repeated at once, then as planned, and is left to a person when the plan ends: it may have arrived', async () => {
   const id = await accept({ sms: { number: '11987654321' } })
   const die = async () => {
     await database.pool.query("update delivery set due_at = now() where notification_id = $1 and state = 'queued'", [id])
@@ -261,9 +310,12 @@ test('what takes its worker down is repeated at once, then as planned, and ends 
   }
   expect(await die()).toEqual({ state: 'queued', waits: false })
   expect(await die()).toEqual({ state: 'queued', waits: true })
-  expect(await die()).toMatchObject({ state: 'dead' })
-  expect((await status('email', id)).description).toBe('Falha no envio')
-  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'failed', 'released'])
+  expect(await die()).toMatchObject({ state: 'uncertain' })
+  expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
+  expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'uncertain'])
+  work({ carrier: new ScriptedCarrier(), options: { retryDelaysMs: [60_000, 60_000] } })
+  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
 })
 
 test('a lease that is over before the carrier is called is not used', async () => {
