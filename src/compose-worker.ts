@@ -24,6 +24,7 @@ import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
 import { listenDue } from './store/due-signal.js'
+import { deleteStaleReports } from './store/early-reports.js'
 import { countNotes } from './store/event-log.js'
 import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
@@ -213,6 +214,7 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
+    { name: 'reports of what is not ours', everyMs: HOUR, run: () => deleteStaleReports(pool) },
     { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, signal) },
     { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },

@@ -7,6 +7,7 @@ import { applyFact, type Fact, isOfWhole } from '../domain/transition.js'
 import { isAnnounced } from '../domain/webhook.js'
 import { planCallLookups } from '../store/call-lookups.js'
 import { lockDueSteps, parkUndecided } from '../store/claims.js'
+import { wakeMarked, wakeNamed } from '../store/early-reports.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 import {
   type ChainHead,
@@ -87,6 +88,7 @@ async function applyChanges(
   const events = batch.events.length
   const isNews = events > 0 || batch.references.length > 0
   const messages = isNews ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+  await wakeEarly(db, batch)
   const calls = batch.references.filter(({ channel }) => channel === 'voice')
   if (calls.length > 0)
     await planCallLookups(
@@ -96,9 +98,21 @@ async function applyChanges(
   return { outcomes, released: batch.released, announced: messages > 0, events }
 }
 
+/** Reports may have come before what they speak of. */
+async function wakeEarly(db: Queryable, { references, doubted }: Batch): Promise<void> {
+  const carriers = [...new Set(references.map(({ carrier }) => carrier))]
+  if (carriers.length > 0) {
+    const names = references.map(({ reference }) => reference)
+    await wakeNamed(db, carriers, names)
+  }
+  if (doubted.size > 0) await wakeMarked(db, [...doubted])
+}
+
 class Batch {
   readonly events: EventWrite[] = []
   readonly references: ReferenceWrite[] = []
+  /** Of which some send has become one that nobody can vouch for. */
+  readonly doubted = new Set<string>()
   released = false
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #heads: Map<string, ChainHead>
@@ -131,6 +145,7 @@ class Batch {
     if (status !== delivery.status) {
       this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : null), detour })
     }
+    if (status.doubts > delivery.status.doubts) this.doubted.add(notification)
     delivery.status = status
     if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
