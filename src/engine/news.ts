@@ -227,6 +227,7 @@ function toChange(reference: CarrierReference, report: CarrierReport, provider: 
   return {
     notification,
     fact: { channel, type, at: at ?? new Date(clock()), source: `report:${provider}`, data },
+    repeatable: true,
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }

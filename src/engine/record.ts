@@ -19,6 +19,7 @@ import {
   type StoredDelivery,
   writeRecords,
 } from '../store/records.js'
+import { isRepeatable, Noted } from './noted.js'
 
 /**
  * The one way in which facts become true: event, status, what follows for the other channels, and the webhooks' outbox, all
@@ -37,6 +38,8 @@ export interface Change {
   detour?: boolean
   /** What the carrier calls the message that it took, one name per part; null where it is not told. */
   references?: { carrier: string; names: readonly (string | null)[] }
+  /** Of what its teller may repeat for ever: the same note is kept once, and not too many of them. */
+  repeatable?: boolean
   /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
   besides?: Fact
 }
@@ -78,7 +81,7 @@ async function applyChanges(
 ): Promise<RecordResult & { events: number }> {
   // Read only after the lock is held: what was true before may have changed while we waited for it.
   const { deliveries, heads } = await readLocked(db, [...locked])
-  const batch = new Batch(deliveries, heads, new Date(clock()))
+  const batch = new Batch(deliveries, heads, await Noted.read(db, changes), new Date(clock()))
   const outcomes = changes.map(change => {
     const outcome = batch.apply(change)
     if (change.besides !== undefined) batch.apply({ notification: change.notification, fact: change.besides })
@@ -116,11 +119,13 @@ class Batch {
   released = false
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #heads: Map<string, ChainHead>
+  readonly #noted: Noted
   readonly #changed = new Map<StoredDelivery, Pick<DeliveryWrite, 'delayMs' | 'detour'>>()
   readonly #now: Date
 
-  constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, now: Date) {
+  constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, noted: Noted, now: Date) {
     this.#heads = heads
+    this.#noted = noted
     this.#now = now
     for (const delivery of deliveries) {
       const siblings = this.#byNotification.get(delivery.notification)
@@ -129,16 +134,18 @@ class Batch {
     }
   }
 
-  apply({ notification, fact: given, fence, whilst, delayMs, detour = false, references }: Change): ChangeOutcome {
+  apply(change: Change): ChangeOutcome {
+    const { notification, fact: given, fence, whilst, delayMs, detour = false, references } = change
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === given.channel)
     if (delivery === undefined) return 'unknown'
     if (fence !== undefined && (delivery.leaseOwner !== fence.owner || delivery.attempt !== fence.attempt)) return 'fenced'
     if (whilst !== undefined && delivery.status.state !== whilst) return 'fenced'
-    const fact = this.#dated(given, notification)
-    const status = applyFact(delivery.status, fact)
-    if (status === null) {
+    const told = this.#dated(given, notification)
+    const status = applyFact(delivery.status, told)
+    const fact = status === delivery.status && isRepeatable(change) ? this.#noted.admit(notification, told) : told
+    if (status === null || fact === null) {
       // The name may be: what is told later under it must find its message.
-      if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? delivery.status.ordinal)
+      if (references !== undefined) this.#name(delivery, references, told.data.ordinal ?? delivery.status.ordinal)
       return 'nothing new'
     }
     // A note about a delivery under way must not end its lease.

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { CarrierNews, CarrierReport } from '../../src/channels/provider.js'
 import { type NewsParts, type NewsSource, takeEarlyReports, takeNews } from '../../src/engine/news.js'
+import { MAX_CARRIER_NOTES } from '../../src/engine/noted.js'
 import { findFaults } from '../../src/engine/rebuild.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -185,6 +186,48 @@ describe('reports', () => {
     await takeEarlyReports(news)
     expect((await status(likely)).description).toBe('Entregue')
     expect((await status(unlikely)).description).toBe('Enviado')
+  })
+
+  test('that change nothing are kept once, also when two workers take them up at once', async () => {
+    const taken = deferred()
+    const carrier = new ScriptedCarrier(async ({ notification }) => {
+      await taken.promise
+      return { references: [`noted-${notification}`] }
+    })
+    const own = work({ carrier })
+    const other = startTestWorker(database.pool, [])
+    const id = await accept()
+    const enroute = report({ carrier: [`noted-${id}`] }, 'note', { answer: 'ENROUTE' })
+    await tell(enroute, enroute)
+    taken.resolve()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    const again = { pool: database.pool, clock: Date.now, onUnmatched: () => {} }
+    await Promise.all(
+      [own, other].flatMap(({ recorder }) =>
+        Array.from({ length: 10 }, () => takeNews(source, [enroute], { ...again, recorder })),
+      ),
+    )
+    await other.stop()
+    expect(await typesOf(id)).toEqual(['accepted', 'sent', 'note'])
+  })
+
+  test('that change nothing are kept up to a hundred, the last of which says so; what changes something always is', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const id = await accept('11987650005')
+    await described(id).toBe('Enviado')
+    const notes = Array.from({ length: MAX_CARRIER_NOTES + 20 }, (_, n) =>
+      report({ carrier: [id] }, 'note', { answer: `ENROUTE ${n}` }),
+    )
+    for (const note of notes) await tell(note)
+    await tell(report({ carrier: [id] }, 'delivered'))
+    const { rows } = await database.pool.query(
+      "select data->'lastNote' as last from event where notification_id = $1 and type = 'note' order by seq",
+      [id],
+    )
+    expect(rows).toHaveLength(MAX_CARRIER_NOTES)
+    expect(rows.filter(({ last }) => last === true)).toEqual([rows.at(-1)])
+    expect((await status(id)).description).toBe('Entregue')
   })
 
   test('of a message in three parts: it is delivered when all of them are, and failed when one is', async () => {
