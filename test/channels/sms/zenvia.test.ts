@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { createServer as createSecure } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { SendError } from '../../../src/channels/provider.js'
+import type { CarrierReport, SendError } from '../../../src/channels/provider.js'
 import { readZenviaUrl, zenviaCallback, zenviaProvider } from '../../../src/channels/sms/zenvia.js'
 import { selfSigned } from '../../support/certificate.js'
 
@@ -90,6 +90,18 @@ describe('a send', () => {
     expect(answer).toBe(answer?.toWellFormed().replaceAll('\0', ''))
   })
 
+  test('answered without end is known by its beginning', async () => {
+    const url = await zenviaForTest((_request, response) => {
+      response.writeHead(400)
+      const pour = (): void => {
+        while (!response.destroyed && response.write('x'.repeat(16_384)));
+      }
+      response.on('drain', pour)
+      pour()
+    })
+    await expect(sendTo(url)).rejects.toMatchObject({ kind: 'permanent', answer: `400 ${'x'.repeat(500)}` })
+  })
+
   test('answered without an id, or with a redirection, is uncertain', async () => {
     const nameless = await zenviaForTest((_request, response) => response.end('{}'))
     await expect(sendTo(nameless)).rejects.toMatchObject({ kind: 'uncertain' })
@@ -144,6 +156,17 @@ describe('a callback', () => {
     ['CLICKED', 'note'],
   ])('MESSAGE_STATUS %s: %s', async (code, type) => {
     expect(await told(code)).toMatchObject({ news: [{ kind: 'report', type, of: { carrier: ['z-1'] } }] })
+  })
+
+  test('MESSAGE_STATUS with causes that end in half a character, or with a NUL, can be stored', async () => {
+    // The emoji lies across the cut, wherever JSON puts its quotes.
+    for (const length of [496, 497, 498, 499]) {
+      const messageStatus = { code: 'REJECTED\0', causes: [`${'x'.repeat(length)}😀`] }
+      const content = await read({ type: 'MESSAGE_STATUS', messageId: 'z-1', messageStatus })
+      const [{ answer }] = content!.news as [CarrierReport]
+      expect(answer).toBe(answer.toWellFormed().replaceAll('\0', ''))
+      expect(answer).toMatch(/^REJECTED \["x+/)
+    }
   })
 
   test('MESSAGE: what a person wrote', async () => {
