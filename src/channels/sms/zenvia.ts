@@ -14,15 +14,18 @@ import {
   type SmsMessage,
 } from '../provider.js'
 import { neverLeft } from '../unsent.js'
+import { refuseUnknown } from '../url-options.js'
 
 /**
  * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
- * Option: tls=off, towards this machine only.
+ * Options: tls=off, towards this machine only, window=messages under way, rate=messages a second (both of the lane).
  */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
 const MAX_WORDS = 500
 const MAX_ID = 200
+const MAX_WINDOW = 1_000
+const OPTIONS = ['from', 'secret', 'tls', 'window', 'rate']
 /** Named in the headers of the subscription at Zenvia: their callbacks bear no signature, but any header that one asks for. */
 const SECRET_HEADER = 'x-carteiro-secret'
 
@@ -99,11 +102,14 @@ export function readZenviaUrl(url: URL): { endpoint: URL; token: string; from: s
   const secret = searchParams.get('secret') ?? ''
   if (username === '') wrong('falta o token da Zenvia antes do @')
   if (hostname === '') wrong('falta o nome do servidor')
+  refuseUnknown(url, OPTIONS, wrong)
   if (from === '' || from.length > 64) wrong('from deve ser o remetente criado na Zenvia, com até 64 caracteres')
   if (!/^[\x21-\x7e]{16,200}$/.test(secret)) wrong('secret deve ter 16 caracteres ou mais, sem espaços nem acentos')
   const tls = searchParams.get('tls') ?? 'required'
   const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
   if (tls !== 'required' && !(tls === 'off' && local)) wrong('tls só pode ser off para esta máquina (127.0.0.1)')
+  const window = searchParams.get('window') ?? '1'
+  if (!/^[1-9]\d{0,3}$/.test(window) || Number(window) > MAX_WINDOW) wrong(`window deve ser um número de 1 a ${MAX_WINDOW}`)
   const base = pathname.replace(/\/+$/, '')
   const endpoint = new URL(`${tls === 'off' ? 'http' : 'https'}://${host}${base}/v2/channels/sms/messages`)
   return {

@@ -270,10 +270,19 @@ describe('EMAIL_URL', () => {
     'mx://x.example?port=0x19',
     'mx://x.example?port=70000',
     'mx://x.example?tls=on',
+    'mx://x.example?TLS=required',
+    'mx://x.example?name=y.example',
+    'mx://x.example?private=true',
   ])('%s is refused with the name of the setting', async url => {
     const opening = (async () => mxProvider({ resolver: names({}), signer: null }).open(new URL(url)))()
     await expect(opening).rejects.toThrow(OperatorError)
     await expect(opening).rejects.toThrow(/^EMAIL_URL: /)
+  })
+
+  test('every option that the documents name is known', async () => {
+    const url = new URL('mx://x.example?tls=required&pool=9&rate=5&port=2525&private=yes')
+    const carrier = await mxProvider({ resolver: names({}), signer: null }).open(url)
+    await carrier.close()
   })
 
   test('the provider is safe to repeat and says who it is', () => {

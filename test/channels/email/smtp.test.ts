@@ -447,9 +447,20 @@ describe('EMAIL_URL', () => {
     'smtp://relay.example.com?pool=x',
     'smtp://relay.example.com?name=a%20b',
     'smtp://relay.example.com?name=a%0d%0ab',
+    'smtp://relay.example.com?TLS=required',
+    'smtp://relay.example.com?port=25',
+    'smtps://relay.example.com?tls=off',
   ])('%s is refused with the name of the setting', async url => {
     const opening = smtpProvider({ signer: null }).open(new URL(url))
     await expect(opening).rejects.toThrow(OperatorError)
     await expect(opening).rejects.toThrow(/^EMAIL_URL: /)
+  })
+
+  test('an option that does not exist is named beside those that do, which are the documented ones', () => {
+    expect(() => read('smtp://relay.example.com?TLS=required')).toThrow(
+      'EMAIL_URL: a opção TLS não existe; as que existem são tls, pool, name, rate.',
+    )
+    expect(() => read('smtp://relay.example.com?tls=required&pool=9&name=a.example&rate=5')).not.toThrow()
+    expect(() => read('smtps://relay.example.com?tls=required&pool=9&name=a.example&rate=5')).not.toThrow()
   })
 })
