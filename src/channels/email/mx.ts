@@ -21,6 +21,8 @@ export interface MxOptions {
   signer: Signer | null
   /** Makes what is large elsewhere. Default: everything is made on the spot. */
   compose?: Composer['compose']
+  /** Trusted instead of the usual authorities. */
+  ca?: string
   /** Breaks ties between exchangers of the same priority. */
   random?: () => number
   patience?: Partial<Patience>
@@ -134,7 +136,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
     const key = `${name} ${address}`
     const known = this.#pools.get(key)
     if (known !== undefined) return known
-    const { patience } = this.#options
+    const { ca, patience } = this.#options
     const pool = new SessionPool({
       server: {
         host: name,
@@ -143,6 +145,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
         helo: this.#helo,
         tls: this.#tls,
         credentials: null,
+        ...(ca === undefined ? {} : { ca }),
         ...(patience === undefined ? {} : { patience }),
       },
       size: this.#size,
