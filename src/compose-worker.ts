@@ -92,7 +92,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     maxBytes: MAX_RETURN_BYTES,
     verp,
     onMessage: async (recipients, raw) => {
-      const report = await readReport(raw)
+      const report = await readReport(raw, composer.toText)
       for (const { notification } of recipients) await takeReturn(notification, report)
     },
   })
