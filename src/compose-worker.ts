@@ -24,6 +24,7 @@ import type { Log } from './log.js'
 import { deleteUnusedBlobs } from './store/blobs.js'
 import { deleteStaleReferences } from './store/carrier-references.js'
 import { listenDue } from './store/due-signal.js'
+import { deleteStaleReports } from './store/early-reports.js'
 import { countNotes } from './store/event-log.js'
 import { deleteStaleGuesses } from './store/guesses.js'
 import { deleteExpiredKeys } from './store/idempotency.js'
@@ -91,7 +92,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     maxBytes: MAX_RETURN_BYTES,
     verp,
     onMessage: async (recipients, raw) => {
-      const report = await readReport(raw)
+      const report = await readReport(raw, composer.toText)
       for (const { notification } of recipients) await takeReturn(notification, report)
     },
   })
@@ -213,6 +214,7 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
+    { name: 'reports of what is not ours', everyMs: HOUR, run: () => deleteStaleReports(pool) },
     { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, signal) },
     { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },

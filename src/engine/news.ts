@@ -6,15 +6,9 @@ import { readMark } from '../domain/mark.js'
 import { type Channel, channels } from '../domain/notification.js'
 import { isOptOut } from '../domain/opt-out.js'
 import type { Fact } from '../domain/transition.js'
-import {
-  type CarrierReference,
-  deleteEarlyReports,
-  findMatchedReports,
-  findNewestTo,
-  findReference,
-  keepEarlyReport,
-} from '../store/carrier-references.js'
-import { findDoubtful, findEarlyMarked } from '../store/doubtful-deliveries.js'
+import { type CarrierReference, findNewestTo, findReference } from '../store/carrier-references.js'
+import { findDoubtful } from '../store/doubtful-deliveries.js'
+import { deleteEarlyReport, findEarlyMarked, keepEarlyReport, probeEarlyReports } from '../store/early-reports.js'
 import type { Pool } from '../store/postgres.js'
 import {
   deleteReplyParts,
@@ -45,7 +39,10 @@ export interface NewsSource {
   channel: Channel
 }
 
+/** Kept reports that one worker looks at in a round: whatever others send under our account, it costs no more. */
 const BATCH = 500
+/** Between the looks at a kept report, an hour in all: only what was written down at the same moment has to be found by them. */
+const PROBE_WAITS_MS = [10_000, 30_000, 90_000, 270_000, 810_000, 2_430_000]
 
 /** Resolves once everything is committed: only then the carrier may forget it. */
 export async function takeNews(source: NewsSource, news: readonly CarrierNews[], parts: NewsParts): Promise<void> {
@@ -90,7 +87,10 @@ async function findMarked(
   { recipient, bits }: Mark,
   pool: Pool,
 ): Promise<CarrierReference | null> {
-  const doubtful = await findDoubtful(pool, channel, provider, recipient)
+  return onlyMarked(bits, await findDoubtful(pool, channel, provider, recipient))
+}
+
+function onlyMarked(bits: number, doubtful: readonly string[]): CarrierReference | null {
   const marked = doubtful.flatMap(reference => markedBy(bits, reference) ?? [])
   return marked.length === 1 ? marked[0]! : null
 }
@@ -169,32 +169,31 @@ export async function takeTornReplies(parts: NewsParts): Promise<void> {
 
 /** Takes up the reports that came before we knew what they were about. */
 export async function takeEarlyReports({ pool, clock, recorder }: Omit<NewsParts, 'onUnmatched'>): Promise<void> {
-  const early = await findMatchedReports(pool, BATCH)
+  const probed = await probeEarlyReports(pool, BATCH, PROBE_WAITS_MS)
+  const early = probed.map(({ id, report, reference }) => ({ id, reference, ...thaw(report) }))
+  const marked = early.filter(({ reference, report }) => reference === null && markOf(report) !== undefined)
+  // Of a send whose worker died before it could say more than that it began.
+  const doubtful =
+    marked.length === 0
+      ? new Map<string, string[]>()
+      : await findEarlyMarked(
+          pool,
+          marked.map(({ id }) => id),
+        )
   // One after the other: they are told in the order in which they came.
-  for (const { report, ...reference } of early) {
-    const { provider, ...frozen } = report as unknown as FrozenReport & { provider: string }
-    await recorder.record(
-      toChange(reference, { ...frozen, at: frozen.at === null ? null : new Date(frozen.at) }, provider, clock),
-    )
+  for (const { id, reference, provider, report } of early) {
+    const known = reference ?? onlyMarked(markOf(report)?.bits ?? -1, doubtful.get(id) ?? [])
+    if (known === null) continue
+    await recorder.record(toChange(known, report, provider, clock))
+    await deleteEarlyReport(pool, id)
   }
-  const marked = await takeEarlyMarked({ pool, clock, recorder })
-  const taken = [...early.map(({ id }) => id), ...marked]
-  if (taken.length > 0) await deleteEarlyReports(pool, taken)
 }
 
-/** A report of a send whose worker died before it could say more than that it began. */
-async function takeEarlyMarked({ pool, clock, recorder }: Omit<NewsParts, 'onUnmatched'>): Promise<string[]> {
-  const taken: string[] = []
-  for (const { id, report: frozen, references } of await findEarlyMarked(pool, BATCH)) {
-    const { provider, ...report } = frozen as unknown as FrozenReport & { provider: string }
-    const bits = 'ours' in report.of ? undefined : report.of.mark?.bits
-    const marked = references.flatMap(reference => (bits === undefined ? null : markedBy(bits, reference)) ?? [])
-    if (marked.length !== 1) continue
-    const at = report.at === null ? null : new Date(report.at)
-    await recorder.record(toChange(marked[0]!, { ...report, at }, provider, clock))
-    taken.push(id)
-  }
-  return taken
+const markOf = ({ of }: CarrierReport): Mark | undefined => ('ours' in of ? undefined : of.mark)
+
+function thaw(kept: Json): { provider: string; report: CarrierReport } {
+  const { provider, ...report } = kept as unknown as FrozenReport & { provider: string }
+  return { provider, report: { ...report, at: report.at === null ? null : new Date(report.at) } }
 }
 
 type FrozenReport = Omit<CarrierReport, 'at'> & { at: string | null }
@@ -228,6 +227,7 @@ function toChange(reference: CarrierReference, report: CarrierReport, provider: 
   return {
     notification,
     fact: { channel, type, at: at ?? new Date(clock()), source: `report:${provider}`, data },
+    repeatable: true,
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }

@@ -7,6 +7,7 @@ import { applyFact, completeFact, type Fact, isOfWhole } from '../domain/transit
 import { isAnnounced } from '../domain/webhook.js'
 import { planCallLookups } from '../store/call-lookups.js'
 import { lockDueSteps, parkUndecided } from '../store/claims.js'
+import { wakeMarked, wakeNamed } from '../store/early-reports.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 import {
   type ChainHead,
@@ -18,6 +19,7 @@ import {
   type StoredDelivery,
   writeRecords,
 } from '../store/records.js'
+import { isRepeatable, Noted } from './noted.js'
 
 /**
  * The one way in which facts become true: event, status, what follows for the other channels, and the webhooks' outbox, all
@@ -40,6 +42,8 @@ export interface Change {
   toAnyCarrier?: boolean
   /** What the carrier calls the message that it took, one name per part; null where it is not told. */
   references?: { carrier: string; names: readonly (string | null)[] }
+  /** Of what its teller may repeat for ever: the same note is kept once, and not too many of them. */
+  repeatable?: boolean
   /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
   besides?: Fact
 }
@@ -81,7 +85,7 @@ async function applyChanges(
 ): Promise<RecordResult & { events: number }> {
   // Read only after the lock is held: what was true before may have changed while we waited for it.
   const { deliveries, heads } = await readLocked(db, [...locked])
-  const batch = new Batch(deliveries, heads, new Date(clock()))
+  const batch = new Batch(deliveries, heads, await Noted.read(db, changes), new Date(clock()))
   const outcomes = changes.map(change => {
     const outcome = batch.apply(change)
     if (change.besides !== undefined) batch.apply({ notification: change.notification, fact: change.besides })
@@ -91,6 +95,7 @@ async function applyChanges(
   const events = batch.events.length
   const isNews = events > 0 || batch.references.length > 0
   const messages = isNews ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+  await wakeEarly(db, batch)
   const calls = batch.references.filter(({ channel }) => channel === 'voice')
   if (calls.length > 0)
     await planCallLookups(
@@ -100,17 +105,31 @@ async function applyChanges(
   return { outcomes, released: batch.released, announced: messages > 0, events }
 }
 
+/** Reports may have come before what they speak of. */
+async function wakeEarly(db: Queryable, { references, doubted }: Batch): Promise<void> {
+  const carriers = [...new Set(references.map(({ carrier }) => carrier))]
+  if (carriers.length > 0) {
+    const names = references.map(({ reference }) => reference)
+    await wakeNamed(db, carriers, names)
+  }
+  if (doubted.size > 0) await wakeMarked(db, [...doubted])
+}
+
 class Batch {
   readonly events: EventWrite[] = []
   readonly references: ReferenceWrite[] = []
+  /** Of which some send has become one that nobody can vouch for. */
+  readonly doubted = new Set<string>()
   released = false
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #heads: Map<string, ChainHead>
+  readonly #noted: Noted
   readonly #changed = new Map<StoredDelivery, Pick<DeliveryWrite, 'delayMs' | 'detour' | 'bind'>>()
   readonly #now: Date
 
-  constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, now: Date) {
+  constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, noted: Noted, now: Date) {
     this.#heads = heads
+    this.#noted = noted
     this.#now = now
     for (const delivery of deliveries) {
       const siblings = this.#byNotification.get(delivery.notification)
@@ -124,11 +143,12 @@ class Batch {
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === given.channel)
     if (delivery === undefined) return 'unknown'
     if (isFenced(change, delivery)) return 'fenced'
-    const fact = completeFact(delivery.status, this.#dated(given, notification))
-    const status = applyFact(delivery.status, fact)
-    if (status === null) {
+    const told = completeFact(delivery.status, this.#dated(given, notification))
+    const status = applyFact(delivery.status, told)
+    const fact = status === delivery.status && isRepeatable(change) ? this.#noted.admit(notification, told) : told
+    if (status === null || fact === null) {
       // The name may be: what is told later under it must find its message.
-      if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? delivery.status.ordinal)
+      if (references !== undefined) this.#name(delivery, references, told.data.ordinal ?? delivery.status.ordinal)
       return 'nothing new'
     }
     // A note about a delivery under way must not end its lease.
@@ -136,6 +156,7 @@ class Batch {
       const bind = this.#bind(change, delivery, status)
       this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : null), detour, bind })
     }
+    if (status.doubts > delivery.status.doubts) this.doubted.add(notification)
     delivery.status = status
     if (references !== undefined) this.#name(delivery, references, fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true

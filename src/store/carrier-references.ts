@@ -1,8 +1,7 @@
-import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
 import { deleteInBatches, type Queryable, run } from './postgres.js'
 
-/** What carriers call our messages, and reports that came before we knew it. */
+/** What carriers call our messages. */
 export interface CarrierReference {
   notification: string
   channel: Channel
@@ -11,13 +10,13 @@ export interface CarrierReference {
   parts: number
 }
 
-const COLUMNS = 'r.notification_id as notification, r.channel, r.ordinal, r.part, r.parts'
+export const REFERENCE_COLUMNS = 'r.notification_id as notification, r.channel, r.ordinal, r.part, r.parts'
 
 /** The message that a carrier knows by one of these names, the likeliest first. */
 export async function findReference(db: Queryable, carrier: string, names: readonly string[]): Promise<CarrierReference | null> {
   const { rows } = await run<CarrierReference>(
     db,
-    `select ${COLUMNS} from carrier_reference r where r.carrier = $1 and r.reference = any($2::text[])
+    `select ${REFERENCE_COLUMNS} from carrier_reference r where r.carrier = $1 and r.reference = any($2::text[])
      order by array_position($2::text[], r.reference) limit 1`,
     [carrier, names],
   )
@@ -34,35 +33,8 @@ export async function findKnownNames(db: Queryable, carrier: string, names: read
   return new Set(rows.map(row => row.reference))
 }
 
-export async function keepEarlyReport(db: Queryable, carrier: string, names: readonly string[], report: Json): Promise<void> {
-  await run(db, 'insert into early_report (carrier, names, report) values ($1, $2, $3)', [carrier, names, JSON.stringify(report)])
-}
-
-export interface EarlyReport extends CarrierReference {
-  id: string
-  report: Json
-}
-
-/** Early reports whose message is known by now, oldest first. */
-export async function findMatchedReports(db: Queryable, limit: number): Promise<EarlyReport[]> {
-  const { rows } = await run<EarlyReport>(
-    db,
-    `select e.id::text, e.report, ${COLUMNS}
-     from early_report e join carrier_reference r on r.carrier = e.carrier and r.reference = any(e.names)
-     where e.received_at > now() - interval '1 hour'
-     order by e.id limit $1`,
-    [limit],
-  )
-  return rows
-}
-
-export async function deleteEarlyReports(db: Queryable, ids: readonly string[]): Promise<void> {
-  await run(db, 'delete from early_report where id = any($1::bigint[])', [ids])
-}
-
-/** Reports of messages that are not ours, and names of messages that no carrier speaks of any more. */
+/** Names of messages that no carrier speaks of any more. */
 export async function deleteStaleReferences(db: Queryable): Promise<void> {
-  await deleteInBatches(db, 'early_report', "received_at < now() - interval '1 day'")
   await deleteInBatches(db, 'carrier_reference', "created_at < now() - interval '90 days'")
 }
 

@@ -1,13 +1,12 @@
-import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
 import { type Queryable, run } from './postgres.js'
 
 /** Sends of which nobody knew at some time whether they happened: only they can be told of by a mark. */
-const DOUBTFUL =
+export const DOUBTFUL =
   "d.channel in ('sms', 'whatsapp') and d.doubts > 0 and d.delivered_at is null and coalesce(d.failure, 'rejected') = 'rejected'"
 
 /** A carrier may report over any of its connections, whichever of its names the message was sent under. */
-const ofKind = (provider: string): string => `split_part(d.provider, ':', 1) = split_part(${provider}, ':', 1)`
+export const ofKind = (provider: string): string => `split_part(d.provider, ':', 1) = split_part(${provider}, ':', 1)`
 
 /** Our references of those to one number. */
 export async function findDoubtful(db: Queryable, channel: Channel, provider: string, recipient: string): Promise<string[]> {
@@ -17,24 +16,4 @@ export async function findDoubtful(db: Queryable, channel: Channel, provider: st
     [channel, provider, recipient],
   )
   return rows.map(row => row.reference)
-}
-
-export interface EarlyMarked {
-  id: string
-  report: Json
-  references: string[]
-}
-
-/** Kept reports that bear a mark, with the doubtful sends to their number, oldest first. A doubt arises within minutes, or never. */
-export async function findEarlyMarked(db: Queryable, limit: number): Promise<EarlyMarked[]> {
-  const { rows } = await run<EarlyMarked>(
-    db,
-    `select e.id::text, e.report, array_agg(d.reference) as "references"
-     from early_report e
-     join delivery d on d.recipient = e.report #>> '{of,mark,recipient}' and ${ofKind("e.report ->> 'provider'")} and ${DOUBTFUL}
-     where e.report #> '{of,mark}' is not null and e.received_at > now() - interval '1 hour'
-     group by e.id order by e.id limit $1`,
-    [limit],
-  )
-  return rows
 }

@@ -80,3 +80,21 @@ export async function countNotes(db: Queryable, notification: string, source: st
   )
   return rows[0]!.count
 }
+
+export interface Note {
+  notification: string
+  source: string
+  /** null: erased. */
+  data: { [member: string]: Json | undefined } | null
+}
+
+/** The notes of these sources that the chains of these notifications hold. */
+export async function readNotes(db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> {
+  const { rows } = await run<Note>(
+    db,
+    `select notification_id as notification, source, data from event
+     where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[])`,
+    [notifications, sources],
+  )
+  return rows
+}

@@ -20,7 +20,7 @@ export function wireSms({ config, shortLink, onUnreadable }: SmsWiring): Channel
   return {
     channel: 'sms',
     carriers: config.sms.carriers,
-    // Twice the window: the next message is ready when there is room.
+    // Twice the window: the next message is ready when there is room. A bad number is refused when the carrier is opened.
     concurrency: url => 2 * Number(url.searchParams.get('window') ?? WINDOW),
     provider: (url, { onNews }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onNews, onUnreadable })),
     prepare: () => createSmsPreparation({ publicUrl: config.publicUrl, shortLink }),

@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { CarrierNews, CarrierReport } from '../../src/channels/provider.js'
 import { type NewsParts, type NewsSource, takeEarlyReports, takeNews } from '../../src/engine/news.js'
+import { MAX_CARRIER_NOTES } from '../../src/engine/noted.js'
 import { findFaults } from '../../src/engine/rebuild.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { deferred } from '../support/deferred.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../support/lanes.js'
 import { request, send, validSend } from '../support/requests.js'
@@ -115,6 +117,117 @@ describe('reports', () => {
     await described(id).toBe('Lido (acessou o link)')
     const { rows } = await database.pool.query('select from early_report where names = $1', [[`early-${id}`]])
     expect(rows).toEqual([])
+  })
+
+  test('of what others send under the same account are looked at once in a while, and keep none of ours waiting', async () => {
+    const taken = deferred()
+    const carrier = new ScriptedCarrier(async ({ notification }) => {
+      await taken.promise
+      return { references: [`crowded-${notification}`] }
+    })
+    work({ carrier })
+    const id = await accept()
+    await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
+    await database.pool.query(
+      `insert into early_report (carrier, names, report)
+       select 'scripted', array['foreign-' || n], $1::jsonb from generate_series(1, 1600) n`,
+      [{ ...report({ carrier: ['foreign'] }, 'note'), provider: 'scripted' }],
+    )
+    await tell(report({ carrier: [`crowded-${id}`] }, 'delivered'))
+    const probes = async (): Promise<unknown> =>
+      (await database.pool.query("select sum(probes)::int as sum from early_report where names[1] like 'foreign-%'")).rows[0].sum
+    await takeEarlyReports(news)
+    expect(await probes()).toBe(500)
+    taken.resolve()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    expect((await status(id)).description).toBe('Entregue')
+    for (let round = 0; round < 5; round++) await takeEarlyReports(news)
+    expect(await probes()).toBe(1_600)
+    await database.pool.query("delete from early_report where names[1] like 'foreign-%'")
+  })
+
+  test('that nobody looks at any more are told all the same when their message is known at last', async () => {
+    const taken = deferred()
+    work({
+      carrier: new ScriptedCarrier(async ({ notification }) => {
+        await taken.promise
+        return { references: [`late-${notification}`] }
+      }),
+    })
+    const id = await accept()
+    await tell(report({ carrier: [`late-${id}`] }, 'delivered'))
+    const isResting = async (): Promise<unknown> =>
+      (await database.pool.query("select due_at = 'infinity' as resting from early_report where names = $1", [[`late-${id}`]]))
+        .rows[0].resting
+    for (let round = 0; round < 20 && !(await isResting()); round++) {
+      await takeEarlyReports(news)
+      await database.pool.query("update early_report set due_at = now() where due_at < 'infinity'")
+    }
+    expect(await isResting()).toBe(true)
+    taken.resolve()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    expect((await status(id)).description).toBe('Entregue')
+  })
+
+  test('that overtake our commit speak of one message, the one that bears the likeliest of their spellings', async () => {
+    const taken = deferred()
+    work({
+      carrier: new ScriptedCarrier(async ({ notification }) => {
+        await taken.promise
+        return { references: [`spelling-${notification}`] }
+      }),
+    })
+    const [likely, unlikely] = [await accept('11987650003'), await accept('11987650004')]
+    await tell(report({ carrier: [`spelling-${likely}`, `spelling-${unlikely}`] }, 'delivered'))
+    taken.resolve()
+    for (const id of [likely, unlikely]) await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    expect((await status(likely)).description).toBe('Entregue')
+    expect((await status(unlikely)).description).toBe('Enviado')
+  })
+
+  test('that change nothing are kept once, also when two workers take them up at once', async () => {
+    const taken = deferred()
+    const carrier = new ScriptedCarrier(async ({ notification }) => {
+      await taken.promise
+      return { references: [`noted-${notification}`] }
+    })
+    const own = work({ carrier })
+    const other = startTestWorker(database.pool, [])
+    const id = await accept()
+    const enroute = report({ carrier: [`noted-${id}`] }, 'note', { answer: 'ENROUTE' })
+    await tell(enroute, enroute)
+    taken.resolve()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    const again = { pool: database.pool, clock: Date.now, onUnmatched: () => {} }
+    await Promise.all(
+      [own, other].flatMap(({ recorder }) =>
+        Array.from({ length: 10 }, () => takeNews(source, [enroute], { ...again, recorder })),
+      ),
+    )
+    await other.stop()
+    expect(await typesOf(id)).toEqual(['accepted', 'sent', 'note'])
+  })
+
+  test('that change nothing are kept up to a hundred, the last of which says so; what changes something always is', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const id = await accept('11987650005')
+    await described(id).toBe('Enviado')
+    const notes = Array.from({ length: MAX_CARRIER_NOTES + 20 }, (_, n) =>
+      report({ carrier: [id] }, 'note', { answer: `ENROUTE ${n}` }),
+    )
+    for (const note of notes) await tell(note)
+    await tell(report({ carrier: [id] }, 'delivered'))
+    const { rows } = await database.pool.query(
+      "select data->'lastNote' as last from event where notification_id = $1 and type = 'note' order by seq",
+      [id],
+    )
+    expect(rows).toHaveLength(MAX_CARRIER_NOTES)
+    expect(rows.filter(({ last }) => last === true)).toEqual([rows.at(-1)])
+    expect((await status(id)).description).toBe('Entregue')
   })
 
   test('of a message in three parts: it is delivered when all of them are, and failed when one is', async () => {

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
+import { refuseUnknown } from '../url-options.js'
 import type { Composer } from './composer.js'
 import { CutOff, Destinations } from './destinations.js'
 import type { Signer } from './dkim.js'
@@ -13,13 +14,15 @@ import { type Limits, type Patience, type SmtpSession, Unreachable } from './smt
 /**
  * E-mail straight to the recipient's own exchanger: mx://our-name.
  * Options: port=25, tls=opportunistic|required|off, pool=connections an exchanger, private=yes (exchangers in private
- * networks too; otherwise anybody's domain could point us at a machine beside us).
+ * networks too; otherwise anybody's domain could point us at a machine beside us), rate=messages a second (of the lane).
  */
 export interface MxOptions {
   resolver: MailResolver
   signer: Signer | null
   /** Makes what is large elsewhere. Default: everything is made on the spot. */
   compose?: Composer['compose']
+  /** Trusted instead of the usual authorities. */
+  ca?: string
   /** Breaks ties between exchangers of the same priority. */
   random?: () => number
   patience?: Partial<Patience>
@@ -29,6 +32,7 @@ export interface MxOptions {
 
 /** Exchangers tried for one message; the next try starts over. */
 const MAX_TARGETS = 4
+const OPTIONS = ['port', 'tls', 'pool', 'private', 'rate']
 
 interface Target {
   name: string
@@ -58,20 +62,26 @@ class DirectCarrier implements Carrier<EmailMessage> {
   readonly #tls: 'required' | 'opportunistic' | 'off'
   readonly #size: number
   readonly #anyNetwork: boolean
-  /** By address, gone when their last connection is. */
+  /** By name and address, gone when their last connection is: a certificate is good for one name, whoever shares its address. */
   readonly #pools = new Map<string, SessionPool>()
   readonly #destinations: Destinations
 
   constructor(url: URL, options: MxOptions) {
-    if (url.protocol !== 'mx:') throw new OperatorError('EMAIL_URL: deve começar com mx://. Exemplo: mx://envio.example.com')
+    const wrong = (what: string): never => {
+      throw new OperatorError(`EMAIL_URL: ${what}. Exemplo: mx://envio.example.com?tls=opportunistic`)
+    }
+    if (url.protocol !== 'mx:') wrong('deve começar com mx://')
+    refuseUnknown(url, OPTIONS, wrong)
     const port = url.searchParams.get('port') ?? '25'
-    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new OperatorError('EMAIL_URL: port deve ser uma porta')
+    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) wrong('port deve ser uma porta, de 0 a 65535')
+    const anyNetwork = url.searchParams.get('private') ?? 'no'
+    if (anyNetwork !== 'yes' && anyNetwork !== 'no') wrong('private deve ser yes ou no')
     this.#options = options
     this.#helo = readHelo(url.hostname)
     this.#port = Number(port)
     this.#tls = readTls(url) ?? 'opportunistic'
     this.#size = readPool(url)
-    this.#anyNetwork = url.searchParams.get('private') === 'yes'
+    this.#anyNetwork = anyNetwork === 'yes'
     const { random = Math.random, firstRestMs } = options
     this.#destinations = new Destinations({ places: this.#size, random, ...(firstRestMs === undefined ? {} : { firstRestMs }) })
   }
@@ -123,9 +133,10 @@ class DirectCarrier implements Carrier<EmailMessage> {
   }
 
   #pool({ name, address }: Target): SessionPool {
-    const known = this.#pools.get(address)
+    const key = `${name} ${address}`
+    const known = this.#pools.get(key)
     if (known !== undefined) return known
-    const { patience } = this.#options
+    const { ca, patience } = this.#options
     const pool = new SessionPool({
       server: {
         host: name,
@@ -134,12 +145,13 @@ class DirectCarrier implements Carrier<EmailMessage> {
         helo: this.#helo,
         tls: this.#tls,
         credentials: null,
+        ...(ca === undefined ? {} : { ca }),
         ...(patience === undefined ? {} : { patience }),
       },
       size: this.#size,
-      onEmpty: () => this.#pools.delete(address),
+      onEmpty: () => this.#pools.delete(key),
     })
-    this.#pools.set(address, pool)
+    this.#pools.set(key, pool)
     return pool
   }
 

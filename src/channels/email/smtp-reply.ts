@@ -60,12 +60,16 @@ function toReply(lines: string[]): Reply {
  */
 export type Stage = 'connect' | 'greeting' | 'hello' | 'tls' | 'auth' | 'sender' | 'recipient' | 'data'
 
+const NOT_LET_IN =
+  'O servidor de e-mail recusou a conexão. Confira se ele aceita o endereço IP desta máquina e, num relay, a porta em EMAIL_URL.'
+
 const refused: Record<Stage, string> = {
-  connect: 'O servidor de e-mail recusou a conexão.',
-  greeting: 'O servidor de e-mail recusou a conexão.',
-  hello: 'O servidor de e-mail recusou a apresentação (EHLO).',
-  tls: 'O servidor de e-mail recusou a conexão segura (STARTTLS).',
-  auth: 'O servidor de e-mail recusou o usuário ou a senha.',
+  connect: NOT_LET_IN,
+  greeting: NOT_LET_IN,
+  hello:
+    'O servidor de e-mail recusou a apresentação (EHLO). Confira o nome com que EMAIL_URL nos apresenta (name ou mx://nome).',
+  tls: 'O servidor de e-mail recusou a conexão segura (STARTTLS). Confira a porta e a opção tls em EMAIL_URL.',
+  auth: 'O servidor de e-mail recusou o usuário ou a senha. Confira-os em EMAIL_URL.',
   sender: 'O servidor de e-mail recusou o remetente.',
   recipient: 'O servidor de e-mail recusou o destinatário.',
   data: 'O servidor de e-mail recusou a mensagem.',

@@ -153,7 +153,7 @@ export class SmtpSession {
         // What was offered in clear may have been written by anybody on the way (RFC 3207 4.2).
         await this.#hello(server.helo, limits)
       } else if (server.tls === 'required' || server.credentials !== null) {
-        throw new SendError('temporary', 'O servidor de e-mail não oferece conexão segura (STARTTLS).')
+        throw new SendError('temporary', NOT_SECURE)
       }
     }
     if (server.credentials !== null) await this.#signIn(server.credentials, limits)
@@ -187,7 +187,7 @@ export class SmtpSession {
       }
       this.#wire.write(`${encoded(password)}\r\n`)
     } else {
-      throw new SendError('temporary', 'O servidor de e-mail não oferece entrada por usuário e senha (AUTH PLAIN ou LOGIN).')
+      throw new SendError('temporary', NO_SIGN_IN)
     }
     expect(await this.#reply(limits), 235, 'auth')
   }
@@ -267,6 +267,10 @@ function secureOptions({ host, tls, ca }: ServerSettings): ConnectionOptions {
   }
 }
 
+const NOT_SECURE =
+  'O servidor de e-mail não oferece a conexão segura (STARTTLS) que EMAIL_URL pede. Confira nela o servidor, a porta e a opção tls.'
+const NO_SIGN_IN =
+  'O servidor de e-mail não oferece entrada por usuário e senha (AUTH PLAIN ou LOGIN). Confira a porta em EMAIL_URL, ou tire dela o usuário e a senha.'
 const UNCONFIRMED = 'O servidor de e-mail não confirmou se recebeu a mensagem.'
 
 const losses: Record<LossKind, string> = {

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { OperatorError } from '../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../provider.js'
+import { refuseUnknown } from '../url-options.js'
 import { composeEmail } from './compose.js'
 import type { Composer } from './composer.js'
 import type { Signer } from './dkim.js'
@@ -12,7 +13,7 @@ import type { Patience, ServerSettings } from './smtp-session.js'
 
 /**
  * E-mail through a relay: smtp://user:password@host:587, smtps://host:465.
- * Options: tls=required|opportunistic|off, pool=connections, name=what EHLO says.
+ * Options: tls=required|opportunistic|off, pool=connections, name=what EHLO says, rate=messages a second (of the lane).
  */
 export interface SmtpOptions {
   /** Signs what leaves; null: the relay does, or nobody. */
@@ -30,6 +31,7 @@ export interface SmtpOptions {
  * under the same Message-ID.
  */
 export const LONGEST_MS = 3_600_000
+const OPTIONS = ['tls', 'pool', 'name', 'rate']
 const POOL = 20
 const MAX_POOL = 200
 
@@ -77,7 +79,10 @@ export function readSmtpUrl(url: URL): { server: ServerSettings; size: number } 
   }
   if (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') wrong('deve começar com smtp:// ou smtps://')
   if (url.hostname === '') wrong('falta o nome do servidor')
+  refuseUnknown(url, OPTIONS, wrong)
   const implicit = url.protocol === 'smtps:'
+  if (implicit && (readTls(url) ?? 'required') !== 'required')
+    wrong('com smtps:// o TLS é sempre exigido; tire tls ou use smtp://')
   const credentials = url.username === '' ? null : { user: decode(url.username), password: decode(url.password) }
   // A password is for the right server only, so its certificate must check unless the operator says otherwise.
   const tls = implicit ? 'implicit' : (readTls(url) ?? (credentials === null ? 'opportunistic' : 'required'))

@@ -1,3 +1,4 @@
+import { readBeginning } from '../answer-body.js'
 import { SendError } from '../provider.js'
 
 /** One exchange with a carrier that speaks HTTP and JSON, and what its silence means. */
@@ -40,7 +41,8 @@ export async function ask(url: string, question: HttpQuestion, signal: AbortSign
     return {
       status: response.status,
       body: readObject(text),
-      text: `${response.status} ${text.slice(0, MAX_SHOWN)}`,
+      // Half a character, or a NUL, cannot be stored.
+      text: `${response.status} ${text.slice(0, MAX_SHOWN).toWellFormed().replaceAll('\0', '')}`,
       retryAfterMs: readRetryAfter(response),
     }
   } catch (error) {
@@ -54,14 +56,9 @@ export async function ask(url: string, question: HttpQuestion, signal: AbortSign
 }
 
 async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    chunks.push(chunk as Uint8Array)
-    length += (chunk as Uint8Array).length
-    if (length > MAX_ANSWER) throw new SendError('uncertain', 'A resposta da operadora de cartas é grande demais.')
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  const bytes = await readBeginning(response, MAX_ANSWER + 1)
+  if (bytes.length > MAX_ANSWER) throw new SendError('uncertain', 'A resposta da operadora de cartas é grande demais.')
+  return bytes.toString('utf8')
 }
 
 function readObject(text: string): Record<string, unknown> | null {

@@ -5,6 +5,7 @@ import { septetsOf } from '../../domain/gsm7.js'
 import { MAX_MARKED_PARTS, makeMark } from '../../domain/mark.js'
 import { planSms, type SmsPlan } from '../../domain/sms-text.js'
 import { type Carrier, type CarrierNews, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
+import { refuseUnknown } from '../url-options.js'
 import { SmppLink } from './smpp-link.js'
 import { nameOf, readNews } from './smpp-news.js'
 import { type Address, submitBody } from './smpp-pdu.js'
@@ -12,7 +13,8 @@ import type { Part, PartOutcome, SessionSettings } from './smpp-session.js'
 
 /**
  * SMS through a carrier's SMSC, SMPP 3.4: smpp://user:password@host:2775, smpps:// with TLS.
- * Options: from=sender, ton and npi of it, system-type, window=messages under way, validity=hours.
+ * Options: from=sender, ton and npi of it, system-type, window=messages under way, validity=hours, rate=messages a second (of the
+ * lane).
  */
 export interface SmppOptions {
   onNews(news: readonly CarrierNews[]): Promise<void>
@@ -30,6 +32,7 @@ const TIMEOUT_MS = 12_000
 const PATIENCE_MS = 8_000
 const PULSE_MS = 15_000
 const WINDOW = 50
+const OPTIONS = ['from', 'ton', 'npi', 'system-type', 'window', 'validity', 'rate']
 /** Between tries of a part that the carrier put off while it holds the others already. */
 const PART_PAUSE_MS = 300
 const INTERNATIONAL = { ton: 1, npi: 1 }
@@ -181,6 +184,7 @@ function readSmppUrl(url: URL, { ca, patienceMs = PATIENCE_MS, pulseMs = PULSE_M
   const secure = url.protocol === 'smpps:'
   if (!secure && url.protocol !== 'smpp:') wrong('deve começar com smpp:// ou smpps://')
   if (url.hostname === '') wrong('falta o nome do servidor')
+  refuseUnknown(url, OPTIONS, wrong)
   const whole = (name: string, fallback: number, least: number, most: number): number => {
     const text = url.searchParams.get(name) ?? String(fallback)
     const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperatorError } from '../../domain/errors.js'
 import { readNumber } from '../../domain/phone.js'
 import { planSms } from '../../domain/sms-text.js'
+import { readBeginning } from '../answer-body.js'
 import {
   type Callback,
   type Carrier,
@@ -13,13 +14,18 @@ import {
   type SmsMessage,
 } from '../provider.js'
 import { neverLeft } from '../unsent.js'
+import { refuseUnknown } from '../url-options.js'
 
 /**
  * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
- * Option: tls=off, towards this machine only.
+ * Options: tls=off, towards this machine only, window=messages under way, rate=messages a second (both of the lane).
  */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
+const MAX_WORDS = 500
+const MAX_ID = 200
+const MAX_WINDOW = 1_000
+const OPTIONS = ['from', 'secret', 'tls', 'window', 'rate']
 /** Named in the headers of the subscription at Zenvia: their callbacks bear no signature, but any header that one asks for. */
 const SECRET_HEADER = 'x-carteiro-secret'
 
@@ -96,11 +102,14 @@ export function readZenviaUrl(url: URL): { endpoint: URL; token: string; from: s
   const secret = searchParams.get('secret') ?? ''
   if (username === '') wrong('falta o token da Zenvia antes do @')
   if (hostname === '') wrong('falta o nome do servidor')
+  refuseUnknown(url, OPTIONS, wrong)
   if (from === '' || from.length > 64) wrong('from deve ser o remetente criado na Zenvia, com até 64 caracteres')
   if (!/^[\x21-\x7e]{16,200}$/.test(secret)) wrong('secret deve ter 16 caracteres ou mais, sem espaços nem acentos')
   const tls = searchParams.get('tls') ?? 'required'
   const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
   if (tls !== 'required' && !(tls === 'off' && local)) wrong('tls só pode ser off para esta máquina (127.0.0.1)')
+  const window = searchParams.get('window') ?? '1'
+  if (!/^[1-9]\d{0,3}$/.test(window) || Number(window) > MAX_WINDOW) wrong(`window deve ser um número de 1 a ${MAX_WINDOW}`)
   const base = pathname.replace(/\/+$/, '')
   const endpoint = new URL(`${tls === 'off' ? 'http' : 'https'}://${host}${base}/v2/channels/sms/messages`)
   return {
@@ -137,8 +146,7 @@ async function post(
       redirect: 'error',
       signal,
     })
-    // A NUL cannot be stored.
-    const content = (await response.text()).slice(0, MAX_ANSWER).toWellFormed().replaceAll('\0', '')
+    const content = storable((await readBeginning(response, MAX_ANSWER)).toString('utf8'))
     return { status: response.status, retryAfter: response.headers.get('retry-after'), content }
   } catch (cause) {
     throw neverLeft(cause)
@@ -152,7 +160,7 @@ function errorOf(status: number, retryAfter: string | null, content: string): Se
   const [kind, reason] = meaningOf(status, content)
   const seconds = Number(retryAfter ?? Number.NaN)
   return new SendError(kind, reason, {
-    answer: `${status} ${content.slice(0, 500).toWellFormed()}`,
+    answer: `${status} ${storable(content.slice(0, MAX_WORDS))}`,
     ...(Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: seconds * 1_000 } : {}),
   })
 }
@@ -177,8 +185,15 @@ function isOfSender(content: string): boolean {
 
 function readId(content: string): string | null {
   const id = (readJson(content) as { id?: unknown } | null)?.id
-  return typeof id === 'string' && id !== '' && id.length <= 200 ? id : null
+  return isId(id) ? id : null
 }
+
+/** Anything that is none could not be looked up either. */
+const isId = (value: unknown): value is string =>
+  typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && value.length <= MAX_ID
+
+/** Half a character, as a cut may leave it, and a NUL cannot be stored: the whole callback would be refused for them. */
+const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
 
 interface ZenviaEvent {
   id?: unknown
@@ -199,14 +214,14 @@ function readEvent(body: Buffer): CarrierNews[] {
 
 function readStatus({ messageId, messageStatus }: ZenviaEvent): CarrierNews[] {
   const code = messageStatus?.code
-  if (typeof messageId !== 'string' || typeof code !== 'string') return []
-  const causes = messageStatus?.causes === undefined ? '' : ` ${JSON.stringify(messageStatus.causes).slice(0, 500)}`
+  if (!isId(messageId) || typeof code !== 'string') return []
+  const causes = messageStatus?.causes === undefined ? '' : ` ${JSON.stringify(messageStatus.causes).slice(0, MAX_WORDS)}`
   return [
     {
       kind: 'report',
       of: { carrier: [messageId] },
       at: null,
-      answer: `${code}${causes}`,
+      answer: storable(`${code.slice(0, MAX_WORDS)}${causes}`),
       ...(statuses[code] ?? { type: 'note' as const }),
     },
   ]
@@ -215,14 +230,13 @@ function readStatus({ messageId, messageStatus }: ZenviaEvent): CarrierNews[] {
 function readAnswer({ direction, message }: ZenviaEvent): CarrierNews[] {
   const { id, from, contents } = message ?? {}
   if ((message?.direction ?? direction) !== 'IN' || typeof from !== 'string' || !Array.isArray(contents)) return []
-  const text = contents
-    .flatMap((content: { type?: unknown; text?: unknown } | null) => (typeof content?.text === 'string' ? [content.text] : []))
-    .join('\n')
-    .toWellFormed()
-    .replaceAll('\0', '')
+  const texts = contents.flatMap((content: { type?: unknown; text?: unknown } | null) =>
+    typeof content?.text === 'string' ? [content.text] : [],
+  )
+  const text = storable(texts.join('\n'))
   const number = readNumber(from, 'any')
   if (text === '' || number === null) return []
-  return [{ kind: 'reply', from: [number], text, id: typeof id === 'string' ? id : null, inReplyTo: null, at: null }]
+  return [{ kind: 'reply', from: [number], text, id: isId(id) ? id : null, inReplyTo: null, at: null }]
 }
 
 function readJson(text: string): unknown {

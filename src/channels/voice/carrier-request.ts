@@ -1,3 +1,4 @@
+import { readBeginning } from '../answer-body.js'
 import { neverLeft } from '../unsent.js'
 
 /** What came back, or how far the request got: only one that never left may be repeated without a thought. */
@@ -20,12 +21,7 @@ export async function postForm(url: string, form: URLSearchParams, authorization
 
 /** Of an answer that must not be endless. */
 export async function readBytes(answer: Response, most: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of answer.body ?? []) {
-    size += chunk.length
-    if (size > most) throw new Error(`the answer has more than ${most} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  const bytes = await readBeginning(answer, most + 1)
+  if (bytes.length > most) throw new Error(`the answer has more than ${most} bytes`)
+  return bytes
 }

@@ -1,5 +1,6 @@
 import { OperatorError } from '../../domain/errors.js'
 import { type Provider, type Receipt, SendError, type TemplateParameter, type WhatsappMessage } from '../provider.js'
+import { refuseUnknown } from '../url-options.js'
 import { Graph, type GraphAnswer } from './graph.js'
 import { readRefusal } from './graph-errors.js'
 
@@ -56,7 +57,7 @@ export function readCloudUrl(url: URL): CloudAddress {
   if (!/^[\w.~|-]+$/.test(token) || url.password !== '') wrong('falta o token de acesso, como a Meta o deu, antes do @')
   if (version === undefined || phoneNumberId === undefined) wrong('o caminho deve ser /versão/identificador-do-número')
   const options = url.searchParams
-  for (const name of options.keys()) if (!['pool', 'tls', 'rate'].includes(name)) wrong(`a opção ${name} não existe`)
+  refuseUnknown(url, ['pool', 'tls', 'rate'], wrong)
   const tls = options.get('tls')
   if (tls !== null && tls !== 'off') wrong('tls só pode ser off')
   const pool = options.get('pool') ?? String(POOL)

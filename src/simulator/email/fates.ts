@@ -133,7 +133,7 @@ export const FATES: readonly Fate[] = [
   {
     name: 'ausente',
     meaning: 'Pessoa de férias',
-    does: 'Avisa a entrega e manda a resposta automática de ausência (Auto-Submitted: auto-replied). Não é resposta.',
+    does: 'Avisa a entrega e, só a mensagens que não se dizem automáticas (RFC 3834), manda o aviso de ausência (Auto-Submitted: auto-replied). As do gateway se dizem automáticas: dele não vem nenhum.',
     ends: 'Entregue',
     steps: [delivered, { afterMs: 500, act: { act: 'away' } }],
   },

@@ -1,8 +1,11 @@
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type MxOptions, mxProvider } from '../../../src/channels/email/mx.js'
 import type { Exchanger, Lookup, MailResolver } from '../../../src/channels/email/resolver.js'
 import { type Carrier, type EmailMessage, SendError } from '../../../src/channels/provider.js'
 import { OperatorError } from '../../../src/domain/errors.js'
+import { selfSigned } from '../../support/certificate.js'
 import { email } from './messages.js'
 import { scriptedServer } from './scripted-server.js'
 
@@ -262,6 +265,38 @@ describe('what DNS says', () => {
   })
 })
 
+test('a certificate vouches for one name: another exchanger at the same address is checked by its own', async () => {
+  const certificate = selfSigned(['mx1.example.net'])
+  const got: string[] = []
+  const server = new SMTPServer({
+    ...certificate,
+    disableReverseLookup: true,
+    authOptional: true,
+    logger: false,
+    closeTimeout: 100,
+    onRcptTo({ address }, _session, done) {
+      got.push(address)
+      done()
+    },
+  })
+  server.on('error', () => {})
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise<void>(resolve => server.close(resolve)))
+  const mx = {
+    'example.net': [{ priority: 10, exchange: 'mx1.example.net' }],
+    'example.org': [{ priority: 10, exchange: 'mx2.example.org' }],
+  }
+  const resolver = names(mx, { 'mx1.example.net': ['127.0.0.1'], 'mx2.example.org': ['127.0.0.1'] })
+  const { port } = server.server.address() as AddressInfo
+  const url = new URL(`mx://envio.example.com?port=${port}&tls=required&private=yes`)
+  const opened = await mxProvider({ resolver, signer: null, ca: certificate.cert }).open(url)
+  onTestFinished(() => opened.close())
+  await opened.send({ ...email(), to: 'maria@example.net' }, never)
+  const error = await failureOf(opened.send({ ...email(), to: 'maria@example.org' }, never))
+  expect(error).toMatchObject({ kind: 'temporary', reason: expect.stringContaining('TLS') })
+  expect(got).toEqual(['maria@example.net'])
+})
+
 describe('EMAIL_URL', () => {
   test.each([
     'smtp://x.example',
@@ -270,10 +305,19 @@ describe('EMAIL_URL', () => {
     'mx://x.example?port=0x19',
     'mx://x.example?port=70000',
     'mx://x.example?tls=on',
+    'mx://x.example?TLS=required',
+    'mx://x.example?name=y.example',
+    'mx://x.example?private=true',
   ])('%s is refused with the name of the setting', async url => {
     const opening = (async () => mxProvider({ resolver: names({}), signer: null }).open(new URL(url)))()
     await expect(opening).rejects.toThrow(OperatorError)
     await expect(opening).rejects.toThrow(/^EMAIL_URL: /)
+  })
+
+  test('every option that the documents name is known', async () => {
+    const url = new URL('mx://x.example?tls=required&pool=9&rate=5&port=2525&private=yes')
+    const carrier = await mxProvider({ resolver: names({}), signer: null }).open(url)
+    await carrier.close()
   })
 
   test('the provider is safe to repeat and says who it is', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createComposer } from '../../../src/channels/email/composer.js'
 import { ownWords } from '../../../src/channels/email/reply-text.js'
 import { readReport } from '../../../src/channels/email/reports.js'
 import * as samples from './report-samples.js'
@@ -217,6 +218,22 @@ describe('answers of people', () => {
       .toString()
       .replace('text/plain', 'text/html')
     expect(await readReport(Buffer.from(raw))).toMatchObject({ kind: 'reply', text: 'Não concordo.' })
+  })
+
+  test('in much HTML are made text elsewhere, and no more of them than is looked at', async () => {
+    const composer = createComposer(1)
+    onTestFinished(() => composer.close())
+    const paragraphs = '<p>Não <b>concordo</b>.</p>\r\n'.repeat(4_000)
+    const raw = Buffer.from(samples.person(paragraphs).toString().replace('text/plain', 'text/html'))
+    const asked: [length: number, elsewhere: boolean][] = []
+    const report = await readReport(raw, html => {
+      const text = composer.toText(html)
+      asked.push([html.length, text instanceof Promise])
+      return text
+    })
+    expect(asked).toEqual([[65_536, true]])
+    expect(report).toEqual(await readReport(raw))
+    expect(report).toMatchObject({ kind: 'reply', text: expect.stringMatching(/^Não concordo\./) })
   })
 
   test('that quote a bounce are still answers', async () => {

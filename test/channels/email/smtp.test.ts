@@ -328,7 +328,7 @@ describe('TLS', () => {
     const opened = await carrier(`smtp://127.0.0.1:${server.port}?tls=required`)
     expect(await failureOf(opened.send(email(), never))).toMatchObject({
       kind: 'temporary',
-      reason: 'O servidor de e-mail não oferece conexão segura (STARTTLS).',
+      reason: expect.stringMatching(/\(STARTTLS\).* EMAIL_URL .*tls\.$/),
     })
     expect(server.messages).toEqual([])
   })
@@ -385,7 +385,7 @@ describe('AUTH', () => {
     const server = await realServer({ ...certificate, authOptional: false, onAuth })
     const opened = await carrier(`smtp://alguem:segredo-errado@localhost:${server.port}`, trusting)
     const error = await failureOf(opened.send(email(), never))
-    expect(error).toMatchObject({ kind: 'temporary', reason: 'O servidor de e-mail recusou o usuário ou a senha.' })
+    expect(error).toMatchObject({ kind: 'temporary', reason: expect.stringMatching(/usuário ou a senha\..* EMAIL_URL\.$/) })
     expect(error.answer).toMatch(/^535/)
     const everything = `${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`
     expect(everything).not.toMatch(/segredo|c2VncmVkby/)
@@ -406,7 +406,7 @@ describe('AUTH', () => {
     for (const extensions of [[], ['AUTH CRAM-MD5 XOAUTH2']]) {
       const server = await scriptedServer({ extensions })
       const opened = await carrier(`smtp://u:p@127.0.0.1:${server.port}?tls=off`)
-      expect((await failureOf(opened.send(email(), never))).reason).toMatch(/AUTH PLAIN ou LOGIN/)
+      expect((await failureOf(opened.send(email(), never))).reason).toMatch(/AUTH PLAIN ou LOGIN.* EMAIL_URL/)
     }
   })
 })
@@ -447,9 +447,20 @@ describe('EMAIL_URL', () => {
     'smtp://relay.example.com?pool=x',
     'smtp://relay.example.com?name=a%20b',
     'smtp://relay.example.com?name=a%0d%0ab',
+    'smtp://relay.example.com?TLS=required',
+    'smtp://relay.example.com?port=25',
+    'smtps://relay.example.com?tls=off',
   ])('%s is refused with the name of the setting', async url => {
     const opening = smtpProvider({ signer: null }).open(new URL(url))
     await expect(opening).rejects.toThrow(OperatorError)
     await expect(opening).rejects.toThrow(/^EMAIL_URL: /)
+  })
+
+  test('an option that does not exist is named beside those that do, which are the documented ones', () => {
+    expect(() => read('smtp://relay.example.com?TLS=required')).toThrow(
+      'EMAIL_URL: a opção TLS não existe; as que existem são tls, pool, name, rate.',
+    )
+    expect(() => read('smtp://relay.example.com?tls=required&pool=9&name=a.example&rate=5')).not.toThrow()
+    expect(() => read('smtps://relay.example.com?tls=required&pool=9&name=a.example&rate=5')).not.toThrow()
   })
 })

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { createServer as createSecure } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { SendError } from '../../../src/channels/provider.js'
+import type { CarrierReport, SendError } from '../../../src/channels/provider.js'
 import { readZenviaUrl, zenviaCallback, zenviaProvider } from '../../../src/channels/sms/zenvia.js'
 import { selfSigned } from '../../support/certificate.js'
 
@@ -90,6 +90,18 @@ describe('a send', () => {
     expect(answer).toBe(answer?.toWellFormed().replaceAll('\0', ''))
   })
 
+  test('answered without end is known by its beginning', async () => {
+    const url = await zenviaForTest((_request, response) => {
+      response.writeHead(400)
+      const pour = (): void => {
+        while (!response.destroyed && response.write('x'.repeat(16_384)));
+      }
+      response.on('drain', pour)
+      pour()
+    })
+    await expect(sendTo(url)).rejects.toMatchObject({ kind: 'permanent', answer: `400 ${'x'.repeat(500)}` })
+  })
+
   test('answered without an id, or with a redirection, is uncertain', async () => {
     const nameless = await zenviaForTest((_request, response) => response.end('{}'))
     await expect(sendTo(nameless)).rejects.toMatchObject({ kind: 'uncertain' })
@@ -146,6 +158,17 @@ describe('a callback', () => {
     expect(await told(code)).toMatchObject({ news: [{ kind: 'report', type, of: { carrier: ['z-1'] } }] })
   })
 
+  test('MESSAGE_STATUS with causes that end in half a character, or with a NUL, can be stored', async () => {
+    // The emoji lies across the cut, wherever JSON puts its quotes.
+    for (const length of [496, 497, 498, 499]) {
+      const messageStatus = { code: 'REJECTED\0', causes: [`${'x'.repeat(length)}😀`] }
+      const content = await read({ type: 'MESSAGE_STATUS', messageId: 'z-1', messageStatus })
+      const [{ answer }] = content!.news as [CarrierReport]
+      expect(answer).toBe(answer.toWellFormed().replaceAll('\0', ''))
+      expect(answer).toMatch(/^REJECTED \["x+/)
+    }
+  })
+
   test('MESSAGE: what a person wrote', async () => {
     const event = (direction: string) => ({
       type: 'MESSAGE',
@@ -185,9 +208,21 @@ test.each([
   ['zenvia://t@api.zenvia.com?from=a', /SMS_URL: secret/],
   ['zenvia://t@api.zenvia.com?from=a&secret=curto', /SMS_URL: secret/],
   ['zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&tls=off', /SMS_URL: tls/],
+  ['zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&window=abc', /SMS_URL: window deve ser um número de 1 a 1000/],
+  ['zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&window=0', /SMS_URL: window/],
+  [
+    'zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&Rate=5',
+    /SMS_URL: a opção Rate não existe; as que existem são from, secret, tls, window, rate\./,
+  ],
   ['zenvia://%zz@api.zenvia.com?from=a&secret=0123456789abcdef', /SMS_URL: o token/],
 ])('%s stops the start by name', (url, problem) => {
   expect(() => readZenviaUrl(new URL(url))).toThrow(problem)
+})
+
+test('every option that the documents name is known', () => {
+  expect(() =>
+    readZenviaUrl(new URL('zenvia://t@127.0.0.1?from=a&secret=0123456789abcdef&tls=off&window=9&rate=5')),
+  ).not.toThrow()
 })
 
 test('the real one is asked over https', () => {
