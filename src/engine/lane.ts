@@ -365,8 +365,8 @@ export class Lane<Message> {
     fact: Fact,
     more: Pick<Change, 'delayMs' | 'detour' | 'references' | 'besides'> = {},
   ): Promise<void> {
-    const { notification, owner, attempt } = claim
-    const outcome = await this.#options.record({ notification, fact, fence: { owner, attempt }, ...more })
+    const { notification, owner, attempt, ordinal } = claim
+    const outcome = await this.#options.record({ notification, fact, fence: { owner, attempt, ordinal }, ...more })
     if (outcome === 'fenced') this.counts.fenced++
     else if (fact.type === 'processed') this.counts.sent++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++

@@ -28,8 +28,11 @@ import { isRepeatable, Noted } from './noted.js'
 export interface Change {
   notification: string
   fact: Fact
-  /** Only while this attempt holds its lease: a worker that was thought dead must not overwrite its successor. */
-  fence?: { owner: string; attempt: number }
+  /**
+   * Only while this attempt holds its lease: a worker that was thought dead must not overwrite its successor. What its carrier
+   * answered is not lost on that: its names, and that it took what is in doubt.
+   */
+  fence?: Fence
   /** Only while the delivery is in this state: two who want to move it on must not both do so. */
   whilst?: DeliveryState
   /** Only while its latest try is this one: what was found out about an earlier one says nothing of it. */
@@ -46,6 +49,13 @@ export interface Change {
   repeatable?: boolean
   /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
   besides?: Fact
+}
+
+/** A try, and whose it is. */
+interface Fence {
+  owner: string
+  attempt: number
+  ordinal: number
 }
 
 export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
@@ -142,7 +152,11 @@ class Batch {
     const { notification, fact: given, delayMs, detour = false, references } = change
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === given.channel)
     if (delivery === undefined) return 'unknown'
-    if (isFenced(change, delivery)) return 'fenced'
+    if (isFenced(change, delivery) && !settlesDoubt(change, delivery)) {
+      if (references !== undefined && change.fence !== undefined && mayBeToldOf(change.fence, delivery))
+        this.#name(delivery, references, change.fence.ordinal)
+      return 'fenced'
+    }
     const told = completeFact(delivery.status, this.#dated(given, notification))
     const status = applyFact(delivery.status, told)
     const fact = status === delivery.status && isRepeatable(change) ? this.#noted.admit(notification, told) : told
@@ -154,7 +168,9 @@ class Batch {
     // A note about a delivery under way must not end its lease.
     if (status !== delivery.status) {
       const bind = this.#bind(change, delivery, status)
-      this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : null), detour, bind })
+      // What the batch said before of when it is looked at again holds, unless this says otherwise.
+      const before = this.#changed.get(delivery)?.delayMs ?? null
+      this.#changed.set(delivery, { delayMs: delayMs ?? (fact.type === 'released' ? 0 : before), detour, bind })
     }
     if (status.doubts > delivery.status.doubts) this.doubted.add(notification)
     delivery.status = status
@@ -230,6 +246,18 @@ const isFenced = ({ fence, whilst, of }: Change, { leaseOwner, attempt, status }
   (fence !== undefined && (leaseOwner !== fence.owner || attempt !== fence.attempt)) ||
   (whilst !== undefined && status.state !== whilst) ||
   (of !== undefined && (attempt !== of.attempt || status.ordinal !== of.ordinal))
+
+/** The answer came, and only its lease was over: whoever thought the try lost left it in doubt, and nobody has sent it since. */
+const settlesDoubt = ({ fence, fact: { type } }: Change, { attempt, status }: StoredDelivery): boolean =>
+  fence !== undefined &&
+  (type === 'sent' || type === 'processed') &&
+  status.state === 'uncertain' &&
+  attempt === fence.attempt &&
+  status.ordinal === fence.ordinal
+
+/** Whether what a carrier tells under this try's names may still matter: not once another try has decided. */
+const mayBeToldOf = (fence: Fence, { attempt, status }: StoredDelivery): boolean =>
+  (attempt === fence.attempt && status.ordinal === fence.ordinal) || ['queued', 'sending', 'uncertain'].includes(status.state)
 
 const withoutUndefined = (data: Fact['data']): Record<string, NonNullable<Fact['data'][string]> | null> =>
   Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined)) as never

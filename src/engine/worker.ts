@@ -17,8 +17,11 @@ import type { Wake } from './wake.js'
 /** Three times the longest that a carrier may take that is not safe to repeat, and short enough that a dead worker's work is taken up within a minute. */
 export const LEASE_MS = 54_000
 const POLL_MS = 1_000
-const REAP_MS = 5_000
+/** With the lease and the next poll, what a dead worker held is taken up within a minute. */
+const REAP_MS = 3_000
 const BATCH = 500
+/** A worker may have held more than a batch; the others' turn comes all the same. */
+const REAP_PASSES = 20
 /** How long facts are held while the database is away; then the lease decides. */
 const RECORD_PATIENCE_MS = 60_000
 
@@ -158,10 +161,15 @@ async function standIn(group: readonly Lane<unknown>[]): Promise<void> {
 
 /** Takes up what dead workers held. Whether it was sent nobody knows: the provider's class says what that means. */
 async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonly Lane<unknown>[]): Promise<void> {
+  for (let pass = 0, count = BATCH; count === BATCH && pass < REAP_PASSES; pass++)
+    count = await reapSome(pool, recorder, clock, lanes)
+}
+
+async function reapSome(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonly Lane<unknown>[]): Promise<number> {
   const expired = await findExpiredLeases(pool, BATCH)
   await Promise.all(
     expired.map(lease => {
-      const { notification, channel, provider, attempt, owner, mode } = lease
+      const { notification, channel, provider, ordinal, attempt, owner, mode } = lease
       const lane = carrierOf(
         lanes.filter(lane => lane.mode === mode && lane.channel === channel),
         provider,
@@ -173,11 +181,12 @@ async function reap(pool: Pool, recorder: Recorder, clock: Clock, lanes: readonl
       return recorder.record({
         notification,
         fact: { channel, type, at: new Date(clock()), source: 'engine', data: { provider, attempt, ...data } },
-        fence: { owner, attempt },
+        fence: { owner, attempt, ordinal },
         ...(delayMs === undefined ? {} : { delayMs }),
       })
     }),
   )
+  return expired.length
 }
 
 /** At once the first time, then as planned: a message that takes its worker down with it must neither do so for ever nor in a row. */

@@ -261,6 +261,7 @@ export interface ExpiredLease {
   notification: string
   channel: Channel
   provider: string
+  ordinal: number
   attempt: number
   detours: number
   owner: string
@@ -272,7 +273,7 @@ export interface ExpiredLease {
 export async function findExpiredLeases(db: Queryable, limit: number): Promise<ExpiredLease[]> {
   const { rows } = await run<ExpiredLease>(
     db,
-    `select notification_id as notification, channel, provider, attempt, detours, lease_owner as owner, mode, doubts
+    `select notification_id as notification, channel, provider, ordinal, attempt, detours, lease_owner as owner, mode, doubts
      from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1`,
     [limit],
   )

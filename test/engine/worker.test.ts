@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../src/channels/provider.js'
+import { recordChanges } from '../../src/engine/record.js'
 import { LEASE_MS } from '../../src/engine/worker.js'
+import { findReference } from '../../src/store/carrier-references.js'
 import { type Claim, claimDeliveries, findExpiredLeases } from '../../src/store/claims.js'
 import { brokenChains } from '../support/chain.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -268,10 +270,52 @@ test('work of a worker that died is taken up by another, and its late report is 
   const late = await worker.recorder.record({
     notification: id,
     fact: { channel: 'email', type: 'failed', at: new Date(), source: 'late', data: { failure: 'rejected' } },
-    fence: { owner: dead, attempt: 1 },
+    fence: { owner: dead, attempt: 1, ordinal: 1 },
   })
   expect(late).toBe('fenced')
   expect((await status('email', id)).description).toBe('Enviado')
+})
+
+test('an answer whose lease ran out settles the doubt that this left, and its names are kept though another try is under way', async () => {
+  const id = await accept()
+  const fact = { channel: 'email', type: 'sent', at: new Date(), source: 'late', data: {} } as const
+  const claim = async (owner: string): Promise<void> => {
+    const question = {
+      channel: 'email',
+      mode: 'live',
+      provider: 'scripted',
+      rank: 0,
+      owner,
+      limit: 1,
+      leaseMs: LEASE_MS,
+    } as const
+    expect(await claimDeliveries(database.pool, question)).toMatchObject([{ notification: id }])
+  }
+  const late = (owner: string, attempt: number, name: string) =>
+    recordChanges(database.pool, Date.now, [
+      { notification: id, fact, fence: { owner, attempt, ordinal: 1 }, references: { carrier: 'late', names: [name] } },
+    ])
+  const doubt = (owner: string, attempt: number, type: 'uncertain' | 'retried') =>
+    recordChanges(database.pool, Date.now, [
+      {
+        notification: id,
+        fact: { ...fact, type },
+        fence: { owner, attempt, ordinal: 1 },
+        delayMs: type === 'retried' ? 0 : 60_000,
+      },
+    ])
+  const [first, second] = [randomUUID(), randomUUID()]
+  await claim(first)
+  await doubt(first, 1, 'retried')
+  await claim(second)
+  expect((await late(first, 1, 'a')).outcomes).toEqual(['fenced'])
+  expect(await findReference(database.pool, 'late', ['a'])).toMatchObject({ notification: id, ordinal: 1 })
+  expect((await status('email', id)).description).toBe('Processado')
+  await doubt(second, 2, 'uncertain')
+  expect((await late(first, 1, 'b')).outcomes).toEqual(['fenced'])
+  expect((await late(second, 2, 'c')).outcomes).toEqual(['recorded'])
+  expect((await status('email', id)).description).toBe('Enviado')
+  expect(await findReference(database.pool, 'late', ['c'])).toMatchObject({ notification: id })
 })
 
 test('what takes its worker down is repeated at once, then as planned, and is left to a person when the plan ends: it may have arrived', async () => {

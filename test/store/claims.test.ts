@@ -68,10 +68,10 @@ const recordSent = (pool: Pool, claims: readonly Claim[]) =>
   recordChanges(
     pool,
     Date.now,
-    claims.map(({ notification, attempt }) => ({
+    claims.map(({ notification, attempt, ordinal }) => ({
       notification,
       fact: { channel: 'email', type: 'sent', at: new Date(), source: 'smtp', data: {} },
-      fence: { owner: OWNER, attempt },
+      fence: { owner: OWNER, attempt, ordinal },
     })),
   )
 
