@@ -248,18 +248,22 @@ test('a message that could not be prepared has not left: it is tried again, what
   expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'sent'])
 })
 
-test('work of a worker that died is taken up by another, and its late report is refused', async () => {
-  const id = await accept()
-  const dead = '00000000-0000-4000-8000-000000000001'
-  const [claim] = await claimDeliveries(database.pool, {
+/** Another worker's claim, of which nothing more is heard. */
+const claimAs = (owner: string, limit = 1): Promise<Claim[]> =>
+  claimDeliveries(database.pool, {
     channel: 'email',
     mode: 'live',
     provider: 'scripted',
     rank: 0,
-    owner: dead,
-    limit: 1,
+    owner,
+    limit,
     leaseMs: LEASE_MS,
   })
+
+test('work of a worker that died is taken up by another, and its late report is refused', async () => {
+  const id = await accept()
+  const dead = '00000000-0000-4000-8000-000000000001'
+  const [claim] = await claimAs(dead)
   expect(claim?.notification).toBe(id)
   await database.pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
   expect(await findExpiredLeases(database.pool, 10)).toMatchObject([{ notification: id, owner: dead, attempt: 1 }])
@@ -280,16 +284,7 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
   const id = await accept()
   const fact = { channel: 'email', type: 'sent', at: new Date(), source: 'late', data: {} } as const
   const claim = async (owner: string): Promise<void> => {
-    const question = {
-      channel: 'email',
-      mode: 'live',
-      provider: 'scripted',
-      rank: 0,
-      owner,
-      limit: 1,
-      leaseMs: LEASE_MS,
-    } as const
-    expect(await claimDeliveries(database.pool, question)).toMatchObject([{ notification: id }])
+    expect(await claimAs(owner)).toMatchObject([{ notification: id }])
   }
   const late = (owner: string, attempt: number, name: string) =>
     recordChanges(database.pool, Date.now, [
@@ -323,16 +318,7 @@ test('what takes its worker down is repeated at once, then as planned, and is le
   const die = async () => {
     await database.pool.query("update delivery set due_at = now() where notification_id = $1 and state = 'queued'", [id])
     const owner = randomUUID()
-    const question = {
-      channel: 'email',
-      mode: 'live',
-      provider: 'scripted',
-      rank: 0,
-      owner,
-      limit: 1,
-      leaseMs: LEASE_MS,
-    } as const
-    expect(await claimDeliveries(database.pool, question)).toMatchObject([{ notification: id }])
+    expect(await claimAs(owner)).toMatchObject([{ notification: id }])
     await database.pool.query('update delivery set lease_until = now() where notification_id = $1 and lease_owner = $2', [
       id,
       owner,
@@ -514,15 +500,7 @@ test('an account that floods does not keep another one waiting', async () => {
   const other = await createAccount(database.pool)
   await Promise.all(Array.from({ length: 300 }, () => accept()))
   const mine = await accept({}, other.token)
-  const claims = await claimDeliveries(database.pool, {
-    channel: 'email',
-    mode: 'live',
-    provider: 'scripted',
-    rank: 0,
-    owner: '00000000-0000-4000-8000-000000000002',
-    limit: 10,
-    leaseMs: LEASE_MS,
-  })
+  const claims = await claimAs(randomUUID(), 10)
   expect(claims).toHaveLength(10)
   expect(claims.map(claim => claim.notification)).toContain(mine)
 })
