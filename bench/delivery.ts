@@ -1,4 +1,4 @@
-import { composeEmail } from '../src/channels/email/compose.js'
+import { composeEmail } from '../src/channels/email/message/compose.js'
 import { cpuSeconds } from './cpu.js'
 import { DeliveringGateway } from './gateway.js'
 import { measureLatency } from './latency.js'

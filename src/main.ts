@@ -13,7 +13,7 @@ const verbs: Readonly<Record<string, () => Promise<Command>>> = {
   address: async () => (await import('./cli/address.js')).addressCommand(),
   template: async () => (await import('./cli/template.js')).templateCommand(),
   suppression: async () => (await import('./cli/suppression.js')).suppressionCommand(),
-  dkim: async () => (await import('./cli/dkim.js')).dkimCommand(),
+  dkim: async () => (await import('./channels/email/dkim/command.js')).dkimCommand(),
   queue: async () => (await import('./cli/queue.js')).queueCommand(),
   webhook: async () => (await import('./cli/webhook.js')).webhookCommand(),
   listen: async () => (await import('./cli/listen.js')).listenCommand(),

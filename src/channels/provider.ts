@@ -1,6 +1,6 @@
 import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
-import type { PostalAddress } from '../domain/postal-address.js'
+import type { PostalAddress } from './letter/postal-address.js'
 import type { Failure } from '../domain/status.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { findFaults } from '../engine/rebuild.js'
+import { findFaults } from '../engine/record/audit.js'
 import { readEventLog } from '../store/event-log.js'
 import { withDatabase } from './administration.js'
 import { type OutputOptions, print } from './output.js'

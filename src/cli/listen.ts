@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { readConfig } from '../config.js'
+import { readConfig } from '../app/config.js'
 import { OperatorError } from '../domain/errors.js'
 import { payloadVersions } from '../domain/webhook.js'
 import { wireChannels } from '../http/gw/wire.js'

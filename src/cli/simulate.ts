@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { openSimulator } from '../compose-simulator.js'
+import { openSimulator } from '../app/simulator.js'
 import { print } from './output.js'
 
 interface SimulateOptions {

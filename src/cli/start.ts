@@ -1,10 +1,10 @@
 import { Command, Option } from 'commander'
-import { openDatabase, openRolePool, prepareDatabase } from '../compose-database.js'
-import { readConfig } from '../config.js'
+import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
+import { readConfig } from '../app/config.js'
 import { OperatorError } from '../domain/errors.js'
-import { openLog } from '../log.js'
-import { loadKeys } from '../master-key.js'
-import { supervise } from '../supervisor.js'
+import { openLog } from '../app/log.js'
+import { loadKeys } from '../app/keys.js'
+import { supervise } from '../app/supervisor.js'
 import { print } from './output.js'
 
 type Role = 'api' | 'worker' | 'all'
@@ -32,9 +32,9 @@ async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, json: boo
   const pool = openRolePool(config, database.url, log)
   await prepareDatabase(pool, keys)
   // Each role loads what it runs and nothing else.
-  const api = role === 'api' ? await (await import('../compose.js')).buildApi({ config, keys, pool, log }) : null
+  const api = role === 'api' ? await (await import('../app/api.js')).buildApi({ config, keys, pool, log }) : null
   const startWorker = async () =>
-    (await import('../compose-worker.js')).startWorker({ config, keys, pool, databaseUrl: database.url, log })
+    (await import('../app/worker.js')).startWorker({ config, keys, pool, databaseUrl: database.url, log })
   const service = api ?? (await startWorker())
 
   let stopping = false

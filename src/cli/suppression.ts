@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { readEmailAddress } from '../domain/email-address.js'
+import { readEmailAddress } from '../channels/email/address.js'
 import { OperatorError } from '../domain/errors.js'
 import { type Channel, channels } from '../domain/notification.js'
 import { readNumber } from '../domain/phone.js'

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { targetRules, webhookWords } from '../compose-webhooks.js'
+import { targetRules, webhookWords } from '../app/webhooks.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
 import type { Channel } from '../domain/notification.js'

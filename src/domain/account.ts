@@ -1,7 +1,7 @@
 import { contrastWithWhite, readColor } from './color.js'
-import { readEmailAddress } from './email-address.js'
-import { readSenderAddress } from './postal-address.js'
-import { type AccentRule, accentRules } from './sms-text.js'
+import { readEmailAddress } from '../channels/email/address.js'
+import { readSenderAddress } from '../channels/letter/postal-address.js'
+import { type AccentRule, accentRules } from './message-parts.js'
 import { hasControlCharacters } from './text.js'
 
 /** The settings of an account: one table of names, defaults, meaning and accepted values. */

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AddressRange, addressGroup, clientAddress, inRanges } from '../domain/address-range.js'
 import { Refusal } from '../domain/errors.js'
 import { MAX_TOKEN_BYTES, type TokenClaims, verifyToken } from '../domain/token.js'
-import type { Budgets, Verdict } from '../engine/budgets.js'
-import type { Caller, Directory } from '../engine/directory.js'
+import type { Budgets, Verdict } from '../engine/access/budgets.js'
+import type { Caller, Directory } from '../engine/access/directory.js'
 
 /** Who calls, and how often they may: the first two refusals, 401 and 429, in that order. */
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { Json } from '../domain/canonical-json.js'
 import { type CarrierReference, REFERENCE_COLUMNS } from './carrier-references.js'
-import { DOUBTFUL, ofKind } from './doubtful-deliveries.js'
+import { DOUBTFUL, ofKind } from './unknown-by-recipient.js'
 import { deleteInBatches, type Queryable, run } from './postgres.js'
 
 /** Reports that came before we knew what they are about, or that speak of nothing of ours. */

@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { signMessage } from '../domain/webhook.js'
 import type { MessageFence, WebhookClaim, WebhookQuestion } from '../store/webhook-queue.js'
-import { Desk, type DeskBounds, firstRoom, type Held } from './desk.js'
+import { Desk, type DeskBounds, firstRoom, type Held } from './endpoint-queue.js'
 import type { Outbound } from './outbound.js'
 import { type AttemptOutcome, judgeReply, type OutcomeRules, unsendable } from './outcome.js'
 

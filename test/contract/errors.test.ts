@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ACCEPT_LIMITS, acceptStore } from '../../src/compose.js'
+import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api.js'
 import { openPool } from '../../src/store/postgres.js'
 import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ACCEPT_LIMITS, acceptStore } from '../../src/compose.js'
+import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence.js'
 import { deleteExpiredKeys } from '../../src/store/idempotency.js'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MAX_MARKED_PARTS, makeMark, readMark } from '../../src/domain/mark.js'
-import { isOptOut } from '../../src/domain/opt-out.js'
+import { isOptOut } from '../../src/channels/sms/opt-out.js'
 
 describe('marks', () => {
   test('fit into 16 bits and give back which part of how many it is', () => {

@@ -1,5 +1,5 @@
 import type { Channel } from '../../src/domain/notification.js'
-import { findFaults } from '../../src/engine/rebuild.js'
+import { findFaults } from '../../src/engine/record/audit.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { Cluster } from './cluster.js'
 

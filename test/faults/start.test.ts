@@ -9,7 +9,7 @@ import { request, send, validSend } from '../support/requests.js'
 
 const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 test('a first start prints the address, a token and a curl that reaches a person on all five channels', async () => {
   const program = await Program.start({ data: dataFolder() })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { composeEmail } from '../../src/channels/email/compose.js'
+import { composeEmail } from '../../src/channels/email/message/compose.js'
 import type { EmailMessage } from '../../src/channels/provider.js'
 import { email } from '../channels/email/messages.js'
 import { findProgram, run } from './email-programs.js'

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { eCartaProvider } from '../../src/channels/letter/e-carta.js'
 import type { LotJournal } from '../../src/channels/letter/e-carta-lots.js'
 import type { Carrier, CarrierNews, LetterMessage, SendError } from '../../src/channels/provider.js'
-import { createLotJournal } from '../../src/engine/letter-lots.js'
+import { createLotJournal } from '../../src/channels/letter/lot-journal.js'
 import { letterTo } from '../channels/letter/letters.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Callbacks, type Telling } from '../../src/simulator/callbacks.js'
-import { describeFaults, FaultSwitch, NO_FAULTS } from '../../src/simulator/faults.js'
-import type { Message } from '../../src/simulator/message.js'
+import { Callbacks, type Telling } from '../../simulator/callbacks.js'
+import { describeFaults, FaultSwitch, NO_FAULTS } from '../../simulator/faults.js'
+import type { Message } from '../../simulator/message.js'
 import { simulatorForTest } from './carriers.js'
 
 const LONGEST = { timeout: 20_000, interval: 20 }

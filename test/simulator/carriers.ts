@@ -5,7 +5,7 @@ import { createTransport } from 'nodemailer'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, vi } from 'vitest'
-import { createSimulator, type Simulator, type SimulatorOptions } from '../../src/simulator/simulator.js'
+import { createSimulator, type Simulator, type SimulatorOptions } from '../../simulator/simulator.js'
 import { type Answer, request } from '../support/requests.js'
 
 /** The simulator and those it talks to, each on sockets of its own, each gone with the test. */

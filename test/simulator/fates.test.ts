@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { DOMAINS } from '../../src/simulator/email/domains.js'
-import { FATES, fateAddress } from '../../src/simulator/email/fates.js'
+import { DOMAINS } from '../../simulator/email/domains.js'
+import { FATES, fateAddress } from '../../simulator/email/fates.js'
 import { readSource } from '../support/sources.js'
 import {
   BOUNCES,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FATES, formatPostcode } from '../../src/simulator/letter/fates.js'
+import { FATES, formatPostcode } from '../../simulator/letter/fates.js'
 import { readSource } from '../support/sources.js'
 import { simulatorForTest } from './carriers.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { smppProvider } from '../../src/channels/sms/smpp.js'
-import { FATES, fateNumber, fateOf } from '../../src/simulator/sms/fates.js'
+import { FATES, fateNumber, fateOf } from '../../simulator/sms/fates.js'
 import { readSource } from '../support/sources.js'
 import { simulatorForTest } from './carriers.js'
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { prepareDatabase } from '../../src/compose-database.js'
+import { prepareDatabase } from '../../src/app/database.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import { deriveKeys } from '../../src/domain/keys.js'
 import { migrate } from '../../src/store/migrate.js'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { saysMailboxIsGone } from '../../src/engine/email.js'
+import { saysMailboxIsGone } from '../../src/channels/email/preparation.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
 

@@ -1,12 +1,12 @@
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import type { Channel } from '../../src/domain/notification.js'
-import { Lane } from '../../src/engine/lane.js'
-import type { LaneOptions } from '../../src/engine/lane-options.js'
-import { Wake } from '../../src/engine/wake.js'
-import { createRecorder, type Recorder, startLanes } from '../../src/engine/worker.js'
+import { Lane } from '../../src/engine/deliver/lane.js'
+import type { LaneOptions } from '../../src/engine/deliver/lane-options.js'
+import { Wake } from '../../src/runtime/wake.js'
+import { createRecorder, type Recorder, startLanes } from '../../src/engine/deliver/worker.js'
 import type { Claim } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { queueOf } from '../../src/wiring/lanes.js'
+import { queueOf } from '../../src/app/lanes.js'
 
 /** A carrier's side that a test scripts; the engine before it is the real one. */
 export interface Parcel {

@@ -3,7 +3,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The project's own files, for the tests that hold its rules. Paths are relative to the project and use "/". */
-export const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Made by programs, not by people. */
 const NOT_OURS = new Set(['node_modules', 'dist', 'data', 'coverage', '.git', 'package-lock.json', '.env'])

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
 import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook-queue.js'
-import { Desk, firstRoom } from '../../src/webhooks/desk.js'
+import { Desk, firstRoom } from '../../src/webhooks/endpoint-queue.js'
 import { createNameLookup } from '../../src/webhooks/name-lookup.js'
 import { judgeReply } from '../../src/webhooks/outcome.js'
 import { writeOutcomes } from '../../src/webhooks/outcome-writer.js'

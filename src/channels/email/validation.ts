@@ -1,4 +1,4 @@
-import { readEmailAddress } from '../../domain/email-address.js'
+import { readEmailAddress } from './address.js'
 import { isNullExchanger, type MailResolver } from './resolver.js'
 
 /** The check made before an e-mail leaves: is there anybody who could receive it? */

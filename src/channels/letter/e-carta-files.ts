@@ -1,5 +1,5 @@
 import { unzipSync, zipSync } from 'fflate'
-import { readTrackingCode } from '../../domain/tracking.js'
+import { readTrackingCode } from '../../domain/tracking-code.js'
 import type { CarrierReport } from '../provider.js'
 import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from './return-reasons.js'
 

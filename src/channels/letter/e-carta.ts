@@ -1,4 +1,4 @@
-import type { PostalAddress } from '../../domain/postal-address.js'
+import type { PostalAddress } from './postal-address.js'
 import type { Carrier, CarrierNews, Found, LetterMessage, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
 import { type ECartaAccount, readECartaAccount } from './e-carta-account.js'

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { answerQuestions, isThreadOf, ThreadPool } from '../thread-pool.js'
+import { answerQuestions, isThreadOf, ThreadPool } from '../../runtime/thread-pool.js'
 import { fitGlyphs } from './glyphs.js'
 import { FACES, type LetterReceipt, SHEET_SOURCE, type Sheet, type SheetInputs, sheetInputs } from './sheet.js'
 

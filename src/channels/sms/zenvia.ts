@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperatorError } from '../../domain/errors.js'
 import { readNumber } from '../../domain/phone.js'
-import { planSms } from '../../domain/sms-text.js'
+import { planSms } from '../../domain/message-parts.js'
 import { readBeginning } from '../answer-body.js'
 import {
   type Callback,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { Refusal } from '../../domain/errors.js'
-import type { Accept } from '../../engine/accept.js'
+import type { Accept } from '../../engine/accept/accept.js'
 import { sendRequestSchema } from './read-send.js'
 import type { SendReader } from './send-reader.js'
 

@@ -4,7 +4,7 @@ import { linkBase } from '../../domain/link.js'
 import { type FormAccess, type RobotLimits, robotSignals } from '../../domain/robot.js'
 import { isSession, readFormStamp, SESSION_MS } from '../../domain/session.js'
 import type { DeliveryState } from '../../domain/status.js'
-import type { Visit } from '../../engine/visits.js'
+import type { Visit } from '../../engine/recipient/visits.js'
 import type { Visited } from '../../store/visits.js'
 
 /** What a request says about whoever made it. */

@@ -1,6 +1,6 @@
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import { sha256 } from '../../domain/evidence.js'
-import { Turnstile } from '../../engine/turnstile.js'
+import { Turnstile } from '../../runtime/semaphore.js'
 import { cleanContent } from './content.js'
 
 /**

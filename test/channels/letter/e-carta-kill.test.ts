@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { eCartaProvider } from '../../../src/channels/letter/e-carta.js'
 import type { LotJournal } from '../../../src/channels/letter/e-carta-lots.js'
 import type { Carrier, LetterMessage } from '../../../src/channels/provider.js'
-import { createLotJournal } from '../../../src/engine/letter-lots.js'
+import { createLotJournal } from '../../../src/channels/letter/lot-journal.js'
 import { findReference } from '../../../src/store/carrier-references.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { letterTo } from './letters.js'

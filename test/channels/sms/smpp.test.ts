@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierNews, SendError, SmsMessage } from '../../../src/channels/provider.js'
 import { type SmppOptions, smppProvider } from '../../../src/channels/sms/smpp.js'
-import { nameOf } from '../../../src/channels/sms/smpp-news.js'
+import { nameOf } from '../../../src/channels/sms/smpp-events.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
 import { makeMark } from '../../../src/domain/mark.js'
 import { selfSigned } from '../../support/certificate.js'

@@ -1,0 +1,136 @@
+import { refuse } from '../src/domain/errors.js'
+
+/** The failure switches of a carrier: what they are called, what they may be, and what people read about them. */
+export interface Faults {
+  latencyMs: number
+  errorRate: number
+  outage: boolean
+  resetAfterAccept: boolean
+  duplicateReports: boolean
+  lateReportsMs: number
+  seed: number
+}
+
+export type FaultField = { name: keyof Faults; about: 'send' | 'reports'; label: string; help: string } & (
+  | { kind: 'switch' }
+  | { kind: 'number'; most: number; step: number }
+)
+
+/** What a carrier's protocol can suffer while it takes a message, each explained in the words of its channel. */
+export type SendFaults = Partial<Record<'outage' | 'errorRate' | 'latencyMs' | 'resetAfterAccept', string>>
+
+const number = (most: number, step = 1) => ({ kind: 'number', most, step }) as const
+
+/** In the order of the page; those without a text are explained by the carriers that have them. */
+const FIELDS: readonly (FaultField | (Omit<FaultField, 'help'> & { help: null }))[] = [
+  { name: 'outage', about: 'send', label: 'Fora do ar', help: null, kind: 'switch' },
+  { name: 'errorRate', about: 'send', label: 'Parte dos envios com erro', help: null, ...number(1, 0.01) },
+  { name: 'latencyMs', about: 'send', label: 'Demora da resposta, em milissegundos', help: null, ...number(600_000) },
+  { name: 'resetAfterAccept', about: 'send', label: 'Aceita e derruba a conexão', help: null, kind: 'switch' },
+  {
+    name: 'duplicateReports',
+    about: 'reports',
+    label: 'Avisos em dobro',
+    help: 'Tudo o que volta ao remetente vai duas vezes.',
+    kind: 'switch',
+  },
+  {
+    name: 'lateReportsMs',
+    about: 'reports',
+    label: 'Atraso dos avisos, em milissegundos',
+    help: 'Espera antes de mandar o que volta ao remetente.',
+    ...number(3_600_000),
+  },
+  {
+    name: 'seed',
+    about: 'send',
+    label: 'Semente do acaso',
+    help: 'A mesma semente sorteia os mesmos erros, na mesma ordem.',
+    ...number(4_294_967_295),
+  },
+]
+
+/** The switches of a carrier: those that it explains, and those that every carrier has. */
+export const describeFaults = (help: SendFaults): readonly FaultField[] =>
+  FIELDS.flatMap(field => {
+    const text = help[field.name as keyof SendFaults] ?? field.help
+    return text === null ? [] : [{ ...field, help: text } as FaultField]
+  })
+
+export const NO_FAULTS: Faults = {
+  latencyMs: 0,
+  errorRate: 0,
+  outage: false,
+  resetAfterAccept: false,
+  duplicateReports: false,
+  lateReportsMs: 0,
+  seed: 1,
+}
+
+const isNumber = (value: unknown, { most, step }: { most: number; step: number }): boolean =>
+  typeof value === 'number' && value >= 0 && value <= most && (step < 1 || Number.isInteger(value))
+
+/** The switches of one carrier as they stand now. */
+export class FaultSwitch {
+  #faults = NO_FAULTS
+  #random = seeded(NO_FAULTS.seed)
+  readonly fields: readonly FaultField[]
+  readonly #onOutage: () => void
+
+  constructor(fields: readonly FaultField[], onOutage: () => void) {
+    this.fields = fields
+    this.#onOutage = onOutage
+  }
+
+  get now(): Faults {
+    return this.#faults
+  }
+
+  /** The switches that this carrier has. */
+  get shown(): Partial<Faults> {
+    return Object.fromEntries(this.fields.map(({ name }) => [name, this.#faults[name]]))
+  }
+
+  /** How many are on. A seed alone breaks nothing. */
+  get count(): number {
+    return this.fields.filter(({ name }) => name !== 'seed' && this.#faults[name] !== NO_FAULTS[name]).length
+  }
+
+  /** All switches as somebody wants them; one that is left out is off. */
+  read(value: unknown, carrier: string): Faults {
+    if (value === null || typeof value !== 'object' || Array.isArray(value)) return refuse('notObjectField', carrier)
+    const faults: Faults = { ...NO_FAULTS }
+    for (const [name, given] of Object.entries(value)) {
+      const field = this.fields.find(field => field.name === name)
+      if (field === undefined) return refuse('notOneOf', carrier, this.fields.map(({ name }) => name).join(', '))
+      if (field.kind === 'switch' && typeof given !== 'boolean') return refuse('notBoolean', `${carrier}.${name}`)
+      if (field.kind === 'number' && !isNumber(given, field)) return refuse('wrongValue', `${carrier}.${name}`)
+      Object.assign(faults, { [name]: given })
+    }
+    return faults
+  }
+
+  set(faults: Faults): void {
+    const starting = faults.outage && !this.#faults.outage
+    this.#faults = faults
+    this.#random = seeded(faults.seed)
+    if (starting) this.#onOutage()
+  }
+
+  /** Whether this send is one of the unlucky ones. */
+  drawError(): boolean {
+    return this.#faults.errorRate > 0 && this.#random() < this.#faults.errorRate
+  }
+}
+
+/** mulberry32: small, and the same everywhere. */
+function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = state
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,216 @@
+import { createHmac } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../src/domain/clock.js'
+import { brazilianIso } from '../../src/domain/dates.js'
+import { Refusal } from '../../src/domain/errors.js'
+import { sha256 } from '../../src/domain/evidence.js'
+import { newId } from '../../src/domain/id.js'
+import type { CallbackRoute, Callbacks } from '../callbacks.js'
+import type { FaultSwitch } from '../faults.js'
+import type { Inbox } from '../inbox.js'
+import type { Stamp } from '../message.js'
+import { Refused } from '../refused.js'
+import { type Fate, findFate, formatPostcode } from './fates.js'
+import { type Letter, readOrder } from './letter.js'
+import type { PostOffice } from './post-office.js'
+
+/** The print shop: takes orders over HTTP as docs/carta.md describes, prints, posts, and tells of each step. */
+const TOKEN = 'simulador'
+const ROOT = '/simulator/carriers/grafica'
+const MAX_BODY = 64 * 1_048_576
+/** Orders that are remembered, so that a repeated one is recognised; the oldest are forgotten. */
+const MAX_KNOWN = 100_000
+const MAX_TIMERS = 20_000
+const PRINTED_MS = { processing: 150, prepared: 500, posted: 1_000 }
+const PUT_OFF = { 'put off twice': 2, 'throttled once': 1 }
+
+export interface PrintShopParts {
+  inbox: Inbox
+  callbacks: Callbacks
+  faults: FaultSwitch
+  post: PostOffice
+  clock: Clock
+}
+
+interface Known {
+  letter: Letter
+  sha256: string
+}
+
+export class PrintShop {
+  readonly #parts: PrintShopParts
+  readonly #known = new Map<string, Known>()
+  readonly #putOff = new Map<string, number>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+
+  constructor(parts: PrintShopParts) {
+    this.#parts = parts
+  }
+
+  url(simulatorUrl: string): string {
+    const { protocol, host } = new URL(simulatorUrl)
+    return `print+${protocol}//${TOKEN}@${host}${ROOT}`
+  }
+
+  addRoutes(app: FastifyInstance): void {
+    app.setErrorHandler((error, _request, reply) => answerError(error, reply))
+    app.post(`${ROOT}/cartas`, { bodyLimit: MAX_BODY }, async (request, reply) => {
+      authenticate(request)
+      return this.#order(request, reply)
+    })
+    app.get<{ Params: { reference: string } }>(`${ROOT}/cartas/:reference`, async (request, reply) => {
+      authenticate(request)
+      if (this.#parts.faults.now.outage) throw new Refused(503, 'Gráfica fora do ar.')
+      const known = this.#known.get(request.params.reference)
+      return known === undefined ? reply.code(404).send({ situacao: 'desconhecida' }) : describe(known.letter)
+    })
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+  }
+
+  async #order(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { faults, callbacks } = this.#parts
+    const { outage, latencyMs } = faults.now
+    if (outage || faults.drawError()) throw new Refused(503, 'Gráfica fora do ar.')
+    await callbacks.room()
+    const { order, pdf, sha256: claimed } = readOrder(readBody(request.body))
+    if (request.headers['idempotency-key'] !== order.reference) throw new Refused(422, 'A Idempotency-Key deve ser a referencia.')
+    if (sha256(pdf) !== claimed) throw new Refused(422, 'O campo documento.sha256 não confere com o documento.')
+    const fate = findFate(order.recipient.postcode)
+    const known = this.#known.get(order.reference)
+    if (known !== undefined) {
+      if (known.sha256 !== claimed) throw new Refused(409, 'Esta referencia já foi usada com outra carta.')
+      return describe(known.letter)
+    }
+    this.#objectTo(order.reference, fate)
+    const letter: Letter = {
+      id: newId(this.#parts.clock()),
+      channel: 'letter',
+      receivedAt: new Date(this.#parts.clock()),
+      to: `${order.recipient.name}, ${formatPostcode(order.recipient.postcode)}`,
+      from: order.sender.city === '' ? order.sender.name : `${order.sender.city} – ${order.sender.state}`,
+      fromName: order.sender.name,
+      subject: order.subject,
+      reference: order.reference,
+      answer: '201',
+      reports: [],
+      order,
+      code: null,
+      tracking: [],
+    }
+    this.#take(letter, pdf, claimed, fate)
+    // The letter is taken: whoever has to wait for the answer may not live to see it.
+    if (latencyMs > 0) await sleep(latencyMs)
+    if (faults.now.resetAfterAccept || fate?.printing === 'answer lost') {
+      letter.answer = null
+      reply.hijack()
+      request.raw.socket.destroy()
+      return reply
+    }
+    if (fate?.printing === 'silent') {
+      letter.answer = null
+      return reply.hijack()
+    }
+    return reply.code(201).send(describe(letter))
+  }
+
+  #objectTo(reference: string, fate: Fate | null): void {
+    if (fate?.printing === 'refused') throw new Refused(422, 'Endereço fora da área atendida pela gráfica.')
+    const printing = fate?.printing
+    if (printing !== 'put off twice' && printing !== 'throttled once') return
+    const times = this.#putOff.get(reference) ?? 0
+    if (times >= PUT_OFF[printing]) return
+    this.#putOff.set(reference, times + 1)
+    forgetOldest(this.#putOff, MAX_KNOWN)
+    throw new Refused(printing === 'throttled once' ? 429 : 503, 'Gráfica ocupada, tente de novo.')
+  }
+
+  #take(letter: Letter, pdf: Buffer, hash: string, fate: Fate | null): void {
+    const { inbox } = this.#parts
+    this.#known.set(letter.order.reference, { letter, sha256: hash })
+    forgetOldest(this.#known, MAX_KNOWN)
+    inbox.add({ message: letter, raw: pdf })
+    inbox.record(letter)
+    this.#tell(letter, 'processando', PRINTED_MS.processing)
+    if (fate?.printing === 'refused later') {
+      this.#tell(letter, 'recusada', PRINTED_MS.prepared, { motivo: 'O documento não pôde ser impresso' })
+      return
+    }
+    this.#tell(letter, 'preparada', PRINTED_MS.prepared)
+    this.#later(PRINTED_MS.posted, () => {
+      this.#parts.post.post(letter)
+      this.#tell(letter, 'postada', 0, letter.code === null ? {} : { sro: letter.code })
+    })
+  }
+
+  #tell(letter: Letter, situation: string, afterMs: number, more: Record<string, string> = {}): void {
+    const { callbacks, faults, clock } = this.#parts
+    const compose = (route: CallbackRoute, stamp: Stamp) => {
+      const body = JSON.stringify({
+        id: letter.id,
+        referencia: letter.order.reference,
+        situacao: situation,
+        em: brazilianIso(stamp.at),
+        ...more,
+      })
+      return { to: '/print-shop', headers: signed(route, body, clock()), body }
+    }
+    callbacks.send({ message: letter, faults, type: situation, afterMs, compose })
+  }
+
+  #later(ms: number, work: () => void): void {
+    // Where too many wait, it is done at once: a letter that is never posted would be a loss.
+    if (this.#timers.size >= MAX_TIMERS) {
+      work()
+      return
+    }
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      work()
+    }, ms)
+    this.#timers.add(timer)
+  }
+}
+
+const describe = ({ id, order, code }: Letter) => ({
+  id,
+  referencia: order.reference,
+  situacao: code === null ? 'aceita' : 'postada',
+  ...(code === null ? {} : { sro: code }),
+})
+
+function authenticate({ headers }: FastifyRequest): void {
+  if (headers.authorization !== `Bearer ${TOKEN}`) throw new Refused(401, 'Token inválido.')
+}
+
+const readBody = (body: unknown): Record<string, unknown> => {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new Refused(422, 'O pedido deve ser um objeto JSON.')
+  return body as Record<string, unknown>
+}
+
+/** The time is the moment of sending: a callback that waited long is still fresh. */
+function signed({ secret }: CallbackRoute, body: string, now: number): Record<string, string> {
+  const own = createHmac('sha256', Buffer.from(secret, 'hex')).update('print-shop').digest('hex')
+  const timestamp = String(Math.floor(now / 1_000))
+  const signature = createHmac('sha256', own).update(`${timestamp}.${body}`).digest('hex')
+  return { 'content-type': 'application/json', 'carteiro-timestamp': timestamp, 'carteiro-signature': `v1=${signature}` }
+}
+
+function forgetOldest(map: Map<string, unknown>, most: number): void {
+  if (map.size > most) map.delete(map.keys().next().value!)
+}
+
+/** As a print service answers: a sentence in mensagem. */
+function answerError(error: unknown, reply: FastifyReply): FastifyReply {
+  if (error instanceof Refused) {
+    if (error.status === 429) reply.header('retry-after', '1')
+    return reply.code(error.status).send({ mensagem: error.message })
+  }
+  if (error instanceof Refusal) return reply.code(422).send({ mensagem: error.message })
+  const { statusCode = 500, message } = error as { statusCode?: number; message: string }
+  return reply.code(statusCode).send({ mensagem: message })
+}

@@ -1,0 +1,257 @@
+import { join, resolve } from 'node:path'
+import { type AddressRange, parseRange, readRange } from '../domain/address-range.js'
+import type { AttachmentLimits } from '../domain/attachment.js'
+import { readEmailAddress } from '../channels/email/address.js'
+import { OperatorError } from '../domain/errors.js'
+import { readMasterKey } from '../domain/keys.js'
+
+/** The only reader of the environment. Every setting is described in .env.example; a test compares the two. */
+export interface Config {
+  host: string
+  port: number
+  /** null: run the embedded PostgreSQL. */
+  databaseUrl: string | null
+  databasePool: number
+  dataFolder: string
+  masterKey: Buffer | null
+  publicUrl: string
+  trustedProxies: AddressRange[]
+  supportEmail: string
+  logLevel: string
+  simulator: boolean
+  /** Whether messages of any channel leave for the real world: then none of a live token goes to the simulator. */
+  hasCarriers: boolean
+  /** Where a simulator runs already; null: this start runs its own. */
+  simulatorUrl: string | null
+  simulatorPorts: { http: number; smtp: number; smpp: number }
+  /** For the commands that talk HTTP. */
+  client: { url: string; token: string | null }
+  email: EmailConfig
+  sms: {
+    /** Carriers in order of preference. */
+    carriers: URL[]
+  }
+  voice: VoiceConfig
+  letter: LetterConfig
+  /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
+  webhooks: { allowedRanges: AddressRange[]; days: number }
+  whatsapp: WhatsappConfig
+  maxBodyBytes: number
+  attachments: AttachmentLimits
+}
+
+interface EmailConfig {
+  /** Carriers in order of preference. */
+  carriers: URL[]
+  /** Sender where an account names none. */
+  from: string
+  /** Reports come back to addresses of this domain. */
+  bounceDomain: string
+  inbound: { host: string; port: number }
+  dkim: { domain: string; selector: string; keyFile: string } | null
+}
+
+interface VoiceConfig {
+  /** Carriers in order of preference. */
+  carriers: URL[]
+  /** How long recordings of calls are kept; null: for ever. */
+  recordingDays: number | null
+}
+
+interface WhatsappConfig {
+  /** Carriers in order of preference. */
+  carriers: URL[]
+  /** Of Meta's app: signs its callbacks, and proves to it that we are who it asked for. Both are needed with a carrier. */
+  appSecret: string | null
+  verifyToken: string | null
+}
+
+interface LetterConfig {
+  /** Carriers in order of preference. */
+  carriers: URL[]
+  /** The private key that the post's server knows us by. */
+  keyFile: string | null
+  /** Tracking of registered letters; null: only carriers tell where they are. */
+  tracking: URL | null
+}
+
+const MIB = 1_048_576
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
+/** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const problems: string[] = []
+  function setting<T>(name: string, fallback: T, expected: string, read: (text: string) => T | null): T {
+    const text = env[name]?.trim()
+    if (text === undefined || text === '') return fallback
+    const value = read(text)
+    if (value === null) problems.push(`${name} deve ser ${expected}`)
+    return value ?? fallback
+  }
+  const whole = (name: string, fallback: number, least: number, most: number): number =>
+    setting(name, fallback, `um número inteiro de ${least} a ${most}`, text => {
+      const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+      return value >= least && value <= most ? value : null
+    })
+
+  const host = setting('HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null))
+  const port = whole('PORT', 8080, 0, 65_535)
+  const domain = (text: string): string | null => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) ? text.toLowerCase() : null)
+  const emailCarriers = setting<URL[]>(
+    'EMAIL_URL',
+    [],
+    'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
+    readCarriers(['smtp:', 'smtps:', 'mx:']),
+  )
+  const smsCarriers = setting<URL[]>(
+    'SMS_URL',
+    [],
+    'uma ou mais URLs smpp://, smpps:// ou zenvia://, separadas por vírgulas',
+    readCarriers(['smpp:', 'smpps:', 'zenvia:']),
+  )
+  const whatsappCarriers = setting<URL[]>(
+    'WHATSAPP_URL',
+    [],
+    'uma ou mais URLs whatsapp://, separadas por vírgulas',
+    readCarriers(['whatsapp:']),
+  )
+  const voiceCarriers = setting<URL[]>(
+    'VOICE_URL',
+    [],
+    'uma ou mais URLs twilio:// ou sip://, separadas por vírgulas',
+    readCarriers(['twilio:', 'sip:']),
+  )
+  const letterCarriers = setting<URL[]>(
+    'LETTER_URL',
+    [],
+    'uma URL print+https://, print+http:// ou ecarta+sftp://',
+    readCarriers(['print+https:', 'print+http:', 'ecarta+sftp:']),
+  )
+  const hasCarriers = [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...voiceCarriers, ...letterCarriers].length > 0
+  const dataFolder = resolve(
+    setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
+  )
+  const dkimDomain = setting<string | null>('DKIM_DOMAIN', null, 'um domínio', domain)
+  const dkimSelector = setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain)
+  const dkimKeyFile = resolve(setting('DKIM_KEY_FILE', join(dataFolder, 'dkim.pem'), 'um arquivo', text => text))
+  const listenUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const config: Config = {
+    host,
+    port,
+    databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', text =>
+      URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text.replace(/\/+$/, '') : null,
+    ),
+    databasePool: whole('DATABASE_POOL', 10, 2, 200),
+    dataFolder,
+    masterKey: setting<Buffer | null>(
+      'CARTEIRO_MASTER_KEY',
+      null,
+      '32 bytes em 64 dígitos hexadecimais ou em base64',
+      readMasterKey,
+    ),
+    publicUrl: setting(
+      'PUBLIC_URL',
+      listenUrl,
+      'uma URL http:// ou https:// sem caminho, usuário, ? ou #, como https://notifica.example.com',
+      readSite,
+    ),
+    trustedProxies: setting<AddressRange[]>('TRUSTED_PROXIES', [], 'endereços ou faixas CIDR separados por vírgulas', readRanges),
+    supportEmail: setting('SUPPORT_EMAIL', 'suporte@localhost', 'um endereço de e-mail', text =>
+      /^\S+@\S+$/.test(text) ? text : null,
+    ),
+    logLevel: setting('LOG_LEVEL', 'info', `um destes: ${LOG_LEVELS.join(', ')}`, text =>
+      LOG_LEVELS.includes(text) ? text : null,
+    ),
+    hasCarriers,
+    simulator: setting('SIMULATOR', !hasCarriers, 'on ou off', text => (text === 'on' ? true : text === 'off' ? false : null)),
+    simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador, sem usuário, ? ou #', readBase),
+    client: {
+      url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API, sem usuário, ? ou #', readBase),
+      token: setting<string | null>('CARTEIRO_TOKEN', null, 'um token', text => text),
+    },
+    simulatorPorts: {
+      http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535),
+      smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535),
+      smpp: whole('SIMULATOR_SMPP_PORT', 0, 0, 65_535),
+    },
+    email: {
+      carriers: emailCarriers,
+      from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
+      bounceDomain: setting('BOUNCE_DOMAIN', 'retorno.carteiro.localhost', 'um domínio', domain),
+      inbound: {
+        host: setting('INBOUND_SMTP_HOST', '127.0.0.1', 'um endereço em que escutar', text =>
+          /^[\w.:-]+$/.test(text) ? text : null,
+        ),
+        port: whole('INBOUND_SMTP_PORT', 0, 0, 65_535),
+      },
+      dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
+    },
+    sms: { carriers: smsCarriers },
+    voice: {
+      carriers: voiceCarriers,
+      recordingDays: setting<number | null>('RECORDING_DAYS', null, 'um número inteiro de 1 a 36500', text =>
+        /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 36_500 ? Number(text) : null,
+      ),
+    },
+    whatsapp: {
+      carriers: whatsappCarriers,
+      appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
+        /^[\x21-\x7e]{16,256}$/.test(text) ? text : null,
+      ),
+      verifyToken: setting<string | null>('WHATSAPP_VERIFY_TOKEN', null, 'um texto de 8 a 256 caracteres sem espaços', text =>
+        /^[\x21-\x7e]{8,256}$/.test(text) ? text : null,
+      ),
+    },
+    letter: {
+      carriers: letterCarriers,
+      keyFile: setting<string | null>('LETTER_KEY_FILE', null, 'um arquivo', text => resolve(text)),
+      tracking: setting<URL | null>('CORREIOS_URL', null, 'uma URL https:// com usuário, código de acesso e ?cartao=', text =>
+        URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol) ? new URL(text) : null,
+      ),
+    },
+    webhooks: {
+      allowedRanges: setting<AddressRange[]>(
+        'WEBHOOK_ALLOWED_RANGES',
+        [],
+        'endereços ou faixas CIDR separados por vírgulas',
+        readRanges,
+      ),
+      days: whole('WEBHOOK_DAYS', 30, 4, 3_650),
+    },
+    maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
+    attachments: {
+      maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),
+      maxFileBytes: whole('MAX_ATTACHMENT_MIB', 10, 1, 512) * MIB,
+      maxTotalBytes: whole('MAX_ATTACHMENTS_MIB', 25, 1, 512) * MIB,
+    },
+  }
+  if (problems.length > 0)
+    throw new OperatorError(`A configuração tem erros:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
+  return config
+}
+
+/** An address below which others are named: what follows a path would end up in the middle of them. */
+function readBase(text: string): string | null {
+  if (!URL.canParse(text) || /[?#]/.test(text)) return null
+  const { protocol, username, password, origin, pathname } = new URL(text)
+  if (!['http:', 'https:'].includes(protocol) || username !== '' || password !== '') return null
+  return origin + pathname.replace(/\/+$/, '')
+}
+
+/** Cookies, links and forms name paths from the root, so a site has no path of its own. */
+function readSite(text: string): string | null {
+  const base = readBase(text)
+  return base !== null && base === new URL(base).origin ? base : null
+}
+
+const readCarriers =
+  (protocols: readonly string[]) =>
+  (text: string): URL[] | null => {
+    const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
+    return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
+  }
+
+function readRanges(text: string): AddressRange[] | null {
+  const ranges = text.split(',').map(part => readRange(part.trim()))
+  return ranges.some(range => range === null) ? null : ranges.map(range => parseRange(range!))
+}

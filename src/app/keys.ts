@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from './config.js'
+import { OperatorError } from '../domain/errors.js'
+import { deriveKeys, type Keys, MASTER_KEY_BYTES, readMasterKey } from '../domain/keys.js'
+
+/** The installation's keys: from CARTEIRO_MASTER_KEY, or from a file in the data folder that is made on first use. */
+export function loadKeys({ masterKey, dataFolder }: Config): Keys {
+  return deriveKeys(masterKey ?? readKeyFile(join(dataFolder, 'master.key')))
+}
+
+function readKeyFile(path: string): Buffer {
+  try {
+    const key = readMasterKey(readFileSync(path, 'utf8').trim())
+    if (key === null)
+      throw new OperatorError(
+        `${path} não contém uma chave mestra (64 dígitos hexadecimais). Restaure-a da sua cópia de segurança.`,
+      )
+    return key
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  // Written whole under another name, then linked: of two processes that start at once, one wins and both read the same.
+  const draft = `${path}.new-${process.pid}`
+  mkdirSync(join(path, '..'), { recursive: true })
+  writeFileSync(draft, `${randomBytes(MASTER_KEY_BYTES).toString('hex')}\n`, { mode: 0o600 })
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    unlinkSync(draft)
+  }
+  return readKeyFile(path)
+}

@@ -1,0 +1,145 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { banner } from './banner.js'
+import { openDatabase, openRolePool, prepareDatabase } from './database.js'
+import { type Config, readConfig } from './config.js'
+import { createDemo, demoToken } from './demo.js'
+import { OperatorError } from '../domain/errors.js'
+import { type Log, openLog } from './log.js'
+import { loadKeys } from './keys.js'
+import { hasAccounts } from '../store/accounts.js'
+
+/** `start` in role all: the database, then one process per role, restarted when they fall and stopped in order. */
+const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url))
+const RESTART_MS = 1_000
+
+export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<void> {
+  const config = readConfig(env)
+  const log = openLog(config.logLevel, 'supervisor')
+  const stop = stopSignal()
+  if (config.databaseUrl === null && !json) process.stdout.write('Preparando o banco de dados…\n')
+  const database = await openDatabase(config, true)
+  try {
+    const keys = loadKeys(config)
+    const pool = openRolePool(config, database.url, log)
+    await prepareDatabase(pool, keys)
+    if (config.simulator && !(await hasAccounts(pool))) await createDemo(pool)
+    const token = config.simulator ? await demoToken(pool, keys) : null
+    await pool.end()
+
+    const children: Child[] = []
+    const start = (args: string[], childEnv: NodeJS.ProcessEnv): Promise<string | null> => {
+      const child = new Child(args, childEnv, log)
+      children.unshift(child)
+      return child.start()
+    }
+    const startAll = async (): Promise<void> => {
+      const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), env))) : null
+      const childEnv = { ...env, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
+      const address = await start(['start', '--role', 'api'], childEnv)
+      // The links in what leaves must lead to where the api really listens.
+      await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
+      const started = { address: address!, config, token, simulator }
+      process.stdout.write(json ? `${JSON.stringify({ role: 'all', api: address, simulator, token })}\n` : banner(started))
+    }
+    try {
+      await Promise.race([startAll(), stop])
+      await stop
+    } finally {
+      // The youngest first: workers must not meet a carrier that is gone already.
+      for (const child of children) await child.stop()
+    }
+  } finally {
+    await database.close()
+  }
+}
+
+/** The simulator keeps its ports when it is started again: those who talk to it know only these. */
+async function simulatorArguments({ simulatorPorts }: Config): Promise<string[]> {
+  const http = simulatorPorts.http || (await freePort())
+  const smtp = simulatorPorts.smtp || (await freePort())
+  const smpp = simulatorPorts.smpp || (await freePort())
+  return ['simulate', '--http-port', String(http), '--smtp-port', String(smtp), '--smpp-port', String(smpp)]
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Resolves at the first SIGTERM or SIGINT; the second one ends the process at once. */
+function stopSignal(): Promise<void> {
+  return new Promise(resolve => {
+    let asked = false
+    const onSignal = (): void => {
+      if (asked) process.exit(1)
+      asked = true
+      resolve()
+    }
+    process.on('SIGTERM', onSignal)
+    process.on('SIGINT', onSignal)
+  })
+}
+
+class Child {
+  readonly #args: string[]
+  readonly #env: NodeJS.ProcessEnv
+  readonly #log: Log
+  #process: ChildProcess | undefined
+  #restart: NodeJS.Timeout | undefined
+  #stopping = false
+
+  constructor(args: string[], env: NodeJS.ProcessEnv, log: Log) {
+    this.#args = args
+    this.#env = env
+    this.#log = log
+  }
+
+  /** Resolves with the address once the child is ready. The first start must succeed; later ones are tried again. */
+  start(): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      let ready = false
+      const child = fork(PROGRAM, this.#args, {
+        env: this.#env,
+        // A Ctrl-C reaches the whole group of the terminal; the children wait for our word instead.
+        detached: true,
+        // Standard output is the banner's.
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      })
+      this.#process = child
+      child.on('message', (message: { ready?: string | null; failed?: string }) => {
+        if (message.failed !== undefined) reject(new OperatorError(message.failed))
+        if (message.ready === undefined) return
+        ready = true
+        resolve(message.ready)
+      })
+      child.on('exit', (code, signal) => {
+        if (this.#stopping) return
+        if (!ready)
+          return reject(new OperatorError(`O processo "${this.#args.join(' ')}" não iniciou (código ${code ?? signal}).`))
+        this.#log.error({ child: this.#args.join(' '), code, signal }, 'a process ended and is started again')
+        this.#again()
+      })
+    })
+  }
+
+  #again(): void {
+    this.#restart = setTimeout(() => this.start().catch(() => this.#again()), RESTART_MS)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    clearTimeout(this.#restart)
+    const child = this.#process
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    await ended
+  }
+}

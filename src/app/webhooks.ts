@@ -1,0 +1,183 @@
+import type { Config } from './config.js'
+import type { Clock } from '../domain/clock.js'
+import { Refusal } from '../domain/errors.js'
+import type { Keys } from '../domain/keys.js'
+import { isLoopbackHost, type TargetRules } from '../domain/target-address.js'
+import { RETRY_PLAN, type RetryPlan } from '../domain/webhook.js'
+import { GroupCommit } from '../runtime/group-commit.js'
+import type { Chore } from '../engine/upkeep/chores.js'
+import { patiently } from '../engine/deliver/worker.js'
+import { statusRecords } from '../http/gw/status.js'
+import type { WebhookOptions } from '../http/gw/webhooks.js'
+import { wireChannels, wireStatuses } from '../http/gw/wire.js'
+import type { Log } from './log.js'
+import { isRowFault, type Pool } from '../store/postgres.js'
+import { pruneAttempts, readEvents } from '../store/webhook-attempts.js'
+import { deleteForgottenListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from '../store/webhook-endpoints.js'
+import { pruneMessages } from '../store/webhook-messages.js'
+import { claimMessages, reapMessages, releaseMessages, renewMessages, type WebhookClaim } from '../store/webhook-queue.js'
+import { showAttempts } from '../webhooks/attempt-log.js'
+import { Deliverer, type DelivererOptions } from '../webhooks/deliverer.js'
+import {
+  createEndpoint,
+  createListener,
+  type EndpointParts,
+  editEndpoint,
+  openSecrets,
+  removeEndpoint,
+  replayOne,
+  replaySpan,
+  requireEndpoint,
+  rotateEndpoint,
+  testEndpoint,
+} from '../webhooks/endpoints.js'
+import { createListening } from '../webhooks/listening.js'
+import type { ResolveName } from '../webhooks/name-lookup.js'
+import { openOutbound } from '../webhooks/outbound.js'
+import type { AttemptOutcome } from '../webhooks/outcome.js'
+import { writeOutcomes } from '../webhooks/outcome-writer.js'
+import { renderBody, type WebhookWords } from '../webhooks/payload.js'
+import { recordLinks } from './links.js'
+
+/** Webhooks wired: their routes for the api, their delivery and upkeep for the worker. */
+export function webhookWords({ publicUrl }: Config, keys: Keys): WebhookWords {
+  const links = recordLinks(() => publicUrl, keys)
+  return {
+    channels: wireChannels,
+    statuses: wireStatuses,
+    record: status => statusRecords[status.channel].from(status, links),
+  }
+}
+
+export const targetRules = (config: Config): TargetRules => ({
+  allowed: config.webhooks.allowedRanges,
+  loopback: isDevelopment(config),
+})
+
+/**
+ * Somebody's own machine, which nobody else reaches and no real message leaves. Anywhere else an account could read, through
+ * its webhooks' answers, what other programs of the machine show to it alone.
+ */
+function isDevelopment({ simulator, hasCarriers, host, publicUrl }: Config): boolean {
+  return simulator && !hasCarriers && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname)
+}
+
+export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clock, isStopping: () => boolean): WebhookOptions {
+  const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
+  const words = webhookWords(config, keys)
+  const listen = createListening({ pool, words, readEvents: ids => readEvents(pool, ids) })
+  return {
+    list: account => listEndpoints(pool, account),
+    find: (account, id) => requireEndpoint(pool, account, id),
+    create: (account, draft) => createEndpoint(parts, account, draft, clock()),
+    edit: (account, id, changes) => editEndpoint(parts, account, id, changes),
+    remove: (account, id) => removeEndpoint(parts, account, id),
+    rotate: (account, id) => rotateEndpoint(parts, account, id),
+    test: (account, id) => testEndpoint(parts, account, id, clock()),
+    attempts: (account, id, question) => showAttempts(pool, words, account, id, question),
+    replayOne: (account, id, message) => replayOne(parts, account, id, message),
+    replaySpan: (account, id, span) => replaySpan(parts, account, id, span),
+    now: clock,
+    createListener: (account, draft) => createListener(parts, account, draft, clock()),
+    listen: (account, id, question) => listen(account, id, { ...question, isOver: () => question.isOver() || isStopping() }),
+  }
+}
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** One endpoint's share of a worker: sixteen connections, and for a quick one enough messages ready that none waits for a claim. */
+const AT_ONCE = 16
+const PER_ENDPOINT = 256
+const TIMEOUT_MS = 15 * SECOND
+/** Outcomes of this long are written together: what a crash has sent a second time is hardly more for it. */
+const GATHER_MS = 15
+const HEALTH: HealthRules = {
+  tolerated: 5,
+  longestPauseMs: MINUTE,
+  suspendAfterMs: 5 * DAY,
+  quietMs: 1.5 * Math.max(...RETRY_PLAN.delaysMs),
+}
+const FORGOTTEN_LISTENER_MS = DAY
+const PRUNE_BATCH = 5_000
+
+export interface WebhookWorkerParts {
+  config: Config
+  keys: Keys
+  pool: Pool
+  clock: Clock
+  log: Log
+  leaseMs: number
+  onError(error: unknown, what: string): void
+  /** Drills and benchmarks have less time than the world. */
+  pace?: { plan?: RetryPlan; longestPauseMs?: number; timeoutMs?: number }
+  trace?: DelivererOptions['trace']
+  /** Instead of the system's names. */
+  resolve?: ResolveName
+}
+
+export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
+  const { config, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
+  const words = webhookWords(config, keys)
+  const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
+  const reports = new GroupCommit<AttemptOutcome, boolean>({
+    write: async outcomes => {
+      const { settled, suspended } = await patiently(() => writeOutcomes(pool, outcomes, health))
+      for (const { endpoint, account, suspended: reason } of suspended) {
+        log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')
+      }
+      return outcomes.map(({ settlement }) => settled.has(settlement.message))
+    },
+    isItemFault: isRowFault,
+    weigh: () => 1,
+    maxItems: 256,
+    maxWeight: 256,
+    // One at a time: what waits for it makes the next one larger, and nothing is held up by it.
+    parallel: 1,
+    gatherMs: GATHER_MS,
+    maxWaiting: 100_000,
+    overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
+  })
+  const deliverer = new Deliverer({
+    clock,
+    leaseMs,
+    atOnce: AT_ONCE,
+    perEndpoint: PER_ENDPOINT,
+    rules: { plan: pace?.plan ?? RETRY_PLAN, random: Math.random },
+    tolerated: HEALTH.tolerated,
+    outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
+    claim: question => claimMessages(pool, question),
+    render: claims => renderClaims(pool, words, claims),
+    unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
+    report: outcome => reports.submit(outcome),
+    release: messages => releaseMessages(pool, messages),
+    renew: messages => renewMessages(pool, messages, leaseMs),
+    onError,
+    ...(trace === undefined ? {} : { trace }),
+  })
+  deliverer.start()
+  return deliverer
+}
+
+async function renderClaims(pool: Pool, words: WebhookWords, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
+  const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
+  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, words))
+}
+
+export const webhookChores = (config: Config, pool: Pool): Chore[] => [
+  {
+    name: 'interrupted webhooks',
+    everyMs: 5 * SECOND,
+    run: () => reapMessages(pool, 'O processo que fazia esta entrega foi interrompido; ela será repetida.'),
+  },
+  { name: 'old webhooks', everyMs: HOUR, run: () => prune(pool, config.webhooks.days) },
+]
+
+async function prune(pool: Pool, days: number): Promise<void> {
+  await deleteForgottenListeners(pool, FORGOTTEN_LISTENER_MS)
+  while ((await pruneMessages(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
+  while ((await pruneAttempts(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
+  await removeDeletedEndpoints(pool)
+}

@@ -1,0 +1,175 @@
+import { Resolver } from 'node:dns'
+import { readFileSync } from 'node:fs'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { textResolver } from '../resolver.js'
+import { brazilianIso } from '../../../domain/dates.js'
+import {
+  type DkimAlgorithm,
+  type DkimName,
+  dkimAlgorithms,
+  readDkimName,
+  readSigningKey,
+  recordName,
+  type SigningKey,
+  zoneLine,
+} from './signing-key.js'
+import { OperatorError } from '../../../domain/errors.js'
+import {
+  checkPublished,
+  generateDkimKey,
+  type PublicKey,
+  removeDkimKey,
+  requireDkimKey,
+  saveDkimKey,
+  startSigning,
+} from './keys.js'
+import { type DkimKey, listDkimKeys } from './key-store.js'
+import { transaction } from '../../../store/postgres.js'
+import { audit, withDatabase } from '../../../cli/administration.js'
+import { type OutputOptions, printList, printRecord } from '../../../cli/output.js'
+
+type CreateOptions = OutputOptions & { selector?: string; algorithm?: DkimAlgorithm; keyFile?: string }
+type ActivateOptions = OutputOptions & { force?: boolean; server?: string[] }
+
+export function dkimCommand(): Command {
+  const dkim = new Command('dkim').description('chaves DKIM por domínio: criar, listar, ver, ativar e remover')
+  addCreate(dkim)
+  dkim
+    .command('list')
+    .description('lista as chaves; signs: a que assina os e-mails do domínio')
+    .option('--json', 'resultado em JSON')
+    .action((options: OutputOptions) =>
+      withDatabase(async ({ pool }) => printList((await listDkimKeys(pool)).map(describe), options)),
+    )
+  named(dkim, 'show', 'mostra uma chave e o registro que o DNS deve ter').action(
+    (domain: string, selector: string, options: OutputOptions) =>
+      withDatabase(async ({ pool, keys }) =>
+        printRecord(describeWithRecord(await requireDkimKey(pool, keys.sealing, requireName(domain, selector))), options),
+      ),
+  )
+  addActivate(dkim)
+  addRemove(dkim)
+  return dkim
+}
+
+const named = (dkim: Command, name: string, description: string): Command =>
+  dkim
+    .command(name)
+    .description(description)
+    .argument('<domínio>', 'domínio do remetente')
+    .argument('<seletor>', 'seletor da chave')
+    .option('--json', 'resultado em JSON')
+
+function addCreate(dkim: Command): void {
+  dkim
+    .command('create')
+    .description('cria uma chave e mostra o registro a publicar no DNS; ela só assina depois de ativada')
+    .argument('<domínio>', 'domínio do remetente')
+    .option('--selector <seletor>', 'nome da chave no DNS (carteiro-AAAAMMDD, se omitido)')
+    .addOption(new Option('--algorithm <algoritmo>', 'rsa (2048 bits) ou ed25519; rsa, se omitido').choices(dkimAlgorithms))
+    .option('--key-file <arquivo>', 'usa a chave privada deste arquivo PEM em vez de uma nova')
+    .option('--json', 'resultado em JSON')
+    .addHelpText('after', '\nDepois de publicar o registro: carteiro dkim activate DOMÍNIO SELETOR')
+    .action(async (domain: string, options: CreateOptions) => {
+      const name = requireName(
+        domain,
+        options.selector ?? `carteiro-${brazilianIso(new Date()).slice(0, 10).replaceAll('-', '')}`,
+      )
+      const signing =
+        options.keyFile === undefined ? generateDkimKey(name, options.algorithm ?? 'rsa') : readKeyFile(name, options)
+      await withDatabase(async ({ pool, keys }) => {
+        const created = await transaction(pool, async db => {
+          await saveDkimKey(db, keys.sealing, signing)
+          await audit(db, 'dkim create', recordName(name), {
+            algorithm: signing.algorithm,
+            imported: options.keyFile !== undefined,
+          })
+          return requireDkimKey(db, keys.sealing, name)
+        })
+        printRecord(describeWithRecord(created), options)
+      })
+    })
+}
+
+function addActivate(dkim: Command): void {
+  named(dkim, 'activate', 'assina com a chave daqui em diante, se o DNS já tem o registro dela')
+    .option('--server <ip>', 'servidor de DNS a consultar, como 203.0.113.53 (o do sistema, se omitido)', readServer)
+    .option('--force', 'ativa sem consultar o DNS')
+    .action(async (domain: string, selector: string, options: ActivateOptions) => {
+      const name = requireName(domain, selector)
+      await withDatabase(async ({ pool, keys }) => {
+        const key = await requireDkimKey(pool, keys.sealing, name)
+        if (options.force !== true) await checkPublished(key.record, textResolver(options.server ?? null))
+        const activated = await transaction(pool, async db => {
+          await startSigning(db, key)
+          await audit(db, 'dkim activate', recordName(name), { forced: options.force === true })
+          return requireDkimKey(db, keys.sealing, name)
+        })
+        printRecord(describe(activated), options)
+      })
+    })
+}
+
+function addRemove(dkim: Command): void {
+  named(dkim, 'remove', 'apaga uma chave que não assina mais')
+    .option('--force', 'apaga também a que assina')
+    .action(async (domain: string, selector: string, options: OutputOptions & { force?: boolean }) => {
+      const name = requireName(domain, selector)
+      await withDatabase(async ({ pool }) => {
+        await transaction(pool, async db => {
+          await removeDkimKey(db, name, options.force === true)
+          await audit(db, 'dkim remove', recordName(name), { forced: options.force === true })
+        })
+        printRecord({ ...name, removed: true }, options)
+      })
+    })
+}
+
+const describe = ({ domain, selector, algorithm, signs, createdAt, activatedAt }: DkimKey) => ({
+  domain,
+  selector,
+  algorithm,
+  signs,
+  createdAt,
+  activatedAt,
+})
+
+/** For a provider's form the value in one piece, for a zone file the whole line. */
+const describeWithRecord = ({ record, ...key }: PublicKey) => ({
+  ...describe(key),
+  name: record.name,
+  type: 'TXT',
+  value: record.value,
+  zone: zoneLine(record),
+})
+
+function requireName(domain: string, selector: string): DkimName {
+  const name = readDkimName({ domain, selector })
+  if (name === null)
+    throw new OperatorError(
+      `"${selector}" e "${domain}" não formam um nome de chave DKIM. Use um domínio como example.com e um seletor de letras, números e hifens.`,
+    )
+  return name
+}
+
+function readKeyFile(name: DkimName, { keyFile, algorithm }: CreateOptions): SigningKey {
+  if (algorithm !== undefined)
+    throw new OperatorError('O algoritmo é o da chave do arquivo: informe --algorithm ou --key-file, não os dois.')
+  let privateKeyPem: string
+  try {
+    privateKeyPem = readFileSync(keyFile!, 'utf8')
+  } catch (cause) {
+    throw new OperatorError(`Não foi possível ler o arquivo ${keyFile}.`, { cause })
+  }
+  return readSigningKey({ ...name, privateKeyPem })
+}
+
+/** An IP, with a port where it is another: 127.0.0.1:5353, [::1]:5353. */
+function readServer(text: string): string[] {
+  try {
+    new Resolver().setServers([text])
+  } catch {
+    throw new InvalidArgumentError('Informe o IP de um servidor de DNS, como 203.0.113.53.')
+  }
+  return [text]
+}

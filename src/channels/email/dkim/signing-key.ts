@@ -1,0 +1,98 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { readDomain } from '../address.js'
+import { OperatorError } from '../../../domain/errors.js'
+
+/** Keys that sign e-mails (DKIM, RFC 6376), and the DNS records in which the world finds their public halves. */
+export const dkimAlgorithms = ['rsa', 'ed25519'] as const
+export type DkimAlgorithm = (typeof dkimAlgorithms)[number]
+
+/** What d= and s= of a signature say. */
+export interface DkimName {
+  domain: string
+  selector: string
+}
+
+export interface SigningKey extends DkimName {
+  algorithm: DkimAlgorithm
+  key: KeyObject
+}
+
+/** Below this, verifiers must refuse (RFC 8301). */
+const LEAST_RSA_BITS = 1024
+/** Of one string within a TXT record (RFC 1035 3.3.14). */
+const MOST_STRING_BYTES = 255
+const MOST_NAME = 253
+
+/** The name in the form that DNS compares, or null when it is none. */
+export function readDkimName({ domain: domainText, selector: selectorText }: DkimName): DkimName | null {
+  const domain = readDomain(domainText)
+  const selector = selectorText.toLowerCase()
+  const isName = selector.split('.').every(label => label.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(label))
+  if (domain === null || !isName || recordName({ domain, selector }).length > MOST_NAME) return null
+  return { domain, selector }
+}
+
+/** Refuses what cannot sign, with a sentence: operators bring keys and names of their own. */
+export function readSigningKey({ domain, selector, privateKeyPem }: DkimName & { privateKeyPem: string }): SigningKey {
+  if (!/^[A-Za-z0-9.-]+$/.test(domain) || !/^[A-Za-z0-9._-]+$/.test(selector)) {
+    throw new OperatorError('DKIM: o domínio e o seletor devem ser nomes de DNS')
+  }
+  let key: KeyObject
+  try {
+    key = createPrivateKey(privateKeyPem)
+  } catch (cause) {
+    throw new OperatorError('DKIM: a chave privada não é um PEM que se possa ler (sem senha)', { cause })
+  }
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
+  if (type === 'ed25519' || (type === 'rsa' && (details?.modulusLength ?? 0) >= LEAST_RSA_BITS)) {
+    return { domain, selector, algorithm: type, key }
+  }
+  throw new OperatorError(`DKIM: a chave privada deve ser RSA de ${LEAST_RSA_BITS} bits ou mais, ou Ed25519`)
+}
+
+export interface DnsRecord {
+  name: string
+  value: string
+}
+
+export function dkimRecord({ domain, selector, algorithm, key }: SigningKey): DnsRecord {
+  const spki = createPublicKey(key).export({ type: 'spki', format: 'der' })
+  // RFC 8463 4.2: of Ed25519 the bare key, without the envelope that RSA has.
+  const bytes = algorithm === 'rsa' ? spki : spki.subarray(-32)
+  return { name: recordName({ domain, selector }), value: `v=DKIM1; k=${algorithm}; p=${bytes.toString('base64')}` }
+}
+
+/** Where the record of a key lies. */
+export const recordName = ({ domain, selector }: DkimName): string => `${selector}._domainkey.${domain}`
+
+/** As a line of a zone file, long values in several strings. */
+export function zoneLine({ name, value }: DnsRecord): string {
+  const strings = value.match(new RegExp(`.{1,${MOST_STRING_BYTES}}`, 'g'))!.map(text => `"${text}"`)
+  return `${name}. IN TXT ${strings.length === 1 ? strings[0] : `( ${strings.join(' ')} )`}`
+}
+
+/** Whether a verifier that finds this text takes our signatures: the same key, allowed for e-mail and SHA-256 (RFC 6376 3.6.1). */
+export function publishes(found: string, { value }: DnsRecord): boolean {
+  const [has, wants] = [readTags(found), readTags(value)]
+  const lists = (tag: string, ...words: string[]): boolean =>
+    !has.has(tag) ||
+    has
+      .get(tag)!
+      .split(':')
+      .some(word => words.includes(word))
+  return (
+    (has.get('v') ?? 'DKIM1') === 'DKIM1' &&
+    (has.get('k') ?? 'rsa') === wants.get('k') &&
+    has.get('p') === wants.get('p') &&
+    lists('h', 'sha256') &&
+    lists('s', '*', 'email')
+  )
+}
+
+const readTags = (text: string): Map<string, string> =>
+  new Map(
+    text.split(';').map(tag => {
+      const at = tag.indexOf('=')
+      return [tag.slice(0, at).trim(), tag.slice(at + 1).replace(/\s+/g, '')]
+    }),
+  )

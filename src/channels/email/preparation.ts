@@ -1,0 +1,87 @@
+import { findStatus, isMailboxGone } from './status-code.js'
+import type { EmailMessage } from '../provider.js'
+import { linkBase, makeLinkCode } from '../../domain/link.js'
+import type { Fact } from '../../domain/transition.js'
+import type { Claim } from '../../store/claims.js'
+import type { Refused } from '../../engine/deliver/lane-options.js'
+
+/** From a claimed e-mail to the message that leaves: validated, addressed so that reports find back, with link and image. */
+export interface EmailParts {
+  publicUrl: string
+  /** Used where the account names no address of its own. */
+  defaultFrom: string
+  linkKey: Buffer
+  envelopeSender(notification: string): string
+  /** null, or the code of why the address cannot work. */
+  validate(address: string): Promise<string | null>
+  /** Of what is too large to come with the claim. */
+  readContent(notification: string): Promise<string | null>
+  readBlobs(hashes: readonly string[]): Promise<Map<string, Uint8Array>>
+  toText(html: string): string | Promise<string>
+}
+
+export function createEmailPreparation(parts: EmailParts) {
+  return async (claim: Claim): Promise<EmailMessage | Refused> => {
+    const address = claim.recipient!
+    const problem = claim.suppressed ? 'suppressed' : await parts.validate(address)
+    if (problem !== null) return { refused: { failure: 'validation', failureDetail: problem } }
+    const code = makeLinkCode(parts.linkKey, claim)
+    const base = linkBase(claim.settings, parts.publicUrl)
+    const content = claim.protected ? PROTECTED_NOTICE : (claim.content ?? (await parts.readContent(claim.notification)))
+    if (content === null) throw new Error('the content of the notification is gone')
+    const html = decorate(content, `${base}/n/${code}`, `${base}/o/${code}.gif`)
+    const bytes =
+      claim.attachments.length === 0 || claim.protected ? null : await parts.readBlobs(claim.attachments.map(file => file.sha256))
+    const envelopeFrom = parts.envelopeSender(claim.notification)
+    return {
+      reference: claim.reference,
+      envelopeFrom,
+      // An account without an address of its own has nobody else to answer to: replies come back as facts.
+      ...(claim.settings['email.from'] === '' ? { replyTo: envelopeFrom } : {}),
+      // To the address that names the delivery: the receipt comes back as a fact.
+      ...(claim.settings['email.receipt'] ? { receiptTo: envelopeFrom } : {}),
+      to: address,
+      toName: claim.recipientName,
+      from: claim.settings['email.from'] || parts.defaultFrom,
+      fromName: claim.settings['email.name'] || claim.accountName,
+      subject: claim.subject,
+      html,
+      text: await parts.toText(html),
+      attachments: bytes === null ? [] : claim.attachments.map(({ name, sha256 }) => ({ name, bytes: bytes.get(sha256)! })),
+      // The moment of acceptance: a message that is sent again is the same message.
+      date: claim.acceptedAt,
+    }
+  }
+}
+
+/** Whether the server that was asked refused the recipient because there is no such mailbox. */
+export const saysMailboxIsGone = ({ type, data }: Fact): boolean =>
+  (type === 'failed' || type === 'uncertain') &&
+  data.failure === 'rejected' &&
+  data.dead !== true &&
+  isMailboxGone(findStatus(data.answer ?? ''))
+
+/** While it is sent a file is held as it is and once more in base64, content as text and once more quoted (up to three times its size). */
+const HELD_OF_FILES = 2.5
+const HELD_OF_CONTENT = 5
+/** Not worth counting: as many as there are places weigh less than one large one. */
+const NEGLIGIBLE = 262_144
+
+/** The bytes that an e-mail holds until it is sent. */
+export function weighEmail({ protected: isProtected, contentSize, attachments }: Claim): number {
+  if (isProtected) return 0
+  const files = attachments.reduce((sum, { size }) => sum + size, 0)
+  const bytes = contentSize * HELD_OF_CONTENT + files * HELD_OF_FILES
+  return bytes <= NEGLIGIBLE ? 0 : bytes
+}
+
+/** Protected content stays behind its question. */
+const PROTECTED_NOTICE =
+  '<p>Há uma notificação para você, protegida por uma pergunta. Abra o link abaixo e responda para ler o conteúdo.</p>'
+
+/** The sender's content, then where to open it online, then the image that tells of a reading. */
+function decorate(body: string, link: string, image: string): string {
+  const tail = `<p style="margin-top:24px;font-size:13px;color:#555">Não consegue ler esta mensagem? <a href="${link}">Abra a notificação no navegador</a>.</p><img src="${image}" width="1" height="1" alt="" style="display:block">`
+  const end = body.search(/<\/body\s*>/i)
+  return end === -1 ? `${body}\n${tail}` : `${body.slice(0, end)}${tail}${body.slice(end)}`
+}

@@ -1,0 +1,40 @@
+import type { Email } from 'postal-mime'
+import type { DeliveryEntry } from './reports.js'
+import { findStatus } from '../status-code.js'
+
+/**
+ * Bounces that were written for people only: qmail, Exim, old gateways. Only a message that a mail system sent counts, so
+ * that a person who quotes an error is still a person.
+ */
+const DAEMON = /^(mailer-daemon|postmaster|mail-daemon|mdaemon|bounce)/i
+const FAILURE =
+  /\b(failure notice|undeliver(ed|able)|delivery (status notification|failure|has failed|failed)|mail delivery (failed|system)|returned mail|permanent error|could not be delivered|n[ãa]o (foi|p[ôo]de ser|entregue)|devolvid[ao])/i
+const DELAY = /\b(delayed|still being retried|will (be retried|retry|keep trying)|warning|temporar(y|ily)|atrasad[ao])\b/i
+
+const MAX_TEXT = 20_000
+
+export function readPlainBounce(email: Email, text: string): DeliveryEntry | null {
+  const failedRecipients = email.headers.find(({ key }) => key === 'x-failed-recipients')?.value
+  const sender = email.from?.address ?? ''
+  const nobody = email.headers.some(({ key, value }) => key === 'return-path' && value.trim() === '<>')
+  if (failedRecipients === undefined && !(DAEMON.test(sender) || (nobody && sender === ''))) return null
+  const body = text.slice(0, MAX_TEXT)
+  const words = `${email.subject ?? ''}\n${body.slice(0, 2_000)}`
+  if (failedRecipients === undefined && !FAILURE.test(words) && !DELAY.test(words)) return null
+  const status = findStatus(body)
+  const permanent = status === null ? failedRecipients !== undefined || !DELAY.test(words) : status.startsWith('5')
+  return {
+    action: permanent ? 'failed' : 'delayed',
+    status,
+    diagnostic: diagnosticLine(body),
+    finalRecipient: failedRecipients?.split(',')[0]?.trim() ?? /<([^<>\s@]{1,64}@[^<>\s@]{1,255})>/.exec(body)?.[1] ?? null,
+    envelopeId: null,
+  }
+}
+
+/** The line that says most: one with a reply code, or else with a status code. */
+function diagnosticLine(body: string): string | null {
+  const lines = body.split(/\r\n|\r|\n/).map(line => line.trim())
+  const found = lines.find(line => /(^|\s)[45]\d\d[ -]/.test(line)) ?? lines.find(line => findStatus(line) !== null)
+  return found === undefined ? null : found.slice(0, 1_000)
+}

@@ -1,0 +1,88 @@
+import type { DeliveryEntry, Report } from './reports.js'
+import { reasonOfStatus } from '../status-code.js'
+import type { Clock } from '../../../domain/clock.js'
+import type { Fact } from '../../../domain/transition.js'
+import type { Change, ChangeOutcome } from '../../../engine/record/record.js'
+import { Turnstiles } from '../../../runtime/semaphore.js'
+
+/** What comes back to an e-mail's envelope sender becomes facts about its delivery. */
+export interface ReturnParts {
+  clock: Clock
+  record(change: Change): Promise<ChangeOutcome>
+  suppress(notification: string, reason: 'hard bounce' | 'complaint'): Promise<void>
+  /** Notes of this source that the chain holds already. */
+  countNotes(notification: string, source: string): Promise<number>
+  /** Told once, when the last place for notes of a kind is taken. */
+  onLastNote(notification: string, kind: Report['kind']): void
+}
+
+/** Of each kind. Whoever knows the address may write for ever: the last one says that no more are kept. Facts always are. */
+export const MAX_RETURNED_NOTES = 100
+/** Messages about one notification that wait for their turn; who comes later is asked to try again. */
+const WAITING = 20
+
+/** Resolves once everything is committed: only then the other side may forget it. */
+export type TakeReturn = (notification: string, report: Report) => Promise<void>
+
+/** One after the other for one notification, so that many at once do not all find the same place free. */
+export function createReturns(parts: ReturnParts): TakeReturn {
+  const turns = new Turnstiles(1, WAITING)
+  return (notification, report) => turns.pass(notification, () => takeReturn(notification, report, parts))
+}
+
+async function takeReturn(notification: string, report: Report, parts: ReturnParts): Promise<void> {
+  const source = `report:${report.kind}`
+  for (const { suppression, type, data } of factsOf(report)) {
+    if (suppression !== null) await parts.suppress(notification, suppression)
+    const place = type === 'note' ? (await parts.countNotes(notification, source)) + 1 : 0
+    if (place > MAX_RETURNED_NOTES) continue
+    const last = place === MAX_RETURNED_NOTES
+    await parts.record({
+      notification,
+      fact: { channel: 'email', at: new Date(parts.clock()), source, type, data: last ? { ...data, lastNote: true } : data },
+    })
+    if (last) parts.onLastNote(notification, report.kind)
+  }
+}
+
+type ReturnFact = Pick<Fact, 'type' | 'data'> & { suppression: 'hard bounce' | 'complaint' | null }
+
+function factsOf(report: Report): ReturnFact[] {
+  switch (report.kind) {
+    case 'dsn':
+      return report.entries.map(fromEntry)
+    case 'mdn':
+      // A machine's receipt proves that the message arrived, not that a person saw it.
+      return [
+        {
+          type: report.disposition === 'displayed' && !report.automatic ? 'read' : 'note',
+          data: { by: 'mdn', disposition: report.disposition, automated: report.automatic },
+          suppression: null,
+        },
+      ]
+    case 'complaint':
+      return [{ type: 'note', data: { complaint: report.feedbackType }, suppression: 'complaint' }]
+    case 'reply':
+      return [{ type: 'note', data: { reply: report.text }, suppression: null }]
+    case 'automatic':
+      return [{ type: 'note', data: { automated: true, reply: true }, suppression: null }]
+    case 'unreadable':
+      return [{ type: 'note', data: { unreadable: true }, suppression: null }]
+  }
+}
+
+function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry): ReturnFact {
+  const data = { status, diagnostic, finalRecipient }
+  // "relayed": the next server took it and speaks no reports; nothing further will be heard.
+  if (action === 'delivered' || action === 'relayed') return { type: 'delivered', data: { ...data, action }, suppression: null }
+  if (action !== 'failed') return { type: 'note', data: { ...data, action }, suppression: null }
+  const reason = reasonOfStatus(status) ?? diagnostic
+  return {
+    type: 'failed',
+    data: { ...data, failure: 'bounced', ...(reason === null ? {} : { failureDetail: reason }) },
+    suppression: isAddressGone(status) ? 'hard bounce' : null,
+  }
+}
+
+/** RFC 3463 and 7505: these speak of the recipient's address or mailbox itself. A full mailbox or a policy may be mended. */
+const isAddressGone = (status: string | null): boolean => status !== null && /^5\.(1\.(1|2|3|6|10)|2\.1)$/.test(status)

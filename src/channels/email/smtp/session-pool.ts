@@ -1,0 +1,165 @@
+import { SendError } from '../../provider.js'
+import { type Limits, type ServerSettings, SmtpSession, StaleSession } from './session.js'
+
+/** Connections to one server, kept open between messages. */
+export interface PoolSettings {
+  server: ServerSettings
+  /** Connections at most. */
+  size: number
+  /** How long a message waits for a connection while all are busy. */
+  waitMs?: number
+  /** From its connection on: how long a message may take to be let in, before it begins to leave. */
+  reachMs?: number
+  /** All connections busy with the same messages for so long: others had better go elsewhere. */
+  stuckMs?: number
+  /** Servers close idle connections, mostly after a minute or more. */
+  idleMs?: number
+  /** Many servers refuse the message after their limit per connection. */
+  maxMessages?: number
+  /** Called when the last connection is gone and nobody waits. */
+  onEmpty?: () => void
+}
+
+/** The longest that a connection that is in order may be silent, and a little. */
+const WAIT_MS = 330_000
+export const REACH_MS = 18_000
+const STUCK_MS = 20_000
+const IDLE_MS = 20_000
+const MAX_MESSAGES = 1_000
+
+interface Waiter {
+  go(session: SmtpSession | null): void
+  fail(error: SendError): void
+}
+
+export class SessionPool {
+  readonly #settings: Required<PoolSettings>
+  readonly #idle: { session: SmtpSession; timer: NodeJS.Timeout }[] = []
+  readonly #waiters = new Set<Waiter>()
+  #lent = 0
+  #lentLast = 0
+  /** Connections open or being opened. */
+  #open = 0
+  #closed = false
+
+  constructor(settings: PoolSettings) {
+    const times = { waitMs: WAIT_MS, reachMs: REACH_MS, stuckMs: STUCK_MS, idleMs: IDLE_MS }
+    this.#settings = { ...times, maxMessages: MAX_MESSAGES, onEmpty: () => {}, ...settings }
+  }
+
+  /** Lends a connection to one message. One that went stale unnoticed is replaced, once, by a new one. */
+  async run<T>(signal: AbortSignal, work: (session: SmtpSession, limits: Limits) => Promise<T>): Promise<T> {
+    try {
+      return await this.#lend(await this.#acquire(signal), signal, work)
+    } catch (error) {
+      if (!(error instanceof StaleSession)) throw error
+      this.#dropIdle()
+      return await this.#lend(await this.#acquire(signal), signal, work)
+    }
+  }
+
+  /** Whether every connection has been busy with one message for long. */
+  get isStuck(): boolean {
+    return this.#lent >= this.#settings.size && performance.now() - this.#lentLast > this.#settings.stuckMs
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#dropIdle()
+    for (const waiter of this.#waiters) waiter.fail(closing())
+  }
+
+  async #lend<T>(
+    kept: SmtpSession | null,
+    signal: AbortSignal,
+    work: (session: SmtpSession, limits: Limits) => Promise<T>,
+  ): Promise<T> {
+    this.#lent++
+    this.#lentLast = performance.now()
+    const limits = { deadline: this.#lentLast + this.#settings.reachMs, signal }
+    let session = kept
+    try {
+      session ??= await SmtpSession.open(this.#settings.server, limits)
+      return await work(session, limits)
+    } finally {
+      this.#lent--
+      this.#release(session)
+    }
+  }
+
+  /** An open connection, or leave (null) to open one. */
+  async #acquire(signal: AbortSignal): Promise<SmtpSession | null> {
+    if (this.#closed) throw closing()
+    if (signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de a mensagem sair.')
+    for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
+      clearTimeout(kept.timer)
+      kept.session.onGone = () => {}
+      if (kept.session.isUsable) return kept.session
+      kept.session.close()
+      this.#open--
+    }
+    if (this.#open < this.#settings.size) {
+      this.#open++
+      return null
+    }
+    return await new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiters.delete(waiter)
+        clearTimeout(timer)
+        signal.removeEventListener('abort', giveUp)
+      }
+      const waiter: Waiter = {
+        go(session) {
+          leave()
+          resolve(session)
+        },
+        fail(error) {
+          leave()
+          reject(error)
+        },
+      }
+      const giveUp = (): void =>
+        waiter.fail(new SendError('temporary', 'Todas as conexões com o servidor de e-mail estão ocupadas.'))
+      const timer = setTimeout(giveUp, this.#settings.waitMs)
+      signal.addEventListener('abort', giveUp)
+      this.#waiters.add(waiter)
+    })
+  }
+
+  #release(session: SmtpSession | null): void {
+    const keep = session?.isUsable && session.transactions < this.#settings.maxMessages && !this.#closed ? session : null
+    if (keep === null) session?.close()
+    const [waiter] = this.#waiters
+    if (waiter !== undefined) {
+      // The place goes with it: to the connection, or to a new one in its stead.
+      waiter.go(keep)
+    } else if (keep === null) {
+      this.#vacate()
+    } else {
+      const timer = setTimeout(() => this.#forget(keep), this.#settings.idleMs)
+      timer.unref()
+      this.#idle.push({ session: keep, timer })
+      keep.onGone = () => this.#forget(keep)
+    }
+  }
+
+  #forget(session: SmtpSession): void {
+    const at = this.#idle.findIndex(kept => kept.session === session)
+    if (at === -1) return
+    const [kept] = this.#idle.splice(at, 1)
+    clearTimeout(kept!.timer)
+    session.close()
+    this.#vacate()
+  }
+
+  #dropIdle(): void {
+    for (const { session } of [...this.#idle]) this.#forget(session)
+  }
+
+  #vacate(): void {
+    this.#open--
+    if (this.#open === 0 && this.#waiters.size === 0) this.#settings.onEmpty()
+  }
+}
+
+const closing = (): SendError => new SendError('temporary', 'O envio de e-mails está sendo encerrado.')

@@ -1,0 +1,171 @@
+import { connect as connectPlain, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
+import { type Reply, ReplyReader } from './reply.js'
+
+/** A connection to an SMTP server: writes go out, whole replies come in, every wait ends. It knows no commands. */
+export class SmtpWire {
+  /** Called once, when the connection is gone. */
+  onLost: () => void = () => {}
+  /** Replies that came since the beginning. */
+  received = 0
+  #socket: Socket
+  #reader = new ReplyReader()
+  readonly #replies: Reply[] = []
+  #takeReply: ((reply: Reply) => void) | null = null
+  #giveUp: ((error: ConnectionLost) => void) | null = null
+  #lost: ConnectionLost | null = null
+  #handshaking: boolean
+
+  private constructor(socket: Socket, handshaking: boolean) {
+    this.#socket = socket
+    this.#handshaking = handshaking
+    this.#listen()
+  }
+
+  static async connect(
+    { host, port, secure }: { host: string; port: number; secure: ConnectionOptions | null },
+    ms: number,
+    signal: AbortSignal,
+  ): Promise<SmtpWire> {
+    const target = { host, port, noDelay: true }
+    const socket = secure === null ? connectPlain(target) : connectSecure({ ...target, ...secure })
+    const wire = new SmtpWire(socket, secure !== null)
+    const unwatch = wire.watch(signal)
+    try {
+      await wire.#wait<void>(ms, done => socket.once(secure === null ? 'connect' : 'secureConnect', () => done()))
+      wire.#handshaking = false
+      return wire
+    } finally {
+      unwatch()
+    }
+  }
+
+  /** Silent and whole: the next reply will answer the next command. */
+  get isQuiet(): boolean {
+    return this.#lost === null && this.#replies.length === 0 && !this.#reader.isMidway
+  }
+
+  /** False: the connection is gone, nothing left. */
+  write(data: string | Buffer): boolean {
+    if (this.#lost !== null) return false
+    this.#socket.write(data)
+    return true
+  }
+
+  /** Writes and waits until the operating system has taken it all. */
+  flush(data: Buffer, ms: number): Promise<void> {
+    return this.#wait<void>(ms, done => {
+      this.#socket.write(data, error => {
+        // A write that failed ends the connection, which ends the wait.
+        if (error == null) done()
+      })
+    })
+  }
+
+  reply(ms: number): Promise<Reply> {
+    const queued = this.#replies.shift()
+    if (queued !== undefined) return Promise.resolve(queued)
+    return this.#wait<Reply>(ms, done => {
+      this.#takeReply = done
+    })
+  }
+
+  /** A reply that nobody asked for, if one came. */
+  unasked(): Reply | null {
+    return this.#replies.shift() ?? null
+  }
+
+  /** Goes on encrypted. What was said before in clear and not yet read may be anybody's: it ends the connection. */
+  async startTls(options: ConnectionOptions, ms: number): Promise<void> {
+    if (!this.isQuiet) this.lose(new ConnectionLost('garbled'))
+    this.#socket.removeAllListeners()
+    this.#handshaking = true
+    this.#socket = connectSecure({ ...options, socket: this.#socket })
+    this.#reader = new ReplyReader()
+    this.#listen()
+    await this.#wait<void>(ms, done => this.#socket.once('secureConnect', () => done()))
+    this.#handshaking = false
+  }
+
+  /** Ends the connection when the signal says so; gives back a function that stops watching. */
+  watch(signal: AbortSignal): () => void {
+    const abort = (): void => this.lose(new ConnectionLost('aborted', signal.reason))
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+    return () => signal.removeEventListener('abort', abort)
+  }
+
+  /** Says a last word without waiting for an answer. */
+  leave(word: string): void {
+    if (this.#lost !== null) return
+    const socket = this.#socket
+    socket.end(word)
+    const timer = setTimeout(() => socket.destroy(), 1_000)
+    timer.unref()
+    socket.once('close', () => clearTimeout(timer))
+    this.#settle(new ConnectionLost('closed'))
+  }
+
+  lose(error: ConnectionLost): void {
+    this.#socket.destroy()
+    this.#settle(error)
+  }
+
+  #settle(error: ConnectionLost): void {
+    if (this.#lost !== null) return
+    this.#lost = error
+    this.#giveUp?.(error)
+    this.onLost()
+  }
+
+  #wait<T>(ms: number, begin: (done: (value: T) => void) => void): Promise<T> {
+    if (this.#lost !== null) return Promise.reject(this.#lost)
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.lose(new ConnectionLost('timeout')), Math.max(0, ms))
+      this.#giveUp = error => {
+        clearTimeout(timer)
+        reject(error)
+      }
+      begin(value => {
+        clearTimeout(timer)
+        this.#giveUp = null
+        resolve(value)
+      })
+    })
+  }
+
+  #listen(): void {
+    this.#socket.on('data', bytes => this.#read(bytes))
+    this.#socket.on('error', cause => this.lose(new ConnectionLost(this.#handshaking ? 'handshake' : 'closed', cause)))
+    this.#socket.on('end', () => this.lose(new ConnectionLost('closed')))
+    this.#socket.on('close', () => this.lose(new ConnectionLost('closed')))
+  }
+
+  #read(bytes: Buffer): void {
+    try {
+      for (const reply of this.#reader.read(bytes)) {
+        this.received++
+        const take = this.#takeReply
+        this.#takeReply = null
+        if (take === null) this.#replies.push(reply)
+        else take(reply)
+      }
+    } catch (cause) {
+      this.lose(new ConnectionLost('garbled', cause))
+    }
+    // Nothing we send asks for more than five at once.
+    if (this.#replies.length > 16) this.lose(new ConnectionLost('garbled'))
+  }
+}
+
+export type LossKind = 'closed' | 'timeout' | 'aborted' | 'handshake' | 'garbled'
+
+export class ConnectionLost extends Error {
+  readonly kind: LossKind
+
+  constructor(kind: LossKind, cause?: unknown) {
+    super(`SMTP connection: ${kind}`, { cause })
+    this.name = 'ConnectionLost'
+    this.kind = kind
+  }
+}

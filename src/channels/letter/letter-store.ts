@@ -1,0 +1,119 @@
+import type { Json } from '../../domain/canonical-json.js'
+import type { Mode } from '../../domain/token.js'
+import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from '../../store/deliveries.js'
+import { type Queryable, run } from '../../store/postgres.js'
+
+/** A letter as it was printed. */
+export interface StoredLetter {
+  pdf: Buffer
+  sha256: string
+  pages: number
+  sheet: Json
+}
+
+interface LetterKey {
+  notification: string
+  ordinal: number
+}
+
+export async function findLetter(db: Queryable, { notification, ordinal }: LetterKey): Promise<StoredLetter | null> {
+  const { rows } = await run<StoredLetter>(
+    db,
+    `select b.bytes as pdf, encode(l.sha256, 'hex') as sha256, l.pages, l.sheet
+     from letter l join blob b on b.sha256 = l.sha256 where l.notification_id = $1 and l.ordinal = $2`,
+    [notification, ordinal],
+  )
+  return rows[0] ?? null
+}
+
+/** Of two who made the same letter the first one's stays. Its PDF must be stored already. */
+export async function insertLetter(
+  db: Queryable,
+  { notification, ordinal }: LetterKey,
+  { sha256, pages, sheet }: Omit<StoredLetter, 'pdf'>,
+): Promise<void> {
+  await run(
+    db,
+    `insert into letter (notification_id, ordinal, sha256, pages, sheet) values ($1, $2, decode($3, 'hex'), $4, $5)
+     on conflict (notification_id, ordinal) do nothing`,
+    [notification, ordinal, sha256, pages, JSON.stringify(sheet)],
+  )
+}
+
+export interface ReceiptImage {
+  type: 'png' | 'jpg'
+  bytes: Uint8Array
+}
+
+/** The post tells of the same receipt more than once: the first one stays. */
+export async function insertLetterReceipt(db: Queryable, notification: string, { type, bytes }: ReceiptImage): Promise<void> {
+  await run(
+    db,
+    'insert into letter_receipt (notification_id, type, bytes) values ($1, $2, $3) on conflict (notification_id) do nothing',
+    [notification, type, Buffer.from(bytes)],
+  )
+}
+
+export interface LetterHistory {
+  status: FoundStatus
+  image: ReceiptImage | null
+  events: { at: Date; type: string; data: Record<string, Json> | null }[]
+}
+
+/** Everything that a letter's receipt tells; null where there is no such letter. */
+export async function findLetterHistory(db: Queryable, notification: string): Promise<LetterHistory | null> {
+  const { rows } = await run<StatusRow & { image_type: 'png' | 'jpg' | null; image_bytes: Buffer | null }>(
+    db,
+    `select ${STATUS_COLUMNS}, r.type as image_type, r.bytes as image_bytes
+     from notification n join delivery d on d.notification_id = n.id and d.channel = 'letter'
+     left join letter_receipt r on r.notification_id = n.id
+     where n.id = $1`,
+    [notification],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  const events = await run<LetterHistory['events'][number]>(
+    db,
+    `select at, type, data from event where notification_id = $1 and data->>'channel' = 'letter' order by seq limit 200`,
+    [notification],
+  )
+  const image = row.image_type === null ? null : { type: row.image_type, bytes: row.image_bytes! }
+  return { status: toStatus(row), image, events: events.rows }
+}
+
+/** A registered letter on its way. */
+export interface TrackedLetter {
+  notification: string
+  code: string
+  /** How many of the post's words were taken. */
+  seen: number
+}
+
+/** Takes the letters whose turn it is to be asked about, and plans when they are asked about again. */
+export async function claimTracked(db: Queryable, mode: Mode, everyMs: number, limit: number): Promise<TrackedLetter[]> {
+  const { rows } = await run<TrackedLetter>(
+    db,
+    `with due as (
+       select d.notification_id, d.tracking_code
+       from delivery d left join letter_tracking t on t.notification_id = d.notification_id
+       where d.channel = 'letter' and d.tracking_code is not null and d.delivered_at is null and d.failure is null and d.mode = $1
+         -- The post keeps an object's history for half a year.
+         and (d.sent_at is null or d.sent_at > now() - interval '180 days')
+         and (t.due_at is null or t.due_at <= now())
+       order by t.due_at nulls first limit $3
+     ), planned as (
+       insert into letter_tracking as t (notification_id, due_at)
+       select notification_id, now() + $2 * interval '1 millisecond' from due order by notification_id
+       on conflict (notification_id) do update set due_at = excluded.due_at
+       returning t.notification_id, t.seen
+     )
+     select p.notification_id as notification, due.tracking_code as code, p.seen
+     from planned p join due on due.notification_id = p.notification_id`,
+    [mode, everyMs, limit],
+  )
+  return rows
+}
+
+export async function saveSeen(db: Queryable, notification: string, seen: number): Promise<void> {
+  await run(db, 'update letter_tracking set seen = greatest(seen, $2) where notification_id = $1', [notification, seen])
+}

@@ -1,0 +1,45 @@
+import { objectName } from './e-carta-files.js'
+import type { LotJournal, LotPlace } from './e-carta-lots.js'
+import {
+  beginLot,
+  dissolveLot,
+  findPlaces,
+  leaveLots,
+  markUploaded,
+  openLot,
+  type StoredPlace,
+  startLotsAt,
+} from './lot-store.js'
+import type { Pool } from '../../store/postgres.js'
+
+/** The journal of e-Carta's lots in the database. `carrier`: the key under which the post's names for letters are kept. */
+export function createLotJournal(pool: Pool, carrier: string): LotJournal {
+  return {
+    async open(references) {
+      const { lot, places } = await openLot(pool, carrier, references)
+      return { lot, places: byReference(places) }
+    },
+    begin: (lot, upload, letters) =>
+      beginLot(
+        pool,
+        carrier,
+        lot,
+        upload,
+        letters.map(({ reference, object }) => ({ name: objectName(lot, object), ...readReference(reference) })),
+      ),
+    uploaded: lot => markUploaded(pool, lot),
+    leave: async references => byReference(await leaveLots(pool, references)),
+    find: async reference => (await findPlaces(pool, [reference]))[0] ?? null,
+    dissolve: lot => dissolveLot(pool, lot),
+    startAt: first => startLotsAt(pool, first),
+  }
+}
+
+const byReference = (places: readonly StoredPlace[]): Map<string, LotPlace> =>
+  new Map(places.map(place => [place.reference, place]))
+
+/** As claims make it: notification, channel, ordinal. */
+function readReference(reference: string): { notification: string; ordinal: number } {
+  const [notification, , ordinal] = reference.split('.')
+  return { notification: notification!, ordinal: Number(ordinal) }
+}

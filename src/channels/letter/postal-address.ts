@@ -1,0 +1,222 @@
+import type { JsonObject } from '../../domain/notification.js'
+
+/** A Brazilian postal address, as an envelope and a carrier need it. */
+export interface PostalAddress {
+  street: string
+  number: string
+  complement: string
+  district: string
+  city: string
+  /** Two letters. */
+  state: string
+  /** Eight digits. */
+  postcode: string
+}
+
+/** Why there is no address, in Portuguese, with the cure. */
+export interface AddressProblem {
+  problem: string
+}
+
+/** The ranges of postcodes of each state, by their first five digits, as the post assigns them. */
+const RANGES: Record<string, readonly [number, number][]> = {
+  AC: [[69900, 69999]],
+  AL: [[57000, 57999]],
+  AM: [
+    [69000, 69299],
+    [69400, 69899],
+  ],
+  AP: [[68900, 68999]],
+  BA: [[40000, 48999]],
+  CE: [[60000, 63999]],
+  DF: [
+    [70000, 72799],
+    [73000, 73699],
+  ],
+  ES: [[29000, 29999]],
+  GO: [
+    [72800, 72999],
+    [73700, 76799],
+  ],
+  MA: [[65000, 65999]],
+  MG: [[30000, 39999]],
+  MS: [[79000, 79999]],
+  MT: [[78000, 78899]],
+  PA: [[66000, 68899]],
+  PB: [[58000, 58999]],
+  PE: [[50000, 56999]],
+  PI: [[64000, 64999]],
+  PR: [[80000, 87999]],
+  RJ: [[20000, 28999]],
+  RN: [[59000, 59999]],
+  RO: [[76800, 76999]],
+  RR: [[69300, 69399]],
+  RS: [[90000, 99999]],
+  SC: [[88000, 89999]],
+  SE: [[49000, 49999]],
+  SP: [[1000, 19999]],
+  TO: [[77000, 77999]],
+}
+
+const STATE_NAMES: Record<string, string> = {
+  acre: 'AC',
+  alagoas: 'AL',
+  amazonas: 'AM',
+  amapa: 'AP',
+  bahia: 'BA',
+  ceara: 'CE',
+  distritofederal: 'DF',
+  espiritosanto: 'ES',
+  goias: 'GO',
+  maranhao: 'MA',
+  minasgerais: 'MG',
+  matogrossodosul: 'MS',
+  matogrosso: 'MT',
+  para: 'PA',
+  paraiba: 'PB',
+  pernambuco: 'PE',
+  piaui: 'PI',
+  parana: 'PR',
+  riodejaneiro: 'RJ',
+  riograndedonorte: 'RN',
+  rondonia: 'RO',
+  roraima: 'RR',
+  riograndedosul: 'RS',
+  santacatarina: 'SC',
+  sergipe: 'SE',
+  saopaulo: 'SP',
+  tocantins: 'TO',
+}
+
+/** The spellings under which senders' systems keep each part, without accents, case or separators; the first is the documented one. */
+const SPELLINGS = {
+  name: ['destinatario', 'nomedestinatario', 'destinatarionome'],
+  postcode: ['cep', 'codigopostal'],
+  street: ['logradouro', 'rua', 'endereco', 'avenida'],
+  number: ['numero', 'num', 'nro', 'n'],
+  complement: ['complemento', 'compl'],
+  district: ['bairro', 'distrito'],
+  city: ['cidade', 'municipio', 'localidade'],
+  state: ['uf', 'estado'],
+} as const
+
+type Part = keyof typeof SPELLINGS
+/** Members that may hold the whole address as an object. */
+const NESTED = ['endereco', 'enderecodestinatario', 'destinatario', 'enderecoentrega']
+const LIMITS: Record<Part, number> = {
+  name: 100,
+  postcode: 20,
+  street: 120,
+  number: 20,
+  complement: 60,
+  district: 72,
+  city: 72,
+  state: 40,
+}
+
+/** Reads an address from the free variables of a letter. */
+export function readPostalAddress(variables: JsonObject): { name: string | null; address: PostalAddress } | AddressProblem {
+  const parts = collect(variables)
+  const tooLong = (Object.keys(LIMITS) as Part[]).find(part => (parts[part]?.length ?? 0) > LIMITS[part])
+  if (tooLong !== undefined) {
+    return problem(`O campo ${field(tooLong)} passa do limite de ${LIMITS[tooLong]} caracteres do endereço.`)
+  }
+  const { street, number } = splitNumber(parts.street ?? '', parts.number ?? '')
+  const missing = Object.entries({ postcode: parts.postcode, street, number, city: parts.city, state: parts.state })
+    .filter(([, value]) => value === undefined || value === '')
+    .map(([part]) => field(part as Part))
+  if (missing.length > 0) {
+    const cure = missing.includes(field('number')) ? ' Para um endereço sem número, informe numero "S/N".' : ''
+    return problem(`Falta o endereço do destinatário: informe ${missing.join(', ')}.${cure}`)
+  }
+  const postcode = parts.postcode!.replace(/[\s.-]/g, '')
+  if (!/^\d{8}$/.test(postcode))
+    return problem(`O CEP "${parts.postcode}" é inválido: informe os 8 dígitos em ${field('postcode')}.`)
+  const state = readState(parts.state!)
+  if (state === null) return problem(`A UF "${parts.state}" não existe: informe a sigla do estado em ${field('state')}.`)
+  const owner = stateOf(postcode)
+  if (owner !== state) {
+    const where = owner === null ? 'não pertence a nenhum estado' : `é de ${owner}, não de ${state}`
+    return problem(`O CEP ${formatPostcode(postcode)} ${where}: verifique ${field('postcode')} e ${field('state')}.`)
+  }
+  const { name = '', complement = '', district = '', city = '' } = parts
+  return { name: name || null, address: { street, number, complement, district, city, state, postcode } }
+}
+
+const problem = (text: string): AddressProblem => ({ problem: text })
+const field = (part: Part): string => `carta.variables.${SPELLINGS[part][0]}`
+
+function collect(variables: JsonObject): Partial<Record<Part, string>> {
+  const flat = new Map<string, string>()
+  const take = (object: JsonObject): void => {
+    for (const [key, value] of Object.entries(object)) {
+      const text = typeof value === 'string' || typeof value === 'number' ? oneLine(String(value)) : ''
+      if (text !== '' && !flat.has(plain(key))) flat.set(plain(key), text)
+    }
+  }
+  for (const [key, value] of Object.entries(variables)) if (NESTED.includes(plain(key)) && isObject(value)) take(value)
+  take(variables)
+  const found: Partial<Record<Part, string>> = {}
+  for (const [part, spellings] of Object.entries(SPELLINGS)) {
+    const spelling = spellings.find(candidate => flat.has(candidate))
+    if (spelling !== undefined) found[part as Part] = flat.get(spelling)!
+  }
+  return found
+}
+
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const plain = (text: string): string =>
+  text
+    .normalize('NFD')
+    .replace(/[^a-zA-Z]/g, '')
+    .toLowerCase()
+
+const oneLine = (text: string): string => text.replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim()
+
+/** "Rua das Flores, 100": the number is often written into the street. */
+function splitNumber(street: string, number: string): { street: string; number: string } {
+  if (number !== '') return { street, number }
+  const [, name, written] = /^(.*\S)\s*,\s*(?:n[º°o.]*\s*)?(\d[\w/-]{0,9}|s\/?n)$/i.exec(street) ?? []
+  return name === undefined ? { street, number } : { street: name, number: written! }
+}
+
+function readState(text: string): string | null {
+  const name = plain(text)
+  if (Object.hasOwn(RANGES, name.toUpperCase())) return name.toUpperCase()
+  return Object.hasOwn(STATE_NAMES, name) ? STATE_NAMES[name]! : null
+}
+
+function stateOf(postcode: string): string | null {
+  const head = Number(postcode.slice(0, 5))
+  const found = Object.entries(RANGES).find(([, ranges]) => ranges.some(([first, last]) => head >= first && head <= last))
+  return found?.[0] ?? null
+}
+
+const formatPostcode = (postcode: string): string => `${postcode.slice(0, 5)}-${postcode.slice(5)}`
+
+/** As the post wants it on an envelope: street, district, then postcode, city and state. */
+export function addressLines({ street, number, complement, district, city, state, postcode }: PostalAddress): string[] {
+  const lines = [
+    [street, number, complement].filter(part => part !== '').join(', '),
+    district,
+    `${formatPostcode(postcode)} ${city} – ${state}`,
+  ]
+  return lines.filter(line => line !== '')
+}
+
+/** An address in one line, as an account's setting has it: logradouro; número; complemento; bairro; cidade; UF; CEP. */
+export function readSenderAddress(text: string): PostalAddress | null {
+  const [logradouro, numero, complemento, bairro, cidade, uf, cep, ...rest] = text.split(';').map(part => part.trim())
+  if (cep === undefined || rest.length > 0) return null
+  const read = readPostalAddress({
+    logradouro: logradouro!,
+    numero: numero!,
+    complemento: complemento!,
+    bairro: bairro!,
+    cidade: cidade!,
+    uf: uf!,
+    cep,
+  })
+  return 'problem' in read ? null : read.address
+}

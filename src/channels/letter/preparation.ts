@@ -1,0 +1,130 @@
+import { type Block, countLines, readBlocks } from './blocks.js'
+import { type LetterLayout, layouts, type Sheet } from './sheet.js'
+import { type Typesetter, TypesettingError } from './typesetter.js'
+import type { LetterMessage } from '../provider.js'
+import { sha256 } from '../../domain/evidence.js'
+import { makeLinkCode } from '../../domain/link.js'
+import type { JsonObject } from '../../domain/notification.js'
+import { addressLines, type PostalAddress, readPostalAddress, readSenderAddress } from './postal-address.js'
+import type { Claim } from '../../store/claims.js'
+import type { StoredLetter } from './letter-store.js'
+import type { Refused } from '../../engine/deliver/lane-options.js'
+import { type Rendering, refusedFor } from '../rendering.js'
+
+/** From a claim to a letter: its address, its template filled in, its PDF made once and kept. */
+export interface LetterParts {
+  publicUrl: string
+  linkKey: Buffer
+  render: Rendering
+  typesetter: Typesetter
+  find(notification: string, ordinal: number): Promise<Pick<StoredLetter, 'pdf' | 'sha256' | 'pages'> | null>
+  /** Resolves once it is committed. */
+  keep(notification: string, ordinal: number, letter: MadeLetter): Promise<void>
+}
+
+export interface MadeLetter {
+  pdf: Uint8Array
+  sha256: string
+  pages: number
+  sheet: Sheet
+}
+
+/** More than this is no letter; the typesetter is through with it in seconds. */
+const MAX_CHARACTERS = 100_000
+const MAX_PAGES = 40
+/** Each takes a line at least, and no page has so many: whoever has more need not be set to be counted (measured: 35 s). */
+const MAX_LINES = 60 * MAX_PAGES
+const longDate = new Intl.DateTimeFormat('pt-BR', { dateStyle: 'long', timeZone: 'America/Sao_Paulo' })
+
+export function createLetterPreparation(parts: LetterParts) {
+  return async (claim: Claim): Promise<LetterMessage | Refused> => {
+    if (claim.suppressed) return refusedFor('O destinatário pediu para não receber cartas desta conta.')
+    const layout = readLayout(claim.request.model)
+    if (layout === null) {
+      return refusedFor(
+        `O modelo "${String(claim.request.model)}" não existe. Informe em carta.modelo um destes: ${layouts.join(', ')}.`,
+      )
+    }
+    const read = readPostalAddress(variablesOf(claim))
+    if ('problem' in read) return refusedFor(read.problem)
+    const recipient = { name: claim.recipient?.trim() || read.name || claim.recipientName, address: read.address }
+    const senderAddress = readSenderAddress(claim.settings['letter.address'])
+    const sender = { name: claim.settings['letter.name'] || claim.accountName, address: senderAddress }
+    const made = await obtain(parts, claim, { layout, recipient, sender })
+    if ('refused' in made) return made
+    const { pdf, sha256: hash, pages } = made
+    return { reference: claim.reference, layout, subject: claim.subject, recipient, sender, pdf, sha256: hash, pages }
+  }
+}
+
+interface Envelope {
+  layout: LetterLayout
+  recipient: { name: string; address: PostalAddress }
+  sender: { name: string; address: PostalAddress | null }
+}
+
+/** What was made before is what is sent: a new version of the layout must not give one letter two forms. */
+async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Promise<Omit<MadeLetter, 'sheet'> | Refused> {
+  const ordinal = Number(claim.reference.split('.').at(-1))
+  const known = await parts.find(claim.notification, ordinal)
+  if (known !== null) return known
+  const rendered = await parts.render(claim, variablesOf(claim))
+  if ('refused' in rendered) return rendered
+  if (rendered.text.length > MAX_CHARACTERS)
+    return refusedFor(
+      `A carta passa do limite de ${MAX_CHARACTERS} caracteres. Reduza o template ou as variáveis em carta.variables.`,
+    )
+  const blocks = readBlocks(rendered.text)
+  if (countLines(blocks) > MAX_LINES)
+    return refusedFor(`A carta não cabe em ${MAX_PAGES} páginas, o limite. Reduza o template ou as variáveis em carta.variables.`)
+  const sheet = makeSheet(parts, claim, envelope, blocks)
+  try {
+    const { pdf, pages } = await parts.typesetter.compose(sheet)
+    if (pages > MAX_PAGES)
+      return refusedFor(
+        `A carta tem ${pages} páginas; o limite é de ${MAX_PAGES}. Reduza o template ou as variáveis em carta.variables.`,
+      )
+    const made = { pdf, pages, sheet, sha256: sha256(pdf) }
+    await parts.keep(claim.notification, ordinal, made)
+    return made
+  } catch (error) {
+    if (error instanceof TypesettingError) return refusedFor(explain(error))
+    throw error
+  }
+}
+
+function explain({ missing }: TypesettingError): string {
+  if (missing.length === 0)
+    return 'O conteúdo da carta não pôde ser composto em PDF. Simplifique o HTML do template: parágrafos, listas e tabelas simples.'
+  const named = missing.map(letter => `${letter} (U+${letter.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')})`)
+  return `A carta tem letras que não podem ser impressas: ${named.join(', ')}. Escreva-as em letras latinas.`
+}
+
+function makeSheet({ publicUrl, linkKey }: LetterParts, claim: Claim, envelope: Envelope, blocks: Block[]): Sheet {
+  const { layout, recipient, sender } = envelope
+  return {
+    layout,
+    reference: claim.notification,
+    sender: {
+      name: sender.name,
+      lines: sender.address === null ? [] : addressLines(sender.address),
+      color: claim.settings['letter.color'],
+    },
+    recipient: { name: recipient.name, lines: addressLines(recipient.address) },
+    // The moment of acceptance: a letter that is made again is the same letter.
+    date: longDate.format(claim.acceptedAt),
+    moment: Math.floor(claim.acceptedAt.getTime() / 1_000),
+    subject: claim.subject,
+    blocks,
+    verification: `${publicUrl}/n/${makeLinkCode(linkKey, claim)}`,
+  }
+}
+
+const variablesOf = ({ request: { variables } }: Claim): JsonObject =>
+  typeof variables === 'object' && variables !== null && !Array.isArray(variables) ? (variables as JsonObject) : {}
+
+/** A legal notice goes registered unless asked otherwise. */
+function readLayout(model: unknown): LetterLayout | null {
+  const name = typeof model === 'string' ? model.trim().toLowerCase() : ''
+  return name === '' ? 'registrada' : (layouts.find(layout => layout === name) ?? null)
+}

@@ -1,0 +1,51 @@
+import type { JsonObject } from '../domain/notification.js'
+import { renderTemplate } from '../domain/template.js'
+import type { Claim } from '../store/claims.js'
+import type { VersionContent } from '../store/templates.js'
+import type { Refused } from '../engine/deliver/lane-options.js'
+import { templateRefusal } from '../engine/templates.js'
+
+/** Fills in the template that a delivery names, in the version that was current when it was accepted. */
+export type Rendering = (named: NamesTemplate, values: JsonObject) => Promise<Rendered | Refused>
+
+/** All that is needed of a delivery to find its template. */
+type NamesTemplate = Pick<Claim, 'channel' | 'template' | 'request'>
+
+interface Rendered {
+  text: string
+  template: VersionContent
+}
+
+/** Versions never change; what stands beside them (name, identifier, metadata) does, and is looked at again. */
+const REMEMBERED = 500
+const REMEMBERED_MS = 5_000
+
+export function createRendering(find: (id: string, version: number) => Promise<VersionContent | null>): Rendering {
+  const known = new Map<string, { content: VersionContent; until: number }>()
+  const versionOf = async ({ id, version }: NonNullable<Claim['template']>): Promise<VersionContent | null> => {
+    const key = `${id}.${version}`
+    const remembered = known.get(key)
+    if (remembered !== undefined && performance.now() < remembered.until) return remembered.content
+    const content = await find(id, version)
+    if (content === null) return null
+    known.delete(key)
+    known.set(key, { content, until: performance.now() + REMEMBERED_MS })
+    if (known.size > REMEMBERED) known.delete(known.keys().next().value!)
+    return content
+  }
+  return async (claim, values) => {
+    const template = claim.template === null ? null : await versionOf(claim.template)
+    if (template === null) return refusedFor(templateReason(claim))
+    const result = renderTemplate(claim.channel, template.content, template.variables, values)
+    return 'fault' in result ? refusedFor(templateRefusal(result).message) : { text: result.text, template }
+  }
+}
+
+export const refusedFor = (reason: string): Refused => ({ refused: { failure: 'rejected', failureDetail: reason, reason } })
+
+function templateReason({ request }: NamesTemplate): string {
+  const named = request.template
+  return typeof named === 'string' && named !== ''
+    ? `O template "${named}" não existe, está inativo ou não é deste canal.`
+    : 'Falta indicar o template deste canal.'
+}

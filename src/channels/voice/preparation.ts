@@ -1,0 +1,82 @@
+import type { VoiceMessage, VoiceScript } from '../provider.js'
+import type { JsonObject } from '../../domain/notification.js'
+import type { Call } from './call-store.js'
+import type { Claim } from '../../store/claims.js'
+import type { Refused } from '../../engine/deliver/lane-options.js'
+import { type Rendering, refusedFor } from '../rendering.js'
+
+/** From a claimed call to what is said in it, and when to call again. */
+export interface VoiceParts {
+  render: Rendering
+  /** How long a minute of an account's plan lasts; the simulated world runs faster. */
+  minuteMs: number
+}
+
+/** About four minutes of speech. */
+const MAX_SPOKEN = 3_000
+
+export function createVoicePreparation({ render, minuteMs }: VoiceParts) {
+  return async (claim: Claim): Promise<VoiceMessage | Refused> => {
+    if (claim.suppressed) return refusedFor('O número pediu para não receber ligações desta conta.')
+    const script = await writeScript({ ...claim, channel: 'voice' }, render)
+    if ('refused' in script) return script
+    const againMs = nextCall(claim.reference, claim.settings, minuteMs)
+    return { reference: claim.reference, to: claim.recipient!, script, againMs }
+  }
+}
+
+/** How long to wait before another call where nobody answers this one; null: the account's plan has no other. */
+function nextCall(reference: string, settings: Call['settings'], minuteMs: number): number | null {
+  const ordinal = Number(reference.split('.').at(-1))
+  return ordinal <= settings['voice.retries'] ? settings['voice.retry.minutes'] * minuteMs : null
+}
+
+type FindCall = (notification: string) => Promise<Call | null>
+
+/** What a call under way is to say, for carriers that ask once somebody has answered; null: no such call. */
+export function createScriptReader(find: FindCall, render: Rendering) {
+  return async (reference: string): Promise<VoiceScript | null> => {
+    const call = await findNamed(reference, find)
+    return call === null ? null : readScript(call, render)
+  }
+}
+
+/** When the next call is to follow, for carriers that are asked what became of one; null: none is. */
+export function createPlanReader(find: FindCall, { minuteMs }: Pick<VoiceParts, 'minuteMs'>) {
+  return async (reference: string): Promise<number | null> => {
+    const call = await findNamed(reference, find)
+    return call === null ? null : nextCall(reference, call.settings, minuteMs)
+  }
+}
+
+async function findNamed(reference: string, find: FindCall): Promise<Call | null> {
+  const [, notification] = /^([0-9a-f-]{36})\.voice\.\d{1,4}$/.exec(reference) ?? []
+  return notification === undefined ? null : find(notification)
+}
+
+async function readScript(call: Call, render: Rendering): Promise<VoiceScript | null> {
+  const script = await writeScript(call, render)
+  return 'refused' in script ? null : script
+}
+
+async function writeScript(call: Call, render: Rendering): Promise<VoiceScript | Refused> {
+  const values = (call.request.payload ?? {}) as JsonObject
+  const rendered = await render(call, values)
+  if ('refused' in rendered) return rendered
+  const text = rendered.text.replace(/[^\S\n]+/g, ' ').trim()
+  if (text === '') return refusedFor('O template ficou vazio depois de preenchido: não há o que falar na ligação.')
+  if (text.length > MAX_SPOKEN) {
+    return refusedFor(
+      `O texto da ligação tem ${text.length} caracteres; o máximo são ${MAX_SPOKEN}. Reduza o template ou os valores.`,
+    )
+  }
+  const name = call.settings['voice.name'] || call.accountName
+  // A person who had to be asked a question before reading must at least be there before listening.
+  const key = values.tecla === true || rendered.template.metadata.tecla === true || call.protected
+  return {
+    text,
+    greeting: `Olá. Esta é uma ligação de ${name}, com uma mensagem para você.${key ? ' Para ouvir a mensagem, tecle 1.' : ''}`,
+    neutral: `Olá. Esta é uma ligação de ${name}. Temos uma mensagem para você. Fale conosco pelos nossos canais de atendimento. Obrigado.`,
+    key,
+  }
+}

@@ -1,0 +1,106 @@
+import type { WhatsappMessage } from '../provider.js'
+import { type LinkTarget, linkBase } from '../../domain/link.js'
+import type { JsonObject } from '../../domain/notification.js'
+import { readParameters, readSingle, readTemplatePlan, type TemplatePlan } from './template-plan.js'
+import type { Claim } from '../../store/claims.js'
+import type { Refused } from '../../engine/deliver/lane-options.js'
+import { type Rendering, refusedFor } from '../rendering.js'
+
+/** From a claimed WhatsApp delivery to the approved template that leaves, filled in. */
+export interface WhatsappParts {
+  rendering: Rendering
+  /** The code that leads the person to the notification, the same at every try. */
+  shortLink(target: LinkTarget): Promise<string>
+  publicUrl: string
+  /** Whether the name is that of a template that the account may no longer use. */
+  isRetired(account: string, name: string): Promise<boolean>
+}
+
+/** As in SMS texts. */
+const LINK_PLACEHOLDER = '{SHORT_LINK}'
+/** Meta's own rule for the names of templates. */
+const CARRIER_NAME = /^[a-z0-9_]{1,512}$/
+
+type Draft = Omit<WhatsappMessage, 'reference' | 'to' | 'buttons'> & { linkButton: number | null }
+
+export function createWhatsappPreparation(parts: WhatsappParts) {
+  return async (claim: Claim): Promise<WhatsappMessage | Refused> => {
+    if (claim.suppressed) return refusedFor('O destinatário não aceita mensagens desta conta pelo WhatsApp.')
+    const { template: _, ...values } = (claim.request.variables ?? {}) as JsonObject
+    // Made once, and only for those that show it: a code takes a row.
+    let link: Promise<string> | undefined
+    const linkCode = (): Promise<string> => {
+      link ??= parts.shortLink({ notification: claim.notification, channel: claim.channel })
+      return link
+    }
+    const base = linkBase(claim.settings, parts.publicUrl)
+    const filled = await fillLinks(values, async () => `${base}/s/${await linkCode()}`)
+    const draft = claim.template === null ? await draftForeign(claim, filled, parts) : await draftOwn(claim, filled, parts)
+    if ('refused' in draft) return draft
+    const { linkButton, ...message } = draft
+    const buttons = linkButton === null ? [] : [{ index: linkButton, suffix: await linkCode() }]
+    return { ...message, reference: claim.reference, to: claim.recipient!, buttons }
+  }
+}
+
+/** A template that is known here: its declared variables, in their order, are the approved one's parameters. */
+async function draftOwn(claim: Claim, values: JsonObject, { rendering }: WhatsappParts): Promise<Draft | Refused> {
+  const rendered = await rendering(claim, values)
+  if ('refused' in rendered) return rendered
+  const { name, externalId, variables, metadata } = rendered.template
+  const template = externalId ?? name
+  if (!CARRIER_NAME.test(template)) return refusedFor(carrierNameReason(template))
+  const plan = readTemplatePlan(metadata as JsonObject, 'metadata')
+  if (typeof plan === 'string') return refusedFor(plan)
+  const names = variables.map(variable => variable.name)
+  const stranger = plan.header.find(wanted => !names.includes(wanted))
+  if (stranger !== undefined) return refusedFor(`O campo metadata.cabecalho nomeia ${stranger}, que não está em variaveis.`)
+  const pick = (wanted: readonly string[]) => {
+    const read = wanted.map(variable => readSingle(variable, values[variable]))
+    const reason = read.find(parameter => typeof parameter === 'string')
+    return (
+      reason ?? read.map((text, index) => ({ name: plan.named ? wanted[index]! : null, text: (text as { text: string }).text }))
+    )
+  }
+  return assemble(template, plan, pick(plan.header), pick(names.filter(variable => !plan.header.includes(variable))))
+}
+
+/** One that only the carrier knows: its parameters are the variables themselves, named, or numbered from 1. */
+async function draftForeign(claim: Claim, values: JsonObject, { isRetired }: WhatsappParts): Promise<Draft | Refused> {
+  const name = claim.request.template
+  if (typeof name !== 'string' || name === '') return refusedFor('Falta indicar o template deste canal.')
+  // What somebody switched off here must not leave by another door, and no such name can exist at the carrier.
+  if (!CARRIER_NAME.test(name) || (await isRetired(claim.account, name))) {
+    return refusedFor(`O template "${name}" não existe, está inativo ou não é deste canal.`)
+  }
+  const { idioma, botaoLink, cabecalho, ...rest } = values
+  const plan = readTemplatePlan(
+    { ...(idioma === undefined ? {} : { idioma }), ...(botaoLink === undefined ? {} : { botaoLink }) },
+    'whatsapp.variables',
+  )
+  if (typeof plan === 'string') return refusedFor(plan)
+  const header = cabecalho === undefined ? [] : readParameters(cabecalho, 'whatsapp.variables.cabecalho')
+  return assemble(name, plan, header, readParameters(rest, 'whatsapp.variables'))
+}
+
+/** A text in place of parameters is the reason why there are none. */
+function assemble(
+  template: string,
+  { language, linkButton }: TemplatePlan,
+  header: Draft['header'] | string,
+  body: Draft['body'] | string,
+): Draft | Refused {
+  if (typeof header === 'string') return refusedFor(header)
+  if (typeof body === 'string') return refusedFor(body)
+  return { template, language, header, body, linkButton }
+}
+
+async function fillLinks(values: JsonObject, link: () => Promise<string>): Promise<JsonObject> {
+  const text = JSON.stringify(values)
+  if (!text.includes(LINK_PLACEHOLDER)) return values
+  const written = JSON.stringify(await link()).slice(1, -1)
+  return JSON.parse(text.replaceAll(LINK_PLACEHOLDER, () => written))
+}
+
+const carrierNameReason = (name: string): string =>
+  `O template "${name}" não tem o nome que a Meta aprovou: informe-o em templateId (letras minúsculas, números e _).`

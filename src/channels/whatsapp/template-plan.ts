@@ -1,0 +1,84 @@
+import type { Json } from '../../domain/canonical-json.js'
+import type { JsonObject } from '../../domain/notification.js'
+
+/** How variables become the parameters of a template that WhatsApp approved. Where they cannot, the answer is a Portuguese reason. */
+export interface Parameter {
+  /** null: known by its place. */
+  name: string | null
+  text: string
+}
+
+export interface TemplatePlan {
+  language: string
+  /** Whether the approved template names its parameters; otherwise it numbers them. */
+  named: boolean
+  /** Variables that stand in the header, not in the body. */
+  header: readonly string[]
+  /** Place of the button that leads to the notification; null: the template has none. */
+  linkButton: number | null
+}
+
+const LANGUAGE = 'pt_BR'
+/** Meta's limit for a template's buttons. */
+const MAX_BUTTONS = 10
+
+/** idioma, parametros, cabecalho and botaoLink, each with its default. */
+export function readTemplatePlan(given: JsonObject, field: string): TemplatePlan | string {
+  const { idioma = LANGUAGE, parametros = 'posicionais', cabecalho = [], botaoLink = null } = given
+  if (typeof idioma !== 'string' || !/^[a-z]{2,3}(_[A-Z]{2,3})?$/.test(idioma)) {
+    return `O campo ${field}.idioma deve ser um idioma da Meta, como pt_BR.`
+  }
+  if (parametros !== 'posicionais' && parametros !== 'nomeados') {
+    return `O campo ${field}.parametros deve ser posicionais ou nomeados.`
+  }
+  if (!isNames(cabecalho)) return `O campo ${field}.cabecalho deve ser uma lista de nomes de variáveis.`
+  if (botaoLink !== null && !isButton(botaoLink)) {
+    return `O campo ${field}.botaoLink deve ser a posição do botão, de 0 a ${MAX_BUTTONS - 1}.`
+  }
+  return { language: idioma, named: parametros === 'nomeados', header: cabecalho, linkButton: botaoLink }
+}
+
+const isNames = (value: Json): value is string[] => Array.isArray(value) && value.every(name => typeof name === 'string')
+
+const isButton = (value: Json): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < MAX_BUTTONS
+
+/** A text, or members that are either all numbered from 1 or all named: the store keeps no order of members. */
+export function readParameters(given: Json, field: string): Parameter[] | string {
+  if (given === null || typeof given !== 'object') {
+    const single = readSingle(field, given)
+    return typeof single === 'string' ? single : [{ name: null, text: single.text }]
+  }
+  if (Array.isArray(given)) return `O campo ${field} deve ser um texto ou um objeto.`
+  const values = given as JsonObject
+  const names = Object.keys(values)
+  const numbers = names.filter(name => /^[1-9]\d{0,3}$/.test(name))
+  if (numbers.length > 0 && numbers.length < names.length) {
+    return `Em ${field}, use só números (1, 2, …) ou só nomes, como no template aprovado na Meta.`
+  }
+  const positional = numbers.length > 0
+  if (positional) names.sort((a, b) => Number(a) - Number(b))
+  const gap = positional ? names.findIndex((name, index) => Number(name) !== index + 1) : -1
+  if (gap !== -1) return `Falta o valor da variável ${gap + 1} do template. Informe-a em ${field}.`
+  const parameters: Parameter[] = []
+  for (const name of names) {
+    const single = readSingle(name, values[name])
+    if (typeof single === 'string') return single
+    parameters.push({ name: positional ? null : name, text: single.text })
+  }
+  return parameters
+}
+
+/** WhatsApp refuses parameters that are empty, and those with line breaks, tabs or more than four blanks in a row. */
+export function readSingle(name: string, value: Json | undefined): { text: string } | string {
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
+    return value === null || value === undefined ? emptyReason(name) : `A variável ${name} do template deve ser um texto.`
+  }
+  const text = String(value)
+    .replace(/\s*[\r\n\t]\s*/g, ' ')
+    .replace(/ {5,}/g, '    ')
+    .trim()
+  return text === '' ? emptyReason(name) : { text }
+}
+
+const emptyReason = (name: string): string => `O WhatsApp não aceita variável vazia: informe ${name}.`

@@ -1,0 +1,88 @@
+import type { Lease } from '../../store/rate-windows.js'
+
+/**
+ * Request budgets per minute, shared by all nodes. Each node leases chunks ahead and counts them down in memory, so a
+ * request costs no query. Nothing is ever granted twice; what a node holds unspent when the budget ends (one chunk at
+ * most) is what the budget may fall short of: 2.5 % a node.
+ */
+export interface Verdict {
+  allowed: boolean
+  limit: number
+  remaining: number
+  /** Seconds until the window ends. */
+  resetSeconds: number
+}
+
+export type LeaseFunction = (key: string, limit: number, chunk: number) => Promise<Lease>
+
+interface Window {
+  limit: number
+  /** Leased and not spent. */
+  held: number
+  /** Known to be left for everyone, beyond what is held here. */
+  left: number
+  endsAt: number
+  leasing: Promise<void> | undefined
+}
+
+const CHUNKS = 40
+const MAX_WINDOWS = 50_000
+
+export class Budgets {
+  readonly #lease: LeaseFunction
+  readonly #windows = new Map<string, Window>()
+
+  constructor(lease: LeaseFunction) {
+    this.#lease = lease
+  }
+
+  /** Takes one request out of a budget; a promise only when a chunk has to be leased first. */
+  spend(key: string, limit: number): Verdict | Promise<Verdict> {
+    const now = performance.now()
+    let window = this.#windows.get(key)
+    if (window === undefined || now >= window.endsAt || window.limit !== limit) {
+      window = this.#renew(key, limit, window)
+    }
+    if (window.held > 0) {
+      window.held--
+      if (window.held < chunkOf(limit) / 2 && window.left > 0) this.#refill(key, window).catch(() => {})
+      return verdict(window, true, now)
+    }
+    if (window.left <= 0) return verdict(window, false, now)
+    return this.#refill(key, window).then(() => this.spend(key, limit))
+  }
+
+  #renew(key: string, limit: number, before: Window | undefined): Window {
+    if (before === undefined && this.#windows.size >= MAX_WINDOWS) this.#windows.delete(this.#windows.keys().next().value!)
+    // Until the first lease answers, nobody knows when the window ends: far away, and set then.
+    const window: Window = { limit, held: 0, left: limit, endsAt: Number.POSITIVE_INFINITY, leasing: undefined }
+    this.#windows.set(key, window)
+    return window
+  }
+
+  #refill(key: string, window: Window): Promise<void> {
+    window.leasing ??= this.#leaseChunk(key, window).finally(() => {
+      window.leasing = undefined
+    })
+    return window.leasing
+  }
+
+  async #leaseChunk(key: string, window: Window): Promise<void> {
+    const lease = await this.#lease(key, window.limit, chunkOf(window.limit))
+    const endsAt = performance.now() + lease.remainingMs
+    // A lease that came from the next window ends the counts of the last one.
+    if (endsAt > window.endsAt + 1_000) window.held = 0
+    window.held += lease.granted
+    window.left = Math.max(0, window.limit - lease.used)
+    window.endsAt = endsAt
+  }
+}
+
+const chunkOf = (limit: number): number => Math.max(1, Math.floor(limit / CHUNKS))
+
+const verdict = (window: Window, allowed: boolean, now: number): Verdict => ({
+  allowed,
+  limit: window.limit,
+  remaining: Math.max(0, window.held + window.left),
+  resetSeconds: Math.max(1, Math.ceil(Math.min(60_000, window.endsAt - now) / 1000)),
+})

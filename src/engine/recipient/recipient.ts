@@ -1,0 +1,108 @@
+import type { Clock } from '../../domain/clock.js'
+import { Refusal } from '../../domain/errors.js'
+import type { Keys } from '../../domain/keys.js'
+import { type LinkTarget, readLinkCode } from '../../domain/link.js'
+import { robotLimits } from '../../domain/robot.js'
+import { findDeparture } from '../../store/deliveries.js'
+import { findLogo } from '../../store/logos.js'
+import type { Pool } from '../../store/postgres.js'
+import { suppress } from '../../store/suppressions.js'
+import { findLock, forgetTries, takeNote, takeTry } from '../../store/visit-counts.js'
+import { findConfirmation, findContent, findVisited, readFile, type Visited } from '../../store/visits.js'
+import { GroupCommit } from '../../runtime/group-commit.js'
+import type { Change, ChangeOutcome } from '../record/record.js'
+import { createReplies, type ReplyVerdict } from './replies.js'
+import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-link-reader.js'
+import { createVisitRecorder, type Visit, type VisitStep } from './visits.js'
+
+/** All that a recipient can do with a link, and the machines that come before them. */
+export interface RecipientParts {
+  pool: Pool
+  clock: Clock
+  keys: Pick<Keys, 'link' | 'session' | 'pepper'>
+  record(change: Change): Promise<ChangeOutcome>
+  limits?: Partial<RecipientLimits>
+}
+
+export interface RecipientLimits {
+  robot: typeof robotLimits
+  guesses: GuessLimits
+}
+
+export type Recipient = ReturnType<typeof createRecipient>
+
+const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 4_096 }
+
+export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
+  const readShort = createShortLinkReader(pool, limits.guesses ?? guessLimits)
+  const visits = createVisitRecorder({ record, takeNote: (notification, limit) => takeNote(pool, notification, limit) })
+  const check = createReplies({
+    pepper: keys.pepper,
+    visits,
+    record,
+    takeTry: (notification, limit) => takeTry(pool, notification, limit),
+    forgetTries: notification => forgetTries(pool, notification),
+  })
+  const lookups = new GroupCommit<LinkTarget, Visited | null>({
+    write: targets => findVisited(pool, targets),
+    isItemFault: () => false,
+    weigh: () => 1,
+    overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
+    ...LOOKUP_LIMITS,
+  })
+
+  /** WhatsApp's status has a date for the link itself. Any later deed tells of it too, where "Abrir" was taken for a machine's. */
+  async function reach({ target, linkOpenedAt }: Visited, visit: Visit, step: VisitStep): Promise<void> {
+    if (target.channel === 'whatsapp' && linkOpenedAt === null) await visits.count(visit, step, 'link opened')
+  }
+
+  return {
+    now: clock,
+    linkKey: keys.link,
+    sessionKey: keys.session,
+    robotLimits: limits.robot ?? robotLimits,
+    visits,
+
+    /** null: there is no such link, whatever the reason. */
+    async find(kind: 'full' | 'short', code: string, address: string): Promise<Visited | Locked | null> {
+      const target = kind === 'full' ? readLinkCode(keys.link, code) : await readShort(code, address)
+      return target === null || 'lockedMs' in target ? target : lookups.submit(target)
+    },
+
+    /** "Abrir". A protected message has only been reached so far; its reading comes with the right reply. */
+    async open(visited: Visited, visit: Visit): Promise<void> {
+      await reach(visited, visit, 'open')
+      if (visited.validation === null) await visits.count(visit, 'open', 'read')
+      else await visits.note(visit, 'open')
+    },
+
+    async answer(visited: Visited, visit: Visit, reply: string): Promise<ReplyVerdict> {
+      const verdict = await check(visit, visited.validation!, reply)
+      if (verdict.right) {
+        await reach(visited, visit, 'reply')
+        await visits.count(visit, 'reply', 'read')
+      }
+      return verdict
+    },
+
+    /** False when it was no person's doing, and nothing is confirmed. */
+    async confirm(visited: Visited, visit: Visit): Promise<boolean> {
+      await reach(visited, visit, 'confirm')
+      return visits.count(visit, 'confirm', 'confirmed')
+    },
+
+    /** "Não sou esta pessoa": this recipient gets nothing more from the account on this channel, and the sender is told. */
+    async disown(visit: Visit): Promise<boolean> {
+      if (visit.signals.length === 0) await suppress(pool, { ...visit.target, reason: 'stranger' })
+      const failureDetail = 'Quem abriu o link informou que não é o destinatário.'
+      return visits.count(visit, 'not me', 'failed', { failure: 'stranger', failureDetail })
+    },
+
+    findDeparture: ({ notification, channel }: LinkTarget) => findDeparture(pool, notification, channel),
+    findLock: (notification: string) => findLock(pool, notification),
+    findContent: (notification: string) => findContent(pool, notification),
+    findConfirmation: (target: LinkTarget) => findConfirmation(pool, target),
+    findLogo: (sha256: string) => findLogo(pool, sha256),
+    readFile: (notification: string, ordinal: number) => readFile(pool, notification, ordinal),
+  }
+}

@@ -1,0 +1,61 @@
+import { canonicalJson, type Json } from '../../domain/canonical-json.js'
+import { findChainFault } from '../../domain/evidence.js'
+import { rebuildStatuses } from '../../domain/rebuild.js'
+import type { DeliveryStatus } from '../../domain/status.js'
+import type { LoggedNotification } from '../../store/event-log.js'
+
+/** What is wrong with a notification's record. */
+const COMPARED = [
+  'standsIn',
+  'state',
+  'sentAt',
+  'deliveredAt',
+  'readAt',
+  'confirmedAt',
+  'linkOpenedAt',
+  'answeredAt',
+  'failedAt',
+  'cancelledAt',
+  'cancelReason',
+  'failure',
+  'failureDetail',
+  'answers',
+  'processedAt',
+  'preparedAt',
+  'trackingCode',
+  'ordinal',
+  'doubts',
+  'parts',
+  'taken',
+] as const
+
+/** Every fault of one notification, in words: a broken chain, or a status that its events do not add up to. */
+export function findFaults({ id, events, statuses }: LoggedNotification): string[] {
+  const broken = findChainFault(events)
+  if (broken !== null) return [`${id}: cadeia rompida no evento ${broken.seq} (${broken.fault})`]
+  // Where the events' data was erased there is nothing to compare with.
+  if (events.some(event => event.salt === null)) return []
+  const rebuilt = rebuildStatuses(events)
+  const missing = [...rebuilt.keys()].filter(channel => !statuses.some(status => status.channel === channel))
+  return [
+    ...missing.map(channel => `${id}: o canal ${channel} foi aceito e não tem entrega`),
+    ...statuses.flatMap(status => {
+      const expected = rebuilt.get(status.channel)
+      return expected === undefined
+        ? [`${id}: o canal ${status.channel} não está nos eventos`]
+        : findDifferences(id, status, expected)
+    }),
+  ]
+}
+
+function findDifferences(id: string, stored: DeliveryStatus, expected: DeliveryStatus): string[] {
+  // A claim is no event: what a worker holds is queued as far as the events know.
+  const settled: DeliveryStatus = stored.state === 'sending' ? { ...stored, state: 'queued' } : stored
+  return COMPARED.map(member => [member, written(settled[member]), written(expected[member])] as const)
+    .filter(([, found, added]) => found !== added)
+    .map(([member, found, added]) => `${id}: ${stored.channel}.${member} é ${found}; pelos eventos, ${added}`)
+}
+
+/** Alike whatever the order of members: the store keeps its own. */
+const written = (value: DeliveryStatus[(typeof COMPARED)[number]]): string =>
+  canonicalJson(JSON.parse(JSON.stringify(value)) as Json)

@@ -1,0 +1,21 @@
+import type { Clock } from '../../domain/clock.js'
+import { channels } from '../../domain/notification.js'
+import { belongsTo } from '../../store/deliveries.js'
+import type { Pool } from '../../store/postgres.js'
+import { recordChanges } from './record.js'
+
+/**
+ * Ends a notification's sequence: steps that still wait for their condition or their turn are cancelled; what goes out
+ * unconditionally goes on. False when the account has no such notification. A second call finds nothing left to end.
+ */
+export async function finalize(pool: Pool, clock: Clock, account: string, notification: string): Promise<boolean> {
+  if (!(await belongsTo(pool, account, notification))) return false
+  const at = new Date(clock())
+  const data = { cancelReason: 'finalized', reason: 'Finalizado a pedido do remetente.' } as const
+  await recordChanges(
+    pool,
+    clock,
+    channels.map(channel => ({ notification, fact: { channel, type: 'cancelled', at, source: 'api', data } })),
+  )
+  return true
+}

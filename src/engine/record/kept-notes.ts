@@ -1,0 +1,44 @@
+import type { Fact } from '../../domain/transition.js'
+import { type Note, readNotes } from '../../store/event-log.js'
+import type { Queryable } from '../../store/postgres.js'
+import type { Change } from './record.js'
+
+/** Of one source about one notification. A carrier may repeat itself for ever: the last one says that no more are kept. */
+export const MAX_CARRIER_NOTES = 100
+
+/** The notes that the chains of some changes hold already; true only while their notifications are locked. */
+export class Noted {
+  readonly #kept = new Map<string, Set<string>>()
+
+  static async read(db: Queryable, changes: readonly Change[]): Promise<Noted> {
+    const noted = new Noted()
+    const wanted = changes.filter(isRepeatable)
+    if (wanted.length === 0) return noted
+    const ids = [...new Set(wanted.map(({ notification }) => notification))]
+    const sources = [...new Set(wanted.map(({ fact }) => fact.source))]
+    for (const note of await readNotes(db, ids, sources)) noted.#of(note).add(wordsOf(note.data ?? {}))
+    return noted
+  }
+
+  /** The fact as it is to be kept; null: it is there already, or there is no room for more. */
+  admit(notification: string, fact: Fact): Fact | null {
+    const kept = this.#of({ notification, source: fact.source })
+    const words = wordsOf({ channel: fact.channel, ...fact.data })
+    if (kept.has(words) || kept.size >= MAX_CARRIER_NOTES) return null
+    kept.add(words)
+    return kept.size === MAX_CARRIER_NOTES ? { ...fact, data: { ...fact.data, lastNote: true } } : fact
+  }
+
+  #of({ notification, source }: Pick<Note, 'notification' | 'source'>): Set<string> {
+    const key = `${notification} ${source}`
+    const known = this.#kept.get(key) ?? new Set()
+    this.#kept.set(key, known)
+    return known
+  }
+}
+
+export const isRepeatable = ({ fact, repeatable = false }: Change): boolean => repeatable && fact.type === 'note'
+
+/** What makes two notes the same, whenever they came. */
+const wordsOf = ({ channel, ordinal, part, answer, reason }: NonNullable<Note['data']>): string =>
+  JSON.stringify([channel, ordinal, part, answer, reason].map(member => member ?? null))

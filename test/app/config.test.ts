@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { readConfig } from '../../src/app/config.js'
+import { OperatorError } from '../../src/domain/errors.js'
+
+describe('PUBLIC_URL', () => {
+  test.each([
+    ['https://notifica.example.com', 'https://notifica.example.com'],
+    ['https://Notifica.example.com//', 'https://notifica.example.com'],
+    ['http://127.0.0.1:8080/', 'http://127.0.0.1:8080'],
+    ['https://notifica.example.com:443', 'https://notifica.example.com'],
+  ])('%s is where people reach us', (given, read) => {
+    expect(readConfig({ PUBLIC_URL: given }).publicUrl).toBe(read)
+  })
+
+  test.each([
+    'https://example.com/notifica',
+    'https://example.com/?x=1',
+    'https://example.com?',
+    'https://example.com/#topo',
+    'https://example.com#',
+    'https://eu:senha@example.com',
+    'https://eu@example.com',
+    'ftp://example.com',
+    'example.com',
+  ])('%s is refused by name, with the cure: links made of it would break', given => {
+    const read = (): unknown => readConfig({ PUBLIC_URL: given })
+    expect(read).toThrow(OperatorError)
+    expect(read).toThrow(/- PUBLIC_URL deve ser .*sem caminho.*, como https:\/\/notifica\.example\.com/)
+    expect(read).not.toThrow(/senha/)
+  })
+})
+
+describe.each(['CARTEIRO_URL', 'SIMULATOR_URL'] as const)('%s', name => {
+  const readOf = (given: string): string | null => {
+    const { client, simulatorUrl } = readConfig({ [name]: given })
+    return name === 'CARTEIRO_URL' ? client.url : simulatorUrl
+  }
+
+  test('may lie below a path', () => {
+    expect(readOf('http://127.0.0.1:8025/')).toBe('http://127.0.0.1:8025')
+    expect(readOf('https://example.com/carteiro/')).toBe('https://example.com/carteiro')
+  })
+
+  test.each(['http://a:b@example.com', 'http://example.com/?x', 'http://example.com/#x', 'smtp://example.com'])(
+    '%s is refused',
+    given => {
+      expect(() => readOf(given)).toThrow(new RegExp(`- ${name} deve ser`))
+    },
+  )
+})

@@ -1,0 +1,190 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { uncertaintyOf } from '../../src/channels/unknown-class.js'
+import { cloudProvider } from '../../src/channels/whatsapp/cloud.js'
+import { OperatorError } from '../../src/domain/errors.js'
+import type { Lane } from '../../src/engine/deliver/lane.js'
+import { takeNews } from '../../src/engine/record/carrier-events.js'
+import { Wake } from '../../src/runtime/wake.js'
+import { createRecorder, startLanes } from '../../src/engine/deliver/worker.js'
+import { type ChannelWiring, openLanes } from '../../src/app/lanes.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { type Parcel, refused, ScriptedCarrier } from '../support/lanes.js'
+import { request, send, validSend } from '../support/requests.js'
+
+/** Several carriers of one kind: how they are called, and who is asked about what went through which. */
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let running: { stop(): Promise<void> } | undefined
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await running?.stop()
+  running = undefined
+  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const A = 'pombo://ana:segredo@correio.example:7/x'
+const B = 'pombo://bia:segredo@correio.example:7/x'
+
+const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}): ChannelWiring<Parcel> => ({
+  channel: 'sms',
+  carriers: urls.map(url => new URL(url)),
+  concurrency: () => 5,
+  settleMs: 50,
+  provider: url => ({
+    name: url.protocol.slice(0, -1),
+    channel: 'sms',
+    whenUncertain: 'lookup',
+    timeoutMs: 2_000,
+    open: async () => carriers[url.username] ?? new ScriptedCarrier(),
+  }),
+  prepare: () => async claim => ({ notification: claim.notification, reference: claim.reference, attempt: claim.attempt }),
+})
+
+async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<Lane<unknown>[]> {
+  const recorder = createRecorder(database.pool, Date.now, wake)
+  const groups = await openLanes(wiring, {
+    pool: database.pool,
+    clock: Date.now,
+    recorder,
+    simulatorUrl: null,
+    hasCarriers: true,
+    leaseMs: 30_000,
+    trace: undefined,
+    takeNews: (source, news) => takeNews(source, news, { pool: database.pool, clock: Date.now, recorder, onUnmatched: () => {} }),
+    onError: () => {},
+  })
+  const lanes = groups.flat()
+  running = startLanes({
+    pool: database.pool,
+    clock: Date.now,
+    wake,
+    recorder,
+    lanes: [lanes],
+    leaseMs: 30_000,
+    onError: () => {},
+  })
+  return lanes
+}
+
+const namesOf = async (...urls: string[]): Promise<string[]> => {
+  const lanes = await open(wiringOf(urls))
+  await running!.stop()
+  running = undefined
+  return lanes.map(({ name }) => name)
+}
+
+describe('the name of a carrier', () => {
+  test('alone of its kind it is the kind’s', async () => {
+    expect(await namesOf(A)).toEqual(['pombo'])
+    expect(await namesOf(A, 'coruja://ana:segredo@correio.example')).toEqual(['pombo', 'coruja'])
+  })
+
+  test('beside others it is its own: in any order, with any secret and any option', async () => {
+    const [ana, bia] = await namesOf(A, B)
+    expect(ana).toMatch(/^pombo:correio\.example\/[0-9a-f]{8}$/)
+    expect(bia).not.toBe(ana)
+    expect(await namesOf(B, `${A.replace('segredo', 'outro')}?window=9`)).toEqual([bia, ana])
+    expect(uncertaintyOf(ana!)).toBe(uncertaintyOf('pombo'))
+    expect(uncertaintyOf('smpp:smsc.example/00000000')).toBe('report')
+  })
+
+  test('the same carrier twice is refused, in words that hold no secret', async () => {
+    const twice = open(wiringOf([A, B, `${A.replace('segredo', 'outro')}?window=9`]))
+    await expect(twice).rejects.toThrow(OperatorError)
+    await expect(twice).rejects.toThrow(/^SMS_URL .*pombo:\/\/correio\.example:7/)
+    await expect(twice).rejects.not.toThrow(/segredo|outro/)
+  })
+
+  test('where the user’s place holds a token, the number tells, and the token does not', () => {
+    const identify = (url: string) => cloudProvider.identify!(new URL(url))
+    const one = identify('whatsapp://EAAum@graph.facebook.com/v23.0/106540352242922')
+    expect(identify('whatsapp://EAAdois@graph.facebook.com/v24.0/106540352242922?pool=3')).toBe(one)
+    expect(identify('whatsapp://EAAum@graph.facebook.com/v23.0/106540352242923')).not.toBe(one)
+    expect(one).not.toContain('EAA')
+  })
+})
+
+describe('a send without an answer', () => {
+  const accept = async (): Promise<string> => {
+    const body = { ...validSend, to: undefined, sms: { number: '11987654321', typeSend: '2' } }
+    return ((await send(gateway.url, account.token, body)).body as { idEmail: string }).idEmail
+  }
+  const described = (id: string) =>
+    expect.poll(
+      async () =>
+        ((await request(`${gateway.url}/gw/sms/${id}`, { token: account.token })).body as { description: string }).description,
+      { timeout: 20_000 },
+    )
+  /** Loses every answer; says what it is told to say when it is asked. */
+  const silent = (found: Awaited<ReturnType<NonNullable<ScriptedCarrier['find']>>>) => {
+    const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+    const asked: string[] = []
+    carrier.find = async reference => {
+      asked.push(reference)
+      return found
+    }
+    return { carrier, asked }
+  }
+  const taken = { references: ['c-1'], answer: 'taken' }
+
+  test('is asked of the carrier that had it, not of its neighbour', async () => {
+    const [ana, bia] = [silent('unknown'), silent(taken)]
+    Object.assign(ana.carrier, { ready: false })
+    await open(wiringOf([A, B], { ana: ana.carrier, bia: bia.carrier }))
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    expect([ana.asked, bia.asked]).toEqual([[], [`${id}.sms.1`]])
+    expect(bia.carrier.got).toHaveLength(1)
+  })
+
+  test('of the time before the carrier had a neighbour, or after it lost it, is still its own', async () => {
+    // Nobody asks yet: the first worker knows no more than that the answer did not come.
+    const before = silent(taken)
+    delete before.carrier.find
+    await open(wiringOf([B], { bia: before.carrier }))
+    const id = await accept()
+    await described(id).toBe('Em verificação')
+    await running!.stop()
+
+    const bia = silent(taken)
+    await open(wiringOf([B, A], { bia: bia.carrier }))
+    await database.pool.query("update delivery set due_at = now() where notification_id = $1 and state = 'uncertain'", [id])
+    await described(id).toBe('Enviado')
+    expect(bia.asked).toEqual([`${id}.sms.1`])
+  })
+
+  test('of a carrier that is gone is asked of nobody else', async () => {
+    const [ana, bia] = [silent('unknown'), silent(taken)]
+    delete bia.carrier.find
+    Object.assign(ana.carrier, { ready: false })
+    await open(wiringOf([A, B], { ana: ana.carrier, bia: bia.carrier }))
+    const id = await accept()
+    await described(id).toBe('Em verificação')
+    await running!.stop()
+
+    await open(wiringOf([A], { ana: ana.carrier }))
+    await database.pool.query("update delivery set due_at = now() where notification_id = $1 and state = 'uncertain'", [id])
+    const isPutOff = async (): Promise<boolean> =>
+      (
+        await database.pool.query("select from delivery where notification_id = $1 and due_at > now() + interval '1 minute'", [
+          id,
+        ])
+      ).rowCount === 1
+    await expect.poll(isPutOff, { timeout: 20_000 }).toBe(true)
+    expect(ana.asked).toEqual([])
+    await described(id).toBe('Em verificação')
+  })
+})

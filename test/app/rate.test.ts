@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readTwilioAccount } from '../../src/channels/voice/twilio-account.js'
+import { readCloudUrl } from '../../src/channels/whatsapp/cloud.js'
+import { OperatorError } from '../../src/domain/errors.js'
+import { Wake } from '../../src/runtime/wake.js'
+import { createRecorder, startLanes } from '../../src/engine/deliver/worker.js'
+import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { type Parcel, ScriptedCarrier } from '../support/lanes.js'
+import { send, validSend } from '../support/requests.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const wiring = (url: string, carrier: ScriptedCarrier): ChannelWiring<Parcel> => ({
+  channel: 'email',
+  carriers: [new URL(url)],
+  concurrency: () => 100,
+  provider: () => ({
+    name: 'smtp',
+    channel: 'email',
+    whenUncertain: 'safe',
+    timeoutMs: 2_000,
+    open: async () => carrier,
+  }),
+  prepare:
+    () =>
+    async ({ notification, reference, attempt }) => ({ notification, reference, attempt }),
+})
+
+function node() {
+  const wake = new Wake()
+  const recorder = createRecorder(database.pool, Date.now, wake)
+  const parts: LaneParts = {
+    pool: database.pool,
+    clock: Date.now,
+    recorder,
+    simulatorUrl: null,
+    hasCarriers: true,
+    leaseMs: 30_000,
+    trace: undefined,
+    takeNews: async () => {},
+    onError: () => {},
+  }
+  return {
+    parts,
+    start: async (url: string, carrier: ScriptedCarrier) =>
+      startLanes({ ...parts, wake, lanes: await openLanes(wiring(url, carrier), parts) }),
+  }
+}
+
+test.each(['0', '-1', '1.5', 'muito', '', '10001'])('a rate of "%s" stops the start and names its setting', async rate => {
+  const opened = openLanes(wiring(`smtp://relay.example.com?rate=${rate}`, new ScriptedCarrier()), node().parts)
+  await expect(opened).rejects.toThrow(OperatorError)
+  await expect(opened).rejects.toThrow(/^EMAIL_URL: rate deve ser um número inteiro de 1 a 10000/)
+})
+
+test('carriers that refuse options they do not know know this one', () => {
+  expect(readCloudUrl(new URL('whatsapp://EAAexemplo@graph.facebook.com/v23.0/106540352242922?rate=80'))).toBeDefined()
+  expect(readTwilioAccount(new URL('twilio://CONTA:TOKEN@api.twilio.com?from=+551140041234&rate=1'))).toBeDefined()
+})
+
+test('two nodes send a carrier no more than its rate together, and all of it', async () => {
+  const ids = await Promise.all(
+    Array.from(
+      { length: 80 },
+      async () => ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail,
+    ),
+  )
+  const times: number[] = []
+  const carrier = new ScriptedCarrier(() => {
+    times.push(performance.now())
+    return {}
+  })
+  const workers = await Promise.all([1, 2].map(() => node().start('smtp://relay.example.com?rate=20', carrier)))
+  await expect.poll(() => carrier.got.length, { timeout: 30_000 }).toBe(80)
+  await Promise.all(workers.map(worker => worker.stop()))
+  expect(carrier.got.map(({ notification }) => notification).sort()).toEqual([...ids].sort())
+  // A burst of two, then twenty per second; half a second for claims that are slower than others.
+  expect(times.at(-1)! - times[0]!).toBeGreaterThan(((80 - 2) / 20) * 1_000 - 500)
+})

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { newStatus } from '../../../src/domain/status.js'
+import { applyFact, type Fact, type FactType } from '../../../src/domain/transition.js'
+
+const at = (minute: number): Date => new Date(Date.UTC(2026, 10, 15, 12, minute))
+const fact = (type: FactType, minute: number, data: Fact['data'] = {}): Fact => ({
+  channel: 'letter',
+  type,
+  at: at(minute),
+  source: 'test',
+  data,
+})
+const sending = { ...newStatus('letter', 'queued', at(0)), state: 'sending' as const }
+
+test('a letter that the carrier took is no longer anybody’s to send, and not sent yet', () => {
+  expect(applyFact(sending, fact('processed', 1))).toMatchObject({ state: 'done', processedAt: at(1), sentAt: null })
+})
+
+test('what is uncertain and found at the carrier is processed again, with its first date', () => {
+  const uncertain = { ...sending, state: 'uncertain' as const, processedAt: at(1) }
+  expect(applyFact(uncertain, fact('processed', 5))).toMatchObject({ state: 'done', processedAt: at(1) })
+  expect(applyFact({ ...uncertain, state: 'done' }, fact('processed', 5))).toBeNull()
+})
+
+test('a letter that was posted had been made; an e-mail that was sent was not', () => {
+  expect(applyFact(sending, fact('sent', 3))).toMatchObject({ processedAt: at(3), preparedAt: at(3), sentAt: at(3) })
+  const email = { ...newStatus('email', 'queued', at(0)), state: 'sending' as const }
+  expect(applyFact(email, { ...fact('sent', 3), channel: 'email' })).toMatchObject({
+    processedAt: null,
+    preparedAt: null,
+    sentAt: at(3),
+  })
+})
+
+test('the code is taken from whatever report is the first to name it, and never changed', () => {
+  const posted = applyFact(sending, fact('sent', 3))!
+  const named = applyFact(posted, fact('prepared', 4, { trackingCode: 'AA473124829BR' }))!
+  expect(named).toEqual({ ...posted, trackingCode: 'AA473124829BR' })
+  expect(applyFact(named, fact('sent', 5, { trackingCode: 'YJ000000005BR' }))).toBeNull()
+})

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { PostEvent, Rastro } from '../../../src/channels/letter/rastro.js'
+import { trackLetters } from '../../../src/channels/letter/tracking.js'
+import { Wake } from '../../../src/runtime/wake.js'
+import { createRecorder } from '../../../src/engine/deliver/worker.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { request, send, validSend } from '../../support/requests.js'
+
+/** Asking the post about letters on their way. */
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+async function posted(code: string): Promise<string> {
+  const { to: _, ...rest } = validSend
+  const { body } = await send(gateway.url, account.token, { ...rest, carta: { name: 'Maria' } })
+  const id = (body as { idEmail: string }).idEmail
+  await database.pool.query(
+    "update delivery set state = 'done', processed_at = now(), prepared_at = now(), sent_at = now(), tracking_code = $2 where notification_id = $1",
+    [id, code],
+  )
+  return id
+}
+
+const statusOf = async (id: string) => (await request(`${gateway.url}/gw/carta/${id}`, { token: account.token })).body
+const forget = () => database.pool.query('truncate letter_tracking')
+const note = (text: string): PostEvent => ({ at: new Date(), type: 'note', text })
+
+function track(rastro: Rastro, everyMs = 60_000): Promise<void> {
+  return trackLetters({
+    pool: database.pool,
+    recorder: createRecorder(database.pool, Date.now, new Wake()),
+    rastro,
+    mode: 'live',
+    everyMs,
+  })
+}
+
+test('each letter is asked about in its turn, fifty at a time, and no longer once it has arrived', async () => {
+  const ids = await Promise.all(Array.from({ length: 60 }, (_, n) => posted(`C${n}`)))
+  const asked: number[] = []
+  const rastro: Rastro = {
+    async track(codes) {
+      asked.push(codes.length)
+      return new Map(codes.map(code => [code, [{ at: new Date(), type: 'delivered', text: 'Entregue' }]]))
+    },
+  }
+  await track(rastro)
+  expect(asked).toEqual([50, 10])
+  expect(await statusOf(ids[0]!)).toMatchObject({ description: 'Entregue' })
+  await forget()
+  await track(rastro)
+  expect(asked).toEqual([50, 10])
+})
+
+test('a letter that was asked about rests until its time', async () => {
+  await posted('R1')
+  let asked = 0
+  const rastro: Rastro = { track: async () => new Map(void asked++ as unknown as []) }
+  await track(rastro)
+  await track(rastro)
+  expect(asked).toBe(1)
+  await database.pool.query("update letter_tracking set due_at = now() - interval '1 second'")
+  await track(rastro)
+  expect(asked).toBe(2)
+  await database.pool.query("update delivery set failure = 'rejected' where tracking_code = 'R1'")
+})
+
+test('the post’s words are kept once, and one that it slips in late is not missed', async () => {
+  const id = await posted('L1')
+  let events: PostEvent[] = [note('Em trânsito'), note('Saiu para entrega')]
+  const rastro: Rastro = { track: async () => new Map([['L1', events]]) }
+  const again = async () => {
+    await database.pool.query("update letter_tracking set due_at = now() - interval '1 second'")
+    await track(rastro)
+  }
+  await track(rastro)
+  await again()
+  // Dated before what is known already.
+  events = [{ at: new Date(0), type: 'failed', text: 'Não entregue', failure: 'returned', reason: 'Mudou-se' }, ...events]
+  await again()
+  expect(await statusOf(id)).toMatchObject({ description: 'Devolvida: Mudou-se', error: true })
+  const { rows } = await database.pool.query(
+    "select count(*)::int as n from event where notification_id = $1 and type = 'note' and data->>'answer' = 'Em trânsito'",
+    [id],
+  )
+  expect(rows).toEqual([{ n: 1 }])
+})
+
+test('a post that does not answer changes nothing', async () => {
+  const id = await posted('N1')
+  const before = await statusOf(id)
+  await expect(track({ track: () => Promise.reject(new Error('fora do ar')) })).rejects.toThrow('fora do ar')
+  expect(await statusOf(id)).toEqual(before)
+})

@@ -1,0 +1,131 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { smppProvider } from '../../../src/channels/sms/smpp.js'
+import { commands } from '../../../src/channels/sms/smpp-pdu.js'
+import { Lane } from '../../../src/engine/deliver/lane.js'
+import { takeNews } from '../../../src/engine/record/carrier-events.js'
+import { findFaults } from '../../../src/engine/record/audit.js'
+import { createSmsPreparation } from '../../../src/channels/sms/preparation.js'
+import { Wake } from '../../../src/runtime/wake.js'
+import { createRecorder, startLanes } from '../../../src/engine/deliver/worker.js'
+import { readEventLog } from '../../../src/store/event-log.js'
+import { queueOf } from '../../../src/app/lanes.js'
+import { type Script, smscForTest } from './scripted-smsc.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { request, send, validSend } from '../../support/requests.js'
+
+/** Messages in several parts from the queue to an SMSC that loses some of them, and back. */
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let running: { stop(): Promise<void> } | undefined
+const LONG = { timeout: 30_000 }
+const NUMBER = '5511987654321'
+/** Three parts of UCS-2: one character outside GSM-7. */
+const TEXT = `${'ã'.repeat(67)}${'õ'.repeat(67)}☺`
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await running?.stop()
+  running = undefined
+  for await (const page of readEventLog(database.pool)) expect(page.flatMap(findFaults)).toEqual([])
+  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+/** A worker with one carrier: the real provider, and answers given up after a while. */
+async function workWith(settleMs: number, script: Script) {
+  const { pool } = database
+  const smsc = await smscForTest(script)
+  const wake = new Wake()
+  const recorder = createRecorder(pool, Date.now, wake)
+  const source = { carrierKey: 'smpp', provider: 'smpp', channel: 'sms' as const }
+  const provider = smppProvider({
+    timeoutMs: 2_000,
+    onNews: news => takeNews(source, news, { pool, clock: Date.now, recorder, onUnmatched: () => {} }),
+    onUnreadable: () => {},
+  })
+  const lane = new Lane({
+    provider,
+    carrier: await provider.open(new URL(smsc.url)),
+    carrierKey: 'smpp',
+    mode: 'live',
+    rank: 0,
+    carriers: 1,
+    concurrency: 10,
+    retryDelaysMs: [50, 50, 50],
+    leaseMs: 30_000,
+    settleMs,
+    clock: Date.now,
+    ...queueOf(pool),
+    record: change => recorder.record(change),
+    prepare: createSmsPreparation({ publicUrl: gateway.url, shortLink: async () => 'x' }),
+    onError: () => {},
+  }) as unknown as Lane<unknown>
+  running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [[lane]], leaseMs: 30_000, onError: () => {} })
+  return {
+    smsc,
+    /** The parts that came so far, by their number in the header. */
+    parts: (): number[] => smsc.got.filter(({ command }) => command === commands.submit).map(({ body }) => partOf(body)),
+    deliver: async (id: string): Promise<void> =>
+      void (await (await smsc.bound()).ask(commands.deliver, receiptBody(`id:${id} stat:DELIVRD err:000`))),
+  }
+}
+
+/** The header of concatenation has the number of the part in its last octet; the parts here have the same first octets. */
+const partOf = (body: Buffer): number => body[body.indexOf(Buffer.from([5, 0, 3])) + 5]!
+
+const receiptBody = (text: string): Buffer =>
+  Buffer.concat([
+    Buffer.from(`\0\x01\x01${NUMBER}\0\0\x0029000\0\x04\0\0\0\0\0\0\0\0${String.fromCharCode(text.length)}`, 'latin1'),
+    Buffer.from(text, 'latin1'),
+  ])
+
+async function accept(): Promise<string> {
+  const body = { ...validSend, to: undefined, sms: { number: NUMBER.slice(2), typeSend: '2', customMessage: TEXT } }
+  return ((await send(gateway.url, account.token, body)).body as { idEmail: string }).idEmail
+}
+
+const described = (id: string) =>
+  expect.poll(async () => {
+    const { body } = await request(`${gateway.url}/gw/sms/${id}`, { token: account.token })
+    return (body as { description: string }).description
+  }, LONG)
+
+test('the first part is taken and the others are lost: only they are sent again, and all are delivered', async () => {
+  const world = await workWith(4_000, {
+    onSubmit(pdu, connection, count) {
+      if (count !== 2 && count !== 3) connection.answer(pdu, 0, Buffer.from(`part-${partOf(pdu.body)}\0`))
+    },
+  })
+  const id = await accept()
+  await described(id).toBe('Em verificação')
+  await world.deliver('part-1')
+  await described(id).toBe('Enviado')
+  expect(world.parts()).toEqual([1, 2, 3, 2, 3])
+  for (const name of ['part-3', 'part-2']) await world.deliver(name)
+  await described(id).toBe('Entregue')
+})
+
+test('answers that come late settle it, and the receipts that name them are found', async () => {
+  const late: (() => void)[] = []
+  const world = await workWith(60_000, {
+    onSubmit: (pdu, connection) => void late.push(() => connection.answer(pdu, 0, Buffer.from(`late-${partOf(pdu.body)}\0`))),
+  })
+  const id = await accept()
+  await described(id).toBe('Em verificação')
+  for (const answer of late.splice(0)) answer()
+  await described(id).toBe('Enviado')
+  for (const name of ['late-1', 'late-2', 'late-3']) await world.deliver(name)
+  await described(id).toBe('Entregue')
+  expect(world.parts()).toEqual([1, 2, 3])
+})

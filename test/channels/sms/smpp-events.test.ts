@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest'
+import { nameOf, readNews } from '../../../src/channels/sms/smpp-events.js'
+import { tags } from '../../../src/channels/sms/smpp-pdu.js'
+
+interface Given {
+  source?: string
+  to?: string
+  esmClass?: number
+  dataCoding?: number
+  message?: string | Buffer
+  tlvs?: [number, Buffer][]
+}
+
+/** A deliver_sm body, put together by hand as the specification has it. */
+function body({ source = '5511987654321', to = '29000', esmClass = 4, dataCoding = 0, message = '', tlvs = [] }: Given): Buffer {
+  const text = (value: string): Buffer => Buffer.from(`${value}\0`)
+  const short = typeof message === 'string' ? Buffer.from(message, 'latin1') : message
+  return Buffer.concat([
+    text(''),
+    Buffer.from([1, 1]),
+    text(source),
+    Buffer.from([0, 0]),
+    text(to),
+    Buffer.from([esmClass, 0, 0]),
+    text(''),
+    text(''),
+    Buffer.from([0, 0, dataCoding, 0, short.length]),
+    short,
+    ...tlvs.flatMap(([tag, value]) => [Buffer.from([tag >> 8, tag & 255, value.length >> 8, value.length & 255]), value]),
+  ])
+}
+
+const receipt = (id: string, stat: string, err = '000'): string =>
+  `id:${id} sub:001 dlvrd:001 submit date:2611151200 done date:2611151201 stat:${stat} err:${err} text:Aviso`
+
+describe('receipts', () => {
+  test.each([
+    ['DELIVRD', 'delivered'],
+    ['EXPIRED', 'failed'],
+    ['DELETED', 'failed'],
+    ['UNDELIV', 'failed'],
+    ['REJECTD', 'failed'],
+    ['ENROUTE', 'note'],
+    ['ACCEPTD', 'note'],
+    ['UNKNOWN', 'note'],
+    ['WHATEVER', 'note'],
+    ['DELIVERED', 'delivered'],
+    ['UNDELIVERABLE', 'failed'],
+    ['UNDELIVERED', 'failed'],
+    ['FAILED', 'failed'],
+    ['REJECTED', 'failed'],
+  ])('by text, %s: %s', (stat, type) => {
+    const [news] = readNews(body({ message: receipt('7A', stat) }))
+    expect(news).toMatchObject({ kind: 'report', type, answer: `id:7A stat:${stat} err:000` })
+    if (type === 'failed') expect(news).toMatchObject({ failure: 'undelivered', reason: expect.stringMatching(/\.$/) })
+  })
+
+  test.each([
+    [1, 'note'],
+    [2, 'delivered'],
+    [3, 'failed'],
+    [4, 'failed'],
+    [5, 'failed'],
+    [6, 'note'],
+    [7, 'note'],
+    [8, 'failed'],
+  ])('by TLV alone, message_state %d: %s', (state, type) => {
+    const tlvs: [number, Buffer][] = [
+      [tags.receiptedMessageId, Buffer.from('abc-1\0')],
+      [tags.messageState, Buffer.from([state])],
+    ]
+    expect(readNews(body({ tlvs }))).toMatchObject([
+      { type, of: { carrier: expect.arrayContaining([nameOf('abc-1', '+5511987654321')]) } },
+    ])
+  })
+
+  test('an intermediate notification that says DELIVRD is not taken from one that says so of itself', () => {
+    expect(readNews(body({ esmClass: 0x20, message: receipt('1', 'ENROUTE') }))).toMatchObject([{ type: 'note' }])
+  })
+
+  test('the carrier’s code is in the reason', () => {
+    expect(readNews(body({ message: receipt('1', 'UNDELIV', '045') }))).toMatchObject([
+      { reason: expect.stringContaining('Código da operadora: 045.') },
+    ])
+  })
+
+  test('ids in hexadecimal and in decimal name the same message, the way it is written first', () => {
+    const names = (id: string): readonly string[] =>
+      (readNews(body({ message: receipt(id, 'DELIVRD') }))[0] as unknown as { of: { carrier: string[] } }).of.carrier
+    const stored = nameOf('1A2B3C', '+5511987654321')
+    expect(names('1715004')).toContain(stored)
+    expect(names('001a2b3c')[0]).toBe(stored)
+    expect(names('255')[0]).toBe(nameOf('255', '+5511987654321'))
+  })
+
+  test('an id in the wrong base never names a message to another number', () => {
+    const names = (readNews(body({ message: receipt('16', 'DELIVRD') }))[0] as unknown as { of: { carrier: string[] } }).of
+      .carrier
+    expect(names).not.toContain(nameOf('10', '+5511900001111'))
+  })
+
+  test('bring back our mark with the number it went to', () => {
+    const tlvs: [number, Buffer][] = [[tags.userMessageReference, Buffer.from([0x12, 0x34])]]
+    expect(readNews(body({ message: receipt('1', 'DELIVRD'), tlvs }))).toMatchObject([
+      { of: { mark: { recipient: '+5511987654321', bits: 0x1234 } } },
+    ])
+  })
+
+  test('name the message in ASCII, whatever the alphabet of the text', () => {
+    const stored = nameOf('abc_1@$', '+5511987654321')
+    const [text, wide] = [receipt('abc_1@$', 'DELIVRD'), Buffer.from(receipt('abc_1@$', 'DELIVRD'), 'utf16le').swap16()]
+    for (const given of [
+      { message: text },
+      { message: text, dataCoding: 3 },
+      { message: text, dataCoding: 8 },
+      { message: wide, dataCoding: 8 },
+    ])
+      expect(readNews(body(given))).toMatchObject([
+        { kind: 'report', type: 'delivered', of: { carrier: expect.arrayContaining([stored]) } },
+      ])
+  })
+
+  test('without a class of their own are known by their TLV or their words', () => {
+    const tlvs: [number, Buffer][] = [
+      [tags.receiptedMessageId, Buffer.from('abc-1\0')],
+      [tags.messageState, Buffer.from([2])],
+    ]
+    expect(readNews(body({ esmClass: 0, tlvs }))).toMatchObject([{ kind: 'report', type: 'delivered' }])
+    for (const message of [receipt('7A', 'UNDELIV'), 'id:7A stat:UNDELIV err:001'])
+      expect(readNews(body({ esmClass: 0, message }))).toMatchObject([{ kind: 'report', type: 'failed' }])
+  })
+
+  test('without an id speak of nothing', () => {
+    expect(readNews(body({ message: 'hello' }))).toEqual([])
+  })
+})
+
+describe('answers', () => {
+  const answer = (given: Given) => readNews(body({ esmClass: 0, ...given }))[0]
+
+  test('in GSM-7, Latin-1 and UCS-2', () => {
+    expect(answer({ message: Buffer.from([0x41, 0x00, 0x1b, 0x65]) })).toMatchObject({ text: 'A@€' })
+    expect(answer({ dataCoding: 3, message: 'Não' })).toMatchObject({ text: 'Não' })
+    expect(answer({ dataCoding: 8, message: Buffer.from('Não 😀', 'utf16le').swap16() })).toMatchObject({ text: 'Não 😀' })
+  })
+
+  test('come from the number as E.164, however the carrier writes it', () => {
+    for (const source of ['5511987654321', '+5511987654321', '11987654321', '551187654321'])
+      expect(answer({ source, message: 'Ok' })).toMatchObject({ kind: 'reply', from: ['+5511987654321'] })
+  })
+
+  test('that only look like receipts', () => {
+    for (const message of ['id: 7A?', 'Qual o stat:DELIVRD', 'O id:7A stat:DELIVRD chegou', 'id:7A stat: ?'])
+      expect(answer({ message })).toMatchObject({ kind: 'reply' })
+  })
+
+  test('in message_payload', () => {
+    expect(answer({ tlvs: [[tags.messagePayload, Buffer.from('Ok')]] })).toMatchObject({ text: 'Ok' })
+  })
+
+  test('in parts, by short header, long header or TLVs', () => {
+    const head = (...bytes: number[]) => ({ esmClass: 0x40, message: Buffer.from([bytes.length, ...bytes, 0x41]) })
+    expect(answer(head(0, 3, 9, 2, 1))).toMatchObject({ text: 'A', part: { number: 1, total: 2 } })
+    expect(answer(head(8, 4, 9, 9, 3, 2))).toMatchObject({ part: { number: 2, total: 3 } })
+    expect(answer(head(5, 4, 1, 1, 1, 1, 0, 3, 9, 2, 2))).toMatchObject({ part: { number: 2, total: 2 } })
+    const tlvs: [number, Buffer][] = [
+      [tags.sarReference, Buffer.from([0, 7])],
+      [tags.sarTotal, Buffer.from([2])],
+      [tags.sarNumber, Buffer.from([1])],
+    ]
+    expect(answer({ message: 'A', tlvs })).toMatchObject({ part: { number: 1, total: 2 } })
+    expect(answer(head(0, 3, 9, 1, 1))).not.toHaveProperty('part')
+    expect(answer(head(0, 3, 9, 2, 5))).not.toHaveProperty('part')
+  })
+
+  test('that end too early are refused as a whole', () => {
+    expect(() => readNews(body({ message: 'hello' }).subarray(0, 20))).toThrow(/ends too early/)
+  })
+})

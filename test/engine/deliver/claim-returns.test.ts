@@ -1,0 +1,127 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { brokenChains } from '../../support/chain.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { request, send, validSend } from '../../support/requests.js'
+
+/** Carriers of one channel that cannot all do the same, and one that asks for a moment. */
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let worker: TestWorker | undefined
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await worker?.stop()
+  expect(await brokenChains(database.pool)).toEqual([])
+  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const work = (...lanes: TestLane[]): void => {
+  worker = startTestWorker(database.pool, lanes)
+}
+
+const accept = async (): Promise<string> =>
+  ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
+
+const described = (id: string) =>
+  expect.poll(
+    async () =>
+      ((await request(`${gateway.url}/gw/email/${id}`, { token: account.token })).body as { description: string }).description,
+    { timeout: 20_000 },
+  )
+
+const stored = async (id: string): Promise<Record<string, unknown>> =>
+  (
+    await database.pool.query(
+      "select state, attempt, provider, lease_owner as owner, due_at > now() as later from delivery where notification_id = $1 and channel = 'email'",
+      [id],
+    )
+  ).rows[0]
+
+/** A carrier that can carry nothing of what comes here, and says so when it is asked to. */
+function unable(): ScriptedCarrier {
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('permanent')))
+  carrier.lacks = () => true
+  return carrier
+}
+
+test.each([
+  ['preferred', true],
+  ['second', false],
+])('what the %s carrier cannot carry goes by the other, as one attempt', async (_, first) => {
+  const [cannot, can] = [unable(), new ScriptedCarrier()]
+  const lanes: TestLane[] = [
+    { name: 'cannot', carrier: cannot },
+    { name: 'can', carrier: can },
+  ]
+  work(...(first ? lanes : lanes.reverse()))
+  const ids = await Promise.all(Array.from({ length: 60 }, accept))
+  for (const id of ids) await described(id).toBe('Enviado')
+  expect(cannot.got).toEqual([])
+  expect(can.got.map(({ notification, attempt }) => `${notification} ${attempt}`).sort()).toEqual(ids.map(id => `${id} 1`).sort())
+  expect(await stored(ids[0]!)).toMatchObject({ state: 'done', provider: 'can', attempt: 1 })
+  const { rows } = await database.pool.query("select data from event where notification_id = $1 and type = 'sent'", [ids[0]])
+  expect(rows).toMatchObject([{ data: { provider: 'can', reference: `${ids[0]}.email.1` } }])
+})
+
+test('what only an absent carrier can carry waits for it without spending attempts', async () => {
+  const can = new ScriptedCarrier()
+  Object.assign(can, { ready: false })
+  work({ name: 'can', carrier: can }, { name: 'cannot', carrier: unable() })
+  const id = await accept()
+  await expect
+    .poll(() => stored(id), { timeout: 20_000 })
+    .toMatchObject({ state: 'queued', attempt: 0, owner: null, later: true })
+  Object.assign(can, { ready: true })
+  await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
+  worker!.wake.notify()
+  await described(id).toBe('Enviado')
+  const { rows } = await database.pool.query('select type from event where notification_id = $1 order by seq', [id])
+  expect(rows.map(({ type }) => type)).toEqual(['accepted', 'sent'])
+})
+
+test('what no carrier can carry is refused by the one that it came to', async () => {
+  const alone = unable()
+  work({ name: 'cannot', carrier: alone }, { name: 'cannot either', carrier: unable() })
+  const id = await accept()
+  await described(id).toBe('Falha no envio')
+  expect(alone.got).toHaveLength(1)
+})
+
+test('a carrier that asks for a moment keeps its messages; one that asks for long, or again and again, does not', async () => {
+  const [first, second] = [
+    new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('throttled', 1_000)) : {})),
+    new ScriptedCarrier(),
+  ]
+  work({ name: 'first', carrier: first }, { name: 'second', carrier: second })
+  const brief = await accept()
+  await expect.poll(() => first.got.length, { timeout: 20_000 }).toBe(1)
+  const next = await accept()
+  for (const id of [brief, next]) await described(id).toBe('Enviado')
+  expect(second.got).toEqual([])
+  await worker!.stop()
+  const slow = new ScriptedCarrier(() => Promise.reject(refused('throttled', 3_600_000)))
+  work({ name: 'first', carrier: slow }, { name: 'second', carrier: second })
+  const long = await accept()
+  await expect.poll(() => worker!.lanes[0]!.open, { timeout: 20_000 }).toBe(false)
+  for (const id of [long, await accept()]) await described(id).toBe('Enviado')
+  expect(second.got).toHaveLength(2)
+  await worker!.stop()
+  const endless = new ScriptedCarrier(() => Promise.reject(refused('throttled', 1)))
+  work({ name: 'first', carrier: endless, options: { retryDelaysMs: Array(200).fill(20) } }, { name: 'second', carrier: second })
+  const many = await Promise.all(Array.from({ length: 10 }, accept))
+  for (const id of many) await described(id).toBe('Enviado')
+  expect(second.got).toHaveLength(12)
+})

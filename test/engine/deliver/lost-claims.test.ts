@@ -1,0 +1,158 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { StoreUnavailable } from '../../../src/domain/errors.js'
+import type { LaneOptions } from '../../../src/engine/deliver/lane-options.js'
+import { queueOf } from '../../../src/app/lanes.js'
+import { brokenChains } from '../../support/chain.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { deferred } from '../../support/deferred.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { send, validSend } from '../../support/requests.js'
+
+/** The database commits, and its answer does not come: nothing has left, so nothing is in doubt. */
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let worker: TestWorker | undefined
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await worker?.stop()
+  worker = undefined
+  expect(await brokenChains(database.pool)).toEqual([])
+  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const work = (...lanes: TestLane[]): void => {
+  // As those carriers are for which a doubt means that a person looks.
+  worker = startTestWorker(
+    database.pool,
+    lanes.map(lane => ({ ...lane, whenUncertain: 'never' })),
+  )
+}
+
+const accept = async (): Promise<string> =>
+  ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
+
+const eventsOf = async (id: string): Promise<string[]> =>
+  (await database.pool.query('select type from event where notification_id = $1 order by seq', [id])).rows.map(({ type }) => type)
+
+const told = (id: string) => expect.poll(() => eventsOf(id), { timeout: 10_000 })
+
+const cut = (): Promise<never> => Promise.reject(new StoreUnavailable(new Error('Connection terminated unexpectedly')))
+
+/** The first answer that brings something is lost on its way. */
+function losing<Question extends unknown[], Answer>(
+  ask: (...question: Question) => Promise<Answer>,
+  brings: (answer: Answer) => boolean,
+): { ask(...question: Question): Promise<Answer>; losses(): number } {
+  let losses = 0
+  return {
+    losses: () => losses,
+    async ask(...question) {
+      const answer = await ask(...question)
+      if (losses > 0 || !brings(answer)) return answer
+      losses++
+      return cut()
+    },
+  }
+}
+
+const anything = (claims: readonly unknown[]): boolean => claims.length > 0
+
+test('what a claim took whose answer was lost is sent as its first try, and what is under way is left alone', async () => {
+  const slow = deferred<Record<string, never>>()
+  const first = await accept()
+  const carrier = new ScriptedCarrier(({ notification }) => (notification === first ? slow.promise : {}))
+  const queue = queueOf(database.pool)
+  const lost = losing(queue.claim, claims => claims.some(({ notification }) => notification !== first))
+  work({ carrier, options: { claim: lost.ask } })
+  await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
+  const ids = await Promise.all(Array.from({ length: 5 }, accept))
+  for (const id of ids) await told(id).toEqual(['accepted', 'sent'])
+  slow.resolve({})
+  await told(first).toEqual(['accepted', 'sent'])
+  expect(lost.losses()).toBe(1)
+  expect(carrier.got.map(({ notification, attempt }) => `${notification} ${attempt}`).sort()).toEqual(
+    [first, ...ids].map(id => `${id} 1`).sort(),
+  )
+})
+
+test('a claim that commits only after it was given up is found all the same', async () => {
+  const queue = queueOf(database.pool)
+  const looked = deferred()
+  let late: Promise<unknown> | undefined
+  const claim: LaneOptions<unknown>['claim'] = question => {
+    if (late !== undefined) return queue.claim(question)
+    late = looked.promise.then(() => queue.claim(question))
+    return cut()
+  }
+  const putBackClaims: LaneOptions<unknown>['putBackClaims'] = async owners => {
+    await queue.putBackClaims(owners)
+    looked.resolve()
+    // The late one comes before the next claim, which would take it all.
+    await late
+  }
+  const carrier = new ScriptedCarrier()
+  const id = await accept()
+  work({ carrier, options: { claim, putBackClaims } })
+  await told(id).toEqual(['accepted', 'sent'])
+  expect(carrier.got).toMatchObject([{ notification: id, attempt: 1 }])
+})
+
+test('a stand-in whose claim had no answer is still one, and uses up no try', async () => {
+  const lost = losing(queueOf(database.pool).claimDetours, anything)
+  const [broken, second] = [new ScriptedCarrier(() => Promise.reject(refused('temporary'))), new ScriptedCarrier()]
+  const id = await accept()
+  work(
+    { name: 'broken', carrier: broken, options: { retryDelaysMs: [3_600_000] } },
+    { name: 'second', carrier: second, options: { claimDetours: lost.ask } },
+  )
+  await told(id).toEqual(['accepted', 'retried', 'sent'])
+  expect(lost.losses()).toBe(1)
+  expect(second.got).toMatchObject([{ notification: id, attempt: 2 }])
+  const { rows } = await database.pool.query('select detours from delivery where notification_id = $1', [id])
+  expect(rows).toEqual([{ detours: 1 }])
+})
+
+test('what was given to another carrier without an answer goes to it in the end, with nothing to doubt', async () => {
+  const lost = losing(queueOf(database.pool).pass, passed => passed)
+  const cannot = new ScriptedCarrier(() => Promise.reject(refused('permanent')))
+  cannot.lacks = () => true
+  const can = new ScriptedCarrier()
+  const id = await accept()
+  work({ name: 'cannot', carrier: cannot, options: { pass: lost.ask } }, { name: 'can', carrier: can })
+  await told(id).toEqual(['accepted', 'sent'])
+  expect(lost.losses()).toBe(1)
+  expect(can.got).toMatchObject([{ notification: id, attempt: 1 }])
+})
+
+test('a worker that stops gives back what its last claim took without an answer', async () => {
+  const queue = queueOf(database.pool)
+  let stopped: Promise<void> | undefined
+  const claim: LaneOptions<unknown>['claim'] = async question => {
+    const claims = await queue.claim(question)
+    if (claims.length === 0) return []
+    stopped = worker!.stop()
+    return cut()
+  }
+  const id = await accept()
+  work({ carrier: new ScriptedCarrier(), options: { claim } })
+  await expect.poll(() => stopped !== undefined, { timeout: 10_000 }).toBe(true)
+  await stopped
+  const { rows } = await database.pool.query(
+    "select state, attempt from delivery where notification_id = $1 and channel = 'email'",
+    [id],
+  )
+  expect(rows).toEqual([{ state: 'queued', attempt: 0 }])
+})

@@ -1,0 +1,535 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { SendError } from '../../../src/channels/provider.js'
+import { recordChanges } from '../../../src/engine/record/record.js'
+import { LEASE_MS } from '../../../src/engine/deliver/worker.js'
+import { findReference } from '../../../src/store/carrier-references.js'
+import { type Claim, claimDeliveries, findExpiredLeases } from '../../../src/store/claims.js'
+import { brokenChains } from '../../support/chain.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { type Parcel, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { request, send, validSend } from '../../support/requests.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let workers: TestWorker[] = []
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await Promise.all(workers.map(worker => worker.stop()))
+  workers = []
+  expect(await brokenChains(database.pool)).toEqual([])
+  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const work = (...lanes: TestLane[]): TestWorker => {
+  const worker = startTestWorker(database.pool, lanes)
+  workers.push(worker)
+  return worker
+}
+
+const accept = async (body: object = {}, token = account.token): Promise<string> =>
+  ((await send(gateway.url, token, { ...validSend, ...body })).body as { idEmail: string }).idEmail
+
+const status = async (channel: string, id: string): Promise<Record<string, unknown>> =>
+  (await request(`${gateway.url}/gw/${channel}/${id}`, { token: account.token })).body as Record<string, unknown>
+
+const described = (channel: string, id: string) =>
+  expect.poll(async () => (await status(channel, id)).description, { timeout: 20_000 })
+
+const eventsOf = async (id: string): Promise<{ type: string; data: Record<string, unknown> }[]> =>
+  (await database.pool.query('select type, data from event where notification_id = $1 order by seq', [id])).rows
+
+test('what was accepted is sent once, and the status and the chain say so', async () => {
+  const carrier = new ScriptedCarrier()
+  work({ carrier })
+  const ids = await Promise.all(Array.from({ length: 100 }, () => accept()))
+  for (const id of ids) await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(parcel => parcel.notification).sort()).toEqual([...ids].sort())
+  expect(await eventsOf(ids[0]!)).toMatchObject([
+    { type: 'accepted' },
+    {
+      type: 'sent',
+      data: { channel: 'email', provider: 'scripted', reference: `${ids[0]}.email.1`, attempt: 1, answer: '250 OK' },
+    },
+  ])
+})
+
+test("the recipient's own exchanger confirms delivery, and the SMS of typeSend '1' is not needed", async () => {
+  work({ carrier: new ScriptedCarrier(() => ({ delivered: true })) })
+  const id = await accept({ sms: { number: '11987654321' } })
+  await described('email', id).toBe('Entregue')
+  expect((await status('sms', id)).description).toBe('Não enviado: e-mail entregue')
+})
+
+test('that the exchanger took it is known with the send or not at all: no crash comes between', async () => {
+  let recorder: TestWorker['recorder'] | undefined
+  let calls = 0
+  // Dies with its first answer: nothing that it would write afterwards is written.
+  const record: TestWorker['recorder']['record'] = change =>
+    ++calls === 1 ? recorder!.record(change) : Promise.reject(new Error('the process is gone'))
+  ;({ recorder } = work({ carrier: new ScriptedCarrier(() => ({ delivered: true })), options: { record } }))
+  const id = await accept()
+  await described('email', id).toBe('Entregue')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent', 'delivered'])
+})
+
+test('a delivery that a worker learns of too late is told all the same', async () => {
+  const lose = (notification: string) =>
+    database.pool.query('update delivery set lease_owner = $2 where notification_id = $1', [notification, randomUUID()])
+  const carrier = new ScriptedCarrier(async ({ notification }) => {
+    await lose(notification)
+    return { delivered: true }
+  })
+  work({ carrier })
+  const id = await accept()
+  await described('email', id).toBe('Entregue')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'delivered'])
+})
+
+test('a temporary refusal is tried again under the same reference', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => {
+    if (attempt < 3) throw refused('temporary')
+    return {}
+  })
+  work({ carrier })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(parcel => parcel.reference)).toEqual(Array(3).fill(`${id}.email.1`))
+  expect((await eventsOf(id)).map(event => event.type)).toEqual(['accepted', 'retried', 'retried', 'sent'])
+})
+
+test("a permanent refusal fails the e-mail and releases the SMS of typeSend '1'", async () => {
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('permanent'))) })
+  const id = await accept({ sms: { number: '11987654321' } })
+  await described('email', id).toBe('Falha no envio')
+  expect(await status('email', id)).toMatchObject({ error: true, dateSend: '', failureReason: null })
+  expect((await status('sms', id)).description).toBe('Processado')
+  const { rows } = await database.pool.query(
+    "select state, due_at <= now() as due from delivery where notification_id = $1 and channel = 'sms'",
+    [id],
+  )
+  expect(rows).toEqual([{ state: 'queued', due: true }])
+  expect((await eventsOf(id)).at(-1)).toMatchObject({ type: 'released', data: { reason: 'SMS liberado: e-mail falhou' } })
+})
+
+test('a delivery that never succeeds ends as a dead letter with its last error', async () => {
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('temporary')))
+  work({ carrier })
+  const id = await accept()
+  await described('email', id).toBe('Falha no envio')
+  expect(carrier.got).toHaveLength(4)
+  const { rows } = await database.pool.query(
+    "select state, failure_detail from delivery where notification_id = $1 and channel = 'email'",
+    [id],
+  )
+  expect(rows).toEqual([{ state: 'dead', failure_detail: 'Motivo: temporary' }])
+})
+
+test('an uncertain outcome of a safe provider is sent again under the same reference, of any other it is left to be checked', async () => {
+  const safe = new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('uncertain')) : {}))
+  const first = work({ carrier: safe })
+  const sentAgain = await accept()
+  await described('email', sentAgain).toBe('Enviado')
+  expect(new Set(safe.got.map(parcel => parcel.reference)).size).toBe(1)
+  await first.stop()
+  workers = []
+  const never = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+  work({ carrier: never, whenUncertain: 'never' })
+  const checked = await accept()
+  await described('email', checked).toBe('Em verificação')
+  expect(never.got).toHaveLength(1)
+})
+
+/** Left to a person: no program looks at it any more. */
+const parked = (id: string) =>
+  expect.poll(
+    async () =>
+      (
+        await database.pool.query(
+          "select state, due_at > now() + interval '1 year' as parked from delivery where notification_id = $1 and channel = 'email'",
+          [id],
+        )
+      ).rows,
+    { timeout: 20_000 },
+  )
+
+test('what a safe carrier never confirms is repeated twice under one reference, then left to a person: it did not fail', async () => {
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+  work({ carrier, options: { retryDelaysMs: Array(20).fill(20) } })
+  const id = await accept({ sms: { number: '11987654321' } })
+  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  expect(carrier.got.map(parcel => parcel.reference)).toEqual(Array(3).fill(`${id}.email.1`))
+  expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
+  expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
+  expect((await eventsOf(id)).filter(({ type }) => type === 'failed')).toEqual([])
+})
+
+test('refusals after a doubt do not make it a failure: the first try may have arrived', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'temporary')))
+  work({ carrier, options: { retryDelaysMs: [20, 20] } })
+  const id = await accept()
+  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  expect((await status('email', id)).description).toBe('Em verificação')
+})
+
+test.each(['safe', 'report'] as const)(
+  'a final refusal after a doubt of a carrier of the class %s is a person’s: nobody says that it failed',
+  async whenUncertain => {
+    const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
+    const { recorder } = work({ carrier, whenUncertain })
+    const id = await accept({ sms: { number: '11987654321' } })
+    await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+    expect(carrier.got).toHaveLength(2)
+    expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
+    expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
+    expect((await eventsOf(id)).at(-1)).toMatchObject({ type: 'uncertain', data: { reason: 'Motivo: permanent' } })
+    await recorder.record({
+      notification: id,
+      fact: { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: { ordinal: 1 } },
+    })
+    expect((await status('sms', id)).description).toBe('Não enviado: e-mail entregue')
+  },
+)
+
+test('what can no longer be made after a doubt did not fail either', async () => {
+  const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+  const prepare = async ({ notification, reference, attempt }: Claim) =>
+    attempt === 1
+      ? { notification, reference, attempt }
+      : { refused: { failure: 'validation' as const, failureDetail: 'suppressed' } }
+  work({ carrier, options: { prepare: prepare as never } })
+  const id = await accept()
+  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  expect((await status('email', id)).description).toBe('Em verificação')
+})
+
+test('a refusal after the carrier said that it had not taken the try before is one', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
+  carrier.find = async () => 'unknown'
+  work({ carrier, whenUncertain: 'lookup' })
+  const id = await accept()
+  await described('email', id).toBe('Falha no envio')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'uncertain', 'retried', 'failed'])
+})
+
+test('a refusal that a delivery of the same message disproves is taken back', async () => {
+  const { recorder } = work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('permanent'))) })
+  const id = await accept()
+  await described('email', id).toBe('Falha no envio')
+  const fact = { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: { ordinal: 1 } } as const
+  expect(await recorder.record({ notification: id, fact })).toBe('recorded')
+  expect(await status('email', id)).toMatchObject({ description: 'Entregue', error: false })
+})
+
+test('a message that could not be prepared has not left: it is tried again, whatever the carrier’s class', async () => {
+  const carrier = new ScriptedCarrier()
+  let tries = 0
+  const prepare = async ({ notification, reference, attempt }: Claim): Promise<Parcel> => {
+    if (++tries < 3) throw new Error('the store is away')
+    return { notification, reference, attempt }
+  }
+  work({ carrier, whenUncertain: 'never', options: { prepare } })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got).toHaveLength(1)
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'sent'])
+})
+
+/** Another worker's claim, of which nothing more is heard. */
+const claimAs = (owner: string, limit = 1): Promise<Claim[]> =>
+  claimDeliveries(database.pool, {
+    channel: 'email',
+    mode: 'live',
+    provider: 'scripted',
+    rank: 0,
+    owner,
+    limit,
+    leaseMs: LEASE_MS,
+  })
+
+test('work of a worker that died is taken up by another, and its late report is refused', async () => {
+  const id = await accept()
+  const dead = '00000000-0000-4000-8000-000000000001'
+  const [claim] = await claimAs(dead)
+  expect(claim?.notification).toBe(id)
+  await database.pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
+  expect(await findExpiredLeases(database.pool, 10)).toMatchObject([{ notification: id, owner: dead, attempt: 1 }])
+  const carrier = new ScriptedCarrier()
+  const worker = work({ carrier })
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got).toMatchObject([{ attempt: 2, reference: claim!.reference }])
+  const late = await worker.recorder.record({
+    notification: id,
+    fact: { channel: 'email', type: 'failed', at: new Date(), source: 'late', data: { failure: 'rejected' } },
+    fence: { owner: dead, attempt: 1, ordinal: 1 },
+  })
+  expect(late).toBe('fenced')
+  expect((await status('email', id)).description).toBe('Enviado')
+})
+
+test('an answer whose lease ran out settles the doubt that this left, and its names are kept though another try is under way', async () => {
+  const id = await accept()
+  const fact = { channel: 'email', type: 'sent', at: new Date(), source: 'late', data: {} } as const
+  const claim = async (owner: string): Promise<void> => {
+    expect(await claimAs(owner)).toMatchObject([{ notification: id }])
+  }
+  const late = (owner: string, attempt: number, name: string) =>
+    recordChanges(database.pool, Date.now, [
+      { notification: id, fact, fence: { owner, attempt, ordinal: 1 }, references: { carrier: 'late', names: [name] } },
+    ])
+  const doubt = (owner: string, attempt: number, type: 'uncertain' | 'retried') =>
+    recordChanges(database.pool, Date.now, [
+      {
+        notification: id,
+        fact: { ...fact, type },
+        fence: { owner, attempt, ordinal: 1 },
+        delayMs: type === 'retried' ? 0 : 60_000,
+      },
+    ])
+  const [first, second] = [randomUUID(), randomUUID()]
+  await claim(first)
+  await doubt(first, 1, 'retried')
+  await claim(second)
+  expect((await late(first, 1, 'a')).outcomes).toEqual(['fenced'])
+  expect(await findReference(database.pool, 'late', ['a'])).toMatchObject({ notification: id, ordinal: 1 })
+  expect((await status('email', id)).description).toBe('Processado')
+  await doubt(second, 2, 'uncertain')
+  expect((await late(first, 1, 'b')).outcomes).toEqual(['fenced'])
+  expect((await late(second, 2, 'c')).outcomes).toEqual(['recorded'])
+  expect((await status('email', id)).description).toBe('Enviado')
+  expect(await findReference(database.pool, 'late', ['c'])).toMatchObject({ notification: id })
+})
+
+test('what takes its worker down is repeated at once, then as planned, and is left to a person when the plan ends: it may have arrived', async () => {
+  const id = await accept({ sms: { number: '11987654321' } })
+  const die = async () => {
+    await database.pool.query("update delivery set due_at = now() where notification_id = $1 and state = 'queued'", [id])
+    const owner = randomUUID()
+    expect(await claimAs(owner)).toMatchObject([{ notification: id }])
+    await database.pool.query('update delivery set lease_until = now() where notification_id = $1 and lease_owner = $2', [
+      id,
+      owner,
+    ])
+    const successor = work({
+      carrier: new ScriptedCarrier(),
+      options: { claim: async () => [], retryDelaysMs: [60_000, 60_000] },
+    })
+    const find = async () =>
+      (
+        await database.pool.query(
+          "select state, due_at > now() + interval '30 seconds' as waits from delivery where notification_id = $1 and channel = 'email'",
+          [id],
+        )
+      ).rows[0]
+    await expect.poll(async () => (await find()).state, { timeout: 10_000 }).not.toBe('sending')
+    await successor.stop()
+    return find()
+  }
+  expect(await die()).toEqual({ state: 'queued', waits: false })
+  expect(await die()).toEqual({ state: 'queued', waits: true })
+  expect(await die()).toMatchObject({ state: 'uncertain' })
+  expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
+  expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'uncertain'])
+  work({ carrier: new ScriptedCarrier(), options: { retryDelaysMs: [60_000, 60_000] } })
+  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+})
+
+test('a lease that is over before the carrier is called is not used', async () => {
+  const carrier = new ScriptedCarrier()
+  work({ carrier, whenUncertain: 'never', options: { leaseMs: 0 } })
+  const id = await accept()
+  await expect
+    .poll(
+      async () => (await database.pool.query('select attempt from delivery where notification_id = $1', [id])).rows[0].attempt,
+      { timeout: 20_000 },
+    )
+    .toBeGreaterThan(1)
+  expect(carrier.got).toEqual([])
+  // Nothing had left: there is no doubt about it.
+  expect((await eventsOf(id))[1]).toMatchObject({ type: 'retried' })
+})
+
+test('while the preferred carrier fails, the next one stands in', async () => {
+  const broken = new ScriptedCarrier(() => Promise.reject(refused('temporary')))
+  const standby = new ScriptedCarrier()
+  work({ name: 'first', carrier: broken, options: { retryDelaysMs: Array(50).fill(20) } }, { name: 'second', carrier: standby })
+  const ids = await Promise.all(Array.from({ length: 30 }, () => accept()))
+  for (const id of ids) await described('email', id).toBe('Enviado')
+  expect(standby.got).toHaveLength(30)
+})
+
+test('a carrier that asks to slow down is left alone for that long', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('throttled', 3_000)) : {}))
+  const worker = work({ carrier })
+  const id = await accept()
+  await expect.poll(() => worker.lanes[0]!.counts.retried, { timeout: 10_000 }).toBe(1)
+  expect(worker.lanes[0]!.open).toBe(false)
+  await described('email', id).toBe('Enviado')
+})
+
+test('what one recipient’s server says keeps nobody else back, however often and for however long', async () => {
+  const slow = new Set<string>()
+  const carrier = new ScriptedCarrier(({ notification }) =>
+    slow.has(notification)
+      ? Promise.reject(new SendError('throttled', 'Devagar.', { retryAfterMs: 3_600_000, scope: 'message' }))
+      : {},
+  )
+  const angry = await Promise.all(Array.from({ length: 15 }, () => accept()))
+  for (const id of angry) slow.add(id)
+  const worker = work({ carrier })
+  await expect.poll(() => worker.lanes[0]!.counts.retried, { timeout: 10_000 }).toBe(15)
+  expect(worker.lanes[0]!.open).toBe(true)
+  await described('email', await accept()).toBe('Enviado')
+})
+
+test('what its carrier did not try goes back as it came, for as long as it says; in the end it uses up tries all the same', async () => {
+  const untried = new SendError('temporary', 'Não é a vez.', { retryAfterMs: 300, scope: 'message', untried: true })
+  let turns = 0
+  const carrier = new ScriptedCarrier(() => (++turns < 3 ? Promise.reject(untried) : {}))
+  const worker = work({ carrier, options: { retryDelaysMs: [60_000] } })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent'])
+  expect(worker.lanes[0]!.open).toBe(true)
+  await worker.stop()
+  workers = []
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(untried)), options: { retryDelaysMs: [50, 50] } })
+  await described('email', await accept()).toBe('Falha no envio')
+})
+
+test('a send that takes longer than its carrier may is called off and tried again', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }, signal) =>
+    attempt > 1
+      ? {}
+      : new Promise((_, reject) => signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })),
+  )
+  work({ carrier })
+  await described('email', await accept()).toBe('Enviado')
+  expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 2])
+})
+
+test('a send may take longer than a lease: it is renewed while the worker lives, and nobody else takes it up', async () => {
+  const leaseMs = 1_200
+  const carrier = new ScriptedCarrier(
+    (_, signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })
+        setTimeout(() => resolve({}), 3 * leaseMs)
+      }),
+  )
+  for (let worker = 0; worker < 2; worker++) {
+    workers.push(startTestWorker(database.pool, [{ carrier, timeoutMs: 60_000 }], leaseMs))
+  }
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got).toHaveLength(1)
+})
+
+test('a send whose lease was lost is called off: another worker sends it', async () => {
+  let calledOff = false
+  const carrier = new ScriptedCarrier(
+    ({ attempt }, signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          calledOff = true
+          reject(refused('temporary'))
+        })
+        if (attempt > 1) resolve({})
+      }),
+  )
+  workers.push(startTestWorker(database.pool, [{ carrier, timeoutMs: 60_000 }], 1_200))
+  const id = await accept()
+  await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
+  await database.pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
+  await expect.poll(() => calledOff, { timeout: 10_000 }).toBe(true)
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 2])
+})
+
+test('a worker that stops waits a while for what is under way, and then calls it off', async () => {
+  const carrier = new ScriptedCarrier(
+    (_, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })
+      }),
+  )
+  const worker = work({ carrier, timeoutMs: 60_000, options: { stopMs: 200 } })
+  const id = await accept()
+  await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
+  await worker.stop()
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried'])
+})
+
+test('a carrier that keeps all that it was given leaves room to the next one', async () => {
+  let stuck = false
+  const silent = new ScriptedCarrier(
+    (_, signal) =>
+      new Promise((_resolve, reject) => {
+        stuck = true
+        signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })
+      }),
+  )
+  Object.defineProperty(silent, 'ready', { get: () => !stuck })
+  const standby = new ScriptedCarrier()
+  work(
+    { name: 'first', carrier: silent, timeoutMs: 60_000, options: { concurrency: 1, stopMs: 200 } },
+    { name: 'second', carrier: standby },
+  )
+  await accept()
+  await expect.poll(() => stuck, { timeout: 10_000 }).toBe(true)
+  await described('email', await accept()).toBe('Enviado')
+  expect(standby.got).toHaveLength(1)
+})
+
+test('an account that floods does not keep another one waiting', async () => {
+  const other = await createAccount(database.pool)
+  await Promise.all(Array.from({ length: 300 }, () => accept()))
+  const mine = await accept({}, other.token)
+  const claims = await claimAs(randomUUID(), 10)
+  expect(claims).toHaveLength(10)
+  expect(claims.map(claim => claim.notification)).toContain(mine)
+})
+
+test('two workers share the work: nothing is sent twice', async () => {
+  const [one, two] = [new ScriptedCarrier(), new ScriptedCarrier()]
+  work({ carrier: one })
+  work({ carrier: two })
+  const ids = await Promise.all(Array.from({ length: 200 }, () => accept()))
+  for (const id of ids) await described('email', id).toBe('Enviado')
+  expect([...one.got, ...two.got].map(parcel => parcel.notification).sort()).toEqual([...ids].sort())
+})
+
+test('a report that overtakes our own outcome, and one repeated 100 times in parallel, give one status', async () => {
+  let worker: TestWorker | undefined
+  const delivered = (notification: string) =>
+    worker!.recorder.record({
+      notification,
+      fact: { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: {} },
+    })
+  worker = work({
+    carrier: new ScriptedCarrier(async ({ notification }) => {
+      await delivered(notification)
+      return {}
+    }),
+  })
+  const id = await accept()
+  await described('email', id).toBe('Entregue')
+  const outcomes = await Promise.all(Array.from({ length: 100 }, () => delivered(id)))
+  expect(new Set(outcomes)).toEqual(new Set(['nothing new']))
+  expect((await eventsOf(id)).map(event => event.type)).toEqual(['accepted', 'delivered'])
+})

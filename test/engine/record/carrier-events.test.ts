@@ -1,0 +1,448 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { CarrierNews, CarrierReport } from '../../../src/channels/provider.js'
+import { type NewsParts, type NewsSource, takeEarlyReports, takeNews } from '../../../src/engine/record/carrier-events.js'
+import { MAX_CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
+import { findFaults } from '../../../src/engine/record/audit.js'
+import { readEventLog } from '../../../src/store/event-log.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { deferred } from '../../support/deferred.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { request, send, validSend } from '../../support/requests.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let worker: TestWorker | undefined
+let news: NewsParts
+const unmatched: string[] = []
+const source: NewsSource = { carrierKey: 'scripted', provider: 'scripted', channel: 'sms' }
+const NUMBER = '11987654321'
+const HOUR = 60 * 60_000
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await worker?.stop()
+  worker = undefined
+  unmatched.length = 0
+  for await (const page of readEventLog(database.pool)) expect(page.flatMap(findFaults)).toEqual([])
+  // Out of the next test's way, but true to its events.
+  const later = "now() + interval '10 years'"
+  await database.pool.query(`update delivery set due_at = ${later}, lease_until = ${later} where state <> 'done'`)
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+function work(lane: TestLane): TestWorker {
+  worker = startTestWorker(database.pool, [{ channel: 'sms', ...lane }])
+  news = {
+    pool: database.pool,
+    clock: Date.now,
+    recorder: worker.recorder,
+    onUnmatched: (carrier, kind) => void unmatched.push(`${carrier} ${kind}`),
+  }
+  return worker
+}
+
+const accept = async (number = NUMBER): Promise<string> => {
+  const body = { ...validSend, to: undefined, sms: { number, typeSend: '2' } }
+  return ((await send(gateway.url, account.token, body)).body as { idEmail: string }).idEmail
+}
+
+const status = async (id: string): Promise<Record<string, unknown>> =>
+  (await request(`${gateway.url}/gw/sms/${id}`, { token: account.token })).body as Record<string, unknown>
+
+const described = (id: string) => expect.poll(async () => (await status(id)).description, { timeout: 20_000 })
+
+const report = (of: CarrierReport['of'], type: CarrierReport['type'], more: Partial<CarrierReport> = {}): CarrierReport => ({
+  kind: 'report',
+  of,
+  type,
+  at: null,
+  answer: `stat:${type}`,
+  ...more,
+})
+
+const tell = (...items: CarrierNews[]): Promise<void> => takeNews(source, items, news)
+
+const typesOf = async (id: string): Promise<string[]> =>
+  (await database.pool.query('select type from event where notification_id = $1 order by seq', [id])).rows.map(row => row.type)
+
+describe('reports', () => {
+  test('by the carrier’s reference move the status, in any spelling; told twice they count once', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [`ff-${notification}`] })) })
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    const delivered = report({ carrier: ['255', `ff-${id}`] }, 'delivered')
+    await Promise.all(Array.from({ length: 20 }, () => tell(delivered)))
+    await described(id).toBe('Entregue')
+    expect(await typesOf(id)).toEqual(['accepted', 'sent', 'delivered'])
+  })
+
+  test('of another carrier with the same name for something else change nothing', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    await takeNews({ ...source, carrierKey: 'simulator/scripted' }, [report({ carrier: [id] }, 'delivered')], news)
+    await takeEarlyReports(news)
+    expect((await status(id)).description).toBe('Enviado')
+  })
+
+  test('that overtake our own commit are kept and told once we know the message, in their order', async () => {
+    let answer: (() => void) | undefined
+    const sent = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    work({
+      carrier: new ScriptedCarrier(async ({ notification }) => {
+        await sent
+        return { references: [`early-${notification}`] }
+      }),
+    })
+    const id = await accept()
+    await tell(report({ carrier: [`early-${id}`] }, 'delivered'), report({ carrier: [`early-${id}`] }, 'read'))
+    await takeEarlyReports(news)
+    expect((await status(id)).description).toBe('Processado')
+    answer?.()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    await described(id).toBe('Lido (acessou o link)')
+    const { rows } = await database.pool.query('select from early_report where names = $1', [[`early-${id}`]])
+    expect(rows).toEqual([])
+  })
+
+  test('of what others send under the same account are looked at once in a while, and keep none of ours waiting', async () => {
+    const taken = deferred()
+    const carrier = new ScriptedCarrier(async ({ notification }) => {
+      await taken.promise
+      return { references: [`crowded-${notification}`] }
+    })
+    work({ carrier })
+    const id = await accept()
+    await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
+    await database.pool.query(
+      `insert into early_report (carrier, names, report)
+       select 'scripted', array['foreign-' || n], $1::jsonb from generate_series(1, 1600) n`,
+      [{ ...report({ carrier: ['foreign'] }, 'note'), provider: 'scripted' }],
+    )
+    await tell(report({ carrier: [`crowded-${id}`] }, 'delivered'))
+    const probes = async (): Promise<unknown> =>
+      (await database.pool.query("select sum(probes)::int as sum from early_report where names[1] like 'foreign-%'")).rows[0].sum
+    await takeEarlyReports(news)
+    expect(await probes()).toBe(500)
+    taken.resolve()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    expect((await status(id)).description).toBe('Entregue')
+    for (let round = 0; round < 5; round++) await takeEarlyReports(news)
+    expect(await probes()).toBe(1_600)
+    await database.pool.query("delete from early_report where names[1] like 'foreign-%'")
+  })
+
+  test('that nobody looks at any more are told all the same when their message is known at last', async () => {
+    const taken = deferred()
+    work({
+      carrier: new ScriptedCarrier(async ({ notification }) => {
+        await taken.promise
+        return { references: [`late-${notification}`] }
+      }),
+    })
+    const id = await accept()
+    await tell(report({ carrier: [`late-${id}`] }, 'delivered'))
+    const isResting = async (): Promise<unknown> =>
+      (await database.pool.query("select due_at = 'infinity' as resting from early_report where names = $1", [[`late-${id}`]]))
+        .rows[0].resting
+    for (let round = 0; round < 20 && !(await isResting()); round++) {
+      await takeEarlyReports(news)
+      await database.pool.query("update early_report set due_at = now() where due_at < 'infinity'")
+    }
+    expect(await isResting()).toBe(true)
+    taken.resolve()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    expect((await status(id)).description).toBe('Entregue')
+  })
+
+  test('that overtake our commit speak of one message, the one that bears the likeliest of their spellings', async () => {
+    const taken = deferred()
+    work({
+      carrier: new ScriptedCarrier(async ({ notification }) => {
+        await taken.promise
+        return { references: [`spelling-${notification}`] }
+      }),
+    })
+    const [likely, unlikely] = [await accept('11987650003'), await accept('11987650004')]
+    await tell(report({ carrier: [`spelling-${likely}`, `spelling-${unlikely}`] }, 'delivered'))
+    taken.resolve()
+    for (const id of [likely, unlikely]) await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    expect((await status(likely)).description).toBe('Entregue')
+    expect((await status(unlikely)).description).toBe('Enviado')
+  })
+
+  test('that change nothing are kept once, also when two workers take them up at once', async () => {
+    const taken = deferred()
+    const carrier = new ScriptedCarrier(async ({ notification }) => {
+      await taken.promise
+      return { references: [`noted-${notification}`] }
+    })
+    const own = work({ carrier })
+    const other = startTestWorker(database.pool, [])
+    const id = await accept()
+    const enroute = report({ carrier: [`noted-${id}`] }, 'note', { answer: 'ENROUTE' })
+    await tell(enroute, enroute)
+    taken.resolve()
+    await described(id).toBe('Enviado')
+    await takeEarlyReports(news)
+    const again = { pool: database.pool, clock: Date.now, onUnmatched: () => {} }
+    await Promise.all(
+      [own, other].flatMap(({ recorder }) =>
+        Array.from({ length: 10 }, () => takeNews(source, [enroute], { ...again, recorder })),
+      ),
+    )
+    await other.stop()
+    expect(await typesOf(id)).toEqual(['accepted', 'sent', 'note'])
+  })
+
+  test('that change nothing are kept up to a hundred, the last of which says so; what changes something always is', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const id = await accept('11987650005')
+    await described(id).toBe('Enviado')
+    const notes = Array.from({ length: MAX_CARRIER_NOTES + 20 }, (_, n) =>
+      report({ carrier: [id] }, 'note', { answer: `ENROUTE ${n}` }),
+    )
+    for (const note of notes) await tell(note)
+    await tell(report({ carrier: [id] }, 'delivered'))
+    const { rows } = await database.pool.query(
+      "select data->'lastNote' as last from event where notification_id = $1 and type = 'note' order by seq",
+      [id],
+    )
+    expect(rows).toHaveLength(MAX_CARRIER_NOTES)
+    expect(rows.filter(({ last }) => last === true)).toEqual([rows.at(-1)])
+    expect((await status(id)).description).toBe('Entregue')
+  })
+
+  test('of a message in three parts: it is delivered when all of them are, and failed when one is', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [1, 2, 3].map(n => `${notification}/${n}`) })) })
+    const [whole, torn] = [await accept(), await accept('11987650001')]
+    for (const id of [whole, torn]) await described(id).toBe('Enviado')
+    await tell(report({ carrier: [`${whole}/2`] }, 'delivered'), report({ carrier: [`${whole}/2`] }, 'delivered'))
+    await tell(report({ carrier: [`${whole}/1`] }, 'delivered'))
+    expect((await status(whole)).description).toBe('Enviado')
+    await tell(report({ carrier: [`${whole}/3`] }, 'delivered'))
+    expect((await status(whole)).description).toBe('Entregue')
+    await tell(report({ carrier: [`${torn}/1`] }, 'delivered'))
+    await tell(report({ carrier: [`${torn}/2`] }, 'failed', { failure: 'undelivered', reason: 'Aparelho desligado.' }))
+    expect((await status(torn)).description).toBe('Não entregue')
+  })
+
+  test('bear the carrier’s date, also when something else was written down since, and never one before the send', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const [prompt, skewed] = [await accept(), await accept('11987650002')]
+    for (const id of [prompt, skewed]) await described(id).toBe('Enviado')
+    const datesOf = async (id: string) =>
+      (await database.pool.query('select sent_at, delivered_at from delivery where notification_id = $1', [id])).rows[0]
+    const told = new Date((await datesOf(prompt)).sent_at.getTime() + 1)
+    await expect.poll(() => Date.now()).toBeGreaterThan(told.getTime() + 10)
+    for (const id of [prompt, skewed]) await tell(report({ carrier: [id] }, 'note'))
+    await tell(report({ carrier: [prompt] }, 'delivered', { at: told }))
+    await tell(report({ carrier: [skewed] }, 'delivered', { at: new Date('2020-01-01T12:00:00Z') }))
+    expect((await datesOf(prompt)).delivered_at).toEqual(told)
+    const { sent_at, delivered_at } = await datesOf(skewed)
+    expect(delivered_at).toEqual(sent_at)
+    const { rows } = await database.pool.query(
+      "select at, data->>'occurredAt' as told from event where notification_id = $1 and type = 'delivered'",
+      [skewed],
+    )
+    expect(rows[0].told).toBe('2020-01-01T12:00:00.000Z')
+    expect(rows[0].at.getTime()).toBeGreaterThan(sent_at.getTime())
+  })
+
+  test('by our own reference need no name of the carrier', async () => {
+    work({ carrier: new ScriptedCarrier() })
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    await tell(report({ ours: `${id}.sms.1` }, 'delivered'))
+    expect((await status(id)).description).toBe('Entregue')
+    await tell(report({ ours: 'nothing.of.ours' }, 'delivered'))
+    expect(unmatched).toEqual(['scripted report'])
+  })
+})
+
+describe('a report that bears both names', () => {
+  test('teaches us the carrier’s, also where it overtakes the answer to the send', async () => {
+    let answer: (() => void) | undefined
+    const taken = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    const carrier = new ScriptedCarrier(async () => {
+      await taken
+      return { references: [] }
+    })
+    work({ carrier, whenUncertain: 'report' })
+    const id = await accept()
+    await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
+    await tell(report({ ours: `${id}.sms.1`, carrier: [`both-${id}`] }, 'sent'))
+    answer?.()
+    await tell(report({ carrier: [`both-${id}`] }, 'delivered'))
+    expect((await status(id)).description).toBe('Entregue')
+    expect(await typesOf(id)).toEqual(['accepted', 'sent', 'delivered'])
+    expect(carrier.got).toHaveLength(1)
+  })
+})
+
+describe('replies', () => {
+  const reply = (more: object) => ({
+    kind: 'reply' as const,
+    from: ['+5511987651111'],
+    text: 'Ok',
+    id: null,
+    inReplyTo: null,
+    at: null,
+    ...more,
+  })
+
+  test('belong to the newest notification to that number, or to the one they name; told twice they count once', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const older = await accept('11987651111')
+    await described(older).toBe('Enviado')
+    const newer = await accept('11987651111')
+    await described(newer).toBe('Enviado')
+    await tell(reply({ text: 'Recebi', id: 'mo-1' }), reply({ text: 'Recebi', id: 'mo-1' }))
+    await tell(reply({ text: 'E este?', id: 'mo-2', inReplyTo: older }))
+    expect(await status(newer)).toMatchObject({ description: 'Respondido', answered: ['Recebi'] })
+    expect(await status(older)).toMatchObject({ answered: ['E este?'] })
+  })
+
+  test('without a number belong to the message that they quote', async () => {
+    work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
+    const id = await accept('11987651112')
+    await described(id).toBe('Enviado')
+    await tell(reply({ from: [], id: 'mo-3', inReplyTo: id }))
+    expect(await status(id)).toMatchObject({ description: 'Respondido', answered: ['Ok'] })
+    await tell(reply({ from: [], id: 'mo-4', inReplyTo: 'nothing-of-ours' }))
+    expect(unmatched).toEqual(['scripted reply'])
+  })
+
+  test('without a name are one when the same words come again within the hour, and another one later', async () => {
+    work({ carrier: new ScriptedCarrier() })
+    const id = await accept('11987651113')
+    await described(id).toBe('Enviado')
+    const from = ['+5511987651113']
+    const start = Math.ceil(Date.now() / HOUR) * HOUR
+    for (const minute of [-1, 1, 30]) {
+      news = { ...news, clock: () => start + minute * 60_000 }
+      await tell(reply({ from }), reply({ from }))
+    }
+    expect((await status(id)).answered).toEqual(['Ok'])
+    await tell(reply({ from, text: 'Sim' }))
+    news = { ...news, clock: () => start + 3 * HOUR }
+    await tell(reply({ from }))
+    expect((await status(id)).answered).toEqual(['Ok', 'Sim', 'Ok'])
+  })
+
+  test('from a number that nothing was sent to are told aloud, and nothing changes', async () => {
+    work({ carrier: new ScriptedCarrier() })
+    await tell(reply({ from: ['+5511900000000'] }))
+    expect(unmatched).toEqual(['scripted reply'])
+  })
+})
+
+describe('a send whose answer was lost', () => {
+  const lost = (): ScriptedCarrier =>
+    new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('uncertain')) : {}))
+
+  test('waits for the carrier’s report, which settles it without a second send', async () => {
+    const carrier = lost()
+    work({ carrier, whenUncertain: 'report', options: { settleMs: 60_000 } })
+    const id = await accept()
+    await described(id).toBe('Em verificação')
+    await tell(report({ ours: `${id}.sms.1` }, 'delivered'))
+    expect((await status(id)).description).toBe('Entregue')
+    expect(carrier.got).toHaveLength(1)
+  })
+
+  test('is sent once more when no report comes, and no third time', async () => {
+    const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+    work({ carrier, whenUncertain: 'report', options: { settleMs: 10 } })
+    const id = await accept()
+    const parked = async (): Promise<boolean | undefined> =>
+      (
+        await database.pool.query(
+          "select due_at > now() + interval '1 year' as parked from delivery where notification_id = $1 and state = 'uncertain'",
+          [id],
+        )
+      ).rows[0]?.parked
+    await expect.poll(parked, { timeout: 20_000 }).toBe(true)
+    expect(carrier.got.map(parcel => parcel.reference)).toEqual(Array(2).fill(`${id}.sms.1`))
+    expect((await status(id)).description).toBe('Em verificação')
+  })
+
+  test('is looked up first: what the carrier took is not sent again, what it never took is', async () => {
+    const carrier = lost()
+    const known = new Map<string, string>()
+    carrier.find = async reference => {
+      const name = known.get(reference)
+      return name === undefined ? 'unknown' : { references: [name], answer: 'found' }
+    }
+    work({ carrier, whenUncertain: 'lookup', options: { settleMs: 1_000 } })
+    const [taken, missed] = [await accept(), await accept('11987652222')]
+    known.set(`${taken}.sms.1`, 'call-1')
+    for (const id of [taken, missed]) await described(id).toBe('Enviado')
+    expect(carrier.got.filter(parcel => parcel.notification === taken)).toHaveLength(1)
+    expect(carrier.got.filter(parcel => parcel.notification === missed)).toHaveLength(2)
+    await tell(report({ carrier: ['call-1'] }, 'delivered'))
+    expect((await status(taken)).description).toBe('Entregue')
+  })
+
+  test('is given up when the plan of tries ends, however often the carrier says that it never took it', async () => {
+    const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+    carrier.find = async () => 'unknown'
+    work({ carrier, whenUncertain: 'lookup', options: { settleMs: 10, retryDelaysMs: [10, 10] } })
+    const id = await accept()
+    await described(id).toBe('Falha no envio')
+    expect(carrier.got).toHaveLength(3)
+    expect((await typesOf(id)).slice(-2)).toEqual(['uncertain', 'failed'])
+    expect((await database.pool.query('select state from delivery where notification_id = $1', [id])).rows).toEqual([
+      { state: 'dead' },
+    ])
+  })
+
+  test('is asked for again while the carrier cannot be asked', async () => {
+    const carrier = lost()
+    let asked = 0
+    carrier.find = async () => (++asked < 3 ? Promise.reject(refused('temporary')) : { references: [], answer: 'found' })
+    work({ carrier, whenUncertain: 'lookup', options: { settleMs: 10 } })
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    expect(asked).toBe(3)
+    expect(carrier.got).toHaveLength(1)
+  })
+})
+
+describe('another message after one that reached nobody', () => {
+  test('bears a reference of its own, and what is told of the first one no longer matters', async () => {
+    const carrier = new ScriptedCarrier(({ reference }) => ({ references: [reference] }))
+    work({ carrier })
+    const id = await accept()
+    await described(id).toBe('Enviado')
+    const again = report({ carrier: [`${id}.sms.1`] }, 'again', { delayMs: 0, reason: 'Ocupado' })
+    await Promise.all(Array.from({ length: 10 }, () => tell(again)))
+    await expect
+      .poll(() => carrier.got.map(parcel => parcel.reference), { timeout: 20_000 })
+      .toEqual([`${id}.sms.1`, `${id}.sms.2`])
+    await expect.poll(() => typesOf(id)).toEqual(['accepted', 'sent', 'again', 'sent'])
+    await tell(report({ carrier: [`${id}.sms.1`] }, 'failed', { failure: 'undelivered', reason: 'Tarde demais' }))
+    expect((await status(id)).description).toBe('Enviado')
+    await tell(report({ carrier: [`${id}.sms.2`] }, 'delivered'))
+    expect((await status(id)).description).toBe('Entregue')
+  })
+})

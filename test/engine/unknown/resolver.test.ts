@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Found } from '../../../src/channels/provider.js'
+import { brokenChains } from '../../support/chain.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { deferred } from '../../support/deferred.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { send, validSend } from '../../support/requests.js'
+
+let database: TestDatabase
+let gateway: Gateway
+let account: TestAccount
+let worker: TestWorker | undefined
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+  account = await createAccount(database.pool)
+})
+
+afterEach(async () => {
+  await worker?.stop()
+  worker = undefined
+  expect(await brokenChains(database.pool)).toEqual([])
+  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+const work = (...lanes: TestLane[]): void => {
+  const lookup = { whenUncertain: 'lookup', timeoutMs: 60_000 } as const
+  worker = startTestWorker(
+    database.pool,
+    lanes.map((lane, index) => ({ name: `carrier ${index}`, ...lookup, ...lane })),
+  )
+}
+
+const accept = async (): Promise<string> =>
+  ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
+
+/** Loses every answer, and when it is asked says what the test has it say. */
+const losing = (find: (signal: AbortSignal) => Promise<Found>): ScriptedCarrier & { ready: boolean; asked: number } => {
+  const carrier = Object.assign(new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), { ready: true, asked: 0 })
+  carrier.find = (_reference, _recipient, signal) => {
+    carrier.asked++
+    return find(signal)
+  }
+  return carrier
+}
+
+const silence = (signal: AbortSignal): Promise<Found> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(refused('temporary')), { once: true }))
+
+const rowOf = async (id: string): Promise<{ state: string; attempt: number; doubts: number; due: boolean; parked: boolean }> =>
+  (
+    await database.pool.query(
+      `select state, attempt, doubts, due_at <= now() as due, due_at > now() + interval '1 year' as parked
+       from delivery where notification_id = $1`,
+      [id],
+    )
+  ).rows[0]
+
+const eventually = (id: string) => expect.poll(() => rowOf(id), { timeout: 20_000 })
+
+/** As another worker leaves it that repeated it and lost that answer too: in doubt again, to be looked at in an hour. */
+const repeatElsewhere = (id: string) =>
+  database.pool.query(
+    "update delivery set attempt = 2, doubts = 2, due_at = now() + interval '1 hour' where notification_id = $1",
+    [id],
+  )
+
+test('a verdict on a try that another one has followed is not heard', async () => {
+  const answer = deferred<Found>()
+  const carrier = losing(() => answer.promise)
+  work({ carrier })
+  const id = await accept()
+  await expect.poll(() => carrier.asked, { timeout: 20_000 }).toBe(1)
+  await repeatElsewhere(id)
+  answer.resolve('unknown')
+  await worker!.stop()
+  expect(await rowOf(id)).toMatchObject({ state: 'uncertain', attempt: 2, doubts: 2, due: false })
+  expect(carrier.got).toHaveLength(1)
+  // Back to what the chain tells.
+  await database.pool.query('update delivery set attempt = 1, doubts = 1 where notification_id = $1', [id])
+})
+
+test('nor does it put off the look at the later one', async () => {
+  const answer = deferred<Found>()
+  const carrier = losing(() => answer.promise)
+  work({ carrier, options: { settleMs: 10 } })
+  const id = await accept()
+  await expect.poll(() => carrier.asked, { timeout: 20_000 }).toBe(1)
+  await repeatElsewhere(id)
+  answer.reject(refused('temporary'))
+  await worker!.stop()
+  expect(await rowOf(id)).toMatchObject({ state: 'uncertain', attempt: 2, due: false })
+  await database.pool.query('update delivery set attempt = 1, doubts = 1 where notification_id = $1', [id])
+})
+
+test('a carrier that does not answer holds up its own doubts alone, and a worker that stops does not wait for it', async () => {
+  let calledOff = 0
+  const silent = losing(signal => silence(signal).finally(() => calledOff++))
+  const quick = losing(async () => ({ references: [], answer: 'taken' }))
+  work({ carrier: silent }, { carrier: quick })
+  const ids = await Promise.all(Array.from({ length: 20 }, () => accept()))
+  // Several at a time, but not all of them.
+  await expect.poll(() => silent.asked, { timeout: 20_000 }).toBe(16)
+  silent.ready = false
+  const other = await accept()
+  await eventually(other).toMatchObject({ state: 'done' })
+  await worker!.stop()
+  worker = undefined
+  expect(calledOff).toBe(16)
+  expect(silent.asked).toBe(16)
+  // The next worker asks at once.
+  for (const id of ids) expect(await rowOf(id)).toMatchObject({ state: 'uncertain', due: true })
+})
+
+test('while one worker asks about a doubt, no other one does', async () => {
+  const answer = deferred<Found>()
+  const carrier = losing(() => answer.promise)
+  work({ carrier })
+  const id = await accept()
+  await expect.poll(() => carrier.asked, { timeout: 20_000 }).toBe(1)
+  const second = losing(async () => 'unknown')
+  const idle = startTestWorker(database.pool, [{ name: 'carrier 0', whenUncertain: 'lookup', carrier: second }])
+  // Its own doubt, of another message, shows that it looks.
+  const askedAfterOneMore = async (): Promise<number> => {
+    await accept()
+    return second.asked
+  }
+  await expect.poll(askedAfterOneMore, { timeout: 20_000, interval: 500 }).toBeGreaterThan(0)
+  answer.resolve({ references: [], answer: 'taken' })
+  await eventually(id).toMatchObject({ state: 'done', attempt: 1 })
+  await idle.stop()
+})
