@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { createTransport } from 'nodemailer'
 import { createSigner } from '../src/channels/email/dkim/signer.js'
-import { smtpProvider } from '../src/channels/email/smtp/smtp.js'
 import { readSigningKey } from '../src/channels/email/dkim/signing-key.js'
+import { smtpProvider } from '../src/channels/email/smtp/smtp.js'
 import { sampleMessage } from './message.js'
 
 /**

@@ -1,9 +1,9 @@
 import { textFromHtml } from '../src/channels/email/message/text.js'
+import { createEmailPreparation } from '../src/channels/email/preparation.js'
 import { verpAddress } from '../src/channels/email/verp.js'
 import type { EmailMessage } from '../src/channels/provider.js'
 import { completeSettings } from '../src/domain/account.js'
 import { newId } from '../src/domain/id.js'
-import { createEmailPreparation } from '../src/channels/email/preparation.js'
 
 /** The e-mail that every contestant of bench/delivery.ts carries: 1 KB of HTML. */
 const CONTENT = `<p>${'Seu contrato vence em 30 dias. Regularize e evite a suspensão. '.repeat(20)}`.slice(0, 1000).concat('</p>')

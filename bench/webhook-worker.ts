@@ -1,7 +1,7 @@
-import { startDeliverer } from '../src/app/webhooks.js'
 import { readConfig } from '../src/app/config.js'
-import { openLog } from '../src/app/log.js'
 import { loadKeys } from '../src/app/keys.js'
+import { openLog } from '../src/app/log.js'
+import { startDeliverer } from '../src/app/webhooks.js'
 import { openPool } from '../src/store/postgres.js'
 
 /** The worker's delivery of webhooks as it ships, without the lanes to carriers. */

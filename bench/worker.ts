@@ -1,7 +1,7 @@
-import { startWorker } from '../src/app/worker.js'
 import { readConfig } from '../src/app/config.js'
-import { openLog } from '../src/app/log.js'
 import { loadKeys } from '../src/app/keys.js'
+import { openLog } from '../src/app/log.js'
+import { startWorker } from '../src/app/worker.js'
 import { openPool } from '../src/store/postgres.js'
 import { countQueries } from './query-count.js'
 

@@ -1,25 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { findLetter, findLetterHistory } from '../channels/letter/letter-store.js'
+import { composeLetterProof } from '../channels/letter/proof.js'
 import { createTypesetter } from '../channels/letter/typesetter.js'
-import { webhookRoutes } from './webhooks.js'
-import type { Config } from './config.js'
+import { readRecording } from '../channels/voice/recording-store.js'
 import { OperatorError, Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
 import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
-import { finalize } from '../engine/record/finalize.js'
-import { GroupCommit } from '../runtime/group-commit.js'
-import { composeLetterProof } from '../channels/letter/proof.js'
-import { type NewsParts, takeNews } from '../engine/record/carrier-events.js'
-import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
-import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
-import { throttle } from '../runtime/wake.js'
 import { createRecorder } from '../engine/deliver/worker.js'
+import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
+import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
+import { finalize } from '../engine/record/finalize.js'
+import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
 import { SendReader } from '../http/gw/send-reader.js'
 import { ContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
-import type { Log } from './log.js'
+import { GroupCommit } from '../runtime/group-commit.js'
+import { throttle } from '../runtime/wake.js'
 import { findSequence, updateSequence } from '../store/accounts.js'
 import { isRegistered } from '../store/address-ranges.js'
 import { storeBlobs } from '../store/blobs.js'
@@ -27,19 +26,20 @@ import { type FoundStatus, findComing, findNotification, findStatuses, type Stat
 import { signalDue } from '../store/due-signal.js'
 import { findKeyUse } from '../store/idempotency.js'
 import { readRevision } from '../store/installation.js'
-import { findLetter, findLetterHistory } from '../channels/letter/letter-store.js'
 import { findWritten, insertAcceptances } from '../store/notifications.js'
 import { isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
 import { readQueue } from '../store/queue.js'
 import { leaseBudget } from '../store/rate-windows.js'
-import { readRecording } from '../channels/voice/recording-store.js'
 import { listTemplates, resolveTemplates } from '../store/templates.js'
 import { findGrant } from '../store/tokens.js'
 import { countUnaccounted } from '../store/unaccounted.js'
 import { readWebhookDepth } from '../store/webhook-endpoints.js'
 import { wireCallbacks } from './callbacks.js'
+import type { Config } from './config.js'
 import { carrierKey } from './lanes.js'
 import { recordLinks } from './links.js'
+import type { Log } from './log.js'
+import { webhookRoutes } from './webhooks.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
 
@@ -117,7 +117,7 @@ export async function buildApi({
   })
   const reader = new SendReader(config.attachments)
   const typesetter = createTypesetter(1)
-  const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
+  const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
   const cleaner = new ContentCleaner()
@@ -176,7 +176,7 @@ export async function buildApi({
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) => {
         const key = carrierKey(callback.name, simulated)
-        return takeNews({ carrierKey: key, provider: key, channel: callback.channel }, items, news)
+        return takeCarrierEvents({ carrierKey: key, provider: key, channel: callback.channel }, items, events)
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
@@ -211,7 +211,7 @@ export async function buildApi({
 
 /** The carrier is answered that all is well, or it would tell us again for days; what it said is worth a line. */
 export const tellUnmatched =
-  (log: Log): NewsParts['onUnmatched'] =>
+  (log: Log): CarrierEventParts['onUnmatched'] =>
   (carrier, kind) =>
     log.warn({ carrier, kind }, 'a carrier speaks of a message that is not ours')
 

@@ -1,12 +1,12 @@
+import { realLetterCallbacks, simulatedLetterCallbacks } from '../channels/letter/delivery.js'
 import type { Callback } from '../channels/provider.js'
 import { readZenviaUrl, zenviaCallback } from '../channels/sms/zenvia.js'
-import type { Config } from './config.js'
+import { realVoiceCallbacks, simulatedVoiceCallbacks } from '../channels/voice/delivery.js'
+import { realWhatsappCallbacks, simulatedWhatsappCallbacks } from '../channels/whatsapp/delivery.js'
 import type { Clock } from '../domain/clock.js'
 import { carrierSecret, type Keys } from '../domain/keys.js'
 import type { Pool } from '../store/postgres.js'
-import { realLetterCallbacks, simulatedLetterCallbacks } from '../channels/letter/delivery.js'
-import { realVoiceCallbacks, simulatedVoiceCallbacks } from '../channels/voice/delivery.js'
-import { realWhatsappCallbacks, simulatedWhatsappCallbacks } from '../channels/whatsapp/delivery.js'
+import type { Config } from './config.js'
 
 export interface CallbackWiring {
   config: Config

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
+import { readEmailAddress } from '../channels/email/address.js'
 import { type AddressRange, parseRange, readRange } from '../domain/address-range.js'
 import type { AttachmentLimits } from '../domain/attachment.js'
-import { readEmailAddress } from '../channels/email/address.js'
 import { OperatorError } from '../domain/errors.js'
 import { readMasterKey } from '../domain/keys.js'
 

@@ -1,11 +1,11 @@
-import type { Config } from './config.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
-import type { Log } from './log.js'
 import { openEmbedded } from '../store/embedded.js'
 import { claimInstallation } from '../store/installation.js'
 import { migrate } from '../store/migrate.js'
 import { openPool, type Pool, readServerVersion } from '../store/postgres.js'
+import type { Config } from './config.js'
+import type { Log } from './log.js'
 
 /** The database alone: all that most commands need, so that they start quickly. */
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from './config.js'
 import { OperatorError } from '../domain/errors.js'
 import { deriveKeys, type Keys, MASTER_KEY_BYTES, readMasterKey } from '../domain/keys.js'
+import type { Config } from './config.js'
 
 /** The installation's keys: from CARTEIRO_MASTER_KEY, or from a file in the data folder that is made on first use. */
 export function loadKeys({ masterKey, dataFolder }: Config): Keys {

@@ -1,17 +1,17 @@
 import { type CarrierNames, kindOf, nameCarriers } from '../channels/carrier-name.js'
-import type { CarrierNews, Provider } from '../channels/provider.js'
+import type { CarrierEvent, Provider } from '../channels/provider.js'
 import type { Clock } from '../domain/clock.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import { Lane } from '../engine/deliver/lane.js'
 import type { LaneMemory, LaneOptions } from '../engine/deliver/lane-options.js'
-import type { NewsSource } from '../engine/record/carrier-events.js'
-import type { Change } from '../engine/record/record.js'
 import { patiently, type Recorder } from '../engine/deliver/worker.js'
+import type { CarrierEventSource } from '../engine/record/carrier-events.js'
+import type { Change } from '../engine/record/record.js'
 import { returnPace, takePace } from '../store/carrier-rates.js'
-import { claimDeliveries, claimDetours } from '../store/claims.js'
 import { passDelivery, putBackClaims, putBackDelivery } from '../store/claim-returns.js'
+import { claimDeliveries, claimDetours } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** From a channel's settings to its lanes. */
@@ -35,7 +35,7 @@ export interface ChannelWiring<Message> {
 export interface World {
   /** null: the real one. */
   simulatorUrl: string | null
-  onNews(news: readonly CarrierNews[]): Promise<void>
+  onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
 
 export interface LaneParts {
@@ -47,7 +47,7 @@ export interface LaneParts {
   hasCarriers: boolean
   leaseMs: number
   trace: LaneOptions<unknown>['trace']
-  takeNews(source: NewsSource, news: readonly CarrierNews[]): Promise<void>
+  takeCarrierEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
   onError(error: unknown, what: string): void
 }
 
@@ -98,7 +98,7 @@ interface PlannedLane<Message> {
 /** The lanes of a group with their names, before any carrier is called. */
 function planLanes<Message>(
   wiring: ChannelWiring<Message>,
-  { simulatorUrl, takeNews }: LaneParts,
+  { simulatorUrl, takeCarrierEvents }: LaneParts,
   mode: Mode,
   urls: readonly URL[],
   simulated: boolean,
@@ -107,9 +107,9 @@ function planLanes<Message>(
   const carriers = urls.map((url, place) => {
     const world: World = {
       simulatorUrl: simulated ? simulatorUrl : null,
-      onNews(news) {
+      onEvents(events) {
         const { name } = names[place]!
-        return takeNews({ carrierKey: kindOf(name), provider: name, channel }, news)
+        return takeCarrierEvents({ carrierKey: kindOf(name), provider: name, channel }, events)
       },
     }
     const provider = wiring.provider(url, world)

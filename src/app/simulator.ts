@@ -1,5 +1,5 @@
-import { OperatorError } from '../domain/errors.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../simulator/simulator.js'
+import { OperatorError } from '../domain/errors.js'
 
 /** The carriers' side, on sockets of its own. */
 export async function openSimulator(options: SimulatorOptions): Promise<Simulator> {

@@ -1,26 +1,33 @@
-import { createComposer } from '../channels/email/message/composer.js'
+import { wireEmail } from '../channels/email/delivery.js'
+import { openKeyring } from '../channels/email/dkim/open-keyring.js'
 import { createSigner } from '../channels/email/dkim/signer.js'
+import { createComposer } from '../channels/email/message/composer.js'
 import { openInbound } from '../channels/email/reports/inbound.js'
 import { readReport } from '../channels/email/reports/reports.js'
+import { createReturns } from '../channels/email/reports/returns.js'
 import { type MailResolver, systemResolver } from '../channels/email/resolver.js'
 import type { Verp } from '../channels/email/verp.js'
-import { openDirectory, tellUnmatched } from './api.js'
-import { startDeliverer, type WebhookWorkerParts, webhookChores } from './webhooks.js'
-import type { Config } from './config.js'
+import { wireLetter } from '../channels/letter/delivery.js'
+import { wireSms } from '../channels/sms/delivery.js'
+import { askOpenCalls } from '../channels/voice/call-lookups.js'
+import { wireCallLookups, wireRecordings, wireVoice } from '../channels/voice/delivery.js'
+import { endRecordings, fetchRecordings } from '../channels/voice/recordings.js'
+import { wireWhatsapp } from '../channels/whatsapp/delivery.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { isLoopbackHost } from '../domain/target-address.js'
-import { findStandingStill } from '../engine/upkeep/alarm.js'
-import { askOpenCalls } from '../channels/voice/call-lookups.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
+import { createRecorder, LEASE_MS, startLanes } from '../engine/deliver/worker.js'
 import { createShortLinks } from '../engine/recipient/short-links.js'
-import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from '../engine/record/carrier-events.js'
-import { endRecordings, fetchRecordings } from '../channels/voice/recordings.js'
-import { createReturns } from '../channels/email/reports/returns.js'
+import {
+  type CarrierEventParts,
+  takeCarrierEvents,
+  takeEarlyReports,
+  takeIncompleteReplies,
+} from '../engine/record/carrier-events.js'
+import { findStandingStill } from '../engine/upkeep/alarm.js'
 import { type Chore, runChores } from '../engine/upkeep/chores.js'
 import { Wake } from '../runtime/wake.js'
-import { createRecorder, LEASE_MS, startLanes } from '../engine/deliver/worker.js'
-import type { Log } from './log.js'
 import { deleteUnusedBlobs } from '../store/blobs.js'
 import { deleteStaleReferences } from '../store/carrier-references.js'
 import { listenDue } from '../store/due-signal.js'
@@ -36,13 +43,11 @@ import { deleteStaleWindows } from '../store/rate-windows.js'
 import { suppress } from '../store/suppressions.js'
 import { countUnaccounted } from '../store/unaccounted.js'
 import { deleteLostCounts } from '../store/visit-counts.js'
-import { openKeyring } from '../channels/email/dkim/open-keyring.js'
-import { wireEmail } from '../channels/email/delivery.js'
+import { openDirectory, tellUnmatched } from './api.js'
+import type { Config } from './config.js'
 import { type LaneParts, openLanes } from './lanes.js'
-import { wireLetter } from '../channels/letter/delivery.js'
-import { wireSms } from '../channels/sms/delivery.js'
-import { wireCallLookups, wireRecordings, wireVoice } from '../channels/voice/delivery.js'
-import { wireWhatsapp } from '../channels/whatsapp/delivery.js'
+import type { Log } from './log.js'
+import { startDeliverer, type WebhookWorkerParts, webhookChores } from './webhooks.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -104,7 +109,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       secret: keys.simulator.toString('hex'),
     })
   const simulatorUrl = await findSimulator(config, register, log)
-  const news: NewsParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
+  const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   const parts: LaneParts = {
     pool,
     clock: directory.clock,
@@ -113,7 +118,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     hasCarriers: config.hasCarriers,
     leaseMs,
     trace,
-    takeNews: (source, items) => takeNews(source, items, news),
+    takeCarrierEvents: (source, items) => takeCarrierEvents(source, items, events),
     onError,
   }
   const onUnreadable = (err: unknown): void => log.warn({ err }, 'an SMS carrier said something that cannot be read')
@@ -142,12 +147,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const upkeep = startUpkeep(pool, log, [
     // A simulator that was started again has forgotten us.
     ...(simulatorUrl === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND, run: () => register(simulatorUrl) }]),
-    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(news) },
-    { name: 'torn answers', everyMs: MINUTE, run: () => takeTornReplies(news) },
-    { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, news) },
+    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(events) },
+    { name: 'torn answers', everyMs: MINUTE, run: () => takeIncompleteReplies(events) },
+    { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, events) },
     { name: 'DKIM keys', everyMs: dkimRefreshMs, run: () => keyring.refresh() },
     ...recordingTerm(config, pool),
-    { name: 'ends of calls', everyMs: 5 * SECOND, run: () => askOpenCalls(callCarriers, news) },
+    { name: 'ends of calls', everyMs: 5 * SECOND, run: () => askOpenCalls(callCarriers, events) },
     ...webhookChores(config, pool),
     ...tracking,
   ])

@@ -1,14 +1,14 @@
 import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/notification.js'
-import type { PostalAddress } from './letter/postal-address.js'
 import type { Failure } from '../domain/status.js'
+import type { PostalAddress } from './letter/postal-address.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
 export interface Provider<Message> {
   /** Stored with every attempt: 'smtp', 'smpp'. */
   readonly name: string
   readonly channel: Channel
-  readonly whenUncertain: WhenUncertain
+  readonly whenUnknown: WhenUnknown
   /** What it means that the carrier took a message; a letter that is to be printed first is not sent yet. */
   readonly takenIs?: 'sent' | 'processed'
   /**
@@ -26,7 +26,7 @@ export interface Provider<Message> {
  * What happens to a try whose outcome nobody knows. safe: sent again under the same reference (a double is harmless, a loss
  * is not); report: waits for the carrier's report; lookup: asks the carrier; never: shown to a person.
  */
-type WhenUncertain = 'safe' | 'report' | 'lookup' | 'never'
+type WhenUnknown = 'safe' | 'report' | 'lookup' | 'never'
 
 /**
  * What a carrier says, later and on its own, of a message that it took. Such words come twice, late, in any order, and
@@ -95,7 +95,7 @@ export interface CarrierRecording {
   bytes?: Buffer
 }
 
-export type CarrierNews = CarrierReport | CarrierReply | CarrierRecording
+export type CarrierEvent = CarrierReport | CarrierReply | CarrierRecording
 
 /** A request from outside that claims to come from a carrier. */
 export interface CallbackRequest {
@@ -116,7 +116,7 @@ export interface Callback {
 }
 
 export interface CallbackContent {
-  news: CarrierNews[]
+  events: CarrierEvent[]
   /** What the carrier wants to read in return; nothing where absent. */
   answer?: { type: string; body: string }
 }

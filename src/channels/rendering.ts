@@ -1,9 +1,9 @@
 import type { JsonObject } from '../domain/notification.js'
 import { renderTemplate } from '../domain/template.js'
-import type { Claim } from '../store/claims.js'
-import type { VersionContent } from '../store/templates.js'
 import type { Refused } from '../engine/deliver/lane-options.js'
 import { templateRefusal } from '../engine/templates.js'
+import type { Claim } from '../store/claims.js'
+import type { VersionContent } from '../store/templates.js'
 
 /** Fills in the template that a delivery names, in the version that was current when it was accepted. */
 export type Rendering = (named: NamesTemplate, values: JsonObject) => Promise<Rendered | Refused>

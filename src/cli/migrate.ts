@@ -1,8 +1,8 @@
 import { Command } from 'commander'
-import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
 import { readConfig } from '../app/config.js'
-import { openLog } from '../app/log.js'
+import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
 import { loadKeys } from '../app/keys.js'
+import { openLog } from '../app/log.js'
 import { type OutputOptions, print } from './output.js'
 
 export function migrateCommand(): Command {

@@ -1,10 +1,10 @@
 import { Command, Option } from 'commander'
-import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
 import { readConfig } from '../app/config.js'
-import { OperatorError } from '../domain/errors.js'
-import { openLog } from '../app/log.js'
+import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
 import { loadKeys } from '../app/keys.js'
+import { openLog } from '../app/log.js'
 import { supervise } from '../app/supervisor.js'
+import { OperatorError } from '../domain/errors.js'
 import { print } from './output.js'
 
 type Role = 'api' | 'worker' | 'all'

@@ -1,6 +1,6 @@
-import { contrastWithWhite, readColor } from './color.js'
 import { readEmailAddress } from '../channels/email/address.js'
 import { readSenderAddress } from '../channels/letter/postal-address.js'
+import { contrastWithWhite, readColor } from './color.js'
 import { type AccentRule, accentRules } from './message-parts.js'
 import { hasControlCharacters } from './text.js'
 

@@ -18,7 +18,7 @@ export interface DeliveryStatus {
   channel: Channel
   state: DeliveryState
   /** An SMS that stands in for the e-mail (typeSend '1'): every other wait is a step of the account's sequence. */
-  standsIn: boolean
+  isFallback: boolean
   acceptedAt: Date
   processedAt: Date | null
   preparedAt: Date | null
@@ -66,11 +66,11 @@ export const newStatus = (
   channel: Channel,
   state: DeliveryState,
   acceptedAt: Date,
-  standsIn: boolean = false,
+  isFallback: boolean = false,
 ): DeliveryStatus => ({
   channel,
   state,
-  standsIn,
+  isFallback,
   acceptedAt,
   processedAt: null,
   preparedAt: null,
@@ -132,7 +132,7 @@ export function describe(status: DeliveryStatus): string {
   if (status.failure !== null) return failureLabel(status)
   if (status.state === 'uncertain') return 'Em verificação'
   if (status.cancelReason !== null) return cancelLabel(status)
-  if (status.state === 'waiting' && status.standsIn) return 'Aguardando o e-mail'
+  if (status.state === 'waiting' && status.isFallback) return 'Aguardando o e-mail'
   return topRung(status).label(status)
 }
 
@@ -174,5 +174,5 @@ const topRung = (status: DeliveryStatus): Rung => rungs.findLast(({ date }) => s
 
 function cancelLabel(status: DeliveryStatus): string {
   if (status.cancelReason === 'finalized') return 'Finalizado'
-  return status.standsIn ? 'Não enviado: e-mail entregue' : 'Não enviado: não foi necessário'
+  return status.isFallback ? 'Não enviado: e-mail entregue' : 'Não enviado: não foi necessário'
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Callback, CarrierNews } from '../channels/provider.js'
+import type { Callback, CarrierEvent } from '../channels/provider.js'
 import { Refusal } from '../domain/errors.js'
 
 /** /callbacks/…: what carriers tell us over HTTP. Each reader verifies for itself that it is the carrier who speaks. */
@@ -10,7 +10,7 @@ export interface CallbackOptions {
   /** Where carriers reach us, known once we listen. */
   publicUrl(): string
   /** Resolves once all is committed. */
-  take(callback: Callback, simulated: boolean, news: CarrierNews[]): Promise<void>
+  take(callback: Callback, simulated: boolean, events: CarrierEvent[]): Promise<void>
 }
 
 /** Meta gathers reports into bodies of up to 3 MB. */
@@ -36,7 +36,7 @@ export function addCallbacks(app: FastifyInstance, { real, simulated, publicUrl,
             body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
           })
           if (content === null) throw new Refusal('unauthorized')
-          await take(callback, isSimulated, content.news)
+          await take(callback, isSimulated, content.events)
           const { type, body } = content.answer ?? { type: 'text/plain; charset=utf-8', body: '' }
           return reply.type(type).send(body)
         },

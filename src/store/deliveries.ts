@@ -52,7 +52,7 @@ export const toStatus = (row: StatusRow): FoundStatus => ({
   customId: row.custom_id,
   channel: row.channel,
   state: row.state,
-  standsIn: row.step === FALLBACK_STEP,
+  isFallback: row.step === FALLBACK_STEP,
   acceptedAt: row.accepted_at,
   processedAt: row.processed_at,
   preparedAt: row.prepared_at,

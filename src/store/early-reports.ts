@@ -1,7 +1,7 @@
 import type { Json } from '../domain/canonical-json.js'
 import { type CarrierReference, REFERENCE_COLUMNS } from './carrier-references.js'
-import { DOUBTFUL, ofKind } from './unknown-by-recipient.js'
 import { deleteInBatches, type Queryable, run } from './postgres.js'
+import { DOUBTFUL, ofKind } from './unknown-by-recipient.js'
 
 /** Reports that came before we knew what they are about, or that speak of nothing of ours. */
 export async function keepEarlyReport(db: Queryable, carrier: string, names: readonly string[], report: Json): Promise<void> {

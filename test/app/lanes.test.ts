@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { uncertaintyOf } from '../../src/channels/unknown-class.js'
+import { type ChannelWiring, openLanes } from '../../src/app/lanes.js'
+import { unknownClassOf } from '../../src/channels/unknown-class.js'
 import { cloudProvider } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import type { Lane } from '../../src/engine/deliver/lane.js'
-import { takeNews } from '../../src/engine/record/carrier-events.js'
-import { Wake } from '../../src/runtime/wake.js'
 import { createRecorder, startLanes } from '../../src/engine/deliver/worker.js'
-import { type ChannelWiring, openLanes } from '../../src/app/lanes.js'
+import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
+import { Wake } from '../../src/runtime/wake.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Parcel, refused, ScriptedCarrier } from '../support/lanes.js'
@@ -46,7 +46,7 @@ const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}
   provider: url => ({
     name: url.protocol.slice(0, -1),
     channel: 'sms',
-    whenUncertain: 'lookup',
+    whenUnknown: 'lookup',
     timeoutMs: 2_000,
     open: async () => carriers[url.username] ?? new ScriptedCarrier(),
   }),
@@ -63,7 +63,8 @@ async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<L
     hasCarriers: true,
     leaseMs: 30_000,
     trace: undefined,
-    takeNews: (source, news) => takeNews(source, news, { pool: database.pool, clock: Date.now, recorder, onUnmatched: () => {} }),
+    takeCarrierEvents: (source, events) =>
+      takeCarrierEvents(source, events, { pool: database.pool, clock: Date.now, recorder, onUnmatched: () => {} }),
     onError: () => {},
   })
   const lanes = groups.flat()
@@ -97,8 +98,8 @@ describe('the name of a carrier', () => {
     expect(ana).toMatch(/^pombo:correio\.example\/[0-9a-f]{8}$/)
     expect(bia).not.toBe(ana)
     expect(await namesOf(B, `${A.replace('segredo', 'outro')}?window=9`)).toEqual([bia, ana])
-    expect(uncertaintyOf(ana!)).toBe(uncertaintyOf('pombo'))
-    expect(uncertaintyOf('smpp:smsc.example/00000000')).toBe('report')
+    expect(unknownClassOf(ana!)).toBe(unknownClassOf('pombo'))
+    expect(unknownClassOf('smpp:smsc.example/00000000')).toBe('report')
   })
 
   test('the same carrier twice is refused, in words that hold no secret', async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
 import { readTwilioAccount } from '../../src/channels/voice/twilio-account.js'
 import { readCloudUrl } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
-import { Wake } from '../../src/runtime/wake.js'
 import { createRecorder, startLanes } from '../../src/engine/deliver/worker.js'
-import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
+import { Wake } from '../../src/runtime/wake.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Parcel, ScriptedCarrier } from '../support/lanes.js'
@@ -32,7 +32,7 @@ const wiring = (url: string, carrier: ScriptedCarrier): ChannelWiring<Parcel> =>
   provider: () => ({
     name: 'smtp',
     channel: 'email',
-    whenUncertain: 'safe',
+    whenUnknown: 'safe',
     timeoutMs: 2_000,
     open: async () => carrier,
   }),
@@ -52,7 +52,7 @@ function node() {
     hasCarriers: true,
     leaseMs: 30_000,
     trace: undefined,
-    takeNews: async () => {},
+    takeCarrierEvents: async () => {},
     onError: () => {},
   }
   return {

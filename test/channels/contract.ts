@@ -56,7 +56,7 @@ export function describeContract<Message>(subject: ContractSubject<Message>): vo
   describe(`the provider ${provider.name} keeps the contract`, () => {
     test('it says which channel it serves, and a send fits three times into a lease unless it may be repeated, or never is', () => {
       expect(provider.channel).toBe(channel)
-      if (provider.whenUncertain === 'lookup' || provider.whenUncertain === 'report')
+      if (provider.whenUnknown === 'lookup' || provider.whenUnknown === 'report')
         expect(provider.timeoutMs * 3).toBeLessThanOrEqual(LEASE_MS)
     })
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { mxProvider } from '../../src/channels/email/smtp/mx.js'
 import { systemResolver } from '../../src/channels/email/resolver.js'
+import { mxProvider } from '../../src/channels/email/smtp/mx.js'
 import { smtpProvider } from '../../src/channels/email/smtp/smtp.js'
 import { type ECartaOptions, eCartaProvider } from '../../src/channels/letter/e-carta.js'
 import { printShopProvider } from '../../src/channels/letter/print-shop.js'
 import { zenviaProvider } from '../../src/channels/sms/zenvia.js'
-import { uncertaintyOf } from '../../src/channels/unknown-class.js'
+import { unknownClassOf } from '../../src/channels/unknown-class.js'
 import { cloudProvider } from '../../src/channels/whatsapp/cloud.js'
 
 test('the class that is known by a provider’s name is the provider’s own, real or simulated', () => {
@@ -17,11 +17,11 @@ test('the class that is known by a provider’s name is the provider’s own, re
     printShopProvider(),
     eCartaProvider({} as ECartaOptions),
   ]
-  for (const { name, whenUncertain } of providers) {
-    expect([name, uncertaintyOf(name), uncertaintyOf(`simulator/${name}`)]).toEqual([name, whenUncertain, whenUncertain])
+  for (const { name, whenUnknown } of providers) {
+    expect([name, unknownClassOf(name), unknownClassOf(`simulator/${name}`)]).toEqual([name, whenUnknown, whenUnknown])
   }
 })
 
 test('what nobody knows is left to a person', () => {
-  expect(uncertaintyOf('pigeon')).toBe('never')
+  expect(unknownClassOf('pigeon')).toBe('never')
 })

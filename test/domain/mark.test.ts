@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MAX_MARKED_PARTS, makeMark, readMark } from '../../src/domain/mark.js'
 import { isOptOut } from '../../src/channels/sms/opt-out.js'
+import { MAX_MARKED_PARTS, makeMark, readMark } from '../../src/domain/mark.js'
 
 describe('marks', () => {
   test('fit into 16 bits and give back which part of how many it is', () => {

@@ -77,7 +77,7 @@ describe('3 the description climbs', () => {
 
 describe('3 what is neither rung nor failure', () => {
   test('3 an SMS that waits for the e-mail', () => {
-    expect(describeStatus(status('sms', { state: 'waiting', standsIn: true }))).toBe('Aguardando o e-mail')
+    expect(describeStatus(status('sms', { state: 'waiting', isFallback: true }))).toBe('Aguardando o e-mail')
   })
 
   test.each(channels)('3 a step of %s that waits for its turn: Processado', channel => {
@@ -85,7 +85,7 @@ describe('3 what is neither rung nor failure', () => {
   })
 
   test('3 an SMS that was not needed', () => {
-    const record = status('sms', { state: 'cancelled', standsIn: true, cancelReason: 'not needed', cancelledAt: minute(1) })
+    const record = status('sms', { state: 'cancelled', isFallback: true, cancelReason: 'not needed', cancelledAt: minute(1) })
     expect(describeStatus(record)).toBe('Não enviado: e-mail entregue')
   })
 

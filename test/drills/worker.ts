@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
-import { openRolePool, prepareDatabase } from '../../src/app/database.js'
-import { startWorker } from '../../src/app/worker.js'
 import { readConfig } from '../../src/app/config.js'
-import { openLog } from '../../src/app/log.js'
+import { openRolePool, prepareDatabase } from '../../src/app/database.js'
 import { loadKeys } from '../../src/app/keys.js'
+import { openLog } from '../../src/app/log.js'
+import { startWorker } from '../../src/app/worker.js'
 
 /** The worker as it ships, but for a shorter lease and, where asked, a death of its own at a named point. */
 const { values } = parseArgs({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findFaults } from '../../src/engine/record/audit.js'
 import type { Simulator } from '../../simulator/simulator.js'
+import { findFaults } from '../../src/engine/record/audit.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Simulator } from '../../simulator/simulator.js'
 import { readWav } from '../../src/domain/wav.js'
 import { findFaults } from '../../src/engine/record/audit.js'
-import type { Simulator } from '../../simulator/simulator.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'

@@ -8,8 +8,8 @@ import { unzipSync } from 'fflate'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { eCartaProvider } from '../../src/channels/letter/e-carta.js'
 import type { LotJournal } from '../../src/channels/letter/e-carta-lots.js'
-import type { Carrier, CarrierNews, LetterMessage, SendError } from '../../src/channels/provider.js'
 import { createLotJournal } from '../../src/channels/letter/lot-journal.js'
+import type { Carrier, CarrierEvent, LetterMessage, SendError } from '../../src/channels/provider.js'
 import { letterTo } from '../channels/letter/letters.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
@@ -70,7 +70,7 @@ describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd
     for (const name of ['retorno', 'lidos']) mkdirSync(join(post, name))
   })
 
-  const told: CarrierNews[] = []
+  const told: CarrierEvent[] = []
   const receipts: { name: string; bytes: Uint8Array }[] = []
 
   const journal = (): LotJournal => createLotJournal(database.pool, 'e-carta')
@@ -79,7 +79,7 @@ describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd
     const provider = eCartaProvider({
       journal: lots,
       privateKey: readFileSync(join(folder, 'client'), 'utf8'),
-      onNews: async news => void told.push(...news),
+      onEvents: async events => void told.push(...events),
       onReceipt: async (name, { bytes }) => void receipts.push({ name, bytes }),
       onError: () => {},
     })

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Carrier, CarrierNews, CarrierReport, SendError, SmsMessage } from '../../src/channels/provider.js'
+import type { Carrier, CarrierEvent, CarrierReport, SendError, SmsMessage } from '../../src/channels/provider.js'
 import { smppProvider } from '../../src/channels/sms/smpp.js'
 import { readMark } from '../../src/domain/mark.js'
 import { ROOT } from '../support/sources.js'
@@ -14,7 +14,7 @@ const reference = (n: number): string => `01900000-0000-7000-8000-00000000000${n
 
 interface Peer {
   carrier: Carrier<SmsMessage>
-  news: CarrierNews[]
+  events: CarrierEvent[]
   lines(kind: string): string[][]
   tell(command: string): void
 }
@@ -32,11 +32,11 @@ async function peer(): Promise<Peer> {
       .filter(line => line.startsWith(`${kind} `))
       .map(line => line.split(' ').slice(1))
   await expect.poll(() => lines('PORT').length, { timeout: 10_000 }).toBe(1)
-  const news: CarrierNews[] = []
-  const provider = smppProvider({ onNews: async items => void news.push(...items), onUnreadable: () => {} })
+  const events: CarrierEvent[] = []
+  const provider = smppProvider({ onEvents: async items => void events.push(...items), onUnreadable: () => {} })
   const carrier = await provider.open(new URL(`smpp://usuario:senha@127.0.0.1:${lines('PORT')[0]![0]}?from=29000`))
   onTestFinished(() => carrier.close())
-  return { carrier, news, lines, tell: command => void child.stdin.write(`${command}\n`) }
+  return { carrier, events, lines, tell: command => void child.stdin.write(`${command}\n`) }
 }
 
 const send = ({ carrier }: Peer, n: number, text: string) =>
@@ -60,8 +60,8 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
       expect(readMark(part.mark, reference(1))).toEqual({ part: index + 1, parts: parts.length })
     }
     expect(parts.map(({ bytes }) => Buffer.from(bytes.subarray(6)).swap16().toString('utf16le')).join('')).toBe(text)
-    await expect.poll(() => smsc.news.length, { timeout: 10_000 }).toBe(parts.length)
-    const named = (smsc.news as CarrierReport[]).map(({ of, type }) => ({
+    await expect.poll(() => smsc.events.length, { timeout: 10_000 }).toBe(parts.length)
+    const named = (smsc.events as CarrierReport[]).map(({ of, type }) => ({
       type,
       known: !('ours' in of) && receipt.references.some(name => of.carrier.includes(String(name))),
     }))
@@ -77,7 +77,7 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
     smsc.tell(`reply ${TO.slice(1)} 050003aa0201${ucs2('Não ')} 8 64`)
     smsc.tell(`reply ${TO.slice(1)} 050003aa0202${ucs2('é comigo')} 8 64`)
     await expect
-      .poll(() => smsc.news.filter(({ kind }) => kind === 'reply'), { timeout: 10_000 })
+      .poll(() => smsc.events.filter(({ kind }) => kind === 'reply'), { timeout: 10_000 })
       .toMatchObject([
         { from: [TO], text: 'Recebi' },
         { from: [TO], text: 'Não ', part: { number: 1, total: 2 } },
@@ -96,7 +96,7 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
     )
     expect(kind).toBe('uncertain')
     const marks = () =>
-      (smsc.news as CarrierReport[]).flatMap(({ of }) =>
+      (smsc.events as CarrierReport[]).flatMap(({ of }) =>
         !('ours' in of) && of.mark !== undefined ? [readMark(of.mark.bits, reference(4))] : [],
       )
     await expect.poll(marks, { timeout: 15_000 }).toContainEqual({ part: 1, parts: 1 })

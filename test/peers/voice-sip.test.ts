@@ -5,7 +5,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type CarrierNews, type CarrierRecording, type Receipt, SendError } from '../../src/channels/provider.js'
+import { type CarrierEvent, type CarrierRecording, type Receipt, SendError } from '../../src/channels/provider.js'
 import { sipProvider } from '../../src/channels/voice/sip.js'
 import { readWav } from '../../src/domain/wav.js'
 import { describeContract } from '../channels/contract.js'
@@ -85,16 +85,16 @@ async function isTaken(port: number): Promise<boolean> {
 
 interface Outcome {
   receipt: Receipt | SendError
-  news: CarrierNews[]
+  events: CarrierEvent[]
 }
 
 async function ringUp(port: number, message = call(), ring = 30, host = '127.0.0.1'): Promise<Outcome> {
-  const news: CarrierNews[] = []
-  const provider = sipProvider({ onNews: async items => void news.push(...items) })
+  const events: CarrierEvent[] = []
+  const provider = sipProvider({ onEvents: async items => void events.push(...items) })
   const carrier = await provider.open(new URL(`sip://carteiro:segredo@${host}:${port}?local=127.0.0.1&ring=${ring}`))
   const receipt = await carrier.send(message, never).catch((error: SendError) => error)
   await carrier.close()
-  return { receipt, news }
+  return { receipt, events }
 }
 
 /** How long our side of a recording is from its first to its last word. */
@@ -109,9 +109,9 @@ const leftovers = (): string[] => readdirSync(tmpdir()).filter(name => name.star
 
 describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp', () => {
   test('one that is answered says the message, and its recording holds both sides', async () => {
-    const { receipt, news } = await ringUp(await exchange('answers'), call({ text: 'Bom dia.', greeting: 'Olá.' }))
+    const { receipt, events } = await ringUp(await exchange('answers'), call({ text: 'Bom dia.', greeting: 'Olá.' }))
     expect(receipt).not.toBeInstanceOf(SendError)
-    const [report, recording] = news as [CarrierNews, CarrierRecording]
+    const [report, recording] = events as [CarrierEvent, CarrierRecording]
     expect(report).toMatchObject({ kind: 'report', type: 'delivered', of: { ours: call().reference } })
     expect(recording).toMatchObject({ kind: 'recording', seconds: expect.any(Number) })
     const sound = readWav(recording.bytes!)!
@@ -126,22 +126,22 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
     'one that %s says the whole message, and only to whoever answered',
     async name => {
       const message = call({ text: 'Bom dia.', greeting: 'Olá.' })
-      const [{ news: plain }, { receipt, news }] = await Promise.all([
+      const [{ events: plain }, { receipt, events }] = await Promise.all([
         ringUp(await exchange('answers'), message),
         ringUp(await exchange(name), message),
       ])
       expect(receipt).not.toBeInstanceOf(SendError)
-      expect(news).toMatchObject([{ kind: 'report', type: 'delivered', answer: 'end of file' }, { kind: 'recording' }])
-      const [whole, spoken] = [plain, news].map(told => spokenSamples(told[1] as CarrierRecording))
+      expect(events).toMatchObject([{ kind: 'report', type: 'delivered', answer: 'end of file' }, { kind: 'recording' }])
+      const [whole, spoken] = [plain, events].map(told => spokenSamples(told[1] as CarrierRecording))
       expect(spoken).toBeGreaterThan(whole! * 0.95)
     },
   )
 
   test('one that is busy is made again by the account’s plan, and is busy when the plan is over', async () => {
     const again = await ringUp(await exchange('busy'), call({}, { againMs: 900_000 }))
-    expect(again.news).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'O número estava ocupado.' }])
+    expect(again.events).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'O número estava ocupado.' }])
     const last = await ringUp(await exchange('busy'))
-    expect(last.news).toMatchObject([{ type: 'failed', failure: 'busy', answer: expect.stringContaining('486') }])
+    expect(last.events).toMatchObject([{ type: 'failed', failure: 'busy', answer: expect.stringContaining('486') }])
   })
 
   test.each(['rings', 'rings with early media'] as const)(
@@ -152,8 +152,8 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
         ringUp(await exchange(name), call(short, { againMs: 900_000 }), 5),
         ringUp(await exchange(name), call(short), 5),
       ])
-      expect(again.news).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'Ninguém atendeu.' }])
-      expect(last.news).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
+      expect(again.events).toMatchObject([{ type: 'again', delayMs: 900_000, reason: 'Ninguém atendeu.' }])
+      expect(last.events).toMatchObject([{ type: 'failed', failure: 'no-answer' }])
       expect(leftovers()).toEqual([])
     },
   )
@@ -162,9 +162,9 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
     ['nobody listens at', '127.0.0.1'],
     ['has no address for', 'tronco.invalid'],
   ])('a trunk that %s %s is trouble of the trunk: nobody was called, and nobody failed to answer', async (_, host) => {
-    const { receipt, news } = await ringUp(await freePort(), call({}, { againMs: 900_000 }), 5, host)
+    const { receipt, events } = await ringUp(await freePort(), call({}, { againMs: 900_000 }), 5, host)
     expect(receipt).toMatchObject({ kind: 'temporary', scope: 'carrier' })
-    expect(news).toEqual([])
+    expect(events).toEqual([])
     expect(leftovers()).toEqual([])
   })
 
@@ -172,13 +172,13 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
     ['missing', 'permanent'],
     ['trouble', 'temporary'],
   ] as const)('an answer that says %s is %s', async (name, kind) => {
-    const { receipt, news } = await ringUp(await exchange(name))
+    const { receipt, events } = await ringUp(await exchange(name))
     expect(receipt).toMatchObject({ kind })
-    expect(news).toEqual([])
+    expect(events).toEqual([])
   })
 
   test('one that is broken off is uncertain, and its process is gone', async () => {
-    const provider = sipProvider({ onNews: async () => {} })
+    const provider = sipProvider({ onEvents: async () => {} })
     const socket = createSocket('udp4')
     onTestFinished(() => void socket.close())
     socket.bind(0, '127.0.0.1')
@@ -190,13 +190,13 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
     expect(invite.toString()).toMatch(/^INVITE sip:\+5511987654321@/)
     stop.abort()
     expect(await ringing).toMatchObject({ kind: 'uncertain' })
-    expect(provider.whenUncertain).toBe('never')
+    expect(provider.whenUnknown).toBe('never')
     expect(leftovers()).toEqual([])
   })
 })
 
 describe.skipIf(programs.slice(1).includes(null))('calls over a SIP trunk, by baresip and espeak-ng', () => {
-  const provider = sipProvider({ onNews: async () => {} })
+  const provider = sipProvider({ onEvents: async () => {} })
   const to = (number: string) => (reference: string) => call({ greeting: 'Oi.', text: 'Oi.' }, { reference, to: number })
 
   describeContract({
@@ -222,7 +222,7 @@ describe.skipIf(programs.slice(1).includes(null))('calls over a SIP trunk, by ba
 })
 
 test('a trunk that cannot be is refused at the start by the setting’s name', async () => {
-  const provider = sipProvider({ onNews: async () => {} })
+  const provider = sipProvider({ onEvents: async () => {} })
   for (const url of [
     'sip://127.0.0.1',
     'sip://a:b%3Bc@host',

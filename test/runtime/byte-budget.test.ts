@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { weighEmail } from '../../src/channels/email/preparation.js'
 import { completeSettings } from '../../src/domain/account.js'
 import { ByteBudget } from '../../src/runtime/byte-budget.js'
-import { weighEmail } from '../../src/channels/email/preparation.js'
 import type { Claim } from '../../src/store/claims.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { deferred } from '../support/deferred.js'

@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { html } from '../../src/domain/html.js'
 import { Callbacks } from '../../simulator/callbacks.js'
 import { type Desk, openDesks } from '../../simulator/desk.js'
 import { describeFaults, FaultSwitch } from '../../simulator/faults.js'
@@ -7,6 +6,7 @@ import { openHttp } from '../../simulator/http/server.js'
 import { Inbox } from '../../simulator/inbox.js'
 import { Outbox } from '../../simulator/outbox.js'
 import { Visitor } from '../../simulator/visitor.js'
+import { html } from '../../src/domain/html.js'
 import { request } from '../support/requests.js'
 
 /** The smallest carrier there can be: phones that take a text over HTTP. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { smppProvider } from '../../src/channels/sms/smpp.js'
 import { FATES, fateNumber, fateOf } from '../../simulator/sms/fates.js'
+import { smppProvider } from '../../src/channels/sms/smpp.js'
 import { readSource } from '../support/sources.js'
 import { simulatorForTest } from './carriers.js'
 
@@ -24,8 +24,8 @@ describe('numbers of fixed fate', () => {
 describe('a message', () => {
   test('is a bubble on a phone, escaped, with what it cost, and its phone can be made to act', async () => {
     const simulator = await simulatorForTest()
-    const news: unknown[] = []
-    const provider = smppProvider({ onNews: async items => void news.push(...items), onUnreadable: () => {} })
+    const events: unknown[] = []
+    const provider = smppProvider({ onEvents: async items => void events.push(...items), onUnreadable: () => {} })
     const carrier = await provider.open(new URL(simulator.smppUrl))
     const text = `<b>Olá</b> ${'x'.repeat(80)}`
     await carrier.send({ reference: 'r.sms.1', to: '+5511900000011', text }, AbortSignal.timeout(10_000))
@@ -38,23 +38,27 @@ describe('a message', () => {
       simulator.ask(`/simulator/messages/${id}/actions`, { method: 'POST', body: { action, ...(said ? { text: said } : {}) } })
     expect((await act('open')).status).toBe(409)
     expect((await act('reply', 'Quem é?')).status).toBeLessThan(300)
-    await expect.poll(() => news, { timeout: 20_000 }).toContainEqual(expect.objectContaining({ kind: 'reply', text: 'Quem é?' }))
+    await expect
+      .poll(() => events, { timeout: 20_000 })
+      .toContainEqual(expect.objectContaining({ kind: 'reply', text: 'Quem é?' }))
     expect((await act('fail')).status).toBeLessThan(300)
-    await expect.poll(() => news, { timeout: 20_000 }).toContainEqual(expect.objectContaining({ kind: 'report', type: 'failed' }))
+    await expect
+      .poll(() => events, { timeout: 20_000 })
+      .toContainEqual(expect.objectContaining({ kind: 'report', type: 'failed' }))
     await carrier.close()
   })
 
   test('receipts wait while nobody is connected, and come to whoever connects', async () => {
     const simulator = await simulatorForTest()
-    const first = await smppProvider({ onNews: async () => {}, onUnreadable: () => {} }).open(new URL(simulator.smppUrl))
+    const first = await smppProvider({ onEvents: async () => {}, onUnreadable: () => {} }).open(new URL(simulator.smppUrl))
     await first.send({ reference: 'r.sms.1', to: '+5511900000010', text: 'Aviso' }, AbortSignal.timeout(10_000))
     await first.close()
-    const news: unknown[] = []
-    const second = await smppProvider({ onNews: async items => void news.push(...items), onUnreadable: () => {} }).open(
+    const events: unknown[] = []
+    const second = await smppProvider({ onEvents: async items => void events.push(...items), onUnreadable: () => {} }).open(
       new URL(simulator.smppUrl),
     )
     await expect
-      .poll(() => news, { timeout: 10_000 })
+      .poll(() => events, { timeout: 10_000 })
       .toContainEqual(expect.objectContaining({ answer: expect.stringContaining('stat:EXPIRED') }))
     await second.close()
   })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { webhookChores } from '../../src/app/webhooks.js'
 import { readConfig } from '../../src/app/config.js'
+import { webhookChores } from '../../src/app/webhooks.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { request } from '../support/requests.js'

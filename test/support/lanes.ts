@@ -1,12 +1,12 @@
+import { queueOf } from '../../src/app/lanes.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import type { Channel } from '../../src/domain/notification.js'
 import { Lane } from '../../src/engine/deliver/lane.js'
 import type { LaneOptions } from '../../src/engine/deliver/lane-options.js'
-import { Wake } from '../../src/runtime/wake.js'
 import { createRecorder, type Recorder, startLanes } from '../../src/engine/deliver/worker.js'
+import { Wake } from '../../src/runtime/wake.js'
 import type { Claim } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { queueOf } from '../../src/app/lanes.js'
 
 /** A carrier's side that a test scripts; the engine before it is the real one. */
 export interface Parcel {
@@ -41,12 +41,12 @@ export const refused = (kind: SendError['kind'], retryAfterMs?: number): SendErr
 const provider = (
   name: string,
   channel: Channel,
-  whenUncertain: Provider<Parcel>['whenUncertain'],
+  whenUnknown: Provider<Parcel>['whenUnknown'],
   timeoutMs: number,
 ): Provider<Parcel> => ({
   name,
   channel,
-  whenUncertain,
+  whenUnknown,
   timeoutMs,
   open: () => Promise.reject(new Error('not used')),
 })
@@ -54,7 +54,7 @@ const provider = (
 export interface TestLane {
   name?: string
   channel?: Channel
-  whenUncertain?: Provider<Parcel>['whenUncertain']
+  whenUnknown?: Provider<Parcel>['whenUnknown']
   timeoutMs?: number
   carrier: Carrier<Parcel>
   options?: Partial<LaneOptions<Parcel>>
@@ -78,9 +78,9 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
   const group = lanes.map(
-    ({ name = 'scripted', channel = 'email', whenUncertain = 'safe', timeoutMs = 2_000, carrier, options = {} }, rank) =>
+    ({ name = 'scripted', channel = 'email', whenUnknown = 'safe', timeoutMs = 2_000, carrier, options = {} }, rank) =>
       new Lane<Parcel>({
-        provider: provider(name, channel, whenUncertain, timeoutMs),
+        provider: provider(name, channel, whenUnknown, timeoutMs),
         carrier,
         carrierKey: name,
         mode: 'live',

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
-import { startDeliverer, type WebhookWorkerParts } from '../../src/app/webhooks.js'
 import { readConfig } from '../../src/app/config.js'
+import { startDeliverer, type WebhookWorkerParts } from '../../src/app/webhooks.js'
 import type { Channel } from '../../src/domain/notification.js'
 import type { Fact } from '../../src/domain/transition.js'
 import { type ChangeOutcome, recordChanges } from '../../src/engine/record/record.js'

@@ -1,9 +1,9 @@
-import { findStatus, isMailboxGone } from './status-code.js'
-import type { EmailMessage } from '../provider.js'
 import { linkBase, makeLinkCode } from '../../domain/link.js'
 import type { Fact } from '../../domain/transition.js'
-import type { Claim } from '../../store/claims.js'
 import type { Refused } from '../../engine/deliver/lane-options.js'
+import type { Claim } from '../../store/claims.js'
+import type { EmailMessage } from '../provider.js'
+import { findStatus, isMailboxGone } from './status-code.js'
 
 /** From a claimed e-mail to the message that leaves: validated, addressed so that reports find back, with link and image. */
 export interface EmailParts {

@@ -1,27 +1,27 @@
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { E_CARTA, eCartaProvider } from './e-carta.js'
-import { printShopCallback, printShopProvider, readPrintAccount } from './print-shop.js'
-import { createRastro } from './rastro.js'
-import { createTypesetter } from './typesetter.js'
-import type { Callback, LetterMessage, Provider } from '../provider.js'
 import type { Config } from '../../app/config.js'
+import { type ChannelWiring, carrierKey, type World } from '../../app/lanes.js'
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
 import type { Keys } from '../../domain/keys.js'
 import type { Mode } from '../../domain/token.js'
-import { createLetterPreparation } from './preparation.js'
-import { createLotJournal } from './lot-journal.js'
-import { trackLetters } from './tracking.js'
-import { createRendering } from '../rendering.js'
-import type { Chore } from '../../engine/upkeep/chores.js'
 import type { Recorder } from '../../engine/deliver/worker.js'
+import type { Chore } from '../../engine/upkeep/chores.js'
 import { storeBlobs } from '../../store/blobs.js'
 import { findReference } from '../../store/carrier-references.js'
-import { findLetter, insertLetter, insertLetterReceipt } from './letter-store.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
-import { type ChannelWiring, carrierKey, type World } from '../../app/lanes.js'
+import type { Callback, LetterMessage, Provider } from '../provider.js'
+import { createRendering } from '../rendering.js'
+import { E_CARTA, eCartaProvider } from './e-carta.js'
+import { findLetter, insertLetter, insertLetterReceipt } from './letter-store.js'
+import { createLotJournal } from './lot-journal.js'
+import { createLetterPreparation } from './preparation.js'
+import { printShopCallback, printShopProvider, readPrintAccount } from './print-shop.js'
+import { createRastro } from './rastro.js'
+import { trackLetters } from './tracking.js'
+import { createTypesetter } from './typesetter.js'
 
 export interface LetterParts {
   config: Config
@@ -88,7 +88,7 @@ function openProvider(url: URL, world: World, { config, pool, onError }: LetterP
   return eCartaProvider({
     journal: createLotJournal(pool, key),
     privateKey: readKey(config.letter.keyFile),
-    onNews: world.onNews,
+    onEvents: world.onEvents,
     async onReceipt(name, image) {
       const letter = await findReference(pool, key, [name])
       if (letter !== null) await insertLetterReceipt(pool, letter.notification, image)

@@ -1,16 +1,16 @@
-import type { PostalAddress } from './postal-address.js'
-import type { Carrier, CarrierNews, Found, LetterMessage, Provider, Receipt } from '../provider.js'
+import type { Carrier, CarrierEvent, Found, LetterMessage, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
 import { type ECartaAccount, readECartaAccount } from './e-carta-account.js'
 import { isReturn, type LetterLine, type LotObject, lotFileName, objectName, packLot, readReturn } from './e-carta-files.js'
 import { type LotJournal, type LotPlace, LotTaken, lookForLot, placeLot } from './e-carta-lots.js'
+import type { PostalAddress } from './postal-address.js'
 import { withSftp } from './sftp.js'
 
 /** The post's e-Carta over SFTP: letters leave as lots, returns are fetched from a folder. */
 export interface ECartaOptions {
   journal: LotJournal
   privateKey: string | null
-  onNews(news: readonly CarrierNews[]): Promise<void>
+  onEvents(events: readonly CarrierEvent[]): Promise<void>
   /** A signed receipt of delivery, by the post's name for the letter. */
   onReceipt(name: string, image: { type: 'png' | 'jpg'; bytes: Uint8Array }): Promise<void>
   onError(error: unknown, what: string): void
@@ -28,7 +28,7 @@ export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> 
   return {
     name: E_CARTA,
     channel: 'letter',
-    whenUncertain: 'lookup',
+    whenUnknown: 'lookup',
     takenIs: 'processed',
     timeoutMs: TIMEOUT_MS,
     async open(url) {
@@ -245,7 +245,7 @@ class ECarta implements Carrier<LetterMessage> {
 
   async #take(name: string, bytes: Buffer): Promise<void> {
     const { reports, receipts } = readReturn(name, bytes)
-    await this.#options.onNews(reports)
+    await this.#options.onEvents(reports)
     for (const { name: letter, type, bytes: image } of receipts) await this.#options.onReceipt(letter, { type, bytes: image })
   }
 }

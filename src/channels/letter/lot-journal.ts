@@ -1,3 +1,4 @@
+import type { Pool } from '../../store/postgres.js'
 import { objectName } from './e-carta-files.js'
 import type { LotJournal, LotPlace } from './e-carta-lots.js'
 import {
@@ -10,7 +11,6 @@ import {
   type StoredPlace,
   startLotsAt,
 } from './lot-store.js'
-import type { Pool } from '../../store/postgres.js'
 
 /** The journal of e-Carta's lots in the database. `carrier`: the key under which the post's names for letters are kept. */
 export function createLotJournal(pool: Pool, carrier: string): LotJournal {

@@ -1,15 +1,15 @@
-import { type Block, countLines, readBlocks } from './blocks.js'
-import { type LetterLayout, layouts, type Sheet } from './sheet.js'
-import { type Typesetter, TypesettingError } from './typesetter.js'
-import type { LetterMessage } from '../provider.js'
 import { sha256 } from '../../domain/evidence.js'
 import { makeLinkCode } from '../../domain/link.js'
 import type { JsonObject } from '../../domain/notification.js'
-import { addressLines, type PostalAddress, readPostalAddress, readSenderAddress } from './postal-address.js'
-import type { Claim } from '../../store/claims.js'
-import type { StoredLetter } from './letter-store.js'
 import type { Refused } from '../../engine/deliver/lane-options.js'
+import type { Claim } from '../../store/claims.js'
+import type { LetterMessage } from '../provider.js'
 import { type Rendering, refusedFor } from '../rendering.js'
+import { type Block, countLines, readBlocks } from './blocks.js'
+import type { StoredLetter } from './letter-store.js'
+import { addressLines, type PostalAddress, readPostalAddress, readSenderAddress } from './postal-address.js'
+import { type LetterLayout, layouts, type Sheet } from './sheet.js'
+import { type Typesetter, TypesettingError } from './typesetter.js'
 
 /** From a claim to a letter: its address, its template filled in, its PDF made once and kept. */
 export interface LetterParts {

@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
-import type { PostalAddress } from './postal-address.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
 import type { Callback, CallbackRequest, CarrierReport, Found, LetterMessage, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
 import { ask, type HttpAnswer } from './http-answer.js'
+import type { PostalAddress } from './postal-address.js'
 
 /**
  * A print service over HTTP, as docs/carta.md describes it: it prints, puts into envelopes and posts. Our reference is its
@@ -48,7 +48,7 @@ export function printShopProvider(): Provider<LetterMessage> {
   return {
     name: PRINT_SHOP,
     channel: 'letter',
-    whenUncertain: 'lookup',
+    whenUnknown: 'lookup',
     takenIs: 'processed',
     timeoutMs: TIMEOUT_MS,
     async open(url) {
@@ -133,7 +133,7 @@ export function printShopCallback(secrets: readonly string[], clock: Clock): Cal
     async read(request) {
       if (request.method !== 'POST' || !usable.some(secret => isSigned(request, secret, clock()))) return null
       const report = readReport(request.body)
-      return { news: report === null ? [] : [report] }
+      return { events: report === null ? [] : [report] }
     },
   }
 }

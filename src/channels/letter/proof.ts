@@ -1,10 +1,10 @@
-import type { LetterReceipt, Sheet } from './sheet.js'
-import { type Typesetter, TypesetterBusy } from './typesetter.js'
-import { OutOfTime } from '../../runtime/thread-pool.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { Refusal } from '../../domain/errors.js'
 import { describe } from '../../domain/status.js'
+import { OutOfTime } from '../../runtime/thread-pool.js'
 import type { LetterHistory, StoredLetter } from './letter-store.js'
+import type { LetterReceipt, Sheet } from './sheet.js'
+import { type Typesetter, TypesetterBusy } from './typesetter.js'
 
 /** The receipt of a letter: what was printed, where it went and what became of it, in one PDF. */
 export interface ProofParts {

@@ -1,9 +1,9 @@
-import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
 import type { Mode } from '../../domain/token.js'
-import { claimTracked, saveSeen, type TrackedLetter } from './letter-store.js'
-import type { Pool } from '../../store/postgres.js'
-import type { Change } from '../../engine/record/record.js'
 import type { Recorder } from '../../engine/deliver/worker.js'
+import type { Change } from '../../engine/record/record.js'
+import type { Pool } from '../../store/postgres.js'
+import { claimTracked, saveSeen, type TrackedLetter } from './letter-store.js'
+import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
 
 /** Asks the post where registered letters are, and records what it tells. */
 export interface TrackingParts {

@@ -1,10 +1,10 @@
+import type { Config } from '../../app/config.js'
+import type { ChannelWiring } from '../../app/lanes.js'
+import type { ShortLinks } from '../../engine/recipient/short-links.js'
 import type { SmsMessage } from '../provider.js'
+import { createSmsPreparation } from './preparation.js'
 import { smppProvider } from './smpp.js'
 import { zenviaProvider } from './zenvia.js'
-import type { Config } from '../../app/config.js'
-import type { ShortLinks } from '../../engine/recipient/short-links.js'
-import { createSmsPreparation } from './preparation.js'
-import type { ChannelWiring } from '../../app/lanes.js'
 
 export interface SmsWiring {
   config: Config
@@ -22,7 +22,7 @@ export function wireSms({ config, shortLink, onUnreadable }: SmsWiring): Channel
     carriers: config.sms.carriers,
     // Twice the window: the next message is ready when there is room. A bad number is refused when the carrier is opened.
     concurrency: url => 2 * Number(url.searchParams.get('window') ?? WINDOW),
-    provider: (url, { onNews }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onNews, onUnreadable })),
+    provider: (url, { onEvents }) => (url.protocol === 'zenvia:' ? zenviaProvider() : smppProvider({ onEvents, onUnreadable })),
     prepare: () => createSmsPreparation({ publicUrl: config.publicUrl, shortLink }),
   }
 }

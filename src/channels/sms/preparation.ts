@@ -1,8 +1,8 @@
-import type { SmsMessage } from '../provider.js'
 import { type LinkTarget, linkBase } from '../../domain/link.js'
 import { type AccentRule, fitSms, planSms } from '../../domain/message-parts.js'
-import type { Claim } from '../../store/claims.js'
 import type { Refused } from '../../engine/deliver/lane-options.js'
+import type { Claim } from '../../store/claims.js'
+import type { SmsMessage } from '../provider.js'
 import { refusedFor } from '../rendering.js'
 
 /** From a claimed SMS to the message that leaves: the sender's words, or ours, with the short link where it belongs. */

@@ -1,6 +1,6 @@
 import { readGsm7 } from '../../domain/gsm7.js'
 import { readNumber } from '../../domain/phone.js'
-import type { CarrierNews, CarrierReply, CarrierReport } from '../provider.js'
+import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { type Deliver, readDeliver, tags, tlvText } from './smpp-pdu.js'
 
 /** What a carrier tells in deliver_sm: receipts of what we sent, and what people write back. */
@@ -34,7 +34,7 @@ const aliases: Readonly<Record<string, string>> = {
 const numbered = ['SCHEDULED', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD']
 
 /** Throws where the bytes are no deliver_sm. */
-export function readNews(body: Buffer): CarrierNews[] {
+export function readEvents(body: Buffer): CarrierEvent[] {
   const deliver = readDeliver(body)
   return isReceipt(deliver) ? readReceipt(deliver) : [readReply(deliver)]
 }

@@ -4,10 +4,10 @@ import { OperatorError } from '../../domain/errors.js'
 import { septetsOf } from '../../domain/gsm7.js'
 import { MAX_MARKED_PARTS, makeMark } from '../../domain/mark.js'
 import { planSms, type SmsPlan } from '../../domain/message-parts.js'
-import { type Carrier, type CarrierNews, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
+import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
+import { nameOf, readEvents } from './smpp-events.js'
 import { SmppLink } from './smpp-link.js'
-import { nameOf, readNews } from './smpp-events.js'
 import { type Address, submitBody } from './smpp-pdu.js'
 import type { Part, PartOutcome, SessionSettings } from './smpp-session.js'
 
@@ -17,7 +17,7 @@ import type { Part, PartOutcome, SessionSettings } from './smpp-session.js'
  * lane).
  */
 export interface SmppOptions {
-  onNews(news: readonly CarrierNews[]): Promise<void>
+  onEvents(events: readonly CarrierEvent[]): Promise<void>
   /** Told of what the carrier says and nobody can read. */
   onUnreadable(error: unknown): void
   /** Trusted instead of the usual authorities. */
@@ -44,7 +44,7 @@ export function smppProvider(options: SmppOptions): Provider<SmsMessage> {
     name: 'smpp',
     channel: 'sms',
     // Receipts bring back our mark: what arrived after all is known, what did not is sent once more.
-    whenUncertain: 'report',
+    whenUnknown: 'report',
     timeoutMs,
     open: async url => openSmsc(url, options),
     identify(url) {
@@ -60,7 +60,7 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
     onDeliver: body => takeDeliver(body, options),
     onLate({ reference, to, number, total }, id) {
       const of = { ours: reference, ...(id === '' ? {} : { carrier: [nameOf(id, to)] }), part: { number, total } }
-      options.onNews([{ kind: 'report', of, type: 'sent', at: null, answer: `id:${id}` }]).catch(options.onUnreadable)
+      options.onEvents([{ kind: 'report', of, type: 'sent', at: null, answer: `id:${id}` }]).catch(options.onUnreadable)
     },
   })
   return {
@@ -88,14 +88,14 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
 }
 
 /** Acknowledged only once it is committed; what cannot be read would come again for ever. */
-async function takeDeliver(body: Buffer, { onNews, onUnreadable }: SmppOptions): Promise<void> {
-  let news: CarrierNews[]
+async function takeDeliver(body: Buffer, { onEvents, onUnreadable }: SmppOptions): Promise<void> {
+  let events: CarrierEvent[]
   try {
-    news = readNews(body)
+    events = readEvents(body)
   } catch (error) {
     return onUnreadable(error)
   }
-  await onNews(news)
+  await onEvents(events)
 }
 
 /** By their places: those that the carrier does not have yet. Where the text is cut otherwise by now, all of them. */

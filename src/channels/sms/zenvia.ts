@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperatorError } from '../../domain/errors.js'
-import { readNumber } from '../../domain/phone.js'
 import { planSms } from '../../domain/message-parts.js'
+import { readNumber } from '../../domain/phone.js'
 import { readBeginning } from '../answer-body.js'
 import {
   type Callback,
   type Carrier,
-  type CarrierNews,
+  type CarrierEvent,
   type CarrierReport,
   type Provider,
   SendError,
@@ -43,7 +43,7 @@ export function zenviaProvider(): Provider<SmsMessage> {
     name: 'zenvia',
     channel: 'sms',
     // Its reports bear no name of ours and it cannot be asked: what was lost on the way is for a person to look at.
-    whenUncertain: 'never',
+    whenUnknown: 'never',
     timeoutMs: TIMEOUT_MS,
     open: async url => openZenvia(url),
     identify(url) {
@@ -86,7 +86,7 @@ export function zenviaCallback(secrets: readonly string[]): Callback {
     async read({ method, headers, body }) {
       const given = headers[SECRET_HEADER]
       if (method !== 'POST' || typeof given !== 'string' || !secrets.some(secret => isSame(given, secret))) return null
-      return { news: readEvent(body) }
+      return { events: readEvent(body) }
     },
   }
 }
@@ -205,14 +205,14 @@ interface ZenviaEvent {
 }
 
 /** Events of other kinds are taken and mean nothing: refused, they would come again. */
-function readEvent(body: Buffer): CarrierNews[] {
+function readEvent(body: Buffer): CarrierEvent[] {
   const event = readJson(body.toString('utf8')) as ZenviaEvent | null
   if (event === null || typeof event !== 'object') return []
   if (event.type === 'MESSAGE_STATUS') return readStatus(event)
   return event.type === 'MESSAGE' ? readAnswer(event) : []
 }
 
-function readStatus({ messageId, messageStatus }: ZenviaEvent): CarrierNews[] {
+function readStatus({ messageId, messageStatus }: ZenviaEvent): CarrierEvent[] {
   const code = messageStatus?.code
   if (!isId(messageId) || typeof code !== 'string') return []
   const causes = messageStatus?.causes === undefined ? '' : ` ${JSON.stringify(messageStatus.causes).slice(0, MAX_WORDS)}`
@@ -227,7 +227,7 @@ function readStatus({ messageId, messageStatus }: ZenviaEvent): CarrierNews[] {
   ]
 }
 
-function readAnswer({ direction, message }: ZenviaEvent): CarrierNews[] {
+function readAnswer({ direction, message }: ZenviaEvent): CarrierEvent[] {
   const { id, from, contents } = message ?? {}
   if ((message?.direction ?? direction) !== 'IN' || typeof from !== 'string' || !Array.isArray(contents)) return []
   const texts = contents.flatMap((content: { type?: unknown; text?: unknown } | null) =>

@@ -1,6 +1,6 @@
-import type { CarrierNews } from '../provider.js'
+import { type CarrierEventParts, takeCarrierEvents } from '../../engine/record/carrier-events.js'
+import type { CarrierEvent } from '../provider.js'
 import { type CallLookup, dropKnownCalls, endCallLookup, takeOpenCalls } from './call-lookup-store.js'
-import { type NewsParts, takeNews } from '../../engine/record/carrier-events.js'
 
 /** Carriers tell of a call's end once or twice and then forget it: what nobody told of is asked for. */
 export interface CallCarrier {
@@ -11,7 +11,7 @@ export interface CallCarrier {
 }
 
 interface AskedCall {
-  news: readonly CarrierNews[]
+  events: readonly CarrierEvent[]
   /** Nothing more will come. */
   over: boolean
 }
@@ -21,7 +21,7 @@ const BATCH = 20
 const ASK_TIMEOUT_MS = 20_000
 
 /** Asks about those calls of which nobody knows the end, from the carriers that this node can ask. */
-export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, parts: NewsParts): Promise<void> {
+export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, parts: CarrierEventParts): Promise<void> {
   const names = [...carriers.keys()]
   await dropKnownCalls(
     parts.pool,
@@ -34,9 +34,9 @@ export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, p
   if (failed !== undefined) throw failed.reason
 }
 
-async function askOne(call: CallLookup, carrier: CallCarrier, parts: NewsParts): Promise<void> {
+async function askOne(call: CallLookup, carrier: CallCarrier, parts: CarrierEventParts): Promise<void> {
   const reference = `${call.notification}.voice.${call.ordinal}`
-  const { news, over } = await carrier.ask(call.name, reference, AbortSignal.timeout(ASK_TIMEOUT_MS))
-  await takeNews({ carrierKey: call.carrier, provider: call.carrier, channel: 'voice' }, news, parts)
+  const { events, over } = await carrier.ask(call.name, reference, AbortSignal.timeout(ASK_TIMEOUT_MS))
+  await takeCarrierEvents({ carrierKey: call.carrier, provider: call.carrier, channel: 'voice' }, events, parts)
   if (over) await endCallLookup(parts.pool, call)
 }

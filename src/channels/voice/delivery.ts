@@ -1,20 +1,20 @@
+import type { Config } from '../../app/config.js'
+import { type ChannelWiring, carrierKey, readSimulated, type World } from '../../app/lanes.js'
+import type { Keys } from '../../domain/keys.js'
+import { findKnownNames } from '../../store/carrier-references.js'
+import type { Pool } from '../../store/postgres.js'
+import { findVersionContent } from '../../store/templates.js'
 import type { Callback, Provider, VoiceMessage } from '../provider.js'
+import { createRendering } from '../rendering.js'
+import type { CallCarrier } from './call-lookups.js'
+import { findCall, findRivalCalls } from './call-store.js'
+import { createPlanReader, createScriptReader, createVoicePreparation } from './preparation.js'
+import type { FetchRecording } from './recordings.js'
 import { linesOf, sipProvider } from './sip.js'
 import { fetchTwilioRecording, TWILIO, twilioProvider } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
 import { type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
 import { askCall, type LookupParts } from './twilio-lookup.js'
-import type { Config } from '../../app/config.js'
-import type { Keys } from '../../domain/keys.js'
-import type { CallCarrier } from './call-lookups.js'
-import type { FetchRecording } from './recordings.js'
-import { createRendering } from '../rendering.js'
-import { createPlanReader, createScriptReader, createVoicePreparation } from './preparation.js'
-import { findCall, findRivalCalls } from './call-store.js'
-import { findKnownNames } from '../../store/carrier-references.js'
-import type { Pool } from '../../store/postgres.js'
-import { findVersionContent } from '../../store/templates.js'
-import { type ChannelWiring, carrierKey, readSimulated, type World } from '../../app/lanes.js'
 
 /** To a carrier whose calls last longer than the request for them. */
 const REQUESTS_AT_ONCE = 20
@@ -28,14 +28,14 @@ export function wireVoice({ config, pool }: { config: Config; pool: Pool }): Cha
     channel: 'voice',
     carriers: config.voice.carriers,
     concurrency: url => (url.protocol === 'sip:' ? linesOf(url) : REQUESTS_AT_ONCE),
-    provider: (url, world) => (url.protocol === 'sip:' ? sipProvider({ onNews: world.onNews }) : twilio(config, pool, world)),
+    provider: (url, world) => (url.protocol === 'sip:' ? sipProvider({ onEvents: world.onEvents }) : twilio(config, pool, world)),
     prepare: world => createVoicePreparation({ render, minuteMs: minuteOf(world.simulatorUrl !== null) }),
   }
 }
 
 const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE_MS)
 
-function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl, onNews }: World): Provider<VoiceMessage> {
+function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl, onEvents }: World): Provider<VoiceMessage> {
   const simulated = simulatorUrl !== null
   const carrier = carrierKey(TWILIO, simulated)
   return twilioProvider({
@@ -44,7 +44,7 @@ function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl, onNews
     findKnown: names => findKnownNames(pool, carrier, names),
     findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
     readPlan: readPlans(pool, simulated),
-    onNews,
+    onEvents,
   })
 }
 

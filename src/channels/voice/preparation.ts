@@ -1,9 +1,9 @@
-import type { VoiceMessage, VoiceScript } from '../provider.js'
 import type { JsonObject } from '../../domain/notification.js'
-import type { Call } from './call-store.js'
-import type { Claim } from '../../store/claims.js'
 import type { Refused } from '../../engine/deliver/lane-options.js'
+import type { Claim } from '../../store/claims.js'
+import type { VoiceMessage, VoiceScript } from '../provider.js'
 import { type Rendering, refusedFor } from '../rendering.js'
+import type { Call } from './call-store.js'
 
 /** From a claimed call to what is said in it, and when to call again. */
 export interface VoiceParts {

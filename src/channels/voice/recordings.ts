@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { CarrierRecording } from '../provider.js'
 import type { Clock } from '../../domain/clock.js'
+import type { Recorder } from '../../engine/deliver/worker.js'
 import { dropBlobs, storeBlobs } from '../../store/blobs.js'
 import type { CarrierReference } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
+import type { CarrierRecording } from '../provider.js'
 import {
   expireRecordings,
   putOffRecording,
@@ -13,7 +14,6 @@ import {
   type WantedRecording,
   wantRecording,
 } from './recording-store.js'
-import type { Recorder } from '../../engine/deliver/worker.js'
 
 /** From the carrier's word that a call was recorded to bytes in our own hands, whatever dies in between. */
 export interface RecordingParts {

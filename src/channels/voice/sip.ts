@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
-import { type Carrier, type CarrierNews, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
+import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
 import { Baresip, type CallEvent, findModules, LONGEST_SECONDS, removeLeftovers } from './baresip.js'
 import { speakText, TELEPHONE_RATE } from './speech.js'
 
 /** Calls over a SIP trunk, by Debian's baresip and espeak-ng: sip://user:password@host:port. The call lasts as long as its send. */
 export interface SipOptions {
-  onNews(news: readonly CarrierNews[]): Promise<void>
+  onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
 
 interface Trunk {
@@ -41,24 +41,24 @@ const permanentAnswers: Record<string, string> = {
   604: 'O número não existe.',
 }
 
-export const sipProvider = ({ onNews }: SipOptions): Provider<VoiceMessage> => ({
+export const sipProvider = ({ onEvents }: SipOptions): Provider<VoiceMessage> => ({
   name: NAME,
   channel: 'voice',
   // Nobody can be asked what became of a call whose process died.
-  whenUncertain: 'never',
+  whenUnknown: 'never',
   timeoutMs: TIMEOUT_MS,
   async open(url) {
     const trunk = readTrunk(url)
     requirePrograms()
     await removeLeftovers()
-    return openTrunk(trunk, onNews)
+    return openTrunk(trunk, onEvents)
   },
 })
 
 /** Calls that a trunk carries at a time. */
 export const linesOf = (url: URL): number => readTrunk(url).lines
 
-function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMessage> {
+function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<VoiceMessage> {
   let closed = false
   return {
     // No key can be waited for here.
@@ -73,9 +73,9 @@ function openTrunk(trunk: Trunk, onNews: SipOptions['onNews']): Carrier<VoiceMes
       try {
         if (signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
         const end = await call(phone, message, trunk, signal)
-        const receipt = await conclude(message, end, speech.greetingSeconds, onNews)
+        const receipt = await conclude(message, end, speech.greetingSeconds, onEvents)
         await phone.stop()
-        await tellRecording(phone, message, end, onNews)
+        await tellRecording(phone, message, end, onEvents)
         return receipt
       } catch (cause) {
         // The call was made: whatever else fails now, nobody is to be called again for it.
@@ -150,12 +150,12 @@ async function tellRecording(
   phone: Baresip,
   { reference }: VoiceMessage,
   end: CallEnd,
-  onNews: SipOptions['onNews'],
+  onEvents: SipOptions['onEvents'],
 ): Promise<void> {
   const bytes = end.establishedAt === null ? null : await phone.readRecording()
   if (bytes === null) return
   const length = Math.round((end.endedAt.getTime() - end.establishedAt!.getTime()) / 1_000)
-  await onNews([{ kind: 'recording', of: { ours: reference }, id: reference, seconds: length, bytes }])
+  await onEvents([{ kind: 'recording', of: { ours: reference }, id: reference, seconds: length, bytes }])
 }
 
 /** What became of the call is told as a report, which ends the delivery's lease; the receipt then has nothing to add. */
@@ -163,12 +163,12 @@ async function conclude(
   { reference, againMs }: VoiceMessage,
   { detail, rungOut, establishedAt, endedAt }: CallEnd,
   greetingSeconds: number,
-  onNews: SipOptions['onNews'],
+  onEvents: SipOptions['onEvents'],
 ): Promise<Receipt> {
   const of = { ours: reference }
   const receipt = { references: [], answer: detail, delivered: false }
   if (establishedAt !== null && endedAt.getTime() - establishedAt.getTime() >= greetingSeconds * 1_000) {
-    await onNews([{ kind: 'report', of, type: 'delivered', at: establishedAt, answer: detail }])
+    await onEvents([{ kind: 'report', of, type: 'delivered', at: establishedAt, answer: detail }])
     return receipt
   }
   const code = /^[3-6]\d\d\b/.exec(detail)?.[0] ?? ''
@@ -179,7 +179,7 @@ async function conclude(
   if (missed === undefined) throw new SendError('temporary', 'O tronco SIP não completou a ligação.', { answer: detail })
   const { failure, reason } = missed
   const told = { kind: 'report', of, at: endedAt, answer: detail, reason } as const
-  await onNews([againMs === null ? { ...told, type: 'failed', failure } : { ...told, type: 'again', delayMs: againMs }])
+  await onEvents([againMs === null ? { ...told, type: 'failed', failure } : { ...told, type: 'again', delayMs: againMs }])
   return receipt
 }
 

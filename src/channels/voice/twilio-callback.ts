@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Callback, CallbackContent, CallbackRequest, CarrierNews, CarrierReport, VoiceScript } from '../provider.js'
+import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReport, VoiceScript } from '../provider.js'
 import { greetingDocument, HANGUP, keyDocument, machineDocument, textDocument } from './twiml.js'
 
 /** What a Twilio-compatible carrier asks and tells while a call is under way. */
@@ -35,12 +35,12 @@ export function twilioCallback({ name, accounts, findScript }: TwilioCallbackOpt
       const account = accounts.find(({ token }) => isSigned(request, form, token))
       if (account === undefined) return null
       const query = readQuery(request.url)
-      if (query === null) return { news: [] }
+      if (query === null) return { events: [] }
       switch (query.about) {
         case 'status':
-          return { news: statusNews(query, form) }
+          return { events: statusEvents(query, form) }
         case 'recording':
-          return { news: recordingNews(query, form) }
+          return { events: recordingEvents(query, form) }
         default:
           return speak(query, form, request.url, account, await findScript(query.reference))
       }
@@ -99,7 +99,7 @@ const UNCLEAR = 'unknown'
 export const isOver = (status: string): boolean => ['completed', 'busy', 'no-answer', 'failed', 'canceled'].includes(status)
 
 /** What a call's status means for its delivery, whether it was told or asked for. */
-export function statusNews(query: CallbackQuery, form: URLSearchParams): CarrierNews[] {
+export function statusEvents(query: CallbackQuery, form: URLSearchParams): CarrierEvent[] {
   const status = form.get('CallStatus') ?? ''
   switch (status) {
     case 'queued':
@@ -152,7 +152,7 @@ const failureReason = (form: URLSearchParams): string =>
     ? 'O número não existe.'
     : 'A operadora não conseguiu completar a ligação.'
 
-export function recordingNews({ reference }: CallbackQuery, form: URLSearchParams): CarrierNews[] {
+export function recordingEvents({ reference }: CallbackQuery, form: URLSearchParams): CarrierEvent[] {
   const id = form.get('RecordingSid') ?? ''
   if (form.get('RecordingStatus') !== 'completed' || !/^[\w-]{1,64}$/.test(id)) return []
   const seconds = form.get('RecordingDuration') ?? ''
@@ -171,22 +171,22 @@ function speak(
   script: VoiceScript | null,
 ): CallbackContent {
   const document = (body: string) => ({ type: 'text/xml; charset=utf-8', body })
-  if (script === null) return { news: [], answer: document(HANGUP) }
+  if (script === null) return { events: [], answer: document(HANGUP) }
   const answeredBy = form.get('AnsweredBy') ?? ''
   const next = (about: 'key' | 'message'): string => callbackUrl(url.split('?')[0]!, { ...query, about })
   const message = () => ({
-    news: [report(query, form, { type: 'delivered' })],
+    events: [report(query, form, { type: 'delivered' })],
     answer: document(textDocument(script, speech)),
   })
   if (query.about === 'key' && form.get('Digits') === '1') return message()
   // A machine that was not recognised presses no key, and hears nothing of the message without one.
-  if (script.key && !isMachine(answeredBy)) return { news: [], answer: document(keyDocument(script, next('key'), speech)) }
+  if (script.key && !isMachine(answeredBy)) return { events: [], answer: document(keyDocument(script, next('key'), speech)) }
   if (isMachine(answeredBy) || answeredBy === UNCLEAR) {
     const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
-    return { news: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
+    return { events: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
   }
   if (query.about === 'message') return message()
-  return { news: [], answer: document(greetingDocument(script, next('message'), speech)) }
+  return { events: [], answer: document(greetingDocument(script, next('message'), speech)) }
 }
 
 function report(

@@ -1,7 +1,7 @@
-import { type CarrierNews, type Found, SendError } from '../provider.js'
+import { type CarrierEvent, type Found, SendError } from '../provider.js'
 import { readBytes } from './carrier-request.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
-import { isOver, recordingNews, statusNews } from './twilio-callback.js'
+import { isOver, recordingEvents, statusEvents } from './twilio-callback.js'
 
 /** What a Twilio-compatible carrier answers when it is asked about calls that it took. */
 export interface LookupParts {
@@ -14,7 +14,7 @@ export interface LookupParts {
   /** How long to wait before another call where nobody heard this one; null: none follows. */
   readPlan(reference: string): Promise<number | null>
   /** How a call that was found ended. */
-  onNews(news: readonly CarrierNews[]): Promise<void>
+  onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
 
 interface ListedCall {
@@ -41,7 +41,7 @@ const MADE = ['completed', 'absent', 'failed', 'deleted']
  */
 export async function findCall(
   own: TwilioAccount,
-  { findKnown, findRivals, accounts, readPlan, onNews }: LookupParts,
+  { findKnown, findRivals, accounts, readPlan, onEvents }: LookupParts,
   reference: string,
   to: string,
   signal: AbortSignal,
@@ -59,7 +59,7 @@ export async function findCall(
     throw new SendError('temporary', 'A ligação encontrada pode ser a de outra notificação ao mesmo número.')
   // All that was told of it may be lost with the answer.
   if (isOver(String(found.status)))
-    await onNews(statusNews({ about: 'status', reference, againMs: await readPlan(reference) }, formOf(found)))
+    await onEvents(statusEvents({ about: 'status', reference, againMs: await readPlan(reference) }, formOf(found)))
   return { references: [String(found.sid)], answer: `${found.sid} ${found.status}` }
 }
 
@@ -79,20 +79,20 @@ export async function askCall(
   reference: string,
   readPlan: LookupParts['readPlan'],
   signal: AbortSignal,
-): Promise<{ news: CarrierNews[]; over: boolean }> {
+): Promise<{ events: CarrierEvent[]; over: boolean }> {
   for (const account of accounts.map(readTwilioAccount)) {
     const path = `Calls/${encodeURIComponent(name)}`
     const call: ListedCall | null = await read(account, `${path}.json`, signal)
     if (call === null) continue
     const query = { about: 'status', reference, againMs: await readPlan(reference) } as const
-    const news = statusNews(query, formOf(call))
-    if (!isOver(String(call.status))) return { news, over: false }
-    if (call.status !== 'completed' || !account.record) return { news, over: true }
+    const events = statusEvents(query, formOf(call))
+    if (!isOver(String(call.status))) return { events, over: false }
+    if (call.status !== 'completed' || !account.record) return { events, over: true }
     const recordings = await listRecordings(account, path, signal)
     const over = recordings.length > 0 && recordings.every(form => MADE.includes(form.get('RecordingStatus') ?? ''))
-    return { news: [...news, ...recordings.flatMap(form => recordingNews(query, form))], over }
+    return { events: [...events, ...recordings.flatMap(form => recordingEvents(query, form))], over }
   }
-  return { news: [], over: false }
+  return { events: [], over: false }
 }
 
 async function listRecordings(account: TwilioAccount, path: string, signal: AbortSignal): Promise<URLSearchParams[]> {

@@ -43,7 +43,7 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
     name: TWILIO,
     channel: 'voice',
     // A call whose answer was lost is looked for at the carrier; nobody is called twice on a guess.
-    whenUncertain: 'lookup',
+    whenUnknown: 'lookup',
     timeoutMs: TIMEOUT_MS,
     open: async url => openCarrier(readTwilioAccount(url), options),
     identify(url) {

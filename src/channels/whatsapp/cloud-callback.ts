@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { numberForms } from '../../domain/phone.js'
-import type { Callback, CallbackContent, CallbackRequest, CarrierNews, CarrierReply, CarrierReport } from '../provider.js'
+import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { CLOUD_NAME } from './cloud.js'
 import { meaningOf, unknownReason } from './graph-errors.js'
 import { replyText } from './reply-text.js'
@@ -25,7 +25,7 @@ export const cloudCallback = (parts: CloudCallbackParts): Callback => ({
   channel: 'whatsapp',
   async read(request): Promise<CallbackContent | null> {
     if (request.method === 'GET') return shakeHands(request, parts)
-    return isSigned(request, parts.appSecret) ? { news: readNews(request.body, parts.phoneNumberIds) } : null
+    return isSigned(request, parts.appSecret) ? { events: readEvents(request.body, parts.phoneNumberIds) } : null
   },
 })
 
@@ -34,7 +34,7 @@ function shakeHands({ url }: CallbackRequest, { verifyToken }: CloudCallbackPart
   const challenge = query.get('hub.challenge') ?? ''
   const known = query.get('hub.mode') === 'subscribe' && isSame(query.get('hub.verify_token') ?? '', verifyToken)
   if (!known || !/^[\w-]{1,256}$/.test(challenge)) return null
-  return { news: [], answer: { type: 'text/plain; charset=utf-8', body: challenge } }
+  return { events: [], answer: { type: 'text/plain; charset=utf-8', body: challenge } }
 }
 
 function isSigned({ headers, body }: CallbackRequest, secret: string): boolean {
@@ -68,7 +68,7 @@ interface Value {
 }
 
 /** Signed, so it is Meta's; what we cannot read of it is passed over, since it would be told again for days. */
-function readNews(body: Buffer, ours: CloudCallbackParts['phoneNumberIds']): CarrierNews[] {
+function readEvents(body: Buffer, ours: CloudCallbackParts['phoneNumberIds']): CarrierEvent[] {
   return valuesIn(body)
     .filter(({ metadata }) => ours === null || ours.has(textOf(metadata?.phone_number_id)))
     .flatMap(({ statuses, messages }) => [

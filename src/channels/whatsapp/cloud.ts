@@ -20,7 +20,7 @@ export const cloudProvider: Provider<WhatsappMessage> = {
   name: CLOUD_NAME,
   channel: 'whatsapp',
   // The carrier cannot be asked, but its reports give our reference back.
-  whenUncertain: 'report',
+  whenUnknown: 'report',
   timeoutMs: TIMEOUT_MS,
   async open(url) {
     const { origin, token, version, phoneNumberId, connections } = readCloudUrl(url)

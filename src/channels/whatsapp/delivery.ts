@@ -1,15 +1,15 @@
-import type { Callback, WhatsappMessage } from '../provider.js'
-import { CLOUD_NAME, cloudProvider, readCloudUrl } from './cloud.js'
-import { cloudCallback } from './cloud-callback.js'
 import type { Config } from '../../app/config.js'
+import type { ChannelWiring } from '../../app/lanes.js'
 import { OperatorError } from '../../domain/errors.js'
 import { type Keys, simulatedSecret } from '../../domain/keys.js'
 import type { ShortLinks } from '../../engine/recipient/short-links.js'
-import { createRendering } from '../rendering.js'
-import { createWhatsappPreparation } from './preparation.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent, isRetiredTemplate } from '../../store/templates.js'
-import type { ChannelWiring } from '../../app/lanes.js'
+import type { Callback, WhatsappMessage } from '../provider.js'
+import { createRendering } from '../rendering.js'
+import { CLOUD_NAME, cloudProvider, readCloudUrl } from './cloud.js'
+import { cloudCallback } from './cloud-callback.js'
+import { createWhatsappPreparation } from './preparation.js'
 
 export interface WhatsappWiring {
   config: Config

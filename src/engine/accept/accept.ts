@@ -16,8 +16,8 @@ import {
 } from '../../domain/notification.js'
 import { takeRandom } from '../../domain/random.js'
 import { hashReply } from '../../domain/reply.js'
-import type { KeyUse } from '../../store/idempotency.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
+import type { KeyUse } from '../../store/idempotency.js'
 
 /** What accepting needs of the store. */
 export interface AcceptStore {

@@ -1,9 +1,9 @@
 import type { SendError } from '../../channels/provider.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Claim } from '../../store/claims.js'
+import type { Change } from '../record/record.js'
 import { gaveUp, namesOf, takenOf } from '../unknown/resolve.js'
 import type { LaneOptions } from './lane-options.js'
-import type { Change } from '../record/record.js'
 import { delayAfter, isYoung, lastDelay } from './retries.js'
 
 /** What becomes of a delivery whose try led to nothing, or to nothing that anybody knows of. */
@@ -18,7 +18,7 @@ interface FailedTry {
 }
 
 type Parts = Pick<LaneOptions<unknown>, 'carriers' | 'carrierKey' | 'settleMs' | 'retryDelaysMs' | 'clock'> & {
-  provider: Pick<LaneOptions<unknown>['provider'], 'name' | 'whenUncertain'>
+  provider: Pick<LaneOptions<unknown>['provider'], 'name' | 'whenUnknown'>
 }
 
 /** A hundred years: no program looks at it. */
@@ -44,7 +44,7 @@ export function afterFailure(parts: Parts, claim: Claim, error: SendError, byCar
   const isOver = planned === null && error.kind !== 'permanent'
   // One of the tries before may have arrived: that none of the later ones did is no reason to say that it failed.
   if (error.kind === 'uncertain' || (isOver && claim.doubts > 0)) {
-    const delayMs = provider.whenUncertain === 'safe' && planned !== null ? planned : settleMs
+    const delayMs = provider.whenUnknown === 'safe' && planned !== null ? planned : settleMs
     const more = { delayMs, ...namesOf(carrierKey, error.references) }
     return { type: 'uncertain', data: { ...data, ...takenOf(error.references) }, more }
   }
@@ -61,7 +61,7 @@ export function afterRefusal(
   data: Fact['data'],
 ): FailedTry {
   if (doubts === 0) return { type: 'failed', data, more: {} }
-  return { type: 'uncertain', data, more: { delayMs: provider.whenUncertain === 'lookup' ? settleMs : FOR_A_PERSON_MS } }
+  return { type: 'uncertain', data, more: { delayMs: provider.whenUnknown === 'lookup' ? settleMs : FOR_A_PERSON_MS } }
 }
 
 /** Only what is known not to have left: in doubt, another carrier would send it a second time. */

@@ -2,10 +2,10 @@ import type { Carrier, Provider } from '../../channels/provider.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
-import type { PaceGrant } from '../../store/carrier-rates.js'
-import type { Claim, ClaimQuestion } from '../../store/claims.js'
-import type { HeldDelivery, Taker } from '../../store/claim-returns.js'
 import type { ByteBudget } from '../../runtime/byte-budget.js'
+import type { PaceGrant } from '../../store/carrier-rates.js'
+import type { HeldDelivery, Taker } from '../../store/claim-returns.js'
+import type { Claim, ClaimQuestion } from '../../store/claims.js'
 import type { Change, ChangeOutcome } from '../record/record.js'
 
 /** What a lane is made of (engine/lane.ts). */

@@ -3,16 +3,16 @@ import { type Provider, type Receipt, SendError } from '../../channels/provider.
 import type { Channel } from '../../domain/notification.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
+import type { Taker } from '../../store/claim-returns.js'
 import type { Claim, Lease } from '../../store/claims.js'
 import type { Uncertain } from '../../store/unknown-outcomes.js'
-import type { Taker } from '../../store/claim-returns.js'
+import type { Change } from '../record/record.js'
+import { namesOf, type Settlement, settleDoubt } from '../unknown/resolve.js'
 import { Breaker } from './breaker.js'
 import { carrierOf } from './carrier-of.js'
-import { namesOf, type Settlement, settleDoubt } from '../unknown/resolve.js'
 import { afterFailure, afterRefusal, BRIEF_PAUSE_MS } from './failed-attempt.js'
 import type { LaneOptions, Refused } from './lane-options.js'
 import { LostClaims } from './lost-claims.js'
-import type { Change } from '../record/record.js'
 import { delayAfter, jittered } from './retries.js'
 
 const MAX_CLAIM = 128
@@ -73,8 +73,8 @@ export class Lane<Message> {
     return this.#options.provider.channel
   }
 
-  get whenUncertain(): Provider<Message>['whenUncertain'] {
-    return this.#options.provider.whenUncertain
+  get whenUnknown(): Provider<Message>['whenUnknown'] {
+    return this.#options.provider.whenUnknown
   }
 
   /** Whether this lane can take work now; the next one of the same channel stands in while it cannot. */
@@ -212,7 +212,7 @@ export class Lane<Message> {
   /** A call that is being spoken is waited for; an upload that may take an hour is not, since another worker may repeat it. */
   get #stopMs(): number {
     const { stopMs, provider } = this.#options
-    return stopMs ?? (provider.whenUncertain === 'safe' ? STOP_MS : provider.timeoutMs)
+    return stopMs ?? (provider.whenUnknown === 'safe' ? STOP_MS : provider.timeoutMs)
   }
 
   /** Looks again at a send of which nobody knows whether it happened. */

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { uncertaintyOf } from '../../channels/unknown-class.js'
+import { unknownClassOf } from '../../channels/unknown-class.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
+import { GroupCommit } from '../../runtime/group-commit.js'
+import type { Wake } from '../../runtime/wake.js'
 import { type ExpiredLease, findExpiredLeases, renewLeases } from '../../store/claims.js'
 import { isRowFault, isTimeout, type Pool } from '../../store/postgres.js'
-import { carrierOf } from './carrier-of.js'
-import { INTERRUPTED } from '../unknown/resolve.js'
 import { promoteDueSteps } from '../record/due-steps.js'
-import { GroupCommit } from '../../runtime/group-commit.js'
-import type { Lane } from './lane.js'
 import { type Change, type ChangeOutcome, recordChanges } from '../record/record.js'
+import { INTERRUPTED } from '../unknown/resolve.js'
 import { settleDoubts, UNKNOWN_SETTLE_MS } from '../unknown/resolver.js'
-import type { Wake } from '../../runtime/wake.js'
+import { carrierOf } from './carrier-of.js'
+import type { Lane } from './lane.js'
 
 /** What keeps notifications moving in one process: lanes that send, leases that are renewed, and what other workers left behind. */
 /** Three times the longest that a carrier may take that is not safe to repeat, and short enough that a dead worker's work is taken up within a minute. */
@@ -174,7 +174,7 @@ async function reapSome(pool: Pool, recorder: Recorder, clock: Clock, lanes: rea
         lanes.filter(lane => lane.mode === mode && lane.channel === channel),
         provider,
       )
-      const safe = (lane?.whenUncertain ?? uncertaintyOf(provider)) === 'safe'
+      const safe = (lane?.whenUnknown ?? unknownClassOf(provider)) === 'safe'
       const { type, data, delayMs } = safe
         ? repeatInterrupted(lease, lane)
         : { type: 'uncertain' as const, data: { reason: INTERRUPTED }, delayMs: lane?.settleMs ?? UNKNOWN_SETTLE_MS }

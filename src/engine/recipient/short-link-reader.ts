@@ -1,10 +1,10 @@
 import { addressGroup, addressSite } from '../../domain/address-range.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { readShortCode } from '../../domain/short-link.js'
+import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
 import { countWrongGuess, findGuardedLink, type GuessLimit } from '../../store/guesses.js'
 import type { Pool } from '../../store/postgres.js'
 import { KnownLocks } from '../locks.js'
-import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
 
 /**
  * Reads short codes, and makes guessing them hopeless: wrong ones are counted per client address, per IPv6 site and for all

@@ -1,9 +1,9 @@
 import { Refusal } from '../../domain/errors.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { makeShortCode } from '../../domain/short-link.js'
+import { GroupCommit } from '../../runtime/group-commit.js'
 import { findCodes, insertLinks } from '../../store/links.js'
 import { isRowFault, type Pool } from '../../store/postgres.js'
-import { GroupCommit } from '../../runtime/group-commit.js'
 
 /** The short code of a notification on a channel, committed before it is given out; a retry gets the same one. */
 export type ShortLinks = (target: LinkTarget) => Promise<string>

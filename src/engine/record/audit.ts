@@ -6,7 +6,7 @@ import type { LoggedNotification } from '../../store/event-log.js'
 
 /** What is wrong with a notification's record. */
 const COMPARED = [
-  'standsIn',
+  'isFallback',
   'state',
   'sentAt',
   'deliveredAt',

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { CarrierNews, CarrierReply, CarrierReport, Mark } from '../../channels/provider.js'
+import type { CarrierEvent, CarrierReply, CarrierReport, Mark } from '../../channels/provider.js'
+import { isOptOut } from '../../channels/sms/opt-out.js'
+import { takeRecording } from '../../channels/voice/recordings.js'
 import type { Json } from '../../domain/canonical-json.js'
 import type { Clock } from '../../domain/clock.js'
 import { readMark } from '../../domain/mark.js'
 import { type Channel, channels } from '../../domain/notification.js'
-import { isOptOut } from '../../channels/sms/opt-out.js'
 import type { Fact } from '../../domain/transition.js'
 import { type CarrierReference, findNewestTo, findReference } from '../../store/carrier-references.js'
-import { findDoubtful } from '../../store/unknown-by-recipient.js'
 import { deleteEarlyReport, findEarlyMarked, keepEarlyReport, probeEarlyReports } from '../../store/early-reports.js'
 import type { Pool } from '../../store/postgres.js'
 import {
@@ -19,21 +19,21 @@ import {
   readReplyParts,
 } from '../../store/reply-parts.js'
 import { suppress } from '../../store/suppressions.js'
-import type { Change } from './record.js'
-import { takeRecording } from '../../channels/voice/recordings.js'
+import { findDoubtful } from '../../store/unknown-by-recipient.js'
 import type { Recorder } from '../deliver/worker.js'
+import type { Change } from './record.js'
 
 /** What carriers tell later becomes facts about the delivery that they speak of. */
-export interface NewsParts {
+export interface CarrierEventParts {
   pool: Pool
   clock: Clock
   recorder: Recorder
   /** Told of what speaks of nothing that we sent. */
-  onUnmatched(carrier: string, kind: CarrierNews['kind']): void
+  onUnmatched(carrier: string, kind: CarrierEvent['kind']): void
 }
 
 /** Who tells it: the key under which a lane keeps its carrier's references, and the provider and channel behind it. */
-export interface NewsSource {
+export interface CarrierEventSource {
   carrierKey: string
   provider: string
   channel: Channel
@@ -45,11 +45,15 @@ const BATCH = 500
 const PROBE_WAITS_MS = [10_000, 30_000, 90_000, 270_000, 810_000, 2_430_000]
 
 /** Resolves once everything is committed: only then the carrier may forget it. */
-export async function takeNews(source: NewsSource, news: readonly CarrierNews[], parts: NewsParts): Promise<void> {
-  await Promise.all(news.map(item => takeItem(source, item, parts)))
+export async function takeCarrierEvents(
+  source: CarrierEventSource,
+  events: readonly CarrierEvent[],
+  parts: CarrierEventParts,
+): Promise<void> {
+  await Promise.all(events.map(item => takeItem(source, item, parts)))
 }
 
-function takeItem(source: NewsSource, item: CarrierNews, parts: NewsParts): Promise<void> {
+function takeItem(source: CarrierEventSource, item: CarrierEvent, parts: CarrierEventParts): Promise<void> {
   switch (item.kind) {
     case 'report':
       return takeReport(source, item, parts)
@@ -64,7 +68,7 @@ function takeItem(source: NewsSource, item: CarrierNews, parts: NewsParts): Prom
   }
 }
 
-async function takeReport(source: NewsSource, report: CarrierReport, parts: NewsParts): Promise<void> {
+async function takeReport(source: CarrierEventSource, report: CarrierReport, parts: CarrierEventParts): Promise<void> {
   const { carrierKey, provider } = source
   const reference =
     'ours' in report.of
@@ -83,7 +87,7 @@ async function takeReport(source: NewsSource, report: CarrierReport, parts: News
 
 /** The one send without an answer that this mark can speak of; none where there are several. */
 async function findMarked(
-  { channel, provider }: NewsSource,
+  { channel, provider }: CarrierEventSource,
   { recipient, bits }: Mark,
   pool: Pool,
 ): Promise<CarrierReference | null> {
@@ -101,7 +105,7 @@ function markedBy(bits: number, reference: string): CarrierReference | null {
   return own === null || part === null ? null : { ...own, ...part }
 }
 
-async function takeReply(source: NewsSource, reply: CarrierReply, parts: NewsParts): Promise<void> {
+async function takeReply(source: CarrierEventSource, reply: CarrierReply, parts: CarrierEventParts): Promise<void> {
   if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
   const { carrierKey, channel, provider } = source
   const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, carrierKey, [reply.inReplyTo])
@@ -137,7 +141,7 @@ function nameByHour({ from, text }: CarrierReply, at: Date): { answerId: string;
 type ReplyPart = CarrierReply & { part: NonNullable<CarrierReply['part']> }
 
 /** Parts may come to different workers, hours apart: they are kept until the last one is there. */
-async function takeReplyPart(source: NewsSource, reply: ReplyPart, parts: NewsParts): Promise<void> {
+async function takeReplyPart(source: CarrierEventSource, reply: ReplyPart, parts: CarrierEventParts): Promise<void> {
   const { of, number, total } = reply.part
   const key = { carrier: source.carrierKey, name: of, total }
   await forgetJoined(parts.pool, key, number, reply.text)
@@ -146,11 +150,11 @@ async function takeReplyPart(source: NewsSource, reply: ReplyPart, parts: NewsPa
   if (kept.length === total) await joinReply(kept as unknown as FrozenPart[], key, parts)
 }
 
-type FrozenPart = Omit<ReplyPart, 'at'> & { at: string | null; source: NewsSource }
+type FrozenPart = Omit<ReplyPart, 'at'> & { at: string | null; source: CarrierEventSource }
 type PartsKey = Parameters<typeof deleteReplyParts>[1]
 
 /** Told under a name of its own: joined twice, by two workers or after a crash, it counts once. */
-async function joinReply(kept: readonly FrozenPart[], key: PartsKey, parts: NewsParts): Promise<void> {
+async function joinReply(kept: readonly FrozenPart[], key: PartsKey, parts: CarrierEventParts): Promise<void> {
   const { source, part: _, at, id, ...first } = kept[0]!
   const text = kept.map(piece => piece.text).join('')
   const name = id ?? `${key.name} ${key.total} ${text}`
@@ -159,7 +163,7 @@ async function joinReply(kept: readonly FrozenPart[], key: PartsKey, parts: News
 }
 
 /** Answers whose last part never came are told as far as they did. */
-export async function takeTornReplies(parts: NewsParts): Promise<void> {
+export async function takeIncompleteReplies(parts: CarrierEventParts): Promise<void> {
   for (const key of await findStaleReplies(parts.pool)) {
     const kept = await readReplyParts(parts.pool, key)
     if (kept.length > 0) await joinReply(kept as unknown as FrozenPart[], key, parts)
@@ -168,7 +172,7 @@ export async function takeTornReplies(parts: NewsParts): Promise<void> {
 }
 
 /** Takes up the reports that came before we knew what they were about. */
-export async function takeEarlyReports({ pool, clock, recorder }: Omit<NewsParts, 'onUnmatched'>): Promise<void> {
+export async function takeEarlyReports({ pool, clock, recorder }: Omit<CarrierEventParts, 'onUnmatched'>): Promise<void> {
   const probed = await probeEarlyReports(pool, BATCH, PROBE_WAITS_MS)
   const early = probed.map(({ id, report, reference }) => ({ id, reference, ...thaw(report) }))
   const marked = early.filter(({ reference, report }) => reference === null && markOf(report) !== undefined)
@@ -198,7 +202,7 @@ function thaw(kept: Json): { provider: string; report: CarrierReport } {
 
 type FrozenReport = Omit<CarrierReport, 'at'> & { at: string | null }
 
-const freeze = (news: object): { [member: string]: Json } => JSON.parse(JSON.stringify(news)) as { [member: string]: Json }
+const freeze = (events: object): { [member: string]: Json } => JSON.parse(JSON.stringify(events)) as { [member: string]: Json }
 
 /** In the place of the part that they name. */
 const namesIn = (names: readonly string[], { part, parts }: CarrierReference): (string | null)[] =>

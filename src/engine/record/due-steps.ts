@@ -1,7 +1,7 @@
 import type { Clock } from '../../domain/clock.js'
+import type { Wake } from '../../runtime/wake.js'
 import type { Pool } from '../../store/postgres.js'
 import { decideDueSteps } from './record.js'
-import type { Wake } from '../../runtime/wake.js'
 
 const BATCH = 500
 

@@ -1,3 +1,4 @@
+import { planCallLookups } from '../../channels/voice/call-lookup-store.js'
 import type { Clock } from '../../domain/clock.js'
 import { decide } from '../../domain/decision.js'
 import { chainEvent, SALT_BYTES } from '../../domain/evidence.js'
@@ -5,7 +6,6 @@ import { takeRandom } from '../../domain/random.js'
 import type { DeliveryState, DeliveryStatus } from '../../domain/status.js'
 import { applyFact, completeFact, type Fact, isOfWhole } from '../../domain/transition.js'
 import { isAnnounced } from '../../domain/webhook.js'
-import { planCallLookups } from '../../channels/voice/call-lookup-store.js'
 import { lockDueSteps, parkUndecided } from '../../store/claims.js'
 import { wakeMarked, wakeNamed } from '../../store/early-reports.js'
 import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
@@ -103,8 +103,8 @@ async function applyChanges(
   })
   for (const id of locked) batch.follow(id)
   const events = batch.events.length
-  const isNews = events > 0 || batch.references.length > 0
-  const messages = isNews ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+  const hasChanges = events > 0 || batch.references.length > 0
+  const messages = hasChanges ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
   await wakeEarly(db, batch)
   const calls = batch.references.filter(({ channel }) => channel === 'voice')
   if (calls.length > 0)

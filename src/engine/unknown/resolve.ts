@@ -6,7 +6,7 @@ import type { Change, ChangeOutcome } from '../record/record.js'
 
 /** What is done about a send of which nobody knows whether it happened, as the provider's class says. */
 export interface DoubtParts {
-  provider: Pick<Provider<unknown>, 'name' | 'whenUncertain' | 'takenIs' | 'timeoutMs'>
+  provider: Pick<Provider<unknown>, 'name' | 'whenUnknown' | 'takenIs' | 'timeoutMs'>
   carrier: Pick<Carrier<unknown>, 'find'>
   /** Whose references these are. */
   carrierKey: string
@@ -37,9 +37,9 @@ export async function settleDoubt(
   const retry = (reason: string, delayMs: number): Promise<Settlement> =>
     conclude(parts, uncertain, 'retried', { reason, delayMs }, { delayMs })
   // Its wait is over; but whom a carrier leaves in doubt again and again, a person looks at.
-  if (provider.whenUncertain === 'safe') return doubts > MAX_RESENDS || planned === null ? 'a person' : retry(UNANSWERED, 0)
-  if (provider.whenUncertain === 'report' && doubts === 1) return retry(NOT_TOLD, 0)
-  if (provider.whenUncertain !== 'lookup' || carrier.find === undefined) return 'a person'
+  if (provider.whenUnknown === 'safe') return doubts > MAX_RESENDS || planned === null ? 'a person' : retry(UNANSWERED, 0)
+  if (provider.whenUnknown === 'report' && doubts === 1) return retry(NOT_TOLD, 0)
+  if (provider.whenUnknown !== 'lookup' || carrier.find === undefined) return 'a person'
   const found = await ask(carrier.find.bind(carrier), uncertain, provider.timeoutMs, stop)
   if (found === null) return 'later'
   if (found !== 'unknown') {

@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { uncertaintyOf } from '../../channels/unknown-class.js'
+import { unknownClassOf } from '../../channels/unknown-class.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Fact } from '../../domain/transition.js'
-import { findStranded, putOffUncertain, takeOrphaned, takeUncertain, type Uncertain } from '../../store/unknown-outcomes.js'
 import type { Pool } from '../../store/postgres.js'
-import { INTERRUPTED, MAX_RESENDS, type Settlement } from './resolve.js'
+import { findStranded, putOffUncertain, takeOrphaned, takeUncertain, type Uncertain } from '../../store/unknown-outcomes.js'
 import type { Lane } from '../deliver/lane.js'
 import type { Change, ChangeOutcome } from '../record/record.js'
+import { INTERRUPTED, MAX_RESENDS, type Settlement } from './resolve.js'
 
 /** The looking after what nobody knows: it is asked, waited for, or left to a person, as the provider's class says. */
 export interface SettlingParts {
@@ -82,7 +82,7 @@ async function settleOrphans(parts: SettlingParts, known: readonly string[]): Pr
 
 /** A safe carrier's goes with those that there are, the rest waits for who knows it, or for a person. */
 async function settleOrphan(parts: SettlingParts, orphan: Uncertain): Promise<Settlement> {
-  if (uncertaintyOf(orphan.provider) !== 'safe') return 'later'
+  if (unknownClassOf(orphan.provider) !== 'safe') return 'later'
   if (orphan.doubts > MAX_RESENDS) return 'a person'
   await parts.record({ ...changeOf(parts, orphan, 'retried', INTERRUPTED), whilst: 'uncertain', delayMs: 0, toAnyCarrier: true })
   return 'settled'

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
+import { readEmailAddress } from '../../channels/email/address.js'
 import { type AttachmentLimits, readAttachments } from '../../domain/attachment.js'
 import type { Json } from '../../domain/canonical-json.js'
-import { readEmailAddress } from '../../channels/email/address.js'
 import { refuse } from '../../domain/errors.js'
 import { parseUntrustedJson } from '../../domain/json.js'
 import type { JsonObject, SendRequest } from '../../domain/notification.js'

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
-import { privateHeaders } from './layout.js'
 import { sendInPieces } from './large-responses.js'
+import { privateHeaders } from './layout.js'
 
 /** A file as a file: never shown, whatever it holds and whatever its name says. */
 export function sendDownload(reply: FastifyReply, { name, bytes }: { name: string; bytes: Buffer }): FastifyReply {

@@ -10,9 +10,9 @@ import type { ContentCleaner } from './content-cleaner.js'
 import { sendDownload } from './download.js'
 import { disownedPage, unknownPage } from './end-pages.js'
 import { landingPage } from './landing-page.js'
+import { sendInPieces } from './large-responses.js'
 import { sendPage } from './layout.js'
 import { messagePage } from './message-page.js'
-import { sendInPieces } from './large-responses.js'
 import { questionPage } from './question-page.js'
 import { receiptPage } from './receipt-page.js'
 import { strangerPage } from './stranger-page.js'
@@ -30,7 +30,7 @@ export interface Arrival {
 export type Handler = (arrival: Arrival, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 /** The steps of the walk, in the order in which a person takes them. */
-export function createWalk(recipient: Recipient, cleaner: ContentCleaner) {
+export function createPageSteps(recipient: Recipient, cleaner: ContentCleaner) {
   const enter = (reply: FastifyReply, { visited, path, site }: Arrival): FastifyReply =>
     reply
       .header(

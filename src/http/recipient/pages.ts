@@ -4,14 +4,14 @@ import { Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { endOfLink } from '../../domain/link-end.js'
 import { makeFormStamp } from '../../domain/session.js'
 import type { Recipient } from '../../engine/recipient/recipient.js'
-import { Turnstile } from '../../runtime/semaphore.js'
 import type { Visit, VisitStep } from '../../engine/recipient/visits.js'
+import { Turnstile } from '../../runtime/semaphore.js'
 import { addressOf, hasSession, isFromOurPage, readVisit, siteOf, type VisitContext } from './arrival.js'
 import type { ContentCleaner } from './content-cleaner.js'
 import { endedPage, foreignPage, guessedPage, troublePage, unknownPage, unreadablePage } from './end-pages.js'
-import { privateHeaders, sendPage } from './layout.js'
 import { Outflow, type OutflowLimits } from './large-responses.js'
-import { type Arrival, createWalk, type Handler, seconds } from './page-steps.js'
+import { privateHeaders, sendPage } from './layout.js'
+import { type Arrival, createPageSteps, type Handler, seconds } from './page-steps.js'
 
 /**
  * The recipient's pages, below /n/{code} (full-strength links) and /s/{code} (short ones). A GET never counts as anything:
@@ -141,7 +141,7 @@ function addLinkPages(
     async (arrival, request, reply) =>
       arrival.session ? step(arrival, request, reply) : reply.redirect(arrival.path, 303)
 
-  const walk = createWalk(options.recipient, options.cleaner)
+  const walk = createPageSteps(options.recipient, options.cleaner)
   app.get(base, hidden, arrive(shown('landing', walk.landing)))
   app.post(base, hidden, arrive(walk.open))
   app.get(`${base}/pergunta`, hidden, arrive(shown('question', walk.question)))

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
+import { createEmailPreparation } from '../../../src/channels/email/preparation.js'
 import type { EmailMessage } from '../../../src/channels/provider.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { readLinkCode } from '../../../src/domain/link.js'
-import { createEmailPreparation } from '../../../src/channels/email/preparation.js'
 import type { Claim } from '../../../src/store/claims.js'
 
 const linkKey = Buffer.alloc(32, 5)

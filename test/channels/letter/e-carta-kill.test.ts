@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { eCartaProvider } from '../../../src/channels/letter/e-carta.js'
 import type { LotJournal } from '../../../src/channels/letter/e-carta-lots.js'
-import type { Carrier, LetterMessage } from '../../../src/channels/provider.js'
 import { createLotJournal } from '../../../src/channels/letter/lot-journal.js'
+import type { Carrier, LetterMessage } from '../../../src/channels/provider.js'
 import { findReference } from '../../../src/store/carrier-references.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { letterTo } from './letters.js'
@@ -68,7 +68,7 @@ class Life {
         },
       ]),
     ) as unknown as LotJournal
-    const options = { journal, privateKey: null, onNews: async () => {}, onReceipt: async () => {}, onError: () => {} }
+    const options = { journal, privateKey: null, onEvents: async () => {}, onReceipt: async () => {}, onError: () => {} }
     const carrier = await eCartaProvider(options).open(this.#post.url(this.#user))
     onTestFinished(() => {
       this.#dead = true

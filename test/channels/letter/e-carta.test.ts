@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { eCartaProvider } from '../../../src/channels/letter/e-carta.js'
 import type { LotJournal } from '../../../src/channels/letter/e-carta-lots.js'
-import type { LetterMessage } from '../../../src/channels/provider.js'
 import { createLotJournal } from '../../../src/channels/letter/lot-journal.js'
+import type { LetterMessage } from '../../../src/channels/provider.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { type ContractDesk, describeContract, type Faults } from '../contract.js'
 import { letterTo } from './letters.js'
@@ -51,7 +51,7 @@ function letterNamed(name: string): LetterMessage {
 const provider = eCartaProvider({
   journal,
   privateKey: null,
-  onNews: async () => {},
+  onEvents: async () => {},
   onReceipt: async () => {},
   onError: () => {},
 })

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
-import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
-import { completeSettings } from '../../../src/domain/account.js'
 import { createLetterPreparation, type MadeLetter } from '../../../src/channels/letter/preparation.js'
+import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
 import { createRendering } from '../../../src/channels/rendering.js'
+import { completeSettings } from '../../../src/domain/account.js'
 import type { Claim } from '../../../src/store/claims.js'
 
 const typesetter = createTypesetter(1)

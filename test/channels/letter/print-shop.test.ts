@@ -117,7 +117,7 @@ describe('a callback of the print service', () => {
 
   test('that is signed tells of the letter', async () => {
     expect(await reader.read(sign(JSON.stringify(told)))).toEqual({
-      news: [
+      events: [
         {
           kind: 'report',
           of: { ours: 'r.letter.1' },
@@ -139,17 +139,17 @@ describe('a callback of the print service', () => {
     ['recusada', { type: 'failed', failure: 'rejected' }],
   ])('%s', async (situacao, expected) => {
     const content = await reader.read(sign(JSON.stringify({ ...told, situacao, motivo: ' Mudou-se ' })))
-    expect(content!.news[0]).toMatchObject(expected)
+    expect(content!.events[0]).toMatchObject(expected)
   })
 
   test('a code whose check digit is wrong is not taken, the rest is', async () => {
     const content = await reader.read(sign(JSON.stringify({ ...told, sro: 'AA473124828BR' })))
-    expect(content!.news[0]).not.toHaveProperty('trackingCode')
+    expect(content!.events[0]).not.toHaveProperty('trackingCode')
   })
 
   test('words that mean nothing here are taken without effect', async () => {
     for (const body of ['{"referencia":"r","situacao":"toString"}', '[]', 'null', 'lixo', '{"situacao":"postada"}']) {
-      expect(await reader.read(sign(body)), body).toEqual({ news: [] })
+      expect(await reader.read(sign(body)), body).toEqual({ events: [] })
     }
   })
 

@@ -17,6 +17,6 @@ const sms = {
   refused: { permanent: to('+5511900000006'), throttled: to('+5511900000005') },
 }
 
-describeContract({ ...sms, provider: smppProvider({ onNews: async () => {}, onUnreadable: () => {} }), carrier: 'sms' })
+describeContract({ ...sms, provider: smppProvider({ onEvents: async () => {}, onUnreadable: () => {} }), carrier: 'sms' })
 
 describeContract({ ...sms, provider: zenviaProvider(), carrier: 'sms-zenvia' })

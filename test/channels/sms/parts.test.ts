@@ -1,18 +1,18 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { queueOf } from '../../../src/app/lanes.js'
+import { createSmsPreparation } from '../../../src/channels/sms/preparation.js'
 import { smppProvider } from '../../../src/channels/sms/smpp.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
 import { Lane } from '../../../src/engine/deliver/lane.js'
-import { takeNews } from '../../../src/engine/record/carrier-events.js'
-import { findFaults } from '../../../src/engine/record/audit.js'
-import { createSmsPreparation } from '../../../src/channels/sms/preparation.js'
-import { Wake } from '../../../src/runtime/wake.js'
 import { createRecorder, startLanes } from '../../../src/engine/deliver/worker.js'
+import { findFaults } from '../../../src/engine/record/audit.js'
+import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
+import { Wake } from '../../../src/runtime/wake.js'
 import { readEventLog } from '../../../src/store/event-log.js'
-import { queueOf } from '../../../src/app/lanes.js'
-import { type Script, smscForTest } from './scripted-smsc.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
 import { request, send, validSend } from '../../support/requests.js'
+import { type Script, smscForTest } from './scripted-smsc.js'
 
 /** Messages in several parts from the queue to an SMSC that loses some of them, and back. */
 let database: TestDatabase
@@ -51,7 +51,7 @@ async function workWith(settleMs: number, script: Script) {
   const source = { carrierKey: 'smpp', provider: 'smpp', channel: 'sms' as const }
   const provider = smppProvider({
     timeoutMs: 2_000,
-    onNews: news => takeNews(source, news, { pool, clock: Date.now, recorder, onUnmatched: () => {} }),
+    onEvents: events => takeCarrierEvents(source, events, { pool, clock: Date.now, recorder, onUnmatched: () => {} }),
     onUnreadable: () => {},
   })
   const lane = new Lane({

@@ -1,8 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { CarrierNews, CarrierReply, CarrierReport } from '../../../src/channels/provider.js'
+import type { CarrierEvent, CarrierReply, CarrierReport } from '../../../src/channels/provider.js'
 import { makeMark } from '../../../src/domain/mark.js'
-import { type NewsParts, takeEarlyReports, takeNews, takeTornReplies } from '../../../src/engine/record/carrier-events.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
+import {
+  type CarrierEventParts,
+  takeCarrierEvents,
+  takeEarlyReports,
+  takeIncompleteReplies,
+} from '../../../src/engine/record/carrier-events.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
@@ -15,7 +20,7 @@ let database: TestDatabase
 let gateway: Gateway
 let account: TestAccount
 let worker: TestWorker | undefined
-let news: NewsParts
+let events: CarrierEventParts
 let numbers = 0
 const source = { carrierKey: 'scripted', provider: 'scripted', channel: 'sms' as const }
 
@@ -40,8 +45,8 @@ afterAll(async () => {
 })
 
 function work(lane: TestLane): void {
-  worker = startTestWorker(database.pool, [{ channel: 'sms', whenUncertain: 'report', ...lane }])
-  news = { pool: database.pool, clock: Date.now, recorder: worker.recorder, onUnmatched: () => {} }
+  worker = startTestWorker(database.pool, [{ channel: 'sms', whenUnknown: 'report', ...lane }])
+  events = { pool: database.pool, clock: Date.now, recorder: worker.recorder, onUnmatched: () => {} }
 }
 
 const newNumber = (): string => `119876${String(++numbers).padStart(5, '0')}`
@@ -56,7 +61,7 @@ const status = async (id: string): Promise<Record<string, unknown>> =>
 
 const described = (id: string) => expect.poll(async () => (await status(id)).description, { timeout: 20_000 })
 
-const tell = (...items: CarrierNews[]): Promise<void> => takeNews(source, items, news)
+const tell = (...items: CarrierEvent[]): Promise<void> => takeCarrierEvents(source, items, events)
 
 const report = (carrier: string[], type: CarrierReport['type'], mark?: { recipient: string; bits: number }): CarrierReport => ({
   kind: 'report',
@@ -113,7 +118,7 @@ describe('a mark', () => {
     await described(id).toBe('Em verificação')
     await tell(report(['9:4'], 'delivered', { ...marked(id, number), bits: makeMark('another', 1, 1) }))
     await tell(report(['9:5'], 'delivered', { ...marked(id, number), recipient: `+55${other}` }))
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Em verificação')
   })
 
@@ -145,7 +150,7 @@ describe('a mark', () => {
     expect((await status(id)).description).toBe('Processado')
     doubt?.()
     await described(id).toBe('Em verificação')
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Entregue')
     expect((await database.pool.query("select from early_report where names = array['9:7']")).rows).toEqual([])
   })
@@ -201,7 +206,7 @@ describe('an answer in parts', () => {
     await tell(piece(number, 'um ', 1, 3))
     expect((await status(id)).answered).toEqual([])
     await Promise.all(Array.from({ length: 10 }, () => tell(piece(number, 'dois ', 2, 3))))
-    await takeTornReplies(news)
+    await takeIncompleteReplies(events)
     expect((await status(id)).answered).toEqual(['um dois três'])
   })
 
@@ -212,7 +217,7 @@ describe('an answer in parts', () => {
     await described(id).toBe('Enviado')
     const sweep = async (): Promise<void> => {
       await database.pool.query("update reply_part set received_at = now() - interval '2 hours'")
-      await takeTornReplies(news)
+      await takeIncompleteReplies(events)
     }
     await tell(piece(number, 'um ', 1, 2))
     await tell(piece(number, 'dois', 2, 2))
@@ -233,10 +238,10 @@ describe('an answer in parts', () => {
     const id = await accept(number)
     await described(id).toBe('Enviado')
     await tell(piece(number, 'só o começo', 1, 2))
-    await takeTornReplies(news)
+    await takeIncompleteReplies(events)
     expect((await status(id)).answered).toEqual([])
     await database.pool.query("update reply_part set received_at = now() - interval '2 hours'")
-    await takeTornReplies(news)
+    await takeIncompleteReplies(events)
     expect((await status(id)).answered).toEqual(['só o começo'])
     expect((await database.pool.query('select from reply_part')).rows).toEqual([])
   })
@@ -287,7 +292,7 @@ describe('receipts and answers in every order', () => {
     )
     for (const { order, number, id } of sent) {
       await described(id).toBe('Enviado')
-      const items: Record<string, CarrierNews> = {
+      const items: Record<string, CarrierEvent> = {
         enroute: report([`${id}/1`], 'note'),
         'part 1': report([`${id}/1`], 'delivered'),
         'part 2': report([`${id}/2`], 'delivered'),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nameOf, readNews } from '../../../src/channels/sms/smpp-events.js'
+import { nameOf, readEvents } from '../../../src/channels/sms/smpp-events.js'
 import { tags } from '../../../src/channels/sms/smpp-pdu.js'
 
 interface Given {
@@ -50,9 +50,9 @@ describe('receipts', () => {
     ['FAILED', 'failed'],
     ['REJECTED', 'failed'],
   ])('by text, %s: %s', (stat, type) => {
-    const [news] = readNews(body({ message: receipt('7A', stat) }))
-    expect(news).toMatchObject({ kind: 'report', type, answer: `id:7A stat:${stat} err:000` })
-    if (type === 'failed') expect(news).toMatchObject({ failure: 'undelivered', reason: expect.stringMatching(/\.$/) })
+    const [events] = readEvents(body({ message: receipt('7A', stat) }))
+    expect(events).toMatchObject({ kind: 'report', type, answer: `id:7A stat:${stat} err:000` })
+    if (type === 'failed') expect(events).toMatchObject({ failure: 'undelivered', reason: expect.stringMatching(/\.$/) })
   })
 
   test.each([
@@ -69,24 +69,24 @@ describe('receipts', () => {
       [tags.receiptedMessageId, Buffer.from('abc-1\0')],
       [tags.messageState, Buffer.from([state])],
     ]
-    expect(readNews(body({ tlvs }))).toMatchObject([
+    expect(readEvents(body({ tlvs }))).toMatchObject([
       { type, of: { carrier: expect.arrayContaining([nameOf('abc-1', '+5511987654321')]) } },
     ])
   })
 
   test('an intermediate notification that says DELIVRD is not taken from one that says so of itself', () => {
-    expect(readNews(body({ esmClass: 0x20, message: receipt('1', 'ENROUTE') }))).toMatchObject([{ type: 'note' }])
+    expect(readEvents(body({ esmClass: 0x20, message: receipt('1', 'ENROUTE') }))).toMatchObject([{ type: 'note' }])
   })
 
   test('the carrier’s code is in the reason', () => {
-    expect(readNews(body({ message: receipt('1', 'UNDELIV', '045') }))).toMatchObject([
+    expect(readEvents(body({ message: receipt('1', 'UNDELIV', '045') }))).toMatchObject([
       { reason: expect.stringContaining('Código da operadora: 045.') },
     ])
   })
 
   test('ids in hexadecimal and in decimal name the same message, the way it is written first', () => {
     const names = (id: string): readonly string[] =>
-      (readNews(body({ message: receipt(id, 'DELIVRD') }))[0] as unknown as { of: { carrier: string[] } }).of.carrier
+      (readEvents(body({ message: receipt(id, 'DELIVRD') }))[0] as unknown as { of: { carrier: string[] } }).of.carrier
     const stored = nameOf('1A2B3C', '+5511987654321')
     expect(names('1715004')).toContain(stored)
     expect(names('001a2b3c')[0]).toBe(stored)
@@ -94,14 +94,14 @@ describe('receipts', () => {
   })
 
   test('an id in the wrong base never names a message to another number', () => {
-    const names = (readNews(body({ message: receipt('16', 'DELIVRD') }))[0] as unknown as { of: { carrier: string[] } }).of
+    const names = (readEvents(body({ message: receipt('16', 'DELIVRD') }))[0] as unknown as { of: { carrier: string[] } }).of
       .carrier
     expect(names).not.toContain(nameOf('10', '+5511900001111'))
   })
 
   test('bring back our mark with the number it went to', () => {
     const tlvs: [number, Buffer][] = [[tags.userMessageReference, Buffer.from([0x12, 0x34])]]
-    expect(readNews(body({ message: receipt('1', 'DELIVRD'), tlvs }))).toMatchObject([
+    expect(readEvents(body({ message: receipt('1', 'DELIVRD'), tlvs }))).toMatchObject([
       { of: { mark: { recipient: '+5511987654321', bits: 0x1234 } } },
     ])
   })
@@ -115,7 +115,7 @@ describe('receipts', () => {
       { message: text, dataCoding: 8 },
       { message: wide, dataCoding: 8 },
     ])
-      expect(readNews(body(given))).toMatchObject([
+      expect(readEvents(body(given))).toMatchObject([
         { kind: 'report', type: 'delivered', of: { carrier: expect.arrayContaining([stored]) } },
       ])
   })
@@ -125,18 +125,18 @@ describe('receipts', () => {
       [tags.receiptedMessageId, Buffer.from('abc-1\0')],
       [tags.messageState, Buffer.from([2])],
     ]
-    expect(readNews(body({ esmClass: 0, tlvs }))).toMatchObject([{ kind: 'report', type: 'delivered' }])
+    expect(readEvents(body({ esmClass: 0, tlvs }))).toMatchObject([{ kind: 'report', type: 'delivered' }])
     for (const message of [receipt('7A', 'UNDELIV'), 'id:7A stat:UNDELIV err:001'])
-      expect(readNews(body({ esmClass: 0, message }))).toMatchObject([{ kind: 'report', type: 'failed' }])
+      expect(readEvents(body({ esmClass: 0, message }))).toMatchObject([{ kind: 'report', type: 'failed' }])
   })
 
   test('without an id speak of nothing', () => {
-    expect(readNews(body({ message: 'hello' }))).toEqual([])
+    expect(readEvents(body({ message: 'hello' }))).toEqual([])
   })
 })
 
 describe('answers', () => {
-  const answer = (given: Given) => readNews(body({ esmClass: 0, ...given }))[0]
+  const answer = (given: Given) => readEvents(body({ esmClass: 0, ...given }))[0]
 
   test('in GSM-7, Latin-1 and UCS-2', () => {
     expect(answer({ message: Buffer.from([0x41, 0x00, 0x1b, 0x65]) })).toMatchObject({ text: 'A@€' })
@@ -174,6 +174,6 @@ describe('answers', () => {
   })
 
   test('that end too early are refused as a whole', () => {
-    expect(() => readNews(body({ message: 'hello' }).subarray(0, 20))).toThrow(/ends too early/)
+    expect(() => readEvents(body({ message: 'hello' }).subarray(0, 20))).toThrow(/ends too early/)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Carrier, CarrierNews, SendError, SmsMessage } from '../../../src/channels/provider.js'
+import type { Carrier, CarrierEvent, SendError, SmsMessage } from '../../../src/channels/provider.js'
 import { type SmppOptions, smppProvider } from '../../../src/channels/sms/smpp.js'
 import { nameOf } from '../../../src/channels/sms/smpp-events.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
@@ -13,7 +13,7 @@ const message = (text = 'Aviso'): SmsMessage => ({ reference, to: '+551198765432
 const soon = (ms = 10_000): AbortSignal => AbortSignal.timeout(ms)
 
 async function open(smsc: { url: string }, query = '', options: Partial<SmppOptions> = {}): Promise<Carrier<SmsMessage>> {
-  const provider = smppProvider({ onNews: async () => {}, onUnreadable: () => {}, ...options })
+  const provider = smppProvider({ onEvents: async () => {}, onUnreadable: () => {}, ...options })
   const carrier = await provider.open(new URL(smsc.url + query))
   onTestFinished(() => carrier.close())
   return carrier
@@ -248,12 +248,12 @@ describe('answers that come late', () => {
     const smsc = await smscForTest({
       onSubmit: (pdu, connection) => held.resolve(() => connection.answer(pdu, 0, Buffer.from('id9\0'))),
     })
-    const news: CarrierNews[] = []
-    const carrier = await open(smsc, '', { onNews: async items => void news.push(...items) })
+    const events: CarrierEvent[] = []
+    const carrier = await open(smsc, '', { onEvents: async items => void events.push(...items) })
     expect(await outcome(carrier.send(message(), soon(300)))).toBe('uncertain')
     ;(await held.promise)()
     await expect
-      .poll(() => news, { timeout: 20_000 })
+      .poll(() => events, { timeout: 20_000 })
       .toEqual([
         {
           kind: 'report',
@@ -274,14 +274,14 @@ describe('answers that come late', () => {
         else answer()
       },
     })
-    const news: CarrierNews[] = []
-    const carrier = await open(smsc, '', { onNews: async items => void news.push(...items) })
+    const events: CarrierEvent[] = []
+    const carrier = await open(smsc, '', { onEvents: async items => void events.push(...items) })
     const error = await carrier.send(message('a'.repeat(400)), soon(500)).catch((caught: SendError) => caught)
     const named = (id: string): string => nameOf(id, '+5511987654321')
     expect(error).toMatchObject({ kind: 'uncertain', references: [named('id1'), null, named('id3')] })
     ;(await held.promise)()
     await expect
-      .poll(() => news, { timeout: 20_000 })
+      .poll(() => events, { timeout: 20_000 })
       .toMatchObject([{ of: { ours: reference, carrier: [named('id2')], part: { number: 2, total: 3 } }, type: 'sent' }])
   })
 
@@ -299,15 +299,15 @@ describe('what the carrier tells', () => {
   test('is acknowledged once it is committed, and not before', async () => {
     const smsc = await smscForTest()
     const committed = deferred()
-    const news: CarrierNews[] = []
+    const events: CarrierEvent[] = []
     await open(smsc, '', {
-      onNews: async items => {
-        news.push(...items)
+      onEvents: async items => {
+        events.push(...items)
         await committed.promise
       },
     })
     const asked = (await smsc.bound()).ask(commands.deliver, mo)
-    await expect.poll(() => news, { timeout: 20_000 }).toMatchObject([{ kind: 'reply', from: ['+5511987654321'], text: 'Ok' }])
+    await expect.poll(() => events, { timeout: 20_000 }).toMatchObject([{ kind: 'reply', from: ['+5511987654321'], text: 'Ok' }])
     expect(await Promise.race([asked, Promise.resolve('open')])).toBe('open')
     committed.resolve()
     expect(await asked).toBe(0)
@@ -315,7 +315,7 @@ describe('what the carrier tells', () => {
 
   test('is asked for again where it could not be committed', async () => {
     const smsc = await smscForTest()
-    await open(smsc, '', { onNews: () => Promise.reject(new Error('database away')) })
+    await open(smsc, '', { onEvents: () => Promise.reject(new Error('database away')) })
     expect(await (await smsc.bound()).ask(commands.deliver, mo)).toBe(0x64)
   })
 
@@ -359,12 +359,12 @@ test.each([
   ],
   ['smpp:', /SMS_URL: falta o nome do servidor/],
 ])('%s stops the start by name', async (url, problem) => {
-  const provider = smppProvider({ onNews: async () => {}, onUnreadable: () => {} })
+  const provider = smppProvider({ onEvents: async () => {}, onUnreadable: () => {} })
   await expect(provider.open(new URL(url))).rejects.toThrow(problem)
 })
 
 test('every option that the documents name is known', () => {
-  const provider = smppProvider({ onNews: async () => {}, onUnreadable: () => {} })
+  const provider = smppProvider({ onEvents: async () => {}, onUnreadable: () => {} })
   const url = new URL('smpps://u:p@h?from=29000&ton=3&npi=0&system-type=x&window=9&validity=24&rate=5')
   expect(provider.identify!(url)).toBe('u@h:3550')
 })

@@ -155,7 +155,7 @@ describe('a callback', () => {
     ['SENT', 'note'],
     ['CLICKED', 'note'],
   ])('MESSAGE_STATUS %s: %s', async (code, type) => {
-    expect(await told(code)).toMatchObject({ news: [{ kind: 'report', type, of: { carrier: ['z-1'] } }] })
+    expect(await told(code)).toMatchObject({ events: [{ kind: 'report', type, of: { carrier: ['z-1'] } }] })
   })
 
   test('MESSAGE_STATUS with causes that end in half a character, or with a NUL, can be stored', async () => {
@@ -163,7 +163,7 @@ describe('a callback', () => {
     for (const length of [496, 497, 498, 499]) {
       const messageStatus = { code: 'REJECTED\0', causes: [`${'x'.repeat(length)}😀`] }
       const content = await read({ type: 'MESSAGE_STATUS', messageId: 'z-1', messageStatus })
-      const [{ answer }] = content!.news as [CarrierReport]
+      const [{ answer }] = content!.events as [CarrierReport]
       expect(answer).toBe(answer.toWellFormed().replaceAll('\0', ''))
       expect(answer).toMatch(/^REJECTED \["x+/)
     }
@@ -176,9 +176,9 @@ describe('a callback', () => {
       message: { id: 'm-1', from: '5511987654321', to: 'acme', direction, contents: [{ type: 'text', text: 'Olá' }] },
     })
     expect(await read(event('IN'))).toEqual({
-      news: [{ kind: 'reply', from: ['+5511987654321'], text: 'Olá', id: 'm-1', inReplyTo: null, at: null }],
+      events: [{ kind: 'reply', from: ['+5511987654321'], text: 'Olá', id: 'm-1', inReplyTo: null, at: null }],
     })
-    expect(await read(event('OUT'))).toEqual({ news: [] })
+    expect(await read(event('OUT'))).toEqual({ events: [] })
   })
 
   test('without the secret, with a wrong one, or by GET is not from Zenvia', async () => {
@@ -198,7 +198,7 @@ describe('a callback', () => {
       '{"type":"MESSAGE_STATUS"}',
       '{"type":"MESSAGE","message":{"from":1}}',
     ])
-      expect(await read(body)).toEqual({ news: [] })
+      expect(await read(body)).toEqual({ events: [] })
   })
 })
 

@@ -26,7 +26,7 @@ function asked(about: About, fields: Record<string, string>, more: { againMs?: n
   return { method: 'POST', url, headers, body: Buffer.from(form.toString()) }
 }
 
-const newsOf = async (request: CallbackRequest): Promise<unknown[]> => (await reader().read(request))!.news
+const eventsOf = async (request: CallbackRequest): Promise<unknown[]> => (await reader().read(request))!.events
 
 describe('the signature', () => {
   test('is the one of the published example', () => {
@@ -82,37 +82,38 @@ describe('a status', () => {
     ['failed', { type: 'failed', failure: 'rejected' }],
     ['canceled', { type: 'failed', failure: 'rejected', reason: 'A operadora cancelou a ligação.' }],
   ])('%s is a report about our reference: %j', async (status, report) => {
-    const [news] = await newsOf(
+    const [events] = await eventsOf(
       asked('status', { CallStatus: status, Timestamp: 'Fri, 18 Jul 2026 04:01:32 +0000', CallDuration: '7' }),
     )
-    expect(news).toMatchObject({
+    expect(events).toMatchObject({
       kind: 'report',
       of: { ours: reference, carrier: ['CA1'] },
       at: new Date('2026-07-18T04:01:32Z'),
       ...report,
     })
-    expect(news).toMatchObject({ answer: `CA1 CallStatus=${status} CallDuration=7` })
+    expect(events).toMatchObject({ answer: `CA1 CallStatus=${status} CallDuration=7` })
   })
 
   test('that is unknown is nothing', async () => {
-    expect(await newsOf(asked('status', { CallStatus: 'dreaming' }))).toEqual([])
-    expect(await newsOf(asked('status', { CallStatus: 'busy' }, { url: `${BASE}?about=weather&ref=x` }))).toEqual([])
+    expect(await eventsOf(asked('status', { CallStatus: 'dreaming' }))).toEqual([])
+    expect(await eventsOf(asked('status', { CallStatus: 'busy' }, { url: `${BASE}?about=weather&ref=x` }))).toEqual([])
   })
 
   test('busy, no answer, and an early end are called again while the plan lasts', async () => {
     for (const CallStatus of ['busy', 'no-answer', 'completed']) {
-      expect(await newsOf(asked('status', { CallStatus }, { againMs: 60_000 }))).toMatchObject([
+      expect(await eventsOf(asked('status', { CallStatus }, { againMs: 60_000 }))).toMatchObject([
         { type: 'again', delayMs: 60_000 },
       ])
     }
-    expect(await newsOf(asked('status', { CallStatus: 'failed' }, { againMs: 60_000 }))).toMatchObject([{ type: 'failed' }])
+    expect(await eventsOf(asked('status', { CallStatus: 'failed' }, { againMs: 60_000 }))).toMatchObject([{ type: 'failed' }])
   })
 
   test('a machine, a fax, and a number that does not exist are told as what they are', async () => {
-    const ended = (more: Record<string, string>) => newsOf(asked('status', { CallStatus: 'completed', ...more }, { againMs: 1 }))
+    const ended = (more: Record<string, string>) =>
+      eventsOf(asked('status', { CallStatus: 'completed', ...more }, { againMs: 1 }))
     expect(await ended({ AnsweredBy: 'machine_end_beep' })).toMatchObject([{ type: 'failed', failure: 'machine' }])
     expect(await ended({ AnsweredBy: 'fax' })).toMatchObject([{ type: 'failed', failure: 'rejected' }])
-    expect(await newsOf(asked('status', { CallStatus: 'failed', SipResponseCode: '404' }))).toMatchObject([
+    expect(await eventsOf(asked('status', { CallStatus: 'failed', SipResponseCode: '404' }))).toMatchObject([
       { reason: 'O número não existe.' },
     ])
   })
@@ -121,20 +122,20 @@ describe('a status', () => {
 describe('the question what to say', () => {
   const said = async (request: CallbackRequest, key = false) => {
     const content = (await reader({ key }).read(request))!
-    return { news: content.news, type: content.answer?.type, body: content.answer?.body ?? '' }
+    return { events: content.events, type: content.answer?.type, body: content.answer?.body ?? '' }
   }
 
   test.each(['human', ''])(
     'is answered for "%s" with the greeting, which leads to the message, and only asking for that is the call’s success',
     async AnsweredBy => {
       const greeting = await said(asked('script', { AnsweredBy }, { againMs: 5 }))
-      expect([greeting.news, greeting.type]).toEqual([[], 'text/xml; charset=utf-8'])
+      expect([greeting.events, greeting.type]).toEqual([[], 'text/xml; charset=utf-8'])
       expect(greeting.body).toContain('Olá. Esta é uma ligação do Banco Exemplo.')
       expect(greeting.body).not.toContain('contrato')
       const [, next] = /<Redirect method="POST">([^<]+)<\/Redirect><\/Response>$/.exec(greeting.body)!
       expect(next!.replaceAll('&amp;', '&')).toBe(callbackUrl(BASE, { about: 'message', reference, againMs: 5 }))
       const message = await said(asked('message', { AnsweredBy }))
-      expect(message.news).toMatchObject([{ type: 'delivered', of: { ours: reference } }])
+      expect(message.events).toMatchObject([{ type: 'delivered', of: { ours: reference } }])
       expect(message.body).toContain('Seu contrato vence amanhã.')
       expect(message.body).not.toContain('Olá.')
     },
@@ -158,8 +159,8 @@ describe('the question what to say', () => {
         ['script', true],
         ['message', false],
       ] as const) {
-        const { news, body } = await said(asked(about, { AnsweredBy }), key)
-        expect(news).toMatchObject([{ type: 'failed', failure: 'machine' }])
+        const { events, body } = await said(asked(about, { AnsweredBy }), key)
+        expect(events).toMatchObject([{ type: 'failed', failure: 'machine' }])
         expect(body).toContain('Fale conosco.')
         expect(body).not.toContain('contrato')
       }
@@ -168,40 +169,42 @@ describe('the question what to say', () => {
 
   test('whom the carrier cannot tell from a machine hears nothing of the message either, but may press the key', async () => {
     const neutral = await said(asked('script', { AnsweredBy: 'unknown' }))
-    expect(neutral.news).toMatchObject([{ type: 'failed', failure: 'machine', reason: expect.stringContaining('não soube') }])
+    expect(neutral.events).toMatchObject([{ type: 'failed', failure: 'machine', reason: expect.stringContaining('não soube') }])
     expect(neutral.body).toContain('Fale conosco.')
     expect(neutral.body).not.toContain('contrato')
     const first = await said(asked('script', { AnsweredBy: 'unknown' }), true)
-    expect([first.news, first.body.includes('<Gather'), first.body.includes('contrato')]).toEqual([[], true, false])
-    expect((await said(asked('key', { AnsweredBy: 'unknown', Digits: '1' }), true)).news).toMatchObject([{ type: 'delivered' }])
+    expect([first.events, first.body.includes('<Gather'), first.body.includes('contrato')]).toEqual([[], true, false])
+    expect((await said(asked('key', { AnsweredBy: 'unknown', Digits: '1' }), true)).events).toMatchObject([{ type: 'delivered' }])
     const gone = asked('status', { CallStatus: 'completed', AnsweredBy: 'unknown' }, { againMs: 1 })
-    expect(await newsOf(gone)).toMatchObject([{ type: 'again', reason: expect.stringContaining('desligou') }])
+    expect(await eventsOf(gone)).toMatchObject([{ type: 'again', reason: expect.stringContaining('desligou') }])
   })
 
   test('asks for the key first, and says the message to whoever presses it', async () => {
     const first = await said(asked('script', { AnsweredBy: 'human' }, { againMs: 5 }), true)
-    expect(first.news).toEqual([])
+    expect(first.events).toEqual([])
     expect(first.body).not.toContain('contrato')
     const [, action] = /action="([^"]+)"/.exec(first.body)!
     expect(action!.replaceAll('&amp;', '&')).toBe(callbackUrl(BASE, { about: 'key', reference, againMs: 5 }))
     for (const request of [asked('key', { Digits: '7' }), asked('message', { AnsweredBy: 'human' })]) {
       const wrong = await said(request, true)
-      expect([wrong.news, wrong.body.includes('Gather'), wrong.body.includes('contrato')]).toEqual([[], true, false])
+      expect([wrong.events, wrong.body.includes('Gather'), wrong.body.includes('contrato')]).toEqual([[], true, false])
     }
     const right = await said(asked('key', { Digits: '1' }), true)
-    expect(right.news).toMatchObject([{ type: 'delivered' }])
+    expect(right.events).toMatchObject([{ type: 'delivered' }])
     expect(right.body).toContain('contrato')
   })
 
   test('about a call that we do not know ends it', async () => {
-    const { news, body } = await said(asked('script', {}, { url: `${BASE}?about=script&ref=x` }))
-    expect([news, body]).toEqual([[], expect.stringContaining('<Response><Hangup/></Response>')])
+    const { events, body } = await said(asked('script', {}, { url: `${BASE}?about=script&ref=x` }))
+    expect([events, body]).toEqual([[], expect.stringContaining('<Response><Hangup/></Response>')])
   })
 })
 
 test('a recording is told by its name once it is complete', async () => {
   const told = (more: Record<string, string>) =>
-    newsOf(asked('recording', { RecordingSid: 'RE1', RecordingUrl: 'http://169.254.169.254/', RecordingDuration: '12', ...more }))
+    eventsOf(
+      asked('recording', { RecordingSid: 'RE1', RecordingUrl: 'http://169.254.169.254/', RecordingDuration: '12', ...more }),
+    )
   expect(await told({ RecordingStatus: 'completed' })).toEqual([
     { kind: 'recording', of: { ours: reference }, id: 'RE1', seconds: 12 },
   ])

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Carrier, CarrierNews, SendError, VoiceMessage } from '../../../src/channels/provider.js'
+import type { Carrier, CarrierEvent, SendError, VoiceMessage } from '../../../src/channels/provider.js'
 import { fetchTwilioRecording, twilioProvider } from '../../../src/channels/voice/twilio.js'
 import { askCall } from '../../../src/channels/voice/twilio-lookup.js'
 import { simulatorForTest } from '../../simulator/carriers.js'
@@ -14,7 +14,7 @@ const NOBODY = {
   findRivals: async () => [],
   accounts: [],
   readPlan: async () => 60_000,
-  onNews: async () => {},
+  onEvents: async () => {},
 }
 const provider = (known: readonly string[] = []) => twilioProvider({ ...NOBODY, findKnown: async () => new Set(known) })
 const never = new AbortController().signal
@@ -201,12 +201,12 @@ describe('a call whose answer was lost', () => {
   ])('is told of as it ended: %s', async (status, told) => {
     const calls = [{ ...made('CA1', today), status, end_time: today }]
     const carrier = await scripted(() => ({ status: 200, body: JSON.stringify({ calls }) }))
-    const news: CarrierNews[] = []
-    const onNews = async (items: readonly CarrierNews[]) => void news.push(...items)
-    const opened = await twilioProvider({ ...NOBODY, onNews }).open(carrier.url())
+    const events: CarrierEvent[] = []
+    const onEvents = async (items: readonly CarrierEvent[]) => void events.push(...items)
+    const opened = await twilioProvider({ ...NOBODY, onEvents }).open(carrier.url())
     expect(await opened.find!(call().reference, '+5511987654321', never)).toMatchObject({ references: ['CA1'] })
     const of = { ours: call().reference, carrier: ['CA1'] }
-    expect(news).toMatchObject(told.map(report => ({ kind: 'report', of, at: new Date(today), ...report })))
+    expect(events).toMatchObject(told.map(report => ({ kind: 'report', of, at: new Date(today), ...report })))
   })
 
   test('stays unknown to us while it may be the one of another notification, unless that was accepted after it', async () => {
@@ -218,7 +218,7 @@ describe('a call whose answer was lost', () => {
         order.push('list')
         return { status: 200, body: JSON.stringify({ calls }) }
       })
-      const told: CarrierNews[] = []
+      const told: CarrierEvent[] = []
       const opened = await twilioProvider({
         ...NOBODY,
         findRivals: async (reference, to) => {
@@ -230,7 +230,7 @@ describe('a call whose answer was lost', () => {
           order.push('names')
           return new Set(known)
         },
-        onNews: async items => void told.push(...items),
+        onEvents: async items => void told.push(...items),
       }).open(carrier.url())
       const found = await opened.find!(call().reference, '+5511987654321', never).catch((error: SendError) => error.kind)
       // In any other order a call that ends meanwhile would be nobody's for a moment.
@@ -265,36 +265,38 @@ describe('a call whose end nobody told', () => {
 
   test('is told of as the carrier would have', async () => {
     expect(await ask({ sid: 'CA1', status: 'no-answer', end_time: 'Fri, 11 Jul 2025 12:00:00 +0000' })).toMatchObject({
-      news: [{ kind: 'report', of: { ours: reference, carrier: ['CA1'] }, type: 'again', at: new Date('2025-07-11T12:00:00Z') }],
+      events: [
+        { kind: 'report', of: { ours: reference, carrier: ['CA1'] }, type: 'again', at: new Date('2025-07-11T12:00:00Z') },
+      ],
       over: true,
       urls: ['Calls/CA1.json'],
     })
     expect(await ask({ sid: 'CA1', status: 'completed', answered_by: 'machine_end_beep' })).toMatchObject({
-      news: [{ type: 'failed', failure: 'machine' }],
+      events: [{ type: 'failed', failure: 'machine' }],
     })
   })
 
   test('was not heard, when nobody asked for its words: whoever did was told of then', async () => {
     const completed = { sid: 'CA1', status: 'completed' }
     for (const options of ['&record=off', '&machine=off&record=off'])
-      expect(await ask(completed, [], options)).toMatchObject({ news: [{ type: 'again' }], over: true })
+      expect(await ask(completed, [], options)).toMatchObject({ events: [{ type: 'again' }], over: true })
   })
 
   test('has its recordings told too, and is not over before they are made', async () => {
     const completed = { sid: 'CA1', status: 'completed' }
     const made = { sid: 'RE1', status: 'completed', duration: '12' }
     const told = { kind: 'recording', of: { ours: reference }, id: 'RE1', seconds: 12 }
-    const { news, over, urls } = await ask(completed, [made])
-    expect([news[1], over, urls[1]]).toEqual([told, true, 'Calls/CA1/Recordings.json'])
-    expect(await ask(completed, [{ ...made, status: 'processing' }])).toMatchObject({ news: [{ kind: 'report' }], over: false })
+    const { events, over, urls } = await ask(completed, [made])
+    expect([events[1], over, urls[1]]).toEqual([told, true, 'Calls/CA1/Recordings.json'])
+    expect(await ask(completed, [{ ...made, status: 'processing' }])).toMatchObject({ events: [{ kind: 'report' }], over: false })
     expect(await ask(completed, [])).toMatchObject({ over: false })
-    expect(await ask(completed, [{ sid: 'RE1', status: 'absent' }])).toMatchObject({ news: [{ kind: 'report' }], over: true })
+    expect(await ask(completed, [{ sid: 'RE1', status: 'absent' }])).toMatchObject({ events: [{ kind: 'report' }], over: true })
   })
 
   test('is asked for again while it lasts, and while no account knows it', async () => {
-    expect(await ask({ sid: 'CA1', status: 'in-progress' })).toMatchObject({ news: [{ type: 'sent' }], over: false })
-    expect(await ask(null)).toMatchObject({ news: [], over: false })
-    await expect(ask('oops' as never)).resolves.toMatchObject({ news: [], over: false })
+    expect(await ask({ sid: 'CA1', status: 'in-progress' })).toMatchObject({ events: [{ type: 'sent' }], over: false })
+    expect(await ask(null)).toMatchObject({ events: [], over: false })
+    await expect(ask('oops' as never)).resolves.toMatchObject({ events: [], over: false })
   })
 })
 

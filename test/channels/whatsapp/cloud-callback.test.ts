@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { CallbackContent, CarrierNews } from '../../../src/channels/provider.js'
+import type { CallbackContent, CarrierEvent } from '../../../src/channels/provider.js'
 import { cloudCallback } from '../../../src/channels/whatsapp/cloud-callback.js'
 
 const SECRET = 'app-secret-of-the-test'
@@ -27,7 +27,7 @@ const value = (members: object, phone = OURS) => ({
 const wrap = (...changes: object[]): string =>
   JSON.stringify({ object: 'whatsapp_business_account', entry: changes.map(change => ({ id: '1', changes: [change] })) })
 
-const newsOf = async (...changes: object[]): Promise<CarrierNews[]> => (await post(wrap(...changes)))!.news
+const eventsOf = async (...changes: object[]): Promise<CarrierEvent[]> => (await post(wrap(...changes)))!.events
 
 const status = (status: string, more: object = {}) => ({
   id: 'wamid.A',
@@ -54,7 +54,7 @@ describe('the handshake', () => {
 
   test('gives the challenge back to whoever knows the token', async () => {
     expect(await shake('hub.mode=subscribe&hub.verify_token=verify-me-please&hub.challenge=1158201444')).toEqual({
-      news: [],
+      events: [],
       answer: { type: 'text/plain; charset=utf-8', body: '1158201444' },
     })
   })
@@ -74,7 +74,7 @@ describe('the signature', () => {
   const body = wrap(value({ statuses: [status('read')] }))
 
   test('is over the bytes as they came', async () => {
-    expect((await post(body))?.news).toHaveLength(1)
+    expect((await post(body))?.events).toHaveLength(1)
     expect(await post(`${body} `, sign(body))).toBeNull()
   })
 
@@ -93,7 +93,7 @@ describe('the signature', () => {
 describe('statuses', () => {
   test('name our message and the carrier’s, with its time', async () => {
     const given = status('delivered', { biz_opaque_callback_data: REFERENCE })
-    expect(await newsOf(value({ statuses: [given] }))).toEqual([
+    expect(await eventsOf(value({ statuses: [given] }))).toEqual([
       {
         kind: 'report',
         type: 'delivered',
@@ -105,8 +105,8 @@ describe('statuses', () => {
   })
 
   test('without our reference go by the carrier’s; several entries in one body are all read', async () => {
-    const news = await newsOf(value({ statuses: [status('sent')] }), value({ statuses: [status('read', { id: 'wamid.B' })] }))
-    expect(news).toMatchObject([
+    const events = await eventsOf(value({ statuses: [status('sent')] }), value({ statuses: [status('read', { id: 'wamid.B' })] }))
+    expect(events).toMatchObject([
       { type: 'sent', of: { carrier: ['wamid.A'] } },
       { type: 'read', of: { carrier: ['wamid.B'] } },
     ])
@@ -115,17 +115,17 @@ describe('statuses', () => {
   test('of somebody else’s number, of other fields and of kinds that say nothing are passed over', async () => {
     const other = { field: 'message_template_status_update', value: { event: 'APPROVED' } }
     const strange = status('warning')
-    expect(await newsOf(value({ statuses: [status('read')] }, '999'), other, value({ statuses: [strange] }))).toEqual([])
+    expect(await eventsOf(value({ statuses: [status('read')] }, '999'), other, value({ statuses: [strange] }))).toEqual([])
   })
 
   test.each([131026, 131047, 131049, 131050, 130472, 999_999])('a failure with code %d is final, with its reason', async code => {
-    expect(await newsOf(value({ statuses: [failure(code)] }))).toMatchObject([
+    expect(await eventsOf(value({ statuses: [failure(code)] }))).toMatchObject([
       { type: 'failed', failure: 'undelivered', reason: expect.stringMatching(/\.$/), answer: `failed wamid.A ${code} Details` },
     ])
   })
 
   test('trouble that passes is tried with another message, ever later, and not for ever', async () => {
-    const told = await Promise.all([1, 2, 3, 4].map(ordinal => newsOf(value({ statuses: [failure(131056, ordinal)] }))))
+    const told = await Promise.all([1, 2, 3, 4].map(ordinal => eventsOf(value({ statuses: [failure(131056, ordinal)] }))))
     expect(told.flat()).toMatchObject([
       { type: 'again', delayMs: 30_000 },
       { type: 'again', delayMs: 90_000 },
@@ -137,7 +137,7 @@ describe('statuses', () => {
   test.each(['', 'null', '[]', '7', '{"entry":7}', '{"entry":[null,{"changes":[null,{"field":"messages","value":null}]}]}'])(
     'a signed body that says nothing, %s, is taken and forgotten',
     async body => {
-      expect(await post(body)).toEqual({ news: [] })
+      expect(await post(body)).toEqual({ events: [] })
     },
   )
 })
@@ -154,7 +154,7 @@ describe('what people write', () => {
     ['a picture', { type: 'image', image: { id: '1', caption: 'comprovante' } }, '[imagem] comprovante'],
     ['a voice message', { type: 'audio', audio: { id: '1' } }, '[áudio]'],
   ])('%s', async (_, given, text) => {
-    expect(await newsOf(value({ messages: [message({ ...given, context: { id: 'wamid.A' } })] }))).toEqual([
+    expect(await eventsOf(value({ messages: [message({ ...given, context: { id: 'wamid.A' } })] }))).toEqual([
       {
         kind: 'reply',
         from: ['+5581987654321', '+558187654321'],
@@ -168,10 +168,10 @@ describe('what people write', () => {
 
   test('without a number belongs to the message that it quotes; without either to nobody', async () => {
     const text = { type: 'text', text: { body: 'Ok' }, from: undefined }
-    expect(await newsOf(value({ messages: [message({ ...text, context: { id: 'wamid.A' } })] }))).toMatchObject([
+    expect(await eventsOf(value({ messages: [message({ ...text, context: { id: 'wamid.A' } })] }))).toMatchObject([
       { kind: 'reply', from: [], text: 'Ok', inReplyTo: 'wamid.A' },
     ])
-    expect(await newsOf(value({ messages: [message(text)] }))).toEqual([])
+    expect(await eventsOf(value({ messages: [message(text)] }))).toEqual([])
   })
 
   test.each([
@@ -180,6 +180,6 @@ describe('what people write', () => {
     { type: 'reaction', reaction: { message_id: 'wamid.A' } },
     { type: 'constructor' },
   ])('$type that says nothing is no answer', async given => {
-    expect(await newsOf(value({ messages: [message(given)] }))).toEqual([])
+    expect(await eventsOf(value({ messages: [message(given)] }))).toEqual([])
   })
 })

@@ -134,19 +134,16 @@ test.each([
   expect(healthy.got).toEqual([])
 })
 
-test.each(['report', 'lookup', 'never'] as const)(
-  'a doubt about a carrier of the class %s stays with it',
-  async whenUncertain => {
-    const healthy = new ScriptedCarrier()
-    const carrier = Object.assign(failing('uncertain'), { find: () => Promise.reject(refused('temporary')) })
-    work({ carrier, whenUncertain, options: { settleMs: HOURS } }, { carrier: healthy, whenUncertain })
-    const id = await accept()
-    await described(id).toBe('Em verificação')
-    expect(await rowOf(id)).toMatchObject({ provider: 'carrier 0', tried: null })
-    expect(await claimDetours(database.pool, question(1))).toEqual([])
-    expect(healthy.got).toEqual([])
-  },
-)
+test.each(['report', 'lookup', 'never'] as const)('a doubt about a carrier of the class %s stays with it', async whenUnknown => {
+  const healthy = new ScriptedCarrier()
+  const carrier = Object.assign(failing('uncertain'), { find: () => Promise.reject(refused('temporary')) })
+  work({ carrier, whenUnknown, options: { settleMs: HOURS } }, { carrier: healthy, whenUnknown })
+  const id = await accept()
+  await described(id).toBe('Em verificação')
+  expect(await rowOf(id)).toMatchObject({ provider: 'carrier 0', tried: null })
+  expect(await claimDetours(database.pool, question(1))).toEqual([])
+  expect(healthy.got).toEqual([])
+})
 
 const question = (rank: number) => ({
   channel: 'email' as const,
@@ -194,10 +191,10 @@ const queuedAgain = (id: string) =>
 
 test.each(['report', 'safe'] as const)(
   'what a carrier of the class %s leaves in doubt and unsettled waits for it: no other one repeats it',
-  async whenUncertain => {
+  async whenUnknown => {
     const [away, standby] = [dropping(), new ScriptedCarrier()]
     const options = { settleMs: 20, retryDelaysMs: [20, 20, 20] }
-    work({ carrier: away, whenUncertain, options }, { carrier: standby, whenUncertain, options })
+    work({ carrier: away, whenUnknown, options }, { carrier: standby, whenUnknown, options })
     const id = await accept()
     await queuedAgain(id)
     // Two more, one after the other: the one that stands in had every reason to look at all that is due.
@@ -219,7 +216,7 @@ test('a carrier that is not the preferred one repeats what it left in doubt itse
     return attempt === 1 ? Promise.reject(refused('uncertain')) : {}
   })
   const options = { settleMs: 20 }
-  work({ carrier: preferred, whenUncertain: 'report', options }, { carrier: second, whenUncertain: 'report', options })
+  work({ carrier: preferred, whenUnknown: 'report', options }, { carrier: second, whenUnknown: 'report', options })
   const id = await accept()
   await described(id).toBe('Enviado')
   expect(preferred.got).toEqual([])
@@ -230,7 +227,7 @@ test('a carrier that is not the preferred one repeats what it left in doubt itse
 test('a refusal after a doubt is no reason to go elsewhere', async () => {
   const standby = new ScriptedCarrier()
   const broken = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'temporary')))
-  work({ carrier: broken, whenUncertain: 'report', options: { settleMs: 20 } }, { carrier: standby, whenUncertain: 'report' })
+  work({ carrier: broken, whenUnknown: 'report', options: { settleMs: 20 } }, { carrier: standby, whenUnknown: 'report' })
   const id = await accept()
   await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', attempt: 2, waits: true, tried: null })
   expect(await claimDetours(database.pool, question(1))).toEqual([])
@@ -241,7 +238,7 @@ test('what a carrier says that it never took may go with any other', async () =>
   const [away, standby] = [dropping(), new ScriptedCarrier()]
   away.find = async () => 'unknown'
   const options = { settleMs: 20 }
-  work({ carrier: away, whenUncertain: 'lookup', options }, { carrier: standby, whenUncertain: 'lookup', options })
+  work({ carrier: away, whenUnknown: 'lookup', options }, { carrier: standby, whenUnknown: 'lookup', options })
   const id = await accept()
   await described(id).toBe('Enviado')
   expect(standby.got).toMatchObject([{ notification: id, attempt: 2 }])
@@ -249,13 +246,13 @@ test('what a carrier says that it never took may go with any other', async () =>
 
 test('what waits for a carrier that is gone is shown to a person, who may have it sent by another', async () => {
   const options = { settleMs: 20 }
-  work({ carrier: dropping(), whenUncertain: 'report', options })
+  work({ carrier: dropping(), whenUnknown: 'report', options })
   const id = await accept()
   await queuedAgain(id)
   await worker!.stop()
   await database.pool.query("update delivery set due_at = now() - interval '1 hour' where notification_id = $1", [id])
   const other = new ScriptedCarrier()
-  work({ name: 'another', carrier: other, whenUncertain: 'report', options })
+  work({ name: 'another', carrier: other, whenUnknown: 'report', options })
   await described(id).toBe('Em verificação')
   expect(other.got).toEqual([])
   const order = { notification: id, channel: 'email', repair: 'retry', by: 'ana' } as const

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { queueOf } from '../../../src/app/lanes.js'
 import { StoreUnavailable } from '../../../src/domain/errors.js'
 import type { LaneOptions } from '../../../src/engine/deliver/lane-options.js'
-import { queueOf } from '../../../src/app/lanes.js'
 import { brokenChains } from '../../support/chain.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
@@ -37,7 +37,7 @@ const work = (...lanes: TestLane[]): void => {
   // As those carriers are for which a doubt means that a person looks.
   worker = startTestWorker(
     database.pool,
-    lanes.map(lane => ({ ...lane, whenUncertain: 'never' })),
+    lanes.map(lane => ({ ...lane, whenUnknown: 'never' })),
   )
 }
 

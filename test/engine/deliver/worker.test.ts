@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../../src/channels/provider.js'
-import { recordChanges } from '../../../src/engine/record/record.js'
 import { LEASE_MS } from '../../../src/engine/deliver/worker.js'
+import { recordChanges } from '../../../src/engine/record/record.js'
 import { findReference } from '../../../src/store/carrier-references.js'
 import { type Claim, claimDeliveries, findExpiredLeases } from '../../../src/store/claims.js'
 import { brokenChains } from '../../support/chain.js'
@@ -147,7 +147,7 @@ test('an uncertain outcome of a safe provider is sent again under the same refer
   await first.stop()
   workers = []
   const never = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
-  work({ carrier: never, whenUncertain: 'never' })
+  work({ carrier: never, whenUnknown: 'never' })
   const checked = await accept()
   await described('email', checked).toBe('Em verificação')
   expect(never.got).toHaveLength(1)
@@ -187,9 +187,9 @@ test('refusals after a doubt do not make it a failure: the first try may have ar
 
 test.each(['safe', 'report'] as const)(
   'a final refusal after a doubt of a carrier of the class %s is a person’s: nobody says that it failed',
-  async whenUncertain => {
+  async whenUnknown => {
     const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
-    const { recorder } = work({ carrier, whenUncertain })
+    const { recorder } = work({ carrier, whenUnknown })
     const id = await accept({ sms: { number: '11987654321' } })
     await parked(id).toEqual([{ state: 'uncertain', parked: true }])
     expect(carrier.got).toHaveLength(2)
@@ -219,7 +219,7 @@ test('what can no longer be made after a doubt did not fail either', async () =>
 test('a refusal after the carrier said that it had not taken the try before is one', async () => {
   const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
   carrier.find = async () => 'unknown'
-  work({ carrier, whenUncertain: 'lookup' })
+  work({ carrier, whenUnknown: 'lookup' })
   const id = await accept()
   await described('email', id).toBe('Falha no envio')
   expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'uncertain', 'retried', 'failed'])
@@ -241,7 +241,7 @@ test('a message that could not be prepared has not left: it is tried again, what
     if (++tries < 3) throw new Error('the store is away')
     return { notification, reference, attempt }
   }
-  work({ carrier, whenUncertain: 'never', options: { prepare } })
+  work({ carrier, whenUnknown: 'never', options: { prepare } })
   const id = await accept()
   await described('email', id).toBe('Enviado')
   expect(carrier.got).toHaveLength(1)
@@ -350,7 +350,7 @@ test('what takes its worker down is repeated at once, then as planned, and is le
 
 test('a lease that is over before the carrier is called is not used', async () => {
   const carrier = new ScriptedCarrier()
-  work({ carrier, whenUncertain: 'never', options: { leaseMs: 0 } })
+  work({ carrier, whenUnknown: 'never', options: { leaseMs: 0 } })
   const id = await accept()
   await expect
     .poll(

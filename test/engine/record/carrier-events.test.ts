@@ -1,8 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { CarrierNews, CarrierReport } from '../../../src/channels/provider.js'
-import { type NewsParts, type NewsSource, takeEarlyReports, takeNews } from '../../../src/engine/record/carrier-events.js'
-import { MAX_CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
+import type { CarrierEvent, CarrierReport } from '../../../src/channels/provider.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
+import {
+  type CarrierEventParts,
+  type CarrierEventSource,
+  takeCarrierEvents,
+  takeEarlyReports,
+} from '../../../src/engine/record/carrier-events.js'
+import { MAX_CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
@@ -14,9 +19,9 @@ let database: TestDatabase
 let gateway: Gateway
 let account: TestAccount
 let worker: TestWorker | undefined
-let news: NewsParts
+let events: CarrierEventParts
 const unmatched: string[] = []
-const source: NewsSource = { carrierKey: 'scripted', provider: 'scripted', channel: 'sms' }
+const source: CarrierEventSource = { carrierKey: 'scripted', provider: 'scripted', channel: 'sms' }
 const NUMBER = '11987654321'
 const HOUR = 60 * 60_000
 
@@ -43,7 +48,7 @@ afterAll(async () => {
 
 function work(lane: TestLane): TestWorker {
   worker = startTestWorker(database.pool, [{ channel: 'sms', ...lane }])
-  news = {
+  events = {
     pool: database.pool,
     clock: Date.now,
     recorder: worker.recorder,
@@ -71,7 +76,7 @@ const report = (of: CarrierReport['of'], type: CarrierReport['type'], more: Part
   ...more,
 })
 
-const tell = (...items: CarrierNews[]): Promise<void> => takeNews(source, items, news)
+const tell = (...items: CarrierEvent[]): Promise<void> => takeCarrierEvents(source, items, events)
 
 const typesOf = async (id: string): Promise<string[]> =>
   (await database.pool.query('select type from event where notification_id = $1 order by seq', [id])).rows.map(row => row.type)
@@ -91,8 +96,8 @@ describe('reports', () => {
     work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
     const id = await accept()
     await described(id).toBe('Enviado')
-    await takeNews({ ...source, carrierKey: 'simulator/scripted' }, [report({ carrier: [id] }, 'delivered')], news)
-    await takeEarlyReports(news)
+    await takeCarrierEvents({ ...source, carrierKey: 'simulator/scripted' }, [report({ carrier: [id] }, 'delivered')], events)
+    await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Enviado')
   })
 
@@ -109,11 +114,11 @@ describe('reports', () => {
     })
     const id = await accept()
     await tell(report({ carrier: [`early-${id}`] }, 'delivered'), report({ carrier: [`early-${id}`] }, 'read'))
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Processado')
     answer?.()
     await described(id).toBe('Enviado')
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     await described(id).toBe('Lido (acessou o link)')
     const { rows } = await database.pool.query('select from early_report where names = $1', [[`early-${id}`]])
     expect(rows).toEqual([])
@@ -136,13 +141,13 @@ describe('reports', () => {
     await tell(report({ carrier: [`crowded-${id}`] }, 'delivered'))
     const probes = async (): Promise<unknown> =>
       (await database.pool.query("select sum(probes)::int as sum from early_report where names[1] like 'foreign-%'")).rows[0].sum
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     expect(await probes()).toBe(500)
     taken.resolve()
     await described(id).toBe('Enviado')
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Entregue')
-    for (let round = 0; round < 5; round++) await takeEarlyReports(news)
+    for (let round = 0; round < 5; round++) await takeEarlyReports(events)
     expect(await probes()).toBe(1_600)
     await database.pool.query("delete from early_report where names[1] like 'foreign-%'")
   })
@@ -161,13 +166,13 @@ describe('reports', () => {
       (await database.pool.query("select due_at = 'infinity' as resting from early_report where names = $1", [[`late-${id}`]]))
         .rows[0].resting
     for (let round = 0; round < 20 && !(await isResting()); round++) {
-      await takeEarlyReports(news)
+      await takeEarlyReports(events)
       await database.pool.query("update early_report set due_at = now() where due_at < 'infinity'")
     }
     expect(await isResting()).toBe(true)
     taken.resolve()
     await described(id).toBe('Enviado')
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Entregue')
   })
 
@@ -183,7 +188,7 @@ describe('reports', () => {
     await tell(report({ carrier: [`spelling-${likely}`, `spelling-${unlikely}`] }, 'delivered'))
     taken.resolve()
     for (const id of [likely, unlikely]) await described(id).toBe('Enviado')
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     expect((await status(likely)).description).toBe('Entregue')
     expect((await status(unlikely)).description).toBe('Enviado')
   })
@@ -201,11 +206,11 @@ describe('reports', () => {
     await tell(enroute, enroute)
     taken.resolve()
     await described(id).toBe('Enviado')
-    await takeEarlyReports(news)
+    await takeEarlyReports(events)
     const again = { pool: database.pool, clock: Date.now, onUnmatched: () => {} }
     await Promise.all(
       [own, other].flatMap(({ recorder }) =>
-        Array.from({ length: 10 }, () => takeNews(source, [enroute], { ...again, recorder })),
+        Array.from({ length: 10 }, () => takeCarrierEvents(source, [enroute], { ...again, recorder })),
       ),
     )
     await other.stop()
@@ -287,7 +292,7 @@ describe('a report that bears both names', () => {
       await taken
       return { references: [] }
     })
-    work({ carrier, whenUncertain: 'report' })
+    work({ carrier, whenUnknown: 'report' })
     const id = await accept()
     await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
     await tell(report({ ours: `${id}.sms.1`, carrier: [`both-${id}`] }, 'sent'))
@@ -339,12 +344,12 @@ describe('replies', () => {
     const from = ['+5511987651113']
     const start = Math.ceil(Date.now() / HOUR) * HOUR
     for (const minute of [-1, 1, 30]) {
-      news = { ...news, clock: () => start + minute * 60_000 }
+      events = { ...events, clock: () => start + minute * 60_000 }
       await tell(reply({ from }), reply({ from }))
     }
     expect((await status(id)).answered).toEqual(['Ok'])
     await tell(reply({ from, text: 'Sim' }))
-    news = { ...news, clock: () => start + 3 * HOUR }
+    events = { ...events, clock: () => start + 3 * HOUR }
     await tell(reply({ from }))
     expect((await status(id)).answered).toEqual(['Ok', 'Sim', 'Ok'])
   })
@@ -362,7 +367,7 @@ describe('a send whose answer was lost', () => {
 
   test('waits for the carrier’s report, which settles it without a second send', async () => {
     const carrier = lost()
-    work({ carrier, whenUncertain: 'report', options: { settleMs: 60_000 } })
+    work({ carrier, whenUnknown: 'report', options: { settleMs: 60_000 } })
     const id = await accept()
     await described(id).toBe('Em verificação')
     await tell(report({ ours: `${id}.sms.1` }, 'delivered'))
@@ -372,7 +377,7 @@ describe('a send whose answer was lost', () => {
 
   test('is sent once more when no report comes, and no third time', async () => {
     const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
-    work({ carrier, whenUncertain: 'report', options: { settleMs: 10 } })
+    work({ carrier, whenUnknown: 'report', options: { settleMs: 10 } })
     const id = await accept()
     const parked = async (): Promise<boolean | undefined> =>
       (
@@ -393,7 +398,7 @@ describe('a send whose answer was lost', () => {
       const name = known.get(reference)
       return name === undefined ? 'unknown' : { references: [name], answer: 'found' }
     }
-    work({ carrier, whenUncertain: 'lookup', options: { settleMs: 1_000 } })
+    work({ carrier, whenUnknown: 'lookup', options: { settleMs: 1_000 } })
     const [taken, missed] = [await accept(), await accept('11987652222')]
     known.set(`${taken}.sms.1`, 'call-1')
     for (const id of [taken, missed]) await described(id).toBe('Enviado')
@@ -406,7 +411,7 @@ describe('a send whose answer was lost', () => {
   test('is given up when the plan of tries ends, however often the carrier says that it never took it', async () => {
     const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
     carrier.find = async () => 'unknown'
-    work({ carrier, whenUncertain: 'lookup', options: { settleMs: 10, retryDelaysMs: [10, 10] } })
+    work({ carrier, whenUnknown: 'lookup', options: { settleMs: 10, retryDelaysMs: [10, 10] } })
     const id = await accept()
     await described(id).toBe('Falha no envio')
     expect(carrier.got).toHaveLength(3)
@@ -420,7 +425,7 @@ describe('a send whose answer was lost', () => {
     const carrier = lost()
     let asked = 0
     carrier.find = async () => (++asked < 3 ? Promise.reject(refused('temporary')) : { references: [], answer: 'found' })
-    work({ carrier, whenUncertain: 'lookup', options: { settleMs: 10 } })
+    work({ carrier, whenUnknown: 'lookup', options: { settleMs: 10 } })
     const id = await accept()
     await described(id).toBe('Enviado')
     expect(asked).toBe(3)

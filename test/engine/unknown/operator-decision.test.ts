@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { beginLot, findPlaces, markUploaded, openLot } from '../../../src/channels/letter/lot-store.js'
 import type { SendError } from '../../../src/channels/provider.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { type RevivalOrder, repairDelivery, reviveRefused } from '../../../src/engine/unknown/operator-decision.js'
 import { readEventLog } from '../../../src/store/event-log.js'
-import { beginLot, findPlaces, markUploaded, openLot } from '../../../src/channels/letter/lot-store.js'
 import { listQueue } from '../../../src/store/queue.js'
 import { countUnaccounted } from '../../../src/store/unaccounted.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -131,7 +131,7 @@ test('all that a carrier refused since a moment, or that gave up on it, goes aga
 })
 
 test('an uncertain one can be declared sent or failed after a look at the carrier, and only that', async () => {
-  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUncertain: 'never' })
+  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUnknown: 'never' })
   const [sent, failed] = [await accept(), await accept()]
   for (const id of [sent, failed]) await described(id).toBe('Em verificação')
   expect(await listQueue(database.pool, { ...everything, state: 'uncertain' })).toHaveLength(2)
@@ -156,7 +156,7 @@ const decideOnLetter = (notification: string, how: 'retry' | 'sent' | 'failed') 
   repairDelivery(database.pool, Date.now, { notification, channel: 'letter', repair: how, by: 'ana' })
 
 test('a letter that a person found at the carrier is in production: the dates of the post are left to the post', async () => {
-  work({ channel: 'letter', carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUncertain: 'never' })
+  work({ channel: 'letter', carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUnknown: 'never' })
   const id = await letterInDoubt()
   expect(await decideOnLetter(id, 'sent')).toBe('recorded')
   const status = await letterStatus(id)
@@ -173,7 +173,7 @@ test.each([
   ['retry', 'on its way', []],
   ['retry', 'that the post has', ['stays']],
 ] as const)('a person’s "%s" about a letter in a lot %s', async (how, stage, left) => {
-  work({ channel: 'letter', carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUncertain: 'never' })
+  work({ channel: 'letter', carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUnknown: 'never' })
   const id = await letterInDoubt()
   // The next try would take it up at once.
   await worker!.stop()

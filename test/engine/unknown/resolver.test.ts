@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 const work = (...lanes: TestLane[]): void => {
-  const lookup = { whenUncertain: 'lookup', timeoutMs: 60_000 } as const
+  const lookup = { whenUnknown: 'lookup', timeoutMs: 60_000 } as const
   worker = startTestWorker(
     database.pool,
     lanes.map((lane, index) => ({ name: `carrier ${index}`, ...lookup, ...lane })),
@@ -126,7 +126,7 @@ test('while one worker asks about a doubt, no other one does', async () => {
   const id = await accept()
   await expect.poll(() => carrier.asked, { timeout: 20_000 }).toBe(1)
   const second = losing(async () => 'unknown')
-  const idle = startTestWorker(database.pool, [{ name: 'carrier 0', whenUncertain: 'lookup', carrier: second }])
+  const idle = startTestWorker(database.pool, [{ name: 'carrier 0', whenUnknown: 'lookup', carrier: second }])
   // Its own doubt, of another message, shows that it looks.
   const askedAfterOneMore = async (): Promise<number> => {
     await accept()

@@ -1,8 +1,22 @@
 import { Resolver } from 'node:dns'
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { textResolver } from '../resolver.js'
+import { audit, withDatabase } from '../../../cli/administration.js'
+import { type OutputOptions, printList, printRecord } from '../../../cli/output.js'
 import { brazilianIso } from '../../../domain/dates.js'
+import { OperatorError } from '../../../domain/errors.js'
+import { transaction } from '../../../store/postgres.js'
+import { textResolver } from '../resolver.js'
+import { type DkimKey, listDkimKeys } from './key-store.js'
+import {
+  checkPublished,
+  generateDkimKey,
+  type PublicKey,
+  removeDkimKey,
+  requireDkimKey,
+  saveDkimKey,
+  startSigning,
+} from './keys.js'
 import {
   type DkimAlgorithm,
   type DkimName,
@@ -13,20 +27,6 @@ import {
   type SigningKey,
   zoneLine,
 } from './signing-key.js'
-import { OperatorError } from '../../../domain/errors.js'
-import {
-  checkPublished,
-  generateDkimKey,
-  type PublicKey,
-  removeDkimKey,
-  requireDkimKey,
-  saveDkimKey,
-  startSigning,
-} from './keys.js'
-import { type DkimKey, listDkimKeys } from './key-store.js'
-import { transaction } from '../../../store/postgres.js'
-import { audit, withDatabase } from '../../../cli/administration.js'
-import { type OutputOptions, printList, printRecord } from '../../../cli/output.js'
 
 type CreateOptions = OutputOptions & { selector?: string; algorithm?: DkimAlgorithm; keyFile?: string }
 type ActivateOptions = OutputOptions & { force?: boolean; server?: string[] }

@@ -1,5 +1,5 @@
-import type { DkimAlgorithm, DkimName } from './signing-key.js'
 import { type Queryable, run } from '../../../store/postgres.js'
+import type { DkimAlgorithm, DkimName } from './signing-key.js'
 
 /** A domain may have several: the one activated last signs, the others wait for their DNS record or for their removal. */
 export interface DkimKey extends DkimName {

@@ -1,6 +1,6 @@
-import type { SigningKey } from './signing-key.js'
 import type { SigningRow } from './key-store.js'
 import { openDkimKey } from './keys.js'
+import type { SigningKey } from './signing-key.js'
 
 /** The keys that this node signs with, read anew from time to time: a message costs no query. */
 export interface KeyringParts {

@@ -1,5 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { OperatorError } from '../../../domain/errors.js'
+import { seal, unseal } from '../../../domain/sealed.js'
+import type { Queryable } from '../../../store/postgres.js'
 import type { Lookup } from '../resolver.js'
+import { activateDkimKey, type DkimKey, deleteDkimKey, findDkimKey, insertDkimKey, lockDkimDomain } from './key-store.js'
 import {
   type DkimAlgorithm,
   type DkimName,
@@ -9,10 +13,6 @@ import {
   readSigningKey,
   type SigningKey,
 } from './signing-key.js'
-import { OperatorError } from '../../../domain/errors.js'
-import { seal, unseal } from '../../../domain/sealed.js'
-import { activateDkimKey, type DkimKey, deleteDkimKey, findDkimKey, insertDkimKey, lockDkimDomain } from './key-store.js'
-import type { Queryable } from '../../../store/postgres.js'
 
 /** The life of a DKIM key: made, published in DNS by its owner, activated, and removed when nothing signed with it travels any more. */
 

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../../app/config.js'
-import { readSigningKey, type SigningKey } from './signing-key.js'
 import { OperatorError } from '../../../domain/errors.js'
 import type { Keys } from '../../../domain/keys.js'
-import { DkimKeyring } from './keyring.js'
-import { readSigningKeys } from './key-store.js'
 import type { Pool } from '../../../store/postgres.js'
+import { readSigningKeys } from './key-store.js'
+import { DkimKeyring } from './keyring.js'
+import { readSigningKey, type SigningKey } from './signing-key.js'
 
 export interface KeyringWiring {
   config: Config

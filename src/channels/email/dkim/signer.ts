@@ -1,7 +1,7 @@
 import { createHash, type KeyObject, sign as signBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import type { SigningKey } from './signing-key.js'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread-pool.js'
+import type { SigningKey } from './signing-key.js'
 
 /**
  * DKIM signatures (RFC 6376, relaxed/relaxed), made in threads of their own: an RSA signature takes one to three

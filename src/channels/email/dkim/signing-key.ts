@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { readDomain } from '../address.js'
 import { OperatorError } from '../../../domain/errors.js'
+import { readDomain } from '../address.js'
 
 /** Keys that sign e-mails (DKIM, RFC 6376), and the DNS records in which the world finds their public halves. */
 export const dkimAlgorithms = ['rsa', 'ed25519'] as const

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerError } from 'smtp-server'
-import { REPORT_BYTES } from './reports.js'
 import { readVerp, type Verp } from '../verp.js'
+import { REPORT_BYTES } from './reports.js'
 
 /** The mail server of the bounce domain: takes what comes back, and nothing else. */
 export interface InboundSettings {

@@ -1,6 +1,6 @@
 import type { Email } from 'postal-mime'
-import type { DeliveryEntry } from './reports.js'
 import { findStatus } from '../status-code.js'
+import type { DeliveryEntry } from './reports.js'
 
 /**
  * Bounces that were written for people only: qmail, Exim, old gateways. Only a message that a mail system sent counts, so

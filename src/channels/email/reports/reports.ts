@@ -1,9 +1,9 @@
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import type { Composer } from '../message/composer.js'
+import { textFromHtml } from '../message/text.js'
 import { readPlainBounce } from './plain-bounce.js'
 import { ownWords } from './reply-text.js'
 import { type Fields, readFields } from './report-fields.js'
-import { textFromHtml } from '../message/text.js'
 
 /** What came back to the envelope sender of a delivery: a server's report, a mail program's, a complaint or a person. */
 export type Report =

@@ -1,9 +1,9 @@
-import type { DeliveryEntry, Report } from './reports.js'
-import { reasonOfStatus } from '../status-code.js'
 import type { Clock } from '../../../domain/clock.js'
 import type { Fact } from '../../../domain/transition.js'
 import type { Change, ChangeOutcome } from '../../../engine/record/record.js'
 import { Turnstiles } from '../../../runtime/semaphore.js'
+import { reasonOfStatus } from '../status-code.js'
+import type { DeliveryEntry, Report } from './reports.js'
 
 /** What comes back to an e-mail's envelope sender becomes facts about its delivery. */
 export interface ReturnParts {

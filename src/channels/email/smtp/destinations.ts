@@ -1,7 +1,7 @@
 import { SendError } from '../../provider.js'
-import { Unsigned } from './smtp.js'
 import { SmtpRefusal } from './reply.js'
 import { Unreachable } from './session.js'
+import { Unsigned } from './smtp.js'
 
 /**
  * What is known of the places that mail goes to straight. One that is slow, silent or asks for less keeps back its own mail and

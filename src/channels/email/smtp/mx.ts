@@ -3,13 +3,13 @@ import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../../provider.js'
 import { refuseUnknown } from '../../url-options.js'
-import type { Composer } from '../message/composer.js'
-import { CutOff, Destinations } from './destinations.js'
 import type { Signer } from '../dkim/signer.js'
+import type { Composer } from '../message/composer.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from '../resolver.js'
+import { CutOff, Destinations } from './destinations.js'
+import { type Limits, type Patience, type SmtpSession, Unreachable } from './session.js'
 import { REACH_MS, SessionPool } from './session-pool.js'
 import { envelopeOf, LONGEST_MS, prepare, readHelo, readPool, readTls, shareable } from './smtp.js'
-import { type Limits, type Patience, type SmtpSession, Unreachable } from './session.js'
 
 /**
  * E-mail straight to the recipient's own exchanger: mx://our-name.
@@ -49,7 +49,7 @@ export function mxProvider(options: MxOptions): Provider<EmailMessage> {
   return {
     name: 'mx',
     channel: 'email',
-    whenUncertain: 'safe',
+    whenUnknown: 'safe',
     timeoutMs: LONGEST_MS,
     open: async url => new DirectCarrier(url, options),
   }

@@ -1,6 +1,6 @@
 import { SendError } from '../../provider.js'
-import type { SmtpRefusal } from './reply.js'
 import { findStatus } from '../status-code.js'
+import type { SmtpRefusal } from './reply.js'
 
 /**
  * What a refusal by a relay is about. A recipient's own server that says no speaks of the message; a relay may speak of us: not

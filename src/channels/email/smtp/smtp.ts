@@ -3,13 +3,13 @@ import { hostname } from 'node:os'
 import { OperatorError } from '../../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../../provider.js'
 import { refuseUnknown } from '../../url-options.js'
+import type { Signer } from '../dkim/signer.js'
 import { composeEmail } from '../message/compose.js'
 import type { Composer } from '../message/composer.js'
-import type { Signer } from '../dkim/signer.js'
 import { ofRelay } from './relay-refusal.js'
-import { SessionPool } from './session-pool.js'
 import { SmtpRefusal } from './reply.js'
 import type { Patience, ServerSettings } from './session.js'
+import { SessionPool } from './session-pool.js'
 
 /**
  * E-mail through a relay: smtp://user:password@host:587, smtps://host:465.
@@ -40,7 +40,7 @@ export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
     name: 'smtp',
     channel: 'email',
     // Sent again under the same Message-ID: mail programs show a double once, or twice; a loss nobody sees.
-    whenUncertain: 'safe',
+    whenUnknown: 'safe',
     timeoutMs: LONGEST_MS,
     open: async url => openRelay(url, options),
   }

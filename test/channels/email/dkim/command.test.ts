@@ -2,10 +2,10 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { nameServer, type Zone } from '../name-server.js'
 import { dataFolder } from '../../../support/data-folder.js'
 import { createDatabase, type TestDatabase } from '../../../support/database.js'
 import { carteiroBeside } from '../../../support/program.js'
+import { nameServer, type Zone } from '../name-server.js'
 
 let database: TestDatabase
 

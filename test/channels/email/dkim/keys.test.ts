@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Lookup, textResolver } from '../../../../src/channels/email/resolver.js'
-import { readSigningKey, type SigningKey, zoneLine } from '../../../../src/channels/email/dkim/signing-key.js'
+import { findDkimKey, listDkimKeys, readSigningKeys } from '../../../../src/channels/email/dkim/key-store.js'
 import { DkimKeyring } from '../../../../src/channels/email/dkim/keyring.js'
 import {
   checkPublished,
@@ -12,11 +11,12 @@ import {
   saveDkimKey,
   startSigning,
 } from '../../../../src/channels/email/dkim/keys.js'
-import { findDkimKey, listDkimKeys, readSigningKeys } from '../../../../src/channels/email/dkim/key-store.js'
+import { readSigningKey, type SigningKey, zoneLine } from '../../../../src/channels/email/dkim/signing-key.js'
+import { type Lookup, textResolver } from '../../../../src/channels/email/resolver.js'
 import { transaction } from '../../../../src/store/postgres.js'
-import { nameServer, type Zone } from '../name-server.js'
 import { createDatabase, type TestDatabase } from '../../../support/database.js'
 import { testKeys } from '../../../support/gateway.js'
+import { nameServer, type Zone } from '../name-server.js'
 
 const { sealing } = testKeys
 const rsa = generateDkimKey({ domain: 'a.example', selector: 's1' }, 'rsa')

@@ -1,8 +1,8 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { createSigner, type SignerSettings } from '../../../../src/channels/email/dkim/signer.js'
 import { readSigningKey, type SigningKey } from '../../../../src/channels/email/dkim/signing-key.js'
+import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { email } from '../messages.js'
 
 const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }) as string

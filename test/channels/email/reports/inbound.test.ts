@@ -1,8 +1,13 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
-import { type Inbound, type InboundRecipient, type InboundSettings, openInbound } from '../../../../src/channels/email/reports/inbound.js'
-import { smtpProvider } from '../../../../src/channels/email/smtp/smtp.js'
+import {
+  type Inbound,
+  type InboundRecipient,
+  type InboundSettings,
+  openInbound,
+} from '../../../../src/channels/email/reports/inbound.js'
 import { type Limits, SmtpSession } from '../../../../src/channels/email/smtp/session.js'
+import { smtpProvider } from '../../../../src/channels/email/smtp/smtp.js'
 import { verpAddress } from '../../../../src/channels/email/verp.js'
 import { SendError } from '../../../../src/channels/provider.js'
 import { selfSigned } from '../../../support/certificate.js'

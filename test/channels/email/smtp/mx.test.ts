@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type MxOptions, mxProvider } from '../../../../src/channels/email/smtp/mx.js'
 import type { Exchanger, Lookup, MailResolver } from '../../../../src/channels/email/resolver.js'
+import { type MxOptions, mxProvider } from '../../../../src/channels/email/smtp/mx.js'
 import { type Carrier, type EmailMessage, SendError } from '../../../../src/channels/provider.js'
 import { OperatorError } from '../../../../src/domain/errors.js'
 import { selfSigned } from '../../../support/certificate.js'
@@ -324,7 +324,7 @@ describe('EMAIL_URL', () => {
     expect(mxProvider({ resolver: names({}), signer: null })).toMatchObject({
       name: 'mx',
       channel: 'email',
-      whenUncertain: 'safe',
+      whenUnknown: 'safe',
     })
   })
 })

@@ -82,7 +82,7 @@ const USER = 'usu%C3%A1rio:se%3Anh%40%201'
 describe('the relay provider', () => {
   test('is an e-mail provider whose doubts may be sent again', () => {
     const provider = smtpProvider({ signer: null })
-    expect(provider).toMatchObject({ name: 'smtp', channel: 'email', whenUncertain: 'safe' })
+    expect(provider).toMatchObject({ name: 'smtp', channel: 'email', whenUnknown: 'safe' })
     expect(provider.timeoutMs).toBeGreaterThanOrEqual(10_000)
   })
 
