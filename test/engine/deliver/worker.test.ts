@@ -320,6 +320,27 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
   expect(await findReference(database.pool, 'late', ['c'])).toMatchObject({ notification: id })
 })
 
+test('an answer whose lease ran out settles even what was left to a person', async () => {
+  const id = await accept()
+  const owner = randomUUID()
+  await claimAs(owner)
+  const fence = { owner, attempt: 1, ordinal: 1 }
+  const fact = { channel: 'email', at: new Date(), source: 'test', data: {} } as const
+  const unresolved = { ...fact, type: 'unresolved' } as const
+  const { outcomes } = await recordChanges(database.pool, Date.now, [
+    { kind: 'attempt', notification: id, fact: { ...fact, type: 'uncertain' }, fence, unresolved },
+    { kind: 'attempt', notification: id, fact: { ...fact, type: 'retried' }, fence: { ...fence, owner: randomUUID() } },
+    { kind: 'resolution', notification: id, fact: { ...fact, type: 'retried' }, state: 'uncertain', attempt: 1, ordinal: 1 },
+  ])
+  expect(outcomes).toEqual(['recorded', 'fenced', 'fenced'])
+  await stateOf(id).toBe('unresolved')
+  const late = await recordChanges(database.pool, Date.now, [
+    { kind: 'attempt', notification: id, fact: { ...fact, type: 'sent' }, fence },
+  ])
+  expect(late.outcomes).toEqual(['recorded'])
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'uncertain', 'unresolved', 'sent'])
+})
+
 test('what takes its worker down is repeated at once, then as planned, and is left to a person when the plan ends: it may have arrived', async () => {
   const id = await accept({ sms: { number: '11987654321' } })
   const die = async () => {
