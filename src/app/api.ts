@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { scopedProvider } from '../channels/carrier-name.js'
 import { findLetter, findLetterHistory } from '../channels/letter/letter-store.js'
 import { composeLetterProof } from '../channels/letter/proof.js'
 import { createTypesetter } from '../channels/letter/typesetter.js'
@@ -9,10 +10,10 @@ import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
 import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
-import { createRecorder } from '../engine/deliver/worker.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
 import { finalize } from '../engine/record/finalize.js'
+import { createRecorder } from '../engine/record/recorder.js'
 import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
 import { SendReader } from '../http/gw/send-reader.js'
 import { ContentCleaner } from '../http/recipient/content-cleaner.js'
@@ -36,7 +37,6 @@ import { countUnaccounted } from '../store/unaccounted.js'
 import { readWebhookDepth } from '../store/webhook-endpoints.js'
 import { wireCallbacks } from './callbacks.js'
 import type { Config } from './config.js'
-import { carrierKey } from './lanes.js'
 import { recordLinks } from './links.js'
 import type { Log } from './log.js'
 import { webhookRoutes } from './webhooks.js'
@@ -175,8 +175,8 @@ export async function buildApi({
       ...wireCallbacks({ config, keys, pool, clock: directory.clock }),
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) => {
-        const key = carrierKey(callback.name, simulated)
-        return takeCarrierEvents({ carrierKey: key, provider: key, channel: callback.channel }, items, events)
+        const provider = scopedProvider(callback.name, simulated)
+        return takeCarrierEvents({ provider, carrier: provider, channel: callback.channel }, items, events)
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },

@@ -17,14 +17,13 @@ import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { isLoopbackHost } from '../domain/target-address.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
-import { createRecorder, LEASE_MS, startLanes } from '../engine/deliver/worker.js'
+import { startLanes } from '../engine/deliver/worker.js'
 import { createShortLinks } from '../engine/recipient/short-links.js'
-import {
-  type CarrierEventParts,
-  takeCarrierEvents,
-  takeEarlyReports,
-  takeIncompleteReplies,
-} from '../engine/record/carrier-events.js'
+import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
+import { takeEarlyReports } from '../engine/record/early-reports.js'
+import { createRecorder } from '../engine/record/recorder.js'
+import { takeIncompleteReplies } from '../engine/record/replies.js'
+import { engineTiming } from '../engine/timing.js'
 import { findStandingStill } from '../engine/upkeep/alarm.js'
 import { type Chore, runChores } from '../engine/upkeep/chores.js'
 import { Wake } from '../runtime/wake.js'
@@ -45,7 +44,7 @@ import { countUnaccounted } from '../store/unaccounted.js'
 import { deleteLostCounts } from '../store/visit-counts.js'
 import { openDirectory, tellUnmatched } from './api.js'
 import type { Config } from './config.js'
-import { type LaneParts, openLanes } from './lanes.js'
+import { type LaneParts, type LaneTiming, openLanes } from './lanes.js'
 import type { Log } from './log.js'
 import { startDeliverer, type WebhookWorkerParts, webhookChores } from './webhooks.js'
 
@@ -57,6 +56,8 @@ export interface WorkerParts {
   /** For the connection that listens. */
   databaseUrl: string
   log: Log
+  /** Shorter times for tests. */
+  timing?: LaneTiming
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
   /** Instead of the system's name servers. */
@@ -74,13 +75,23 @@ const SIMULATOR_PATIENCE_MS = 10 * SECOND
 const MAX_RETURN_BYTES = 40 * 1_048_576
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, resolver = systemResolver(), webhooks } = options
-  const { dkimRefreshMs = 30 * SECOND } = options
+  const {
+    config,
+    keys,
+    pool,
+    databaseUrl,
+    log,
+    leaseMs = engineTiming.leaseMs,
+    trace,
+    resolver = systemResolver(),
+    webhooks,
+  } = options
+  const { dkimRefreshMs = 30 * SECOND, timing } = options
   const directory = await openDirectory(pool)
   const wake = new Wake()
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
   const deliverer = startDeliverer({ config, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
-  const recorder = createRecorder(pool, directory.clock, wake, deliverer)
+  const recorder = createRecorder(pool, directory.clock, wake, deliverer, { ...engineTiming, ...timing })
   const verp: Verp = { domain: config.email.bounceDomain, key: keys.bounce }
   const keyring = await openKeyring({ config, keys, pool, onError })
   const signer = createSigner({ find: domain => keyring.find(domain) })
@@ -117,6 +128,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     simulatorUrl,
     hasCarriers: config.hasCarriers,
     leaseMs,
+    ...(timing === undefined ? {} : { timing }),
     trace,
     takeCarrierEvents: (source, items) => takeCarrierEvents(source, items, events),
     onError,
@@ -139,7 +151,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const tracking = await letters.chores({ recorder, clock: directory.clock, simulatorUrl })
   const recorders = await wireRecordings(config, simulatorUrl)
   const callCarriers = await wireCallLookups(config, pool, simulatorUrl)
-  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
+  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, timing: { ...timing, leaseMs }, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
     deliverer.notify()
@@ -147,8 +159,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const upkeep = startUpkeep(pool, log, [
     // A simulator that was started again has forgotten us.
     ...(simulatorUrl === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND, run: () => register(simulatorUrl) }]),
-    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(events) },
-    { name: 'torn answers', everyMs: MINUTE, run: () => takeIncompleteReplies(events) },
+    {
+      name: 'early reports',
+      everyMs: timing?.pollMs ?? SECOND,
+      run: () => takeEarlyReports(events, { ...engineTiming, ...timing }),
+    },
+    { name: 'incomplete replies', everyMs: MINUTE, run: () => takeIncompleteReplies(events) },
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recorders, events) },
     { name: 'DKIM keys', everyMs: dkimRefreshMs, run: () => keyring.refresh() },
     ...recordingTerm(config, pool),

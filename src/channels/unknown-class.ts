@@ -1,9 +1,9 @@
-import { kindOf } from './carrier-name.js'
+import { providerOf } from './carrier-name.js'
 import type { Provider } from './provider.js'
 
 /**
- * What happens to a send without an answer, by the name that every attempt keeps: also where its provider is no longer
- * configured. A test holds this against the providers themselves.
+ * The class of unknown outcomes of every provider, for attempts of carriers that are no longer configured. A test compares this
+ * table with the providers themselves.
  */
 const classes: Readonly<Record<string, Provider<unknown>['whenUnknown']>> = {
   smtp: 'safe',
@@ -17,6 +17,6 @@ const classes: Readonly<Record<string, Provider<unknown>['whenUnknown']>> = {
   'e-carta': 'lookup',
 }
 
-/** A simulated carrier is of the class of the one that it plays. Unknown: left to a person. */
-export const unknownClassOf = (provider: string): Provider<unknown>['whenUnknown'] =>
-  classes[kindOf(provider).replace(/^simulator\//, '')] ?? 'never'
+/** By the carrier's identity. A simulated carrier has the class of the real one; a carrier of no known provider is left to a person. */
+export const unknownClassOf = (carrier: string): Provider<unknown>['whenUnknown'] =>
+  classes[providerOf(carrier).replace(/^simulator\//, '')] ?? 'never'

@@ -81,7 +81,7 @@ export interface DeliveryWrite {
   /** From now, for those that go again; null leaves the due date alone. */
   delayMs: number | null
   /** Whether another carrier may take it before that. */
-  detour: boolean
+  failover: boolean
   /** Which carriers may take it from now on: only the one of its latest attempt, any, or whichever might before. */
   bind: 'carrier' | 'none' | 'keep'
 }
@@ -96,7 +96,7 @@ export interface EventWrite {
 
 /** What a carrier calls a message, or one part of it. */
 export interface ReferenceWrite {
-  carrier: string
+  provider: string
   reference: string
   notification: string
   channel: Channel
@@ -136,27 +136,27 @@ export async function writeRecords(
         order by t.id, t.seq
         returning state
       ), refs as (
-        insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
+        insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts)
         select * from jsonb_to_recordset($34::jsonb)
-          as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
+          as r(provider text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
         on conflict do nothing
       ), statuses as (
       update delivery d set
         state = u.state, due_at = coalesce(now() + u.delay_ms * interval '1 millisecond', d.due_at),
         lease_owner = case when u.state = 'sending' then d.lease_owner end, lease_until = case when u.state = 'sending' then d.lease_until end,
-        attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end, detours = case when u.ordinal > d.ordinal then 0 else d.detours end,
-        tried = case when u.detour or u.state = 'sending' then d.tried end,
-        bound_to = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.provider else d.bound_to end,
+        attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end, failovers = case when u.ordinal > d.ordinal then 0 else d.failovers end,
+        tried = case when u.failover or u.state = 'sending' then d.tried end,
+        bound_carrier = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.carrier else d.bound_carrier end,
         processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
         confirmed_at = u.confirmed_at, link_opened_at = u.link_opened_at, answered_at = u.answered_at, failed_at = u.failed_at,
         cancelled_at = u.cancelled_at, cancel_reason = u.cancel_reason, failure = u.failure, failure_detail = u.failure_detail,
-        answers = u.answers::jsonb, tracking_code = u.tracking_code, ordinal = u.ordinal, doubts = u.doubts, parts = u.parts::jsonb, taken = u.taken::jsonb
+        answers = u.answers::jsonb, tracking_code = u.tracking_code, ordinal = u.ordinal, unknown_count = u.unknown_count, parts = u.parts::jsonb, taken = u.taken::jsonb
       from unnest($12::uuid[], $13::text[], $14::text[], $15::bigint[], $16::timestamptz[], $17::timestamptz[], $18::timestamptz[],
           $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[], $23::timestamptz[], $24::timestamptz[],
           $25::timestamptz[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[],
           $31::int[], $32::int[], $33::text[], $35::boolean[], $36::text[], $37::text[])
         as u(id, channel, state, delay_ms, processed_at, prepared_at, sent_at, delivered_at, read_at, confirmed_at, link_opened_at,
-          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts, detour, taken, bind)
+          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, unknown_count, parts, failover, taken, bind)
       where d.notification_id = u.id and d.channel = u.channel and d.notification_id = any($12::uuid[])
       )
       select count(*) as queued from messages where state = 'queued'`,
@@ -192,10 +192,10 @@ export async function writeRecords(
       ofStatus(status => (status.answers.length === 0 ? null : JSON.stringify(status.answers))),
       ofStatus(status => status.trackingCode),
       ofStatus(status => status.ordinal),
-      ofStatus(status => status.doubts),
+      ofStatus(status => status.unknownCount),
       ofStatus(status => (status.parts.length === 0 ? null : JSON.stringify(status.parts))),
       references.length === 0 ? null : JSON.stringify(references),
-      deliveries.map(delivery => delivery.detour),
+      deliveries.map(delivery => delivery.failover),
       ofStatus(status => (status.taken === null ? null : JSON.stringify(status.taken))),
       deliveries.map(delivery => delivery.bind),
     ],

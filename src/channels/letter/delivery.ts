@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../app/config.js'
-import { type ChannelWiring, carrierKey, type World } from '../../app/lanes.js'
+import type { ChannelWiring, World } from '../../app/lanes.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
@@ -12,6 +12,7 @@ import { storeBlobs } from '../../store/blobs.js'
 import { findReference } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
+import { scopedProvider } from '../carrier-name.js'
 import type { Callback, LetterMessage, Provider } from '../provider.js'
 import { createRendering } from '../rendering.js'
 import { E_CARTA, eCartaProvider } from './e-carta.js'
@@ -84,13 +85,13 @@ export function wireLetter(parts: LetterParts): LetterWiring {
 
 function openProvider(url: URL, world: World, { config, pool, onError }: LetterParts): Provider<LetterMessage> {
   if (url.protocol !== 'ecarta+sftp:') return printShopProvider()
-  const key = carrierKey(E_CARTA, world.simulatorUrl !== null)
+  const provider = scopedProvider(E_CARTA, world.simulatorUrl !== null)
   return eCartaProvider({
-    journal: createLotJournal(pool, key),
+    journal: createLotJournal(pool, provider),
     privateKey: readKey(config.letter.keyFile),
     onEvents: world.onEvents,
     async onReceipt(name, image) {
-      const letter = await findReference(pool, key, [name])
+      const letter = await findReference(pool, provider, [name])
       if (letter !== null) await insertLetterReceipt(pool, letter.notification, image)
     },
     onError,

@@ -29,7 +29,7 @@ export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, p
     MAX_KNOWN,
   )
   const open = await takeOpenCalls(parts.pool, names, BATCH)
-  const asked = await Promise.allSettled(open.map(call => askOne(call, carriers.get(call.carrier)!, parts)))
+  const asked = await Promise.allSettled(open.map(call => askOne(call, carriers.get(call.provider)!, parts)))
   const failed = asked.find(result => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
 }
@@ -37,6 +37,6 @@ export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, p
 async function askOne(call: CallLookup, carrier: CallCarrier, parts: CarrierEventParts): Promise<void> {
   const reference = `${call.notification}.voice.${call.ordinal}`
   const { events, over } = await carrier.ask(call.name, reference, AbortSignal.timeout(ASK_TIMEOUT_MS))
-  await takeCarrierEvents({ carrierKey: call.carrier, provider: call.carrier, channel: 'voice' }, events, parts)
+  await takeCarrierEvents({ provider: call.provider, carrier: call.provider, channel: 'voice' }, events, parts)
   if (over) await endCallLookup(parts.pool, call)
 }

@@ -1,9 +1,10 @@
 import type { Config } from '../../app/config.js'
-import { type ChannelWiring, carrierKey, readSimulated, type World } from '../../app/lanes.js'
+import { type ChannelWiring, readSimulated, type World } from '../../app/lanes.js'
 import type { Keys } from '../../domain/keys.js'
 import { findKnownNames } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
+import { scopedProvider } from '../carrier-name.js'
 import type { Callback, Provider, VoiceMessage } from '../provider.js'
 import { createRendering } from '../rendering.js'
 import type { CallCarrier } from './call-lookups.js'
@@ -37,12 +38,12 @@ const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_M
 
 function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl, onEvents }: World): Provider<VoiceMessage> {
   const simulated = simulatorUrl !== null
-  const carrier = carrierKey(TWILIO, simulated)
+  const provider = scopedProvider(TWILIO, simulated)
   return twilioProvider({
     callbackBase: `${publicUrl}/callbacks/${simulated ? 'simulator/' : ''}${TWILIO}`,
     accounts: simulated ? [] : voice.carriers.filter(isTwilio),
-    findKnown: names => findKnownNames(pool, carrier, names),
-    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
+    findKnown: names => findKnownNames(pool, provider, names),
+    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider }),
     readPlan: readPlans(pool, simulated),
     onEvents,
   })
@@ -77,8 +78,8 @@ async function carriersToAsk(
   const real = config.voice.carriers.filter(isTwilio)
   const simulated = simulatorUrl === null ? [] : [await readSimulated(simulatorUrl, 'voice')]
   return [
-    { key: carrierKey(TWILIO, false), simulated: false, urls: real },
-    { key: carrierKey(TWILIO, true), simulated: true, urls: simulated },
+    { key: scopedProvider(TWILIO, false), simulated: false, urls: real },
+    { key: scopedProvider(TWILIO, true), simulated: true, urls: simulated },
   ].filter(({ urls }) => urls.length > 0)
 }
 
