@@ -1,5 +1,5 @@
+import type { Channel } from '../domain/channel.js'
 import type { ChainedEvent } from '../domain/evidence.js'
-import type { Channel } from '../domain/notification.js'
 import type { StepCondition } from '../domain/sequence.js'
 import type { DeliveryStatus } from '../domain/status.js'
 import { STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'

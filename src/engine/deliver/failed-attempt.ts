@@ -1,7 +1,7 @@
 import type { SendError } from '../../channels/provider.js'
+import type { Change } from '../../domain/change.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Claim } from '../../store/claims.js'
-import type { Change } from '../record/record.js'
 import { gaveUp, namesOf, takenOf } from '../unknown/resolve.js'
 import type { LaneOptions } from './lane-options.js'
 import { delayAfter, isYoung, lastDelay } from './retries.js'

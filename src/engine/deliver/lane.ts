@@ -1,17 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Refused } from '../../channels/channel.js'
 import { type Provider, type Receipt, SendError } from '../../channels/provider.js'
-import type { Channel } from '../../domain/notification.js'
+import type { Change } from '../../domain/change.js'
+import type { Channel } from '../../domain/channel.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Taker } from '../../store/claim-returns.js'
 import type { Claim, Lease } from '../../store/claims.js'
 import type { Uncertain } from '../../store/unknown-outcomes.js'
-import type { Change } from '../record/record.js'
 import { namesOf, type Settlement, settleDoubt } from '../unknown/resolve.js'
 import { Breaker } from './breaker.js'
 import { carrierOf } from './carrier-of.js'
 import { afterFailure, afterRefusal, BRIEF_PAUSE_MS } from './failed-attempt.js'
-import type { LaneOptions, Refused } from './lane-options.js'
+import type { LaneOptions } from './lane-options.js'
 import { LostClaims } from './lost-claims.js'
 import { delayAfter, jittered } from './retries.js'
 
@@ -168,13 +169,13 @@ export class Lane<Message> {
   }
 
   async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
-    const { mode, rank, leaseMs, provider } = this.#options
+    const { mode, rank, leaseMs, provider, sendsContent = false } = this.#options
     const { channel, name } = provider
     // First of all: while the database is away, no further claim is lost.
     await this.#lost.putBack()
     // The lease counts from before the question: the answer may be slow.
     const heldUntil = performance.now() + leaseMs
-    const question = { channel, mode, provider: name, names: this.#names, rank, limit, leaseMs }
+    const question = { channel, mode, provider: name, names: this.#names, rank, limit, leaseMs, withContent: sendsContent }
     const claims = await this.#lost.take(owner => claim({ ...question, owner }))
     for (const claimed of claims) this.#start(claimed, heldUntil)
     return claims.length

@@ -1,8 +1,8 @@
+import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { StoredValidation } from '../../domain/notification.js'
 import { matchesReply } from '../../domain/reply.js'
 import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
 import type { TakenTry, TryLimit } from '../../store/visit-counts.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
 import type { Visit, VisitRecorder } from './visits.js'
 
 /** Checks replies to a notification's question. Every try is taken out of a count before it is looked at. */

@@ -1,7 +1,7 @@
+import type { Change } from '../../domain/change.js'
 import type { Fact } from '../../domain/transition.js'
 import { type Note, readNotes } from '../../store/event-log.js'
 import type { Queryable } from '../../store/postgres.js'
-import type { Change } from './record.js'
 
 /** Of one source about one notification. A carrier may repeat itself for ever: the last one says that no more are kept. */
 export const MAX_CARRIER_NOTES = 100

@@ -1,9 +1,10 @@
-import { planCallLookups } from '../../channels/voice/call-lookup-store.js'
+import { channelModules, moduleOf } from '../../channels/registry.js'
+import type { Change, ChangeOutcome, Fence } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { decide } from '../../domain/decision.js'
 import { chainEvent, SALT_BYTES } from '../../domain/evidence.js'
 import { takeRandom } from '../../domain/random.js'
-import type { DeliveryState, DeliveryStatus } from '../../domain/status.js'
+import type { DeliveryStatus } from '../../domain/status.js'
 import { applyFact, completeFact, type Fact, isOfWhole } from '../../domain/transition.js'
 import { isAnnounced } from '../../domain/webhook.js'
 import { lockDueSteps, parkUndecided } from '../../store/claims.js'
@@ -20,45 +21,6 @@ import {
   writeRecords,
 } from '../../store/records.js'
 import { isRepeatable, Noted } from './kept-notes.js'
-
-/**
- * The one way in which facts become true: event, status, what follows for the other channels, and the webhooks' outbox, all
- * in one transaction, many notifications at a time.
- */
-export interface Change {
-  notification: string
-  fact: Fact
-  /**
-   * Only while this attempt holds its lease: a worker that was thought dead must not overwrite its successor. What its carrier
-   * answered is not lost on that: its names, and that it took what is in doubt.
-   */
-  fence?: Fence
-  /** Only while the delivery is in this state: two who want to move it on must not both do so. */
-  whilst?: DeliveryState
-  /** Only while its latest try is this one: what was found out about an earlier one says nothing of it. */
-  of?: { attempt: number; ordinal: number }
-  /** For facts that send a delivery back to the queue, or put off the moment at which it is looked at. */
-  delayMs?: number
-  /** Of a try that the carrier is known not to have taken: another one may take it before the delay is over. */
-  detour?: boolean
-  /** Any carrier may take it from now on, although another one may have it already. */
-  toAnyCarrier?: boolean
-  /** What the carrier calls the message that it took, one name per part; null where it is not told. */
-  references?: { carrier: string; names: readonly (string | null)[] }
-  /** Of what its teller may repeat for ever: the same note is kept once, and not too many of them. */
-  repeatable?: boolean
-  /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
-  besides?: Fact
-}
-
-/** A try, and whose it is. */
-interface Fence {
-  owner: string
-  attempt: number
-  ordinal: number
-}
-
-export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
 
 export interface RecordResult {
   outcomes: ChangeOutcome[]
@@ -106,12 +68,10 @@ async function applyChanges(
   const hasChanges = events > 0 || batch.references.length > 0
   const messages = hasChanges ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
   await wakeEarly(db, batch)
-  const calls = batch.references.filter(({ channel }) => channel === 'voice')
-  if (calls.length > 0)
-    await planCallLookups(
-      db,
-      calls.map(({ reference, ...call }) => ({ ...call, name: reference })),
-    )
+  for (const { channel, onReferences } of channelModules) {
+    const references = onReferences === undefined ? [] : batch.references.filter(reference => reference.channel === channel)
+    if (references.length > 0) await onReferences!(db, references)
+  }
   return { outcomes, released: batch.released, announced: messages > 0, events }
 }
 
@@ -210,7 +170,7 @@ class Batch {
     const deliveries = this.#byNotification.get(notification) ?? []
     // One by one: what one step does decides on the next.
     for (let round = 0; round < 2 * deliveries.length; round++) {
-      const [fact] = decide(deliveries, this.#now)
+      const [fact] = decide(deliveries, this.#now, moduleOf)
       if (fact === undefined) return
       const { dueAt, status } = deliveries.find(delivery => delivery.status.channel === fact.channel)!
       const delayMs = Math.max(0, dueAt.getTime() - status.acceptedAt.getTime())

@@ -1,11 +1,12 @@
-import { abandonPlace } from '../../channels/letter/lot-store.js'
+import { moduleOf } from '../../channels/registry.js'
+import type { ChangeOutcome } from '../../domain/change.js'
+import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
-import type { Channel } from '../../domain/notification.js'
 import type { Fact } from '../../domain/transition.js'
 import { signalDue } from '../../store/due-signal.js'
 import type { Pool } from '../../store/postgres.js'
 import { findRefused, type RefusedQuestion } from '../../store/queue.js'
-import { type ChangeOutcome, recordChanges } from '../record/record.js'
+import { recordChanges } from '../record/record.js'
 
 /** What a person decides about a delivery that gave up, or of which nobody knows whether it was sent. */
 export type Repair = 'retry' | 'sent' | 'failed'
@@ -74,9 +75,9 @@ export async function repairDelivery(
   clock: Clock,
   { notification, channel, repair, by }: RepairOrder,
 ): Promise<ChangeOutcome> {
-  const { type, data } = channel === 'letter' && repair === 'sent' ? taken : facts[repair]
-  // First: a letter must not leave with a lot that still waits after a person decided about it.
-  if (channel === 'letter') await abandonPlace(pool, notification, repair === 'retry')
+  const module = moduleOf(channel)
+  const { type, data } = module.producedFirst === true && repair === 'sent' ? taken : facts[repair]
+  await module.beforeOperatorDecision?.(pool, notification, repair === 'retry')
   const { outcomes } = await recordChanges(pool, clock, [
     {
       notification,

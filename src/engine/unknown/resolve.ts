@@ -1,8 +1,8 @@
 import type { Carrier, Found, Provider, Receipt } from '../../channels/provider.js'
+import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Uncertain } from '../../store/unknown-outcomes.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
 
 /** What is done about a send of which nobody knows whether it happened, as the provider's class says. */
 export interface DoubtParts {

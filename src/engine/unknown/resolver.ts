@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unknownClassOf } from '../../channels/unknown-class.js'
+import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Pool } from '../../store/postgres.js'
 import { findStranded, putOffUncertain, takeOrphaned, takeUncertain, type Uncertain } from '../../store/unknown-outcomes.js'
 import type { Lane } from '../deliver/lane.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
 import { INTERRUPTED, MAX_RESENDS, type Settlement } from './resolve.js'
 
 /** The looking after what nobody knows: it is asked, waited for, or left to a person, as the provider's class says. */

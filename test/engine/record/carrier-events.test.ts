@@ -1,12 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { CarrierEventSource } from '../../../src/channels/channel.js'
 import type { CarrierEvent, CarrierReport } from '../../../src/channels/provider.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
-import {
-  type CarrierEventParts,
-  type CarrierEventSource,
-  takeCarrierEvents,
-  takeEarlyReports,
-} from '../../../src/engine/record/carrier-events.js'
+import { type CarrierEventParts, takeCarrierEvents, takeEarlyReports } from '../../../src/engine/record/carrier-events.js'
 import { MAX_CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'

@@ -1,6 +1,6 @@
+import type { Change, ChangeOutcome } from '../../../domain/change.js'
 import type { Clock } from '../../../domain/clock.js'
 import type { Fact } from '../../../domain/transition.js'
-import type { Change, ChangeOutcome } from '../../../engine/record/record.js'
 import { Turnstiles } from '../../../runtime/semaphore.js'
 import { reasonOfStatus } from '../status-code.js'
 import type { DeliveryEntry, Report } from './reports.js'
