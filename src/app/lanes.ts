@@ -1,13 +1,13 @@
 import { identifyCarrier, providerOf, scopedProvider } from '../channels/carrier-name.js'
+import type { CarrierEventSource, ChannelDelivery, World } from '../channels/channel.js'
 import type { CarrierEvent, Provider } from '../channels/provider.js'
-import type { Change, Recorder } from '../domain/change.js'
+import type { Recorder } from '../domain/change.js'
+import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import { OperatorError } from '../domain/errors.js'
-import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import { Lane } from '../engine/deliver/lane.js'
-import type { LaneMemory, LaneOptions } from '../engine/deliver/lane-options.js'
-import type { CarrierEventSource } from '../engine/record/carrier-events.js'
+import type { LaneOptions } from '../engine/deliver/lane-options.js'
 import { retryWhileUnavailable } from '../engine/record/recorder.js'
 import type { EngineTiming } from '../engine/timing.js'
 import { returnRate, takeRate } from '../store/carrier-rates.js'
@@ -15,28 +15,14 @@ import { passDelivery, putBackClaims, putBackDelivery } from '../store/claim-ret
 import { claimDeliveries, claimFailovers } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
-/** From a channel's settings to its lanes. */
-export interface ChannelWiring<Message> {
+/** A channel with its carriers, from which its lanes are made. */
+export interface ChannelWiring<Message> extends ChannelDelivery<Message> {
   channel: Channel
   /** The operator's carriers, the preferred one first. */
   carriers: readonly URL[]
-  /** The provider that speaks to this carrier. Events that come on the carrier's own connection go to `world.onEvents`. */
-  provider(url: URL, world: World): Provider<Message>
-  prepare(world: World): LaneOptions<Message>['prepare']
-  /** How many messages may be on their way to this carrier at a time. */
-  concurrency(url: URL): number
+  sendsContent?: boolean
   retryDelaysMs?: readonly number[]
-  memory?: LaneMemory
-  /** Called after a fact was recorded, for its consequences on later messages. */
-  follow?(change: Change): Promise<void>
   settleMs?: number
-}
-
-/** The carriers that a lane talks to: the real ones, or those of a simulator. */
-export interface World {
-  /** null: the real one. */
-  simulatorUrl: string | null
-  onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
 
 export interface LaneParts {
@@ -44,12 +30,13 @@ export interface LaneParts {
   clock: Clock
   recorder: Recorder
   simulatorUrl: string | null
+  simulatorAddress(name: string): Promise<URL | null>
   /** Whether any channel has a real carrier. */
   hasCarriers: boolean
   leaseMs: number
   timing?: LaneTiming
   trace: LaneOptions<unknown>['trace']
-  takeCarrierEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
+  takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
   onError(error: unknown, what: string): void
 }
 
@@ -77,7 +64,7 @@ const SIMULATED_SETTLE_MS = 30 * SECOND
  */
 export async function openLanes<Message>(wiring: ChannelWiring<Message>, parts: LaneParts): Promise<Lane<unknown>[][]> {
   const { simulatorUrl, hasCarriers } = parts
-  const simulated = simulatorUrl === null ? [] : [await readSimulated(simulatorUrl, wiring.channel)]
+  const simulated = simulatorUrl === null ? [] : [await requireSimulated(parts, wiring.channel)]
   const groups: [Mode, readonly URL[], boolean][] = [
     ['live', hasCarriers ? wiring.carriers : simulated, !hasCarriers],
     ['test', simulated, true],
@@ -103,7 +90,7 @@ interface PlannedLane<Message> {
 /** The lanes of a group with the identities of their carriers, before any carrier is called. */
 function planLanes<Message>(
   wiring: ChannelWiring<Message>,
-  { simulatorUrl, takeCarrierEvents }: LaneParts,
+  { simulatorUrl, takeEvents }: LaneParts,
   mode: Mode,
   urls: readonly URL[],
   simulated: boolean,
@@ -111,8 +98,9 @@ function planLanes<Message>(
   const { channel } = wiring
   const planned = urls.map((url, rank): PlannedLane<Message> => {
     const world: World = {
+      mode,
       simulatorUrl: simulated ? simulatorUrl : null,
-      onEvents: events => takeCarrierEvents({ provider: providerOf(identity), carrier: identity, channel }, events),
+      onEvents: events => takeEvents({ provider: providerOf(identity), carrier: identity, channel }, events),
     }
     const provider = wiring.provider(url, world)
     const identity = simulated ? scopedProvider(provider.name, true) : identifyCarrier(provider, url)
@@ -157,6 +145,7 @@ async function openLane<Message>(
     rank,
     carriers,
     concurrency: wiring.concurrency(url),
+    sendsContent: wiring.sendsContent ?? false,
     ...(rate === null
       ? {}
       : { rate: { take: want => takeRate(pool, rate, want), giveBack: count => returnRate(pool, rate, count) } }),
@@ -199,10 +188,8 @@ function readRate(url: URL, channel: Channel): number | null {
   )
 }
 
-/** Where the simulator serves a channel. */
-export async function readSimulated(simulatorUrl: string, channel: Channel): Promise<URL> {
-  const response = await fetch(`${simulatorUrl}/simulator/carriers`)
-  const url = ((await response.json()) as Record<string, string>)[channel]
-  if (url === undefined) throw new OperatorError(`O simulador em ${simulatorUrl} não atende o canal ${channel}.`)
-  return new URL(url)
+async function requireSimulated({ simulatorUrl, simulatorAddress }: LaneParts, channel: Channel): Promise<URL> {
+  const url = await simulatorAddress(channel)
+  if (url === null) throw new OperatorError(`O simulador em ${simulatorUrl} não atende o canal ${channel}.`)
+  return url
 }

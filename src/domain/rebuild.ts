@@ -1,5 +1,5 @@
 import type { Json } from './canonical-json.js'
-import type { Channel } from './notification.js'
+import type { Channel } from './channel.js'
 import { FALLBACK_STEP } from './sequence.js'
 import { type DeliveryStatus, newStatus } from './status.js'
 import { applyFact, type Fact, type FactType } from './transition.js'

@@ -1,5 +1,5 @@
 import type { Json } from './canonical-json.js'
-import type { Channel } from './notification.js'
+import type { Channel } from './channel.js'
 import { type DeliveryState, type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
 
 /**

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { deleteInBatches, type Queryable, run } from './postgres.js'
 
 /** The message, or the part of it, that a carrier's own reference names. */

@@ -1,6 +1,6 @@
-import type { AccountSettings } from '../domain/account.js'
-import { completeSettings } from '../domain/account.js'
-import type { Channel, JsonObject } from '../domain/notification.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
+import type { Channel } from '../domain/channel.js'
+import type { JsonObject } from '../domain/notification.js'
 import type { TakenParts } from '../domain/status.js'
 import type { Mode } from '../domain/token.js'
 import { type Queryable, run } from './postgres.js'
@@ -51,7 +51,7 @@ interface ClaimRow {
   lease_owner: string
   account_id: string
   account_name: string
-  settings: Partial<AccountSettings>
+  settings: StoredSettings
   ordinal: number
   attempt: number
   failovers: number
@@ -86,10 +86,12 @@ export interface ClaimQuestion {
   owner: string
   limit: number
   leaseMs: number
+  /** The claim brings the notification's content, unless it is large. */
+  withContent?: boolean
 }
 
-/** Only e-mails carry the content itself; a claim of many must not bring many large ones into memory at once. */
-const CONTENT = `case when c.channel = 'email' and octet_length(n.content) <= 65536 then n.content end as content,
+/** A claim of many must not bring many large contents into memory at once. */
+const CONTENT = `case when $8::boolean and octet_length(n.content) <= 65536 then n.content end as content,
         coalesce(octet_length(n.content), 0) as content_size`
 
 /** How often a claim is repeated where other workers were taking all that it had looked at. */
@@ -191,7 +193,16 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
          from attachment f where f.notification_id = c.notification_id) as attachments
       from (select from ${work} limit 1) q
       left join (claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id) on true`,
-    values: [question.channel, question.mode, question.limit, question.owner, question.leaseMs, question.carrier, question.rank],
+    values: [
+      question.channel,
+      question.mode,
+      question.limit,
+      question.owner,
+      question.leaseMs,
+      question.carrier,
+      question.rank,
+      question.withContent ?? false,
+    ],
   })
   return rows
 }

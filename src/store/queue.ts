@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import type { DeliveryState } from '../domain/status.js'
 import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 import { type Queryable, run } from './postgres.js'

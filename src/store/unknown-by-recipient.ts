@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { type Queryable, run } from './postgres.js'
 
 /** Messages with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. */

@@ -100,8 +100,8 @@ async function open(wiring: ChannelWiring<LetterMessage> | ChannelWiring<VoiceMe
     leaseMs: 30_000,
     timing: { settleMs: 50 },
     trace: undefined,
-    takeCarrierEvents: (source, events) =>
-      takeCarrierEvents(source, events, { pool, clock: Date.now, recorder, onUnmatched: () => {} }),
+    simulatorAddress: async () => null,
+    takeEvents: (source, events) => takeCarrierEvents(source, events, { pool, clock: Date.now, recorder, onUnmatched: () => {} }),
     onError: () => {},
   })
   running = startLanes({ pool, clock: Date.now, wake, recorder, lanes, timing: { pollMs: 50 }, onError: () => {} })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { moduleOf } from '../../src/channels/registry.js'
 import { newId } from '../../src/domain/id.js'
 import { rebuildStatuses } from '../../src/domain/rebuild.js'
 import type { SequenceStep } from '../../src/domain/sequence.js'
@@ -244,7 +245,10 @@ describe('a send under a sequence', () => {
         expect(findFaults(logged)).toEqual([])
         // What webhooks tell is told from the events alone.
         const told = rebuildStatuses(logged.events)
-        for (const status of logged.statuses) expect(describeStatus(told.get(status.channel)!)).toBe(describeStatus(status))
+        for (const status of logged.statuses) {
+          const module = moduleOf(status.channel)
+          expect(describeStatus(told.get(status.channel)!, module)).toBe(describeStatus(status, module))
+        }
       }
     }
   })

@@ -1,7 +1,7 @@
 import { queueOf } from '../../src/app/lanes.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import type { Recorder } from '../../src/domain/change.js'
-import type { Channel } from '../../src/domain/notification.js'
+import type { Channel } from '../../src/domain/channel.js'
 import { Lane } from '../../src/engine/deliver/lane.js'
 import type { LaneOptions } from '../../src/engine/deliver/lane-options.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'

@@ -1,4 +1,4 @@
-import type { Channel } from '../../src/domain/notification.js'
+import type { Channel } from '../../src/domain/channel.js'
 import { type DeliveryStatus, newStatus } from '../../src/domain/status.js'
 
 /** A delivery of a fixed moment, with what a test changes about it. */

@@ -1,4 +1,4 @@
-import { type AccountSettings, completeSettings } from '../../domain/account.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { JsonObject } from '../../domain/notification.js'
 import { type Queryable, run } from '../../store/postgres.js'
 
@@ -17,7 +17,7 @@ interface CallRow {
   template_version: number | null
   request: JsonObject
   account_name: string
-  settings: Partial<AccountSettings>
+  settings: StoredSettings
   protected: boolean
 }
 

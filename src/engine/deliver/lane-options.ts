@@ -1,9 +1,8 @@
+import type { DeliveryMemory, Refused } from '../../channels/channel.js'
 import type { Carrier, Provider } from '../../channels/provider.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
-import type { Fact } from '../../domain/transition.js'
-import type { ByteBudget } from '../../runtime/byte-budget.js'
 import type { RateGrant } from '../../store/carrier-rates.js'
 import type { HeldDelivery, Taker } from '../../store/claim-returns.js'
 import type { Claim, ClaimQuestion } from '../../store/claims.js'
@@ -20,6 +19,8 @@ export interface LaneOptions<Message> {
   rank: number
   carriers: number
   concurrency: number
+  /** The message carries the notification's content: a claim brings it along. */
+  sendsContent?: boolean
   /** Of a carrier that takes only so many messages per second. */
   rate?: LaneRate
   /** The waits between attempts. When they are used up the delivery is dead. */
@@ -42,16 +43,10 @@ export interface LaneOptions<Message> {
   /** Makes the message for the carrier, or says why there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
   /** Bounds the memory that messages hold; shared by all lanes whose messages may be large. */
-  memory?: LaneMemory
+  memory?: DeliveryMemory
   onError(error: unknown, what: string): void
   /** Told how far a delivery is, so that fault drills can kill the process exactly there. */
   trace?(point: TracePoint): void
-}
-
-export interface LaneMemory {
-  budget: ByteBudget
-  /** The bytes that a message holds until it is sent; 0: too few to count. */
-  weigh(claim: Claim): number
 }
 
 /** Booked before anything is claimed: a delivery that waits for a carrier's rate waits in the queue, where every node can take it. */
@@ -62,8 +57,3 @@ interface LaneRate {
 
 /** claimed: the attempt is committed; sending: the carrier is about to be called; answered: it answered; recorded: the outcome is committed. */
 type TracePoint = 'claimed' | 'sending' | 'answered' | 'recorded'
-
-/** Why a delivery cannot be sent at all. */
-export interface Refused {
-  refused: Fact['data']
-}

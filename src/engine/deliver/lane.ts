@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { providerOf } from '../../channels/carrier-name.js'
+import type { Refused } from '../../channels/channel.js'
 import { type Provider, type Receipt, SendError } from '../../channels/provider.js'
 import type { AttemptOutcome } from '../../domain/change.js'
-import type { Channel } from '../../domain/notification.js'
+import type { Channel } from '../../domain/channel.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Taker } from '../../store/claim-returns.js'
@@ -13,7 +14,7 @@ import { namesOf, type ResolveResult, resolveOutcome } from '../unknown/resolve.
 import { Breaker } from './breaker.js'
 import { afterFailure, afterRefusal, BRIEF_PAUSE_MS, type FailedAttempt } from './failed-attempt.js'
 import { type Flight, flightOf, sendInTime, tooLate, unexpected, unprepared } from './flight.js'
-import type { LaneOptions, Refused } from './lane-options.js'
+import type { LaneOptions } from './lane-options.js'
 import { LostClaims } from './lost-claims.js'
 import { delayAfter, jittered } from './retries.js'
 
@@ -149,12 +150,12 @@ export class Lane<Message> {
   }
 
   async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
-    const { mode, rank, leaseMs, identity } = this.#options
+    const { mode, rank, leaseMs, identity, sendsContent = false } = this.#options
     // Before the claim: while the database is away, this fails and no further claim is lost.
     await this.#lost.putBack()
     // The lease counts from before the statement: its answer may be slow.
     const heldUntil = performance.now() + leaseMs
-    const question = { channel: this.channel, mode, carrier: identity, rank, limit, leaseMs }
+    const question = { channel: this.channel, mode, carrier: identity, rank, limit, leaseMs, withContent: sendsContent }
     const claims = await this.#lost.take(owner => claim({ ...question, owner }))
     for (const claimed of claims) this.#start(claimed, heldUntil)
     return claims.length

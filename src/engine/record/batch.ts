@@ -1,3 +1,4 @@
+import { moduleOf } from '../../channels/registry.js'
 import type { AttemptOutcome, CarrierReferences, Change, ChangeOutcome } from '../../domain/change.js'
 import { decide } from '../../domain/decision.js'
 import type { DeliveryStatus } from '../../domain/status.js'
@@ -108,7 +109,7 @@ export class Batch {
   decideSteps(notification: string): void {
     const deliveries = this.#byNotification.get(notification) ?? []
     for (let round = 0; round < 2 * deliveries.length; round++) {
-      const [fact] = decide(deliveries, this.#now)
+      const [fact] = decide(deliveries, this.#now, moduleOf)
       if (fact === undefined) return
       const delivery = deliveries.find(({ status }) => status.channel === fact.channel)!
       const outcome = this.apply({ kind: 'decision', notification, fact, delayMs: delayOfStep(fact, delivery) })

@@ -1,8 +1,8 @@
-import type { CarrierEvent, CarrierReport } from '../../channels/provider.js'
-import { takeRecording } from '../../channels/voice/recordings.js'
+import type { CarrierEventSource, EventContext } from '../../channels/channel.js'
+import type { CarrierEvent, CarrierFile, CarrierReport } from '../../channels/provider.js'
+import { moduleOf } from '../../channels/registry.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
-import type { Channel } from '../../domain/notification.js'
 import { type CarrierReference, findReference } from '../../store/carrier-references.js'
 import { keepEarlyReport } from '../../store/early-reports.js'
 import type { Pool } from '../../store/postgres.js'
@@ -20,13 +20,6 @@ export interface CarrierEventParts {
   onUnmatched(provider: string, kind: CarrierEvent['kind']): void
 }
 
-/** The provider under which the references are stored, and the carrier that tells. An HTTP callback names no carrier: then both are the provider. */
-export interface CarrierEventSource {
-  provider: string
-  carrier: string
-  channel: Channel
-}
-
 /** Resolves once everything is committed: only then may the carrier forget the events. */
 export async function takeCarrierEvents(
   source: CarrierEventSource,
@@ -42,13 +35,24 @@ function takeEvent(source: CarrierEventSource, event: CarrierEvent, parts: Carri
       return takeReport(source, event, parts)
     case 'reply':
       return takeReply(source, event, parts)
-    case 'recording': {
-      const call = readOwnReference(event.of.ours)
-      return call === null
-        ? Promise.resolve(parts.onUnmatched(source.provider, event.kind))
-        : takeRecording(source.provider, call, event, parts)
-    }
+    case 'file':
+      return takeFile(source, event, parts)
   }
+}
+
+/** What a channel's own work needs to record facts. */
+export const eventContext = (parts: CarrierEventParts): EventContext => ({
+  pool: parts.pool,
+  clock: parts.clock,
+  record: change => parts.recorder.record(change),
+  takeEvents: (source, events) => takeCarrierEvents(source, events, parts),
+})
+
+async function takeFile({ provider }: CarrierEventSource, file: CarrierFile, parts: CarrierEventParts): Promise<void> {
+  const message = readOwnReference(file.of.ours)
+  const take = message === null ? undefined : moduleOf(message.channel).takeFile
+  if (message === null || take === undefined) return parts.onUnmatched(provider, file.kind)
+  await take({ ...message, provider }, file, eventContext(parts))
 }
 
 async function takeReport(source: CarrierEventSource, report: CarrierReport, parts: CarrierEventParts): Promise<void> {

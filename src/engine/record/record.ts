@@ -1,4 +1,4 @@
-import { planCallLookups } from '../../channels/voice/call-lookup-store.js'
+import { channelModules } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { lockDueSteps } from '../../store/claims.js'
@@ -52,12 +52,10 @@ async function applyChanges(
   const hasChanges = events > 0 || batch.references.length > 0
   const messages = hasChanges ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
   await wakeEarlyReports(db, batch)
-  const calls = batch.references.filter(({ channel }) => channel === 'voice')
-  if (calls.length > 0)
-    await planCallLookups(
-      db,
-      calls.map(({ reference, ...call }) => ({ ...call, name: reference })),
-    )
+  for (const { channel, onReferences } of channelModules) {
+    const references = onReferences === undefined ? [] : batch.references.filter(reference => reference.channel === channel)
+    if (references.length > 0) await onReferences!(db, references)
+  }
   return { outcomes, released: batch.released, announced: messages > 0, events }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { CarrierEventSource } from '../../channels/channel.js'
 import type { CarrierReply } from '../../channels/provider.js'
-import { isOptOut } from '../../channels/sms/opt-out.js'
+import { moduleOf } from '../../channels/registry.js'
 import type { Json } from '../../domain/canonical-json.js'
 import { findNewestTo, findReference } from '../../store/carrier-references.js'
 import {
@@ -13,7 +14,7 @@ import {
   readReplyParts,
 } from '../../store/reply-parts.js'
 import { suppress } from '../../store/suppressions.js'
-import type { CarrierEventParts, CarrierEventSource } from './carrier-events.js'
+import type { CarrierEventParts } from './carrier-events.js'
 
 /** Replies of recipients, which carriers pass on. */
 export async function takeReply(source: CarrierEventSource, reply: CarrierReply, parts: CarrierEventParts): Promise<void> {
@@ -22,7 +23,7 @@ export async function takeReply(source: CarrierEventSource, reply: CarrierReply,
   const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, provider, [reply.inReplyTo])
   const notification = quoted?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, carrier, reply.at))
   if (notification === null) return parts.onUnmatched(provider, reply.kind)
-  const optOut = channel === 'sms' && isOptOut(reply.text)
+  const optOut = moduleOf(channel).isOptOut?.(reply.text) === true
   // Before the reply is recorded: the recipient must get nothing more, even if this process dies now.
   if (optOut) await suppress(parts.pool, { notification, channel, reason: 'opt-out' })
   const at = reply.at ?? new Date(parts.clock())

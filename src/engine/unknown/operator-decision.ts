@@ -1,7 +1,7 @@
-import { abandonPlace } from '../../channels/letter/lot-store.js'
+import { moduleOf } from '../../channels/registry.js'
 import type { ChangeOutcome, OperatorDecision } from '../../domain/change.js'
+import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
-import type { Channel } from '../../domain/notification.js'
 import type { Fact } from '../../domain/transition.js'
 import { signalDue } from '../../store/due-signal.js'
 import type { Pool } from '../../store/postgres.js'
@@ -28,7 +28,7 @@ const facts: Record<Repair, Pick<Fact, 'type' | 'data'>> = {
   },
 }
 
-/** A letter that the carrier has is not printed yet: the dates of printing and posting come from the carrier's reports. */
+/** A message that the carrier produces first is not sent yet when the carrier has it: its dates come from the carrier's reports. */
 const taken: Pick<Fact, 'type' | 'data'> = { ...facts.sent, type: 'processed' }
 
 /** Which refused deliveries are sent again. */
@@ -77,9 +77,9 @@ export async function repairDelivery(
   clock: Clock,
   { notification, channel, repair, by }: RepairOrder,
 ): Promise<ChangeOutcome> {
-  const { type, data } = channel === 'letter' && repair === 'sent' ? taken : facts[repair]
-  // Before the decision is recorded: afterwards the letter must not leave with a lot that still waits.
-  if (channel === 'letter') await abandonPlace(pool, notification, repair === 'retry')
+  const module = moduleOf(channel)
+  const { type, data } = module.producedFirst === true && repair === 'sent' ? taken : facts[repair]
+  await module.beforeOperatorDecision?.(pool, notification, repair === 'retry')
   const { outcomes } = await recordChanges(pool, clock, [
     {
       kind: 'operator',
