@@ -1,41 +1,88 @@
-import type { DeliveryState } from './status.js'
 import type { Fact } from './transition.js'
 
-/**
- * The one way in which facts become true: event, status, what follows for the other channels, and the webhooks' outbox, all
- * in one transaction, many notifications at a time.
- */
-export interface Change {
+/** One fact about a delivery that is to be recorded, and the conditions under which the fact still counts. */
+export type Change = LearnedFact | CarrierReported | AttemptOutcome | Resolution | OperatorDecision | SequenceDecision
+
+interface FactOf {
   notification: string
   fact: Fact
-  /**
-   * Only while this attempt holds its lease: a worker that was thought dead must not overwrite its successor. What its carrier
-   * answered is not lost on that: its names, and that it took what is in doubt.
-   */
-  fence?: Fence
-  /** Only while the delivery is in this state: two who want to move it on must not both do so. */
-  whilst?: DeliveryState
-  /** Only while its latest try is this one: what was found out about an earlier one says nothing of it. */
-  of?: { attempt: number; ordinal: number }
-  /** For facts that send a delivery back to the queue, or put off the moment at which it is looked at. */
-  delayMs?: number
-  /** Of a try that the carrier is known not to have taken: another one may take it before the delay is over. */
-  detour?: boolean
-  /** Any carrier may take it from now on, although another one may have it already. */
-  toAnyCarrier?: boolean
-  /** What the carrier calls the message that it took, one name per part; null where it is not told. */
-  references?: { carrier: string; names: readonly (string | null)[] }
-  /** Of what its teller may repeat for ever: the same note is kept once, and not too many of them. */
-  repeatable?: boolean
-  /** What the same answer says besides, true whoever holds the lease: nobody would tell it a second time. */
-  besides?: Fact
 }
 
-/** A try, and whose it is. */
+/** Something that was learned: it is true whatever the state of the delivery. */
+export interface LearnedFact extends FactOf {
+  kind: 'fact'
+}
+
+/** A carrier's later report. A carrier may repeat the same note for ever: the note is kept once, and not too many of them. */
+export interface CarrierReported extends FactOf {
+  kind: 'report'
+  references?: CarrierReferences
+  /** How long to wait before the next message, where the report asks for one. */
+  delayMs?: number
+}
+
+/**
+ * The outcome of an attempt. It counts only while the attempt holds its lease: a worker that was thought dead must not overwrite
+ * its successor. Two things count all the same: the carrier's references, and that the carrier took a message whose outcome was unknown.
+ */
+export interface AttemptOutcome extends FactOf {
+  kind: 'attempt'
+  fence: Fence
+  /** How long until the delivery is sent again, or its unknown outcome is looked at. */
+  delayMs?: number
+  /** The carrier is known not to have taken the message: another carrier may take it before the delay is over. */
+  failover?: boolean
+  references?: CarrierReferences
+  /** The recipient's server took the message. Counts without the lease, since nobody would tell it a second time. */
+  delivered?: Fact
+  /** The outcome is unknown and only a person can find it out. */
+  unresolved?: Fact
+}
+
+/** What was found out about an unknown outcome. It counts only while this attempt is the latest and the delivery is in this state. */
+export interface Resolution extends FactOf {
+  kind: 'resolution'
+  state: 'queued' | 'uncertain'
+  attempt: number
+  ordinal: number
+  delayMs?: number
+  references?: CarrierReferences
+  /** Any carrier may take the delivery from now on, although another carrier may have it already. */
+  toAnyCarrier?: boolean
+}
+
+/**
+ * A person's decision. 'retry' sends the delivery at once, with any carrier; 'sent' and 'failed' count only while the outcome is
+ * unknown, because otherwise there is nothing to decide.
+ */
+export interface OperatorDecision extends FactOf {
+  kind: 'operator'
+  decision: 'retry' | 'sent' | 'failed'
+}
+
+/** What the other channels' facts mean for a step of the sequence. */
+export interface SequenceDecision extends FactOf {
+  kind: 'decision'
+  /** When the step is due, from now; null leaves its date alone. */
+  delayMs: number | null
+}
+
+/** An attempt, and the claim that holds it. */
 export interface Fence {
   owner: string
   attempt: number
   ordinal: number
 }
 
+/** The carrier's names for a message, one per part; null where the carrier did not tell it. */
+export interface CarrierReferences {
+  carrier: string
+  names: readonly (string | null)[]
+}
+
+/** fenced: the change came too late to count; unknown: there is no such delivery. */
 export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
+
+export interface Recorder {
+  record(change: Change): Promise<ChangeOutcome>
+}

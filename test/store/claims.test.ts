@@ -69,6 +69,7 @@ const recordSent = (pool: Pool, claims: readonly Claim[]) =>
     pool,
     Date.now,
     claims.map(({ notification, attempt, ordinal }) => ({
+      kind: 'attempt',
       notification,
       fact: { channel: 'email', type: 'sent', at: new Date(), source: 'smtp', data: {} },
       fence: { owner: OWNER, attempt, ordinal },

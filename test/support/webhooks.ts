@@ -56,7 +56,7 @@ export async function happen(
   data: Fact['data'] = {},
 ): Promise<ChangeOutcome> {
   const fact: Fact = { channel, type, at: new Date(), source: 'test', data }
-  return (await recordChanges(pool, Date.now, [{ notification, fact }])).outcomes[0]!
+  return (await recordChanges(pool, Date.now, [{ kind: 'fact', notification, fact }])).outcomes[0]!
 }
 
 export interface MadeWebhook {

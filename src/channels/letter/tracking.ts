@@ -37,6 +37,7 @@ async function take({ pool, record }: TrackingParts, letter: TrackedLetter, even
 }
 
 const toChange = ({ notification, code }: TrackedLetter, { at, type, text, failure, reason }: PostEvent): Change => ({
+  kind: 'fact',
   notification,
   fact: {
     channel: 'letter',

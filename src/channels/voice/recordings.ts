@@ -70,6 +70,7 @@ async function keep(recording: Recording, bytes: Buffer, { pool, clock, record }
   await storeBlobs(pool, [{ name: recording.name, bytes: new Uint8Array(bytes), sha256 }])
   const data = { provider: carrier, recording: sha256, size: bytes.length, seconds, ordinal }
   const outcome = await record({
+    kind: 'fact',
     notification,
     fact: { channel: 'voice', type: 'recorded', at: new Date(clock()), source: 'recording', data },
   })

@@ -1,6 +1,6 @@
 import type { DeliveryMemory, Refused } from '../../channels/channel.js'
 import type { Carrier, Provider } from '../../channels/provider.js'
-import type { Change, ChangeOutcome } from '../../domain/change.js'
+import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
 import type { PaceGrant } from '../../store/carrier-rates.js'
@@ -41,7 +41,7 @@ export interface LaneOptions<Message> {
   putBack(held: HeldDelivery, delayMs: number): Promise<void>
   /** The same of all that these claims took. */
   putBackClaims(owners: readonly string[]): Promise<void>
-  record(change: Change): Promise<ChangeOutcome>
+  record: Recorder['record']
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
   /** Bounds what is held in memory; shared by all lanes whose messages may be large. */

@@ -47,6 +47,7 @@ export function createReplies({ pepper, visits, record, takeTry, forgetTries, ma
     const locked = lockedMs > 0 ? { lockedUntil: new Date(visit.at.getTime() + lockedMs).toISOString() } : {}
     // Not among the bounded notes: the count of tries bounds them already.
     await record({
+      kind: 'fact',
       notification,
       fact: { channel, type: 'note', at: visit.at, source: 'recipient', data: { ...data, ...locked } },
     })

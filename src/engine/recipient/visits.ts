@@ -57,7 +57,13 @@ export function createVisitRecorder({ record, takeNote }: VisitParts): VisitReco
     return false
   }
 
-  const change = ({ target, at, address, userAgent, signals }: Visit, step: VisitStep, type: FactType, data: Fact['data']) => ({
+  const change = (
+    { target, at, address, userAgent, signals }: Visit,
+    step: VisitStep,
+    type: FactType,
+    data: Fact['data'],
+  ): Change => ({
+    kind: 'fact',
     notification: target.notification,
     fact: {
       channel: target.channel,

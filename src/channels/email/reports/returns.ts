@@ -38,6 +38,7 @@ async function takeReturn(notification: string, report: Report, parts: ReturnPar
     if (place > MAX_RETURNED_NOTES) continue
     const last = place === MAX_RETURNED_NOTES
     await parts.record({
+      kind: 'fact',
       notification,
       fact: { channel: 'email', at: new Date(parts.clock()), source, type, data: last ? { ...data, lastNote: true } : data },
     })
