@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { carrierKey } from '../channels/carrier-name.js'
+import { scopedProvider } from '../channels/carrier-name.js'
 import { loadContracts } from '../channels/registry.js'
 import { OperatorError, Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
 import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
-import { createRecorder } from '../engine/deliver/worker.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
 import { finalize } from '../engine/record/finalize.js'
+import { createRecorder } from '../engine/record/recorder.js'
 import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
 import { SendReader } from '../http/gw/send-reader.js'
 import { ContentCleaner } from '../http/recipient/content-cleaner.js'
@@ -167,8 +167,8 @@ export async function buildApi({
       simulated: channels.simulated,
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) => {
-        const key = carrierKey(callback.name, simulated)
-        return takeCarrierEvents({ carrierKey: key, provider: key, channel: callback.channel }, items, events)
+        const provider = scopedProvider(callback.name, simulated)
+        return takeCarrierEvents({ provider, carrier: provider, channel: callback.channel }, items, events)
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },

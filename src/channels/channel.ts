@@ -202,16 +202,16 @@ export interface EventContext {
   takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
 }
 
-/** The carrier that tells something. */
+/** The provider under which references are stored, and the carrier that tells. A callback over HTTP names no carrier: then both are the provider. */
 export interface CarrierEventSource {
-  carrierKey: string
   provider: string
+  carrier: string
   channel: Channel
 }
 
 /** The message that a file belongs to. */
 export interface FileSource {
-  carrierKey: string
+  provider: string
   notification: string
   ordinal: number
 }

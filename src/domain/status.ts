@@ -43,16 +43,16 @@ export interface DeliveryStatus {
   trackingCode: string | null
   /** Which of several messages to the same recipient this is: a call after a busy one is a new message. */
   ordinal: number
-  /** How often nobody knew whether it was sent. */
-  doubts: number
+  /** How many attempts of this message ended with an unknown outcome. */
+  unknownCount: number
   /** The delivered parts of a message that travels in several. */
   parts: number[]
-  /** Those that are known to be with the carrier while nobody can tell of the others; null: there is no such doubt. */
+  /** The parts that a carrier is known to have while the outcome of the others is unknown; null: there are none. */
   taken: TakenParts | null
 }
 
 export interface TakenParts {
-  /** The provider that took them: no other can complete them. */
+  /** The carrier that took the parts: no other carrier can complete them. */
   by: string
   parts: number[]
   total: number
@@ -91,7 +91,7 @@ export const newStatus = (
   answers: [],
   trackingCode: null,
   ordinal: 1,
-  doubts: 0,
+  unknownCount: 0,
   parts: [],
   taken: null,
 })

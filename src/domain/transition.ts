@@ -53,7 +53,8 @@ export interface Fact {
     parts?: number
     /** Of a send without an answer: the parts whose answers came. */
     taken?: { parts: number[]; total: number }
-    provider?: string
+    /** The carrier that took, refused or reported it. */
+    carrier?: string
     /** In how many parts it left. */
     segments?: number
     trackingCode?: string
@@ -81,7 +82,7 @@ export function applyFact(status: DeliveryStatus, told: Fact, traits: Traits): D
 function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact, traits: Traits): DeliveryStatus | null {
   if (next === null) return null
   const made = traits.producedFirst === true ? produced(next, fact.at) : next
-  const known = made.ordinal > before.ordinal ? { ...made, doubts: 0 } : made
+  const known = made.ordinal > before.ordinal ? { ...made, unknownCount: 0 } : made
   return known.failure === 'rejected' && provesTaken(before, known, fact)
     ? { ...known, failure: null, failureDetail: null, failedAt: null }
     : known
@@ -127,13 +128,13 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'note':
       return status
     case 'retried':
-      return isUnderWay(status) ? { ...status, state: 'queued', doubts: doubtsAfterRetry(status, data) } : null
+      return isUnderWay(status) ? { ...status, state: 'queued', unknownCount: unknownAfterRetry(status, data) } : null
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
         : null
     case 'uncertain':
-      return isUnderWay(status) ? doubted(status, fact) : null
+      return isUnderWay(status) ? leftUnknown(status, fact) : null
     case 'unresolved':
       return status.state === 'uncertain' ? { ...status, state: 'unresolved' } : null
     case 'again':
@@ -178,9 +179,9 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
   }
 }
 
-function doubtsAfterRetry({ doubts }: DeliveryStatus, { interrupted, notTaken }: Fact['data']): number {
+function unknownAfterRetry({ unknownCount }: DeliveryStatus, { interrupted, notTaken }: Fact['data']): number {
   if (notTaken === true) return 0
-  return interrupted === true ? doubts + 1 : doubts
+  return interrupted === true ? unknownCount + 1 : unknownCount
 }
 
 /** The carrier has it: nobody sends it again. */
@@ -206,10 +207,10 @@ function accepted(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   return next === status ? null : next
 }
 
-function doubted(status: DeliveryStatus, fact: Fact): DeliveryStatus {
+function leftUnknown(status: DeliveryStatus, fact: Fact): DeliveryStatus {
   const { parts, total } = fact.data.taken ?? { parts: [], total: 1 }
   const known = parts.length === 0 ? status : take(status, fact, parts, total)
-  return known.state === 'done' ? known : { ...known, state: 'uncertain', doubts: status.doubts + 1 }
+  return known.state === 'done' ? known : { ...known, state: 'uncertain', unknownCount: status.unknownCount + 1 }
 }
 
 /** Parts that are known to be with the carrier: all of them are a message that was sent, fewer must not hide what is missing. */
@@ -220,12 +221,12 @@ function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number
   const known = [...new Set([...(isSame ? taken.parts : []), ...parts])].sort((a, b) => a - b)
   if (known.length === total) return sent(status, at)
   if (isSame) return known.length === taken.parts.length ? status : { ...status, taken: { ...taken, parts: known } }
-  return { ...status, parts: [], taken: { by: data.provider ?? '', parts: known, total } }
+  return { ...status, parts: [], taken: { by: data.carrier ?? '', parts: known, total } }
 }
 
 /** Whether this speaks of a message that those parts do not belong to: of another carrier, or cut otherwise. */
-const isAnother = (taken: TakenParts | null, { provider = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
-  taken !== null && (provider !== taken.by || segments !== taken.total)
+const isAnother = (taken: TakenParts | null, { carrier = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
+  taken !== null && (carrier !== taken.by || segments !== taken.total)
 
 const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 

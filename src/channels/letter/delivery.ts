@@ -6,7 +6,7 @@ import type { Chore } from '../../runtime/chores.js'
 import { storeBlobs } from '../../store/blobs.js'
 import { findReference } from '../../store/carrier-references.js'
 import { findVersionContent } from '../../store/templates.js'
-import { carrierKey } from '../carrier-name.js'
+import { scopedProvider } from '../carrier-name.js'
 import type {
   CallbackContext,
   CallbackReaders,
@@ -70,13 +70,13 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
 function openProvider(url: URL, world: World, context: DeliveryContext<LetterConfig>): Provider<LetterMessage> {
   if (!isPost(url)) return printShopProvider()
   const { config, pool, onError } = context
-  const key = carrierKey(E_CARTA, world.simulatorUrl !== null)
+  const provider = scopedProvider(E_CARTA, world.simulatorUrl !== null)
   return eCartaProvider({
-    journal: createLotJournal(pool, key),
+    journal: createLotJournal(pool, provider),
     privateKey: readKey(config.keyFile),
     onEvents: world.onEvents,
     async onReceipt(name, image) {
-      const found = await findReference(pool, key, [name])
+      const found = await findReference(pool, provider, [name])
       if (found !== null) await insertLetterReceipt(pool, found.notification, image)
     },
     onError,

@@ -65,6 +65,6 @@ function wordsFor(type: string, data: LetterHistory['events'][number]['data']): 
   const said = (name: string): string => (typeof data?.[name] === 'string' ? data[name] : '')
   if (type === 'failed') return said('failureDetail') === '' ? 'Falhou' : `Não entregue: ${said('failureDetail')}`
   // What the post says on the way.
-  if (type === 'note') return said('provider') === 'correios' ? said('answer') : null
+  if (type === 'note') return said('carrier') === 'correios' ? said('answer') : null
   return WORDS[type] ?? null
 }

@@ -2,7 +2,7 @@ import type { Chore } from '../../runtime/chores.js'
 import { findKnownNames } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
-import { carrierKey } from '../carrier-name.js'
+import { scopedProvider } from '../carrier-name.js'
 import type {
   CallbackContext,
   CallbackReaders,
@@ -54,12 +54,12 @@ const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_M
 
 function twilio({ publicUrl, config, pool }: DeliveryContext<VoiceConfig>, world: World): Provider<VoiceMessage> {
   const simulated = world.simulatorUrl !== null
-  const carrier = carrierKey(TWILIO, simulated)
+  const provider = scopedProvider(TWILIO, simulated)
   return twilioProvider({
     callbackBase: `${publicUrl}/callbacks/${simulated ? 'simulator/' : ''}${TWILIO}`,
     accounts: simulated ? [] : config.carriers.filter(isTwilio),
-    findKnown: names => findKnownNames(pool, carrier, names),
-    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
+    findKnown: names => findKnownNames(pool, provider, names),
+    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider }),
     readPlan: readPlans(pool, simulated),
     onEvents: world.onEvents,
   })
@@ -125,8 +125,8 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
 async function polledCarriers({ config, simulatorAddress }: DeliveryContext<VoiceConfig>) {
   const simulated = await simulatorAddress(voice.channel)
   return [
-    { key: carrierKey(TWILIO, false), simulated: false, urls: config.carriers.filter(isTwilio) },
-    { key: carrierKey(TWILIO, true), simulated: true, urls: simulated === null ? [] : [simulated] },
+    { key: scopedProvider(TWILIO, false), simulated: false, urls: config.carriers.filter(isTwilio) },
+    { key: scopedProvider(TWILIO, true), simulated: true, urls: simulated === null ? [] : [simulated] },
   ].filter(({ urls }) => urls.length > 0)
 }
 
