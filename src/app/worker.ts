@@ -59,9 +59,8 @@ const HOUR = 60 * MINUTE
 const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, trace, channelOptions = {}, webhooks } = options
-  const timing = { ...engineTiming, ...options.timing }
-  const { leaseMs = timing.leaseMs } = options
+  const { config, keys, pool, databaseUrl, log, leaseMs = engineTiming.leaseMs, trace, channelOptions = {}, webhooks } = options
+  const timing = { ...engineTiming, ...options.timing, leaseMs }
   const directory = await openDirectory(pool)
   const wake = new Wake()
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
@@ -86,7 +85,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onError,
     warn: (details: object, message: string) => log.warn(details, message),
   }
-  const parts: LaneParts = { ...context, recorder, leaseMs, timing, trace }
+  const parts: LaneParts = { ...context, recorder, leaseMs, trace }
   const opened: { module: ChannelModule; delivery: ChannelDelivery<unknown>; lanes: Lane<unknown>[][] }[] = []
   for (const module of channelModules) {
     const { channel, sendsContent = false } = module
@@ -100,7 +99,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   }
   const lanes = opened.flatMap(channel => channel.lanes)
   await simulator?.register(host => Object.assign({}, ...opened.map(({ delivery }) => delivery.returnRoutes?.(host))))
-  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, timing: { ...timing, leaseMs }, onError })
+  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, timing, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
     deliverer.notify()
@@ -108,7 +107,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const upkeep = startUpkeep(pool, log, [
     ...(simulator === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND, run: () => simulator.renew() }]),
     { name: 'early reports', everyMs: timing.pollMs, run: () => takeEarlyReports(events, timing) },
-    { name: 'incomplete answers', everyMs: MINUTE, run: () => takeIncompleteReplies(events) },
+    { name: 'incomplete replies', everyMs: MINUTE, run: () => takeIncompleteReplies(events) },
     ...opened.flatMap(({ delivery }) => delivery.chores ?? []),
     ...webhookChores(config, pool),
   ])

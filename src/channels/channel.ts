@@ -202,7 +202,7 @@ export interface EventContext {
   takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
 }
 
-/** The provider under which references are stored, and the carrier that tells. An HTTP callback names no carrier: then both are the provider. */
+/** The provider under which references are stored, and the carrier that tells. A callback over HTTP names no carrier: then both are the provider. */
 export interface CarrierEventSource {
   provider: string
   carrier: string

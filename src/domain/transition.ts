@@ -1,5 +1,5 @@
 import type { Json } from './canonical-json.js'
-import type { Channel } from './channel.js'
+import type { Channel, ChannelTraits } from './channel.js'
 import { type DeliveryState, type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
 
 /**
@@ -66,10 +66,12 @@ export interface Fact {
   }
 }
 
+type Traits = Pick<ChannelTraits, 'producedFirst'>
+
 /** The status after a fact, or null when the fact tells nothing new (a report that came twice, or late). */
-export function applyFact(status: DeliveryStatus, told: Fact): DeliveryStatus | null {
+export function applyFact(status: DeliveryStatus, told: Fact, traits: Traits): DeliveryStatus | null {
   const fact = { ...told, at: dateOf(status, told) }
-  const next = settled(status, advance(status, fact), fact)
+  const next = settled(status, advance(status, fact, traits), fact, traits)
   const { trackingCode } = fact.data
   if (trackingCode === undefined || status.trackingCode !== null) return next
   // A report whose step is known already may still be the first to name the code.
@@ -77,12 +79,20 @@ export function applyFact(status: DeliveryStatus, told: Fact): DeliveryStatus | 
 }
 
 /** A refusal was none when the same message is known to have been taken, and a new message has no unknown outcomes yet. */
-function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact): DeliveryStatus | null {
+function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact, traits: Traits): DeliveryStatus | null {
   if (next === null) return null
-  const known = next.ordinal > before.ordinal ? { ...next, unknownCount: 0 } : next
+  const made = traits.producedFirst === true ? produced(next, fact.at) : next
+  const known = made.ordinal > before.ordinal ? { ...made, unknownCount: 0 } : made
   return known.failure === 'rejected' && provesTaken(before, known, fact)
     ? { ...known, failure: null, failureDetail: null, failedAt: null }
     : known
+}
+
+/** A message that was sent had been produced, whether or not the carrier reported it. */
+function produced(status: DeliveryStatus, at: Date): DeliveryStatus {
+  const { sentAt, processedAt, preparedAt } = status
+  if (sentAt === null || (processedAt !== null && preparedAt !== null)) return status
+  return { ...status, processedAt: processedAt ?? at, preparedAt: preparedAt ?? at }
 }
 
 /** Each of these says that the carrier, or the recipient, has the message. */
@@ -112,7 +122,7 @@ export function dateOf(status: DeliveryStatus, { type, at, data: { occurredAt } 
 export const isOfWhole = ({ type, data }: Fact, { sentAt, deliveredAt }: DeliveryStatus): boolean =>
   data.part === undefined || (type === 'delivered' ? deliveredAt !== null : type !== 'sent' || sentAt !== null)
 
-function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
+function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliveryStatus | null {
   const { at, data } = fact
   switch (fact.type) {
     case 'note':
@@ -129,7 +139,7 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
       return status.state === 'uncertain' ? { ...status, state: 'unresolved' } : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
-        ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
+        ? { ...reported(status, fact, traits), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
         : null
     case 'revived':
       return status.state === 'dead' || isUnknown(status.state) || wasRefused(status) ? revived(status) : null
@@ -160,7 +170,7 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
       return answered(isOnItsWay(status) ? status : sent(status, at), fact)
     case 'failed':
       return status.failure === null && isAboutLatest(status, data) && !wasHeard(status, data)
-        ? failed(reported(status, fact), fact)
+        ? failed(reported(status, fact, traits), fact)
         : null
     case 'recorded':
       // Of a call that another one followed: kept as evidence, the status speaks of the latest.
@@ -181,12 +191,8 @@ const processed = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
   processedAt: status.processedAt ?? at,
 })
 
-/** A letter that was posted had been made, whether anybody told of it or not. */
-const made = (status: DeliveryStatus, at: Date): DeliveryStatus =>
-  status.channel === 'letter' ? { ...processed(status, at), preparedAt: status.preparedAt ?? at } : status
-
 const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
-  ...made(status, at),
+  ...status,
   state: 'done',
   sentAt: status.sentAt ?? at,
   taken: null,
@@ -232,11 +238,11 @@ const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boole
   ordinal === undefined || ordinal >= status.ordinal
 
 /**
- * Whatever a carrier tells of a message says that it had got it, even where it overtakes the answer to the send. But a letter
- * is sent when it is posted.
+ * Any report of a carrier about a message says that the carrier had got it, even where the report overtakes the answer to the
+ * send. But a message that is produced first is sent later.
  */
-const reported = (status: DeliveryStatus, { at, data }: Fact): DeliveryStatus =>
-  data.ordinal === undefined || status.sentAt !== null || status.channel === 'letter' ? status : { ...status, sentAt: at }
+const reported = (status: DeliveryStatus, { at, data }: Fact, { producedFirst = false }: Traits): DeliveryStatus =>
+  data.ordinal === undefined || status.sentAt !== null || producedFirst ? status : { ...status, sentAt: at }
 
 /** A call that somebody listened to was answered, whatever is told of its end. */
 const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>

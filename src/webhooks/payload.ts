@@ -86,7 +86,7 @@ function retell({ channel, seq }: ToldMessage, events: readonly WebhookEvent[], 
   const event = past[seq - 1]
   // Erased events are missing from the list: then the last one is not where its number says.
   if (event === undefined || event.seq !== seq || !isAnnounced(event.type)) return null
-  const state = rebuildStatuses(past).get(channel)
+  const state = rebuildStatuses(past, moduleOf).get(channel)
   if (state === undefined) return null
   const { customId } = past[0]!.data as { customId: string | null }
   const fact = toldFact(event)

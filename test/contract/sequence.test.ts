@@ -244,7 +244,7 @@ describe('a send under a sequence', () => {
       for (const logged of page.filter(({ id }) => id === ordered || id === fallback)) {
         expect(findFaults(logged)).toEqual([])
         // What webhooks tell is told from the events alone.
-        const told = rebuildStatuses(logged.events)
+        const told = rebuildStatuses(logged.events, moduleOf)
         for (const status of logged.statuses) {
           const module = moduleOf(status.channel)
           expect(describeStatus(told.get(status.channel)!, module)).toBe(describeStatus(status, module))

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type DeliveryStatus, newStatus } from '../../src/domain/status.js'
-import { applyFact, type Fact } from '../../src/domain/transition.js'
+import type { Fact } from '../../src/domain/transition.js'
+import { applyFact } from '../support/statuses.js'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 12, minute))
 const fact = (type: Fact['type'], minute: number, data: Fact['data'] = {}): Fact => ({

@@ -62,7 +62,7 @@ export class Batch {
     const { notification } = change
     const before = delivery.status
     const dated = this.#chains.date(notification, change.fact)
-    const status = applyFact(before, dated)
+    const status = applyFact(before, dated, moduleOf(before.channel))
     const fact = status === before && isRepeatable(change) ? this.#notes.admit(notification, dated) : dated
     if (status === null || fact === null) {
       // A later report under the carrier's name must find its message even if this fact is known already.

@@ -1,5 +1,5 @@
 import type { CarrierEventSource, EventContext } from '../../channels/channel.js'
-import type { CarrierEvent, CarrierFile, CarrierReport } from '../../channels/provider.js'
+import type { CarrierEvent, CarrierReport } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
@@ -29,17 +29,6 @@ export async function takeCarrierEvents(
   await Promise.all(events.map(event => takeEvent(source, event, parts)))
 }
 
-function takeEvent(source: CarrierEventSource, event: CarrierEvent, parts: CarrierEventParts): Promise<void> {
-  switch (event.kind) {
-    case 'report':
-      return takeReport(source, event, parts)
-    case 'reply':
-      return takeReply(source, event, parts)
-    case 'file':
-      return takeFile(source, event, parts)
-  }
-}
-
 /** What a channel's own work needs to record facts. */
 export const eventContext = (parts: CarrierEventParts): EventContext => ({
   pool: parts.pool,
@@ -48,11 +37,20 @@ export const eventContext = (parts: CarrierEventParts): EventContext => ({
   takeEvents: (source, events) => takeCarrierEvents(source, events, parts),
 })
 
-async function takeFile({ provider }: CarrierEventSource, file: CarrierFile, parts: CarrierEventParts): Promise<void> {
-  const message = readOwnReference(file.of.ours)
-  const take = message === null ? undefined : moduleOf(message.channel).takeFile
-  if (message === null || take === undefined) return parts.onUnmatched(provider, file.kind)
-  await take({ ...message, provider }, file, eventContext(parts))
+function takeEvent(source: CarrierEventSource, event: CarrierEvent, parts: CarrierEventParts): Promise<void> {
+  switch (event.kind) {
+    case 'report':
+      return takeReport(source, event, parts)
+    case 'reply':
+      return takeReply(source, event, parts)
+    case 'file': {
+      const message = readOwnReference(event.of.ours)
+      const takeFile = message === null ? undefined : moduleOf(message.channel).takeFile
+      return message === null || takeFile === undefined
+        ? Promise.resolve(parts.onUnmatched(source.provider, event.kind))
+        : takeFile({ ...message, provider: source.provider }, event, eventContext(parts))
+    }
+  }
 }
 
 async function takeReport(source: CarrierEventSource, report: CarrierReport, parts: CarrierEventParts): Promise<void> {
