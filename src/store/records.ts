@@ -78,7 +78,7 @@ export async function readLocked(
 export interface DeliveryWrite {
   notification: string
   status: DeliveryStatus
-  /** From now, for those that go again; null leaves the due date alone. */
+  /** When it is due, from now; null leaves the date alone. */
   delayMs: number | null
   /** Whether another carrier may take it before that. */
   failover: boolean

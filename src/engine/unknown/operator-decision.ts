@@ -71,7 +71,7 @@ export async function reviveRefused(
   }
 }
 
-/** Whether it was done: 'fenced' or 'nothing new' when the delivery is not in a state that leaves anything to decide. */
+/** 'fenced' and 'nothing new': the delivery is in a state in which there is nothing to decide. */
 export async function repairDelivery(
   pool: Pool,
   clock: Clock,
