@@ -85,7 +85,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onError,
     warn: (details: object, message: string) => log.warn(details, message),
   }
-  const parts: LaneParts = { ...context, recorder, leaseMs, trace }
+  const parts: LaneParts = { ...context, recorder, leaseMs, timing, trace }
   const opened: { module: ChannelModule; delivery: ChannelDelivery<unknown>; lanes: Lane<unknown>[][] }[] = []
   for (const module of channelModules) {
     const { channel, sendsContent = false } = module

@@ -1,5 +1,5 @@
 import type { CarrierReport } from '../../channels/provider.js'
-import { findModule } from '../../channels/registry.js'
+import { channels } from '../../channels/registry.js'
 import type { CarrierReported } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { readTag } from '../../domain/reference-tag.js'
@@ -30,7 +30,7 @@ export function toChange(reference: CarrierReference, report: CarrierReport, car
 /** A reference of ours: notification, channel, ordinal. */
 export function readOwnReference(reference: string, part = { number: 1, total: 1 }): CarrierReference | null {
   const [, notification, name, ordinal] = /^([0-9a-f-]{36})\.([a-z]+)\.(\d{1,4})$/.exec(reference) ?? []
-  const channel = name === undefined ? undefined : findModule(name)?.channel
+  const channel = channels.find(known => known === name)
   if (notification === undefined || channel === undefined) return null
   return { notification, channel, ordinal: Number(ordinal), part: part.number, parts: part.total }
 }
