@@ -220,8 +220,8 @@ create index delivery_uncertain on delivery (due_at) where state = 'uncertain';
 create index delivery_uncertain_carrier on delivery (channel, mode, carrier, due_at) where state = 'uncertain';
 create index delivery_unresolved on delivery (notification_id) where state = 'unresolved';
 create index delivery_dead on delivery (notification_id) where state = 'dead';
--- Finds the message that a recipient's reply belongs to.
-create index delivery_phone on delivery (recipient, notification_id) where channel in ('sms', 'whatsapp');
+-- Finds the message that a recipient's reply belongs to, by the number (E.164). E-mail addresses cost the index nothing.
+create index delivery_number on delivery (recipient, notification_id) where recipient like '+%';
 -- Registered letters on their way.
 create index delivery_tracked on delivery (notification_id)
   where channel = 'letter' and tracking_code is not null and delivered_at is null and failure is null;

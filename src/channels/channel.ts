@@ -37,8 +37,8 @@ export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> ext
   readonly providers: Readonly<Record<string, WhenUnknown>>
   /** The message carries the content itself, so that a claim brings it. */
   readonly sendsContent?: boolean
-  /** Answers, and some reports, name the recipient's number instead of a message. */
-  readonly answeredByNumber?: boolean
+  /** Recipients are people's names, not addresses or numbers that a page may show masked. */
+  readonly recipientIsName?: boolean
   /** The access to the link is a fact of its own in the status. */
   readonly recordsLinkAccess?: boolean
   isOptOut?(answer: string): boolean

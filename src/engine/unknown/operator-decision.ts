@@ -28,7 +28,7 @@ const facts: Record<Repair, Pick<Fact, 'type' | 'data'>> = {
   },
 }
 
-/** A letter that the carrier has is not printed yet: the dates of printing and posting come from the carrier's reports. */
+/** A message that the carrier produces first is not sent yet: the dates of its production and sending come from the carrier's reports. */
 const taken: Pick<Fact, 'type' | 'data'> = { ...facts.sent, type: 'processed' }
 
 /** Which refused deliveries are sent again. */
