@@ -5,7 +5,7 @@ import type { Provider } from './provider.js'
  * What happens to a send without an answer, by the name that every attempt keeps: also where its provider is no longer
  * configured. A test holds this against the providers themselves.
  */
-const classes: Readonly<Record<string, Provider<unknown>['whenUnknown']>> = {
+export const unknownClasses: Readonly<Record<string, Provider<unknown>['whenUnknown']>> = {
   smtp: 'safe',
   mx: 'safe',
   smpp: 'report',
@@ -19,4 +19,4 @@ const classes: Readonly<Record<string, Provider<unknown>['whenUnknown']>> = {
 
 /** A simulated carrier is of the class of the one that it plays. Unknown: left to a person. */
 export const unknownClassOf = (provider: string): Provider<unknown>['whenUnknown'] =>
-  classes[kindOf(provider).replace(/^simulator\//, '')] ?? 'never'
+  unknownClasses[kindOf(provider).replace(/^simulator\//, '')] ?? 'never'
