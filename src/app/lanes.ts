@@ -1,41 +1,27 @@
-import { type CarrierNames, kindOf, nameCarriers } from '../channels/carrier-name.js'
+import { type CarrierNames, carrierKey, kindOf, nameCarriers } from '../channels/carrier-name.js'
+import type { CarrierEventSource, ChannelDelivery, World } from '../channels/channel.js'
 import type { CarrierEvent, Provider } from '../channels/provider.js'
+import type { Change, Recorder } from '../domain/change.js'
+import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import { OperatorError } from '../domain/errors.js'
-import type { Channel } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import { Lane } from '../engine/deliver/lane.js'
-import type { LaneMemory, LaneOptions } from '../engine/deliver/lane-options.js'
-import { patiently, type Recorder } from '../engine/deliver/worker.js'
-import type { CarrierEventSource } from '../engine/record/carrier-events.js'
-import type { Change } from '../engine/record/record.js'
+import type { LaneOptions } from '../engine/deliver/lane-options.js'
+import { patiently } from '../engine/deliver/worker.js'
 import { returnPace, takePace } from '../store/carrier-rates.js'
 import { passDelivery, putBackClaims, putBackDelivery } from '../store/claim-returns.js'
 import { claimDeliveries, claimDetours } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
-/** From a channel's settings to its lanes. */
-export interface ChannelWiring<Message> {
+/** A channel with its carriers, from which its lanes are made. */
+export interface ChannelWiring<Message> extends ChannelDelivery<Message> {
   channel: Channel
   /** The operator's carriers, the preferred one first. */
   carriers: readonly URL[]
-  /** The provider that speaks to this carrier; what it tells on its own connection goes to `onNews`. */
-  provider(url: URL, world: World): Provider<Message>
-  prepare(world: World): LaneOptions<Message>['prepare']
-  /** Messages on their way at a time, to this carrier. */
-  concurrency(url: URL): number
+  sendsContent?: boolean
   retryDelaysMs?: readonly number[]
-  memory?: LaneMemory
-  /** What a recorded fact means for later messages. */
-  follow?(change: Change): Promise<void>
   settleMs?: number
-}
-
-/** Which carriers a lane talks to: the real ones, or those of a simulator. */
-export interface World {
-  /** null: the real one. */
-  simulatorUrl: string | null
-  onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
 
 export interface LaneParts {
@@ -43,11 +29,12 @@ export interface LaneParts {
   clock: Clock
   recorder: Recorder
   simulatorUrl: string | null
+  simulatorAddress(name: string): Promise<URL | null>
   /** Of any channel. */
   hasCarriers: boolean
   leaseMs: number
   trace: LaneOptions<unknown>['trace']
-  takeCarrierEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
+  takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
   onError(error: unknown, what: string): void
 }
 
@@ -63,16 +50,13 @@ const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...
 /** On a busy machine even simulated carriers take a while to tell of a send, and to look too soon would be to send twice. */
 const SIMULATED_SETTLE_MS = 30 * SECOND
 
-/** The name under which references of a kind of carriers are kept: a simulated one's are not the real one's. */
-export const carrierKey = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
-
 /**
  * One group of lanes per mode. Live messages go to the simulator only where no channel has a carrier: beside real ones, a
  * channel that was forgotten must not say that it delivered.
  */
 export async function openLanes<Message>(wiring: ChannelWiring<Message>, parts: LaneParts): Promise<Lane<unknown>[][]> {
   const { simulatorUrl, hasCarriers } = parts
-  const simulated = simulatorUrl === null ? [] : [await readSimulated(simulatorUrl, wiring.channel)]
+  const simulated = simulatorUrl === null ? [] : [await requireSimulated(parts, wiring.channel)]
   const groups: [Mode, readonly URL[], boolean][] = [
     ['live', hasCarriers ? wiring.carriers : simulated, !hasCarriers],
     ['test', simulated, true],
@@ -98,7 +82,7 @@ interface PlannedLane<Message> {
 /** The lanes of a group with their names, before any carrier is called. */
 function planLanes<Message>(
   wiring: ChannelWiring<Message>,
-  { simulatorUrl, takeCarrierEvents }: LaneParts,
+  { simulatorUrl, takeEvents }: LaneParts,
   mode: Mode,
   urls: readonly URL[],
   simulated: boolean,
@@ -106,10 +90,11 @@ function planLanes<Message>(
   const { channel } = wiring
   const carriers = urls.map((url, place) => {
     const world: World = {
+      mode,
       simulatorUrl: simulated ? simulatorUrl : null,
       onEvents(events) {
         const { name } = names[place]!
-        return takeCarrierEvents({ carrierKey: kindOf(name), provider: name, channel }, events)
+        return takeEvents({ carrierKey: kindOf(name), provider: name, channel }, events)
       },
     }
     const provider = wiring.provider(url, world)
@@ -164,6 +149,7 @@ async function openLane<Message>(
     rank,
     carriers,
     concurrency: wiring.concurrency(url),
+    sendsContent: wiring.sendsContent ?? false,
     ...(pace === null
       ? {}
       : { pace: { take: want => takePace(pool, pace, want), giveBack: count => returnPace(pool, pace, count) } }),
@@ -205,10 +191,8 @@ function readRate(url: URL, channel: Channel): number | null {
   )
 }
 
-/** Where the simulator serves a channel. */
-export async function readSimulated(simulatorUrl: string, channel: Channel): Promise<URL> {
-  const response = await fetch(`${simulatorUrl}/simulator/carriers`)
-  const url = ((await response.json()) as Record<string, string>)[channel]
-  if (url === undefined) throw new OperatorError(`O simulador em ${simulatorUrl} não atende o canal ${channel}.`)
-  return new URL(url)
+async function requireSimulated({ simulatorUrl, simulatorAddress }: LaneParts, channel: Channel): Promise<URL> {
+  const url = await simulatorAddress(channel)
+  if (url === null) throw new OperatorError(`O simulador em ${simulatorUrl} não atende o canal ${channel}.`)
+  return url
 }

@@ -33,3 +33,6 @@ const accountOf = ({ username, hostname, port, pathname }: URL): string => `${us
 
 /** The kind of carrier that a name speaks of. */
 export const kindOf = (name: string): string => name.split(':', 1)[0]!
+
+/** The name under which references of a kind of carriers are kept: a simulated one's are not the real one's. */
+export const carrierKey = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)

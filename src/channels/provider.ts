@@ -1,5 +1,5 @@
 import type { Json } from '../domain/canonical-json.js'
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import type { Failure } from '../domain/status.js'
 import type { PostalAddress } from './letter/postal-address.js'
 
@@ -26,7 +26,7 @@ export interface Provider<Message> {
  * What happens to a try whose outcome nobody knows. safe: sent again under the same reference (a double is harmless, a loss
  * is not); report: waits for the carrier's report; lookup: asks the carrier; never: shown to a person.
  */
-type WhenUnknown = 'safe' | 'report' | 'lookup' | 'never'
+export type WhenUnknown = 'safe' | 'report' | 'lookup' | 'never'
 
 /**
  * What a carrier says, later and on its own, of a message that it took. Such words come twice, late, in any order, and
@@ -84,8 +84,8 @@ export interface CarrierReply {
 }
 
 /** The recording of a call. */
-export interface CarrierRecording {
-  kind: 'recording'
+export interface CarrierFile {
+  kind: 'file'
   /** Our reference of the call. */
   of: { ours: string }
   /** The carrier's name for it, the same when it is told twice. */
@@ -95,7 +95,7 @@ export interface CarrierRecording {
   bytes?: Buffer
 }
 
-export type CarrierEvent = CarrierReport | CarrierReply | CarrierRecording
+export type CarrierEvent = CarrierReport | CarrierReply | CarrierFile
 
 /** A request from outside that claims to come from a carrier. */
 export interface CallbackRequest {

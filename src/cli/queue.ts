@@ -1,12 +1,14 @@
 import { userInfo } from 'node:os'
 import { Command, Option } from 'commander'
+import { moduleOf } from '../channels/registry.js'
+import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
-import { type Channel, channelNames, channels } from '../domain/notification.js'
 import { describe } from '../domain/status.js'
 import { type Repair, repairDelivery, reviveRefused } from '../engine/unknown/operator-decision.js'
 import { listQueue, readQueue, type UnfinishedState, unfinishedStates } from '../store/queue.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
+import { channelOption } from './channel-option.js'
 import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
@@ -24,8 +26,6 @@ interface RetryOptions extends OutputOptions {
   reason?: string
   dryRun?: boolean
 }
-
-const channelOption = (flag: string): Option => new Option(flag, 'canal').choices([...channels])
 
 /** queue: what is not finished, and what a person decides about it. */
 export function queueCommand(): Command {
@@ -54,7 +54,7 @@ export function queueCommand(): Command {
     .command('list')
     .description('as entregas em um estado, a mais antiga primeiro')
     .addOption(new Option('--state <estado>', 'estado').choices([...unfinishedStates]).default('dead'))
-    .addOption(channelOption('--channel <canal>'))
+    .addOption(channelOption('canal'))
     .option('--account <conta>', 'nome ou id da conta')
     .option('--limit <n>', 'quantas no máximo', '100')
     .option('--json', 'resultado em JSON')
@@ -69,7 +69,7 @@ export function queueCommand(): Command {
             id: delivery.notification,
             channel: delivery.channel,
             account: delivery.account,
-            description: describe(delivery),
+            description: describe(delivery, moduleOf(delivery.channel)),
             reason: delivery.failureDetail,
             attempts: delivery.attempt,
             provider: delivery.provider,
@@ -83,9 +83,11 @@ export function queueCommand(): Command {
 
   queue
     .command('retry')
-    .description('envia de novo o que desistiu (dead), está em verificação (uncertain) ou foi recusado pela operadora')
+    .description(
+      'envia de novo o que desistiu (dead), está em verificação (uncertain, unresolved) ou foi recusado pela operadora',
+    )
     .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --provider recusou desde --since')
-    .addOption(channelOption('--channel <canal>').makeOptionMandatory())
+    .addOption(channelOption('canal').makeOptionMandatory())
     .option('--provider <nome>', 'como em queue list: smtp, mx, smpp…')
     .option('--since <momento>', 'recusados desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
     .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
@@ -99,7 +101,7 @@ export function queueCommand(): Command {
       .command(repair)
       .description(description)
       .argument('<id>', 'idEmail da notificação')
-      .addOption(channelOption('--channel <canal>').makeOptionMandatory())
+      .addOption(channelOption('canal').makeOptionMandatory())
       .option('--json', 'resultado em JSON')
       .action((id: string, options: OutputOptions & { channel: Channel }) => decide(id, repair, options))
   }
@@ -132,5 +134,5 @@ async function retryRefused({ channel, provider, since, reason, dryRun = false, 
 
 const explain = (channel: Channel, repair: Repair, unknown: boolean): string =>
   unknown
-    ? `Não há ${channelNames[channel]} nesta notificação. Confira o id e o canal.`
-    : `Nada a decidir: ${repair === 'retry' ? 'a entrega não desistiu, não está em verificação e não foi recusada pela operadora' : 'a entrega não está em verificação'}. Veja: carteiro queue list --state ${repair === 'retry' ? 'dead' : 'uncertain'}`
+    ? `Não há ${moduleOf(channel).label} nesta notificação. Confira o id e o canal.`
+    : `Nada a decidir: ${repair === 'retry' ? 'a entrega não desistiu, não está em verificação e não foi recusada pela operadora' : 'a entrega não está em verificação'}. Veja: carteiro queue list --state ${repair === 'retry' ? 'dead' : 'unresolved'}`

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { deleteInBatches, type Queryable, run } from './postgres.js'
 
 /** What carriers call our messages. */

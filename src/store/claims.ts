@@ -1,6 +1,6 @@
-import type { AccountSettings } from '../domain/account.js'
-import { completeSettings } from '../domain/account.js'
-import type { Channel, JsonObject } from '../domain/notification.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
+import type { Channel } from '../domain/channel.js'
+import type { JsonObject } from '../domain/notification.js'
 import type { TakenParts } from '../domain/status.js'
 import type { Mode } from '../domain/token.js'
 import { type Queryable, run } from './postgres.js'
@@ -51,7 +51,7 @@ interface ClaimRow {
   lease_owner: string
   account_id: string
   account_name: string
-  settings: Partial<AccountSettings>
+  settings: StoredSettings
   ordinal: number
   attempt: number
   detours: number
@@ -87,10 +87,12 @@ export interface ClaimQuestion {
   owner: string
   limit: number
   leaseMs: number
+  /** The claim brings the notification's content, unless it is large. */
+  withContent?: boolean
 }
 
-/** Only e-mails carry the content itself; a claim of many must not bring many large ones into memory at once. */
-const CONTENT = `case when c.channel = 'email' and octet_length(n.content) <= 65536 then n.content end as content,
+/** A claim of many must not bring many large contents into memory at once. */
+const CONTENT = `case when $9::boolean and octet_length(n.content) <= 65536 then n.content end as content,
         coalesce(octet_length(n.content), 0) as content_size`
 
 /** How often a claim is asked again that found others taking all it had looked at, before its worker rests. */
@@ -201,6 +203,7 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
       question.provider,
       question.rank,
       question.names ?? [question.provider],
+      question.withContent ?? false,
     ],
   })
   return rows
@@ -281,26 +284,15 @@ export async function findExpiredLeases(db: Queryable, limit: number): Promise<E
 }
 
 /**
- * Locks the notifications of waiting steps whose wait is over, one for each step, passing over those that another node is
- * deciding on. Nothing is waited for, so that no order of locks is needed.
+ * Locks the notifications of waiting steps whose wait is over, one for each step, and skips those that another node is
+ * deciding on. Nothing is waited for, so that no order of locks is needed. Time never decides on a step that only a failure releases.
  */
 export async function lockDueSteps(db: Queryable, limit: number): Promise<string[]> {
   const { rows } = await run<{ id: string }>(
     db,
     `select n.id from delivery d join notification n on n.id = d.notification_id
-     where d.state = 'waiting' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
+     where d.state = 'waiting' and d.condition <> 'failed' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
     [limit],
   )
   return rows.map(row => row.id)
-}
-
-/** Steps that only a failure can release: their wait is over, and time alone will not decide. Returns how many. */
-export async function parkUndecided(db: Queryable, ids: readonly string[]): Promise<number> {
-  const { rowCount } = await run(
-    db,
-    `update delivery set due_at = now() + interval '100 years'
-     where notification_id = any($1::uuid[]) and state = 'waiting' and condition = 'failed' and due_at <= now()`,
-    [ids],
-  )
-  return rowCount ?? 0
 }

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { FALLBACK_STEP, type StepCondition } from '../domain/sequence.js'
 import type { Answer, DeliveryState, DeliveryStatus, Failure, TakenParts } from '../domain/status.js'
 import { type Queryable, run } from './postgres.js'

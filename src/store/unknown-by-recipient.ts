@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { type Queryable, run } from './postgres.js'
 
 /** Sends of which nobody knew at some time whether they happened: only they can be told of by a mark. */

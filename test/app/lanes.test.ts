@@ -63,7 +63,8 @@ async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<L
     hasCarriers: true,
     leaseMs: 30_000,
     trace: undefined,
-    takeCarrierEvents: (source, events) =>
+    simulatorAddress: async () => null,
+    takeEvents: (source, events) =>
       takeCarrierEvents(source, events, { pool: database.pool, clock: Date.now, recorder, onUnmatched: () => {} }),
     onError: () => {},
   })

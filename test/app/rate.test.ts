@@ -52,7 +52,8 @@ function node() {
     hasCarriers: true,
     leaseMs: 30_000,
     trace: undefined,
-    takeCarrierEvents: async () => {},
+    simulatorAddress: async () => null,
+    takeEvents: async () => {},
     onError: () => {},
   }
   return {

@@ -1,5 +1,5 @@
 import type { CarrierEvent, Provider, SendErrorKind } from '../../src/channels/provider.js'
-import type { Channel } from '../../src/domain/notification.js'
+import type { Channel } from '../../src/domain/channel.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** How the carrier at the other end treats the messages that reach it. */
@@ -67,7 +67,9 @@ export interface Subject<Message> {
   /** The setting that holds the carrier's URL. */
   setting: string
   start(): Promise<ScriptedSide<Message>>
-  /** The same recipient every time: RECIPIENT. */
+  /** What a send request has besides its content so that this channel's delivery, and no other, goes to RECIPIENT. */
+  request: object
+  /** To RECIPIENT every time. */
   message(reference: string): Message
   /** What must not be read anywhere: the secret of the URL, also as it travels. */
   secrets: readonly string[]

@@ -1,13 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Provider } from '../../src/channels/provider.js'
-import { unknownClasses, unknownClassOf } from '../../src/channels/unknown-class.js'
+import type { WhenUnknown } from '../../src/channels/provider.js'
+import { channelModules } from '../../src/channels/registry.js'
+import { unknownClassOf } from '../../src/channels/unknown-class.js'
 import { brokenChains } from '../support/chain.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { send } from '../support/requests.js'
+import { send, validSend } from '../support/requests.js'
 import { canRun, everySubject } from './every-subject.js'
 import type { Behaviour, ScriptedSide, Subject } from './subject.js'
-import { requestOf, standingOf, startUnknownWorker, type UnknownWorker } from './unknown-worker.js'
+import { standingOf, startUnknownWorker, type UnknownWorker } from './unknown-worker.js'
 
 /** The engine with every real provider, each against a carrier that takes a message and loses its answer. */
 let database: TestDatabase
@@ -49,7 +50,7 @@ async function deliver(subject: Subject<unknown>, behaviours: [Behaviour, Behavi
   const side = await subject.start()
   side.behave(...behaviours)
   worker = await startUnknownWorker(database.pool, subject, side, settleMs)
-  const { body } = await send(gateway.url, account.token, requestOf(subject.channel))
+  const { body } = await send(gateway.url, account.token, { ...validSend, to: undefined, ...subject.request })
   const { idEmail } = body as { idEmail: string }
   return {
     side,
@@ -59,7 +60,7 @@ async function deliver(subject: Subject<unknown>, behaviours: [Behaviour, Behavi
 
 type Statements = Record<string, (subject: Subject<unknown>) => Promise<void>>
 
-const classes: Record<Provider<unknown>['whenUnknown'], Statements> = {
+const classes: Record<WhenUnknown, Statements> = {
   safe: {
     'is sent again at once, and the recipient can tell that both copies are one message': async subject => {
       const { side, becomes } = await deliver(subject, ['reset', 'accept'], NEVER_MS)
@@ -121,7 +122,8 @@ const classes: Record<Provider<unknown>['whenUnknown'], Statements> = {
 }
 
 test('every provider of the gateway has a subject here', () => {
-  expect(everySubject.map(({ name }) => name).sort()).toEqual(Object.keys(unknownClasses).sort())
+  const registered = channelModules.flatMap(({ providers }) => Object.keys(providers))
+  expect(everySubject.map(({ name }) => name).sort()).toEqual(registered.sort())
 })
 
 test.each(everySubject)('the class that is known by the name $name is the provider’s own, real or simulated', async subject => {

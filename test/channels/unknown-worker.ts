@@ -1,10 +1,8 @@
 import type { Carrier } from '../../src/channels/provider.js'
-import type { Channel } from '../../src/domain/notification.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { type Parcel, startTestWorker, type TestWorker } from '../support/lanes.js'
-import { validSend } from '../support/requests.js'
-import { type ProviderParts, RECIPIENT, type ScriptedSide, type Subject } from './subject.js'
+import type { ProviderParts, ScriptedSide, Subject } from './subject.js'
 
 /** The engine with one real provider: all that the tests of unknown outcomes know of the engine. */
 export interface UnknownWorker {
@@ -53,24 +51,10 @@ const carryParcels = <Message>(
   close: () => carrier.close(),
 })
 
-/** Requests by which one delivery of a channel, and no other, is accepted. */
-export const requestOf = (channel: Channel): object => {
-  const { number, email } = RECIPIENT
-  const parts: Record<Channel, object> = {
-    email: { to: email },
-    sms: { sms: { number, typeSend: '2' } },
-    whatsapp: { whatsapp: { number } },
-    voice: { voz: { number } },
-    letter: { carta: {} },
-  }
-  return { ...validSend, to: undefined, ...parts[channel] }
-}
-
-/** Where a delivery stands. unresolved: left to a person, no program looks at it any more. */
+/** Where a delivery stands. */
 export async function standingOf(pool: Pool, notification: string): Promise<{ state: string; attempt: number }> {
   const { rows } = await pool.query<{ state: string; attempt: number }>(
-    `select case when due_at > now() + interval '1 year' then 'unresolved' else state end as state, attempt
-     from delivery where notification_id = $1`,
+    'select state, attempt from delivery where notification_id = $1',
     [notification],
   )
   return rows[0]!

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { validationFailures } from '../../src/channels/email/validation-failures.js'
+import type { Channel } from '../../src/domain/channel.js'
 import { newId } from '../../src/domain/id.js'
-import type { Channel } from '../../src/domain/notification.js'
-import { validationFailures } from '../../src/domain/status.js'
 import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, issueToken, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
@@ -315,6 +315,7 @@ describe('3 the description', () => {
     ],
     ['a call whose outcome is being checked', 'voice', { state: 'uncertain' }, 'Em verificação'],
     ['a letter whose outcome is being checked', 'letter', { state: 'uncertain' }, 'Em verificação'],
+    ['a letter whose outcome only a person can find out', 'letter', { state: 'unresolved' }, 'Em verificação'],
     ['an SMS that is on its way to the carrier', 'sms', { state: 'sending' }, 'Processado'],
   ])('3 of %s', async (_, channel, columns, description) => {
     expect((await recordWhen(channel, columns)).description).toBe(description)

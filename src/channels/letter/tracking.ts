@@ -1,6 +1,5 @@
+import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Mode } from '../../domain/token.js'
-import type { Recorder } from '../../engine/deliver/worker.js'
-import type { Change } from '../../engine/record/record.js'
 import type { Pool } from '../../store/postgres.js'
 import { claimTracked, saveSeen, type TrackedLetter } from './letter-store.js'
 import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
@@ -8,7 +7,7 @@ import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
 /** Asks the post where registered letters are, and records what it tells. */
 export interface TrackingParts {
   pool: Pool
-  recorder: Recorder
+  record(change: Change): Promise<ChangeOutcome>
   rastro: Rastro
   mode: Mode
   /** How often each letter is asked about. */
@@ -31,13 +30,14 @@ export async function trackLetters(parts: TrackingParts): Promise<void> {
 }
 
 /** In the order in which it happened. What changes the status is told at every asking, lest one that came in late be missed: it counts once. */
-async function take({ pool, recorder }: TrackingParts, letter: TrackedLetter, events: readonly PostEvent[]): Promise<void> {
+async function take({ pool, record }: TrackingParts, letter: TrackedLetter, events: readonly PostEvent[]): Promise<void> {
   const telling = events.filter(({ type }, place) => type !== 'note' || place >= letter.seen)
-  for (const event of telling) await recorder.record(toChange(letter, event))
+  for (const event of telling) await record(toChange(letter, event))
   if (events.length > letter.seen) await saveSeen(pool, letter.notification, events.length)
 }
 
 const toChange = ({ notification, code }: TrackedLetter, { at, type, text, failure, reason }: PostEvent): Change => ({
+  kind: 'fact',
   notification,
   fact: {
     channel: 'letter',

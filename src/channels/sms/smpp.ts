@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { OperatorError } from '../../domain/errors.js'
 import { septetsOf } from '../../domain/gsm7.js'
 import { MAX_MARKED_PARTS, makeMark } from '../../domain/mark.js'
-import { planSms, type SmsPlan } from '../../domain/message-parts.js'
+import { type PartPlan, planParts } from '../../domain/message-parts.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
 import { nameOf, readEvents } from './smpp-events.js'
@@ -68,7 +68,7 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
       return link.ready
     },
     async send(message, signal): Promise<Receipt> {
-      const plan = planSms(message.text)
+      const plan = planParts(message.text)
       if (plan.parts.length > MAX_MARKED_PARTS) {
         throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_MARKED_PARTS}.`)
       }
@@ -150,7 +150,7 @@ function errorIn(outcomes: readonly PartOutcome[], references: readonly (string 
   })
 }
 
-function partsOf(message: SmsMessage, plan: SmsPlan, source: Address, validity: string): Part[] {
+function partsOf(message: SmsMessage, plan: PartPlan, source: Address, validity: string): Part[] {
   const total = plan.parts.length
   // The same at every try: a phone that has a part already knows it again.
   const series = createHash('sha256').update(message.reference).digest()[31]!
@@ -172,7 +172,7 @@ function partsOf(message: SmsMessage, plan: SmsPlan, source: Address, validity: 
   })
 }
 
-const encode = (text: string, encoding: SmsPlan['encoding']): Buffer =>
+const encode = (text: string, encoding: PartPlan['encoding']): Buffer =>
   encoding === 'gsm7'
     ? Buffer.from([...text].flatMap(character => septetsOf(character) ?? []))
     : Buffer.from(text, 'utf16le').swap16()

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperatorError } from '../../domain/errors.js'
-import { planSms } from '../../domain/message-parts.js'
+import { planParts } from '../../domain/message-parts.js'
 import { readNumber } from '../../domain/phone.js'
 import { readBeginning } from '../answer-body.js'
 import {
@@ -15,6 +15,9 @@ import {
 } from '../provider.js'
 import { neverLeft } from '../unsent.js'
 import { refuseUnknown } from '../url-options.js'
+
+/** The provider's name, stored with every attempt and the last part of its callbacks' path. */
+export const ZENVIA = 'zenvia'
 
 /**
  * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
@@ -40,7 +43,7 @@ const statuses: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' |
 
 export function zenviaProvider(): Provider<SmsMessage> {
   return {
-    name: 'zenvia',
+    name: ZENVIA,
     channel: 'sms',
     // Its reports bear no name of ours and it cannot be asked: what was lost on the way is for a person to look at.
     whenUnknown: 'never',
@@ -59,7 +62,7 @@ function openZenvia(url: URL): Carrier<SmsMessage> {
   return {
     async send({ to, text }, signal) {
       if (closed || signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de sair.')
-      const { parts, encoding } = planSms(text)
+      const { parts, encoding } = planParts(text)
       const body = JSON.stringify({ from, to: to.replace(/^\+/, ''), contents: [{ type: 'text', text }] })
       const { status, retryAfter, content } = await post(endpoint, { token, body, signal })
       if (status < 200 || status > 299) throw errorOf(status, retryAfter, content)
@@ -81,7 +84,7 @@ function openZenvia(url: URL): Carrier<SmsMessage> {
 /** One reader for all subscriptions of this gateway: whoever knows one of their secrets is Zenvia. */
 export function zenviaCallback(secrets: readonly string[]): Callback {
   return {
-    name: 'zenvia',
+    name: ZENVIA,
     channel: 'sms',
     async read({ method, headers, body }) {
       const given = headers[SECRET_HEADER]

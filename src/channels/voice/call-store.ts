@@ -1,4 +1,4 @@
-import { type AccountSettings, completeSettings } from '../../domain/account.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { JsonObject } from '../../domain/notification.js'
 import { type Queryable, run } from '../../store/postgres.js'
 
@@ -17,7 +17,7 @@ interface CallRow {
   template_version: number | null
   request: JsonObject
   account_name: string
-  settings: Partial<AccountSettings>
+  settings: StoredSettings
   protected: boolean
 }
 
@@ -31,11 +31,8 @@ export async function findRivalCalls(
     `select notification_id as id from delivery
      where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(provider, ':', 1) = $3
        and notification_id <> $1`
-  const { rows } = await run<{ id: string }>(db, `${inState('sending')} union all ${inState('uncertain')}`, [
-    notification,
-    to,
-    carrier,
-  ])
+  const states = ['sending', 'uncertain', 'unresolved']
+  const { rows } = await run<{ id: string }>(db, states.map(inState).join(' union all '), [notification, to, carrier])
   return rows.map(row => row.id)
 }
 

@@ -1,12 +1,11 @@
+import type { DeliveryMemory, Refused } from '../../channels/channel.js'
 import type { Carrier, Provider } from '../../channels/provider.js'
+import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
-import type { Fact } from '../../domain/transition.js'
-import type { ByteBudget } from '../../runtime/byte-budget.js'
 import type { PaceGrant } from '../../store/carrier-rates.js'
 import type { HeldDelivery, Taker } from '../../store/claim-returns.js'
 import type { Claim, ClaimQuestion } from '../../store/claims.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
 
 /** What a lane is made of (engine/lane.ts). */
 export interface LaneOptions<Message> {
@@ -21,6 +20,8 @@ export interface LaneOptions<Message> {
   rank: number
   carriers: number
   concurrency: number
+  /** The message carries the notification's content: a claim brings it along. */
+  sendsContent?: boolean
   /** Of a carrier that takes so many messages per second and no more. */
   pace?: LanePace
   /** Waits between tries; when they are used up the delivery is dead. */
@@ -40,20 +41,14 @@ export interface LaneOptions<Message> {
   putBack(held: HeldDelivery, delayMs: number): Promise<void>
   /** The same of all that these claims took. */
   putBackClaims(owners: readonly string[]): Promise<void>
-  record(change: Change): Promise<ChangeOutcome>
+  record: Recorder['record']
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
   /** Bounds what is held in memory; shared by all lanes whose messages may be large. */
-  memory?: LaneMemory
+  memory?: DeliveryMemory
   onError(error: unknown, what: string): void
   /** Told where a delivery stands, so that fault drills can strike exactly there. */
   trace?(point: TracePoint): void
-}
-
-export interface LaneMemory {
-  budget: ByteBudget
-  /** The bytes that a message holds until it is sent; 0: too few to count. */
-  weigh(claim: Claim): number
 }
 
 /** Booked before anything is claimed: what waits for a carrier's rate waits in the queue, not in the hands of one node. */
@@ -64,8 +59,3 @@ interface LanePace {
 
 /** claimed and journalled; about to hand over; the carrier answered; the outcome is committed. */
 type TracePoint = 'claimed' | 'sending' | 'answered' | 'recorded'
-
-/** Why a delivery cannot be sent at all. */
-export interface Refused {
-  refused: Fact['data']
-}

@@ -1,3 +1,4 @@
+import { moduleOf } from '../../channels/registry.js'
 import { canonicalJson, type Json } from '../../domain/canonical-json.js'
 import { findChainFault } from '../../domain/evidence.js'
 import { rebuildStatuses } from '../../domain/rebuild.js'
@@ -35,7 +36,7 @@ export function findFaults({ id, events, statuses }: LoggedNotification): string
   if (broken !== null) return [`${id}: cadeia rompida no evento ${broken.seq} (${broken.fault})`]
   // Where the events' data was erased there is nothing to compare with.
   if (events.some(event => event.salt === null)) return []
-  const rebuilt = rebuildStatuses(events)
+  const rebuilt = rebuildStatuses(events, moduleOf)
   const missing = [...rebuilt.keys()].filter(channel => !statuses.some(status => status.channel === channel))
   return [
     ...missing.map(channel => `${id}: o canal ${channel} foi aceito e não tem entrega`),

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
+import type { CarrierEventSource, EventContext } from '../../channels/channel.js'
 import type { CarrierEvent, CarrierReply, CarrierReport, Mark } from '../../channels/provider.js'
-import { isOptOut } from '../../channels/sms/opt-out.js'
-import { takeRecording } from '../../channels/voice/recordings.js'
+import { findModule, moduleOf } from '../../channels/registry.js'
 import type { Json } from '../../domain/canonical-json.js'
+import type { CarrierReported, Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { readMark } from '../../domain/mark.js'
-import { type Channel, channels } from '../../domain/notification.js'
 import type { Fact } from '../../domain/transition.js'
 import { type CarrierReference, findNewestTo, findReference } from '../../store/carrier-references.js'
 import { deleteEarlyReport, findEarlyMarked, keepEarlyReport, probeEarlyReports } from '../../store/early-reports.js'
@@ -20,8 +20,6 @@ import {
 } from '../../store/reply-parts.js'
 import { suppress } from '../../store/suppressions.js'
 import { findDoubtful } from '../../store/unknown-by-recipient.js'
-import type { Recorder } from '../deliver/worker.js'
-import type { Change } from './record.js'
 
 /** What carriers tell later becomes facts about the delivery that they speak of. */
 export interface CarrierEventParts {
@@ -30,13 +28,6 @@ export interface CarrierEventParts {
   recorder: Recorder
   /** Told of what speaks of nothing that we sent. */
   onUnmatched(carrier: string, kind: CarrierEvent['kind']): void
-}
-
-/** Who tells it: the key under which a lane keeps its carrier's references, and the provider and channel behind it. */
-export interface CarrierEventSource {
-  carrierKey: string
-  provider: string
-  channel: Channel
 }
 
 /** Kept reports that one worker looks at in a round: whatever others send under our account, it costs no more. */
@@ -53,17 +44,26 @@ export async function takeCarrierEvents(
   await Promise.all(events.map(item => takeItem(source, item, parts)))
 }
 
+/** What a channel's own work needs to record facts. */
+export const eventContext = (parts: CarrierEventParts): EventContext => ({
+  pool: parts.pool,
+  clock: parts.clock,
+  record: change => parts.recorder.record(change),
+  takeEvents: (source, events) => takeCarrierEvents(source, events, parts),
+})
+
 function takeItem(source: CarrierEventSource, item: CarrierEvent, parts: CarrierEventParts): Promise<void> {
   switch (item.kind) {
     case 'report':
       return takeReport(source, item, parts)
     case 'reply':
       return takeReply(source, item, parts)
-    case 'recording': {
-      const call = readOwn(item.of.ours)
-      return call === null
+    case 'file': {
+      const message = readOwn(item.of.ours)
+      const takeFile = message === null ? undefined : moduleOf(message.channel).takeFile
+      return message === null || takeFile === undefined
         ? Promise.resolve(parts.onUnmatched(source.carrierKey, item.kind))
-        : takeRecording(source.carrierKey, call, item, parts)
+        : takeFile({ ...message, carrierKey: source.carrierKey }, item, eventContext(parts))
     }
   }
 }
@@ -111,12 +111,13 @@ async function takeReply(source: CarrierEventSource, reply: CarrierReply, parts:
   const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, carrierKey, [reply.inReplyTo])
   const notification = quoted?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, provider, reply.at))
   if (notification === null) return parts.onUnmatched(carrierKey, reply.kind)
-  const optOut = channel === 'sms' && isOptOut(reply.text)
+  const optOut = moduleOf(channel).isOptOut?.(reply.text) === true
   // First of all: whoever asks to be left alone must be, also if we fall over now.
   if (optOut) await suppress(parts.pool, { notification, channel, reason: 'opt-out' })
   const at = reply.at ?? new Date(parts.clock())
   const named = reply.id === null ? nameByHour(reply, at) : { answerId: reply.id }
   await parts.recorder.record({
+    kind: 'fact',
     notification,
     fact: {
       channel,
@@ -211,12 +212,12 @@ const namesIn = (names: readonly string[], { part, parts }: CarrierReference): (
 /** A reference of ours: notification, channel, ordinal. */
 function readOwn(reference: string, { number: part, total: parts } = { number: 1, total: 1 }): CarrierReference | null {
   const [, notification, name, ordinal] = /^([0-9a-f-]{36})\.([a-z]+)\.(\d{1,4})$/.exec(reference) ?? []
-  const channel = channels.find(known => known === name)
+  const channel = name === undefined ? undefined : findModule(name)?.channel
   if (notification === undefined || channel === undefined) return null
   return { notification, channel, ordinal: Number(ordinal), part, parts }
 }
 
-function toChange(reference: CarrierReference, report: CarrierReport, provider: string, clock: Clock): Change {
+function toChange(reference: CarrierReference, report: CarrierReport, provider: string, clock: Clock): CarrierReported {
   const { notification, channel, ordinal, part, parts } = reference
   const { type, at, answer, failure, reason, delayMs, trackingCode } = report
   const data: Fact['data'] = {
@@ -229,9 +230,9 @@ function toChange(reference: CarrierReference, report: CarrierReport, provider: 
     ...(trackingCode === undefined ? {} : { trackingCode }),
   }
   return {
+    kind: 'report',
     notification,
     fact: { channel, type, at: at ?? new Date(clock()), source: `report:${provider}`, data },
-    repeatable: true,
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }

@@ -1,5 +1,5 @@
+import { channels } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
-import { channels } from '../../domain/notification.js'
 import { belongsTo } from '../../store/deliveries.js'
 import type { Pool } from '../../store/postgres.js'
 import { recordChanges } from './record.js'
@@ -15,7 +15,7 @@ export async function finalize(pool: Pool, clock: Clock, account: string, notifi
   await recordChanges(
     pool,
     clock,
-    channels.map(channel => ({ notification, fact: { channel, type: 'cancelled', at, source: 'api', data } })),
+    channels.map(channel => ({ kind: 'fact', notification, fact: { channel, type: 'cancelled', at, source: 'api', data } })),
   )
   return true
 }

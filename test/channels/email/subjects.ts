@@ -55,6 +55,7 @@ export const smtpSubject: Subject<EmailMessage> = {
       port => `smtp://usuario:${PASSWORD}@127.0.0.1:${port}?tls=off`,
       () => smtpProvider({ signer: null }),
     ),
+  request: { to: RECIPIENT.email },
   message,
   secrets: [PASSWORD, Buffer.from(`\0usuario\0${PASSWORD}`).toString('base64')],
   badUrls: ['http://relay.example.com', 'smtp:relay', 'smtp://relay.example.com?tls=yes', 'smtp://relay.example.com?pool=0'],
@@ -75,6 +76,7 @@ export const mxSubject: Subject<EmailMessage> = {
       () => mxProvider({ signer: null, firstRestMs: 50, resolver }),
     )
   },
+  request: { to: RECIPIENT.email },
   message,
   secrets: [],
   badUrls: ['smtp://x.example', 'mx://', 'mx://a_b', 'mx://x.example?port=70000', 'mx://x.example?private=true'],

@@ -33,6 +33,7 @@ export const printShopSubject: Subject<LetterMessage> = {
         return { status: 200, body: JSON.stringify({ id: `C-${place + 1}`, situacao: 'processando' }) }
       },
     }),
+  request: { carta: {} },
   message,
   secrets: [TOKEN, CALLBACK_SECRET],
   badUrls: ['print+https://cartas.example.com', 'print+https://:segredo@cartas.example.com'],
@@ -81,6 +82,7 @@ export const eCartaSubject: Subject<LetterMessage> = {
   channel: 'letter',
   setting: 'LETTER_URL',
   start: startPost,
+  request: { carta: {} },
   message,
   secrets: [POST_PASSWORD],
   badUrls: [

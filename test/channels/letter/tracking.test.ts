@@ -41,7 +41,7 @@ const note = (text: string): PostEvent => ({ at: new Date(), type: 'note', text 
 function track(rastro: Rastro, everyMs = 60_000): Promise<void> {
   return trackLetters({
     pool: database.pool,
-    recorder: createRecorder(database.pool, Date.now, new Wake()),
+    record: createRecorder(database.pool, Date.now, new Wake()).record,
     rastro,
     mode: 'live',
     everyMs,

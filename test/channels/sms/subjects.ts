@@ -60,6 +60,7 @@ export const smppSubject: Subject<SmsMessage> = {
   channel: 'sms',
   setting: 'SMS_URL',
   start: startSmsc,
+  request: { sms: { number: RECIPIENT.number, typeSend: '2' } },
   message,
   secrets: [PASSWORD],
   badUrls: ['smpp:', 'smpp://u:p@h?window=0', 'smpp://u:p@h?validity=x', 'smpp://u:p@h?from=Operação'],
@@ -83,6 +84,7 @@ export const zenviaSubject: Subject<SmsMessage> = {
         throttle: { status: 429, body: '{"code":"RATE"}', headers: { 'retry-after': String(WAIT_SECONDS) } },
       },
     }),
+  request: { sms: { number: RECIPIENT.number, typeSend: '2' } },
   message,
   secrets: [TOKEN, CALLBACK_SECRET],
   badUrls: [

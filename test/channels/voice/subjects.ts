@@ -49,6 +49,7 @@ export const twilioSubject: Subject<VoiceMessage> = {
       },
       lookUp: (_, taken) => callList(taken),
     }),
+  request: { voz: { number: RECIPIENT.number } },
   message,
   secrets: [TOKEN, Buffer.from(`conta:${TOKEN}`).toString('base64')],
   badUrls: [
@@ -70,6 +71,7 @@ export const sipSubject: Subject<VoiceMessage> = {
   channel: 'voice',
   setting: 'VOICE_URL',
   start: openExchange,
+  request: { voz: { number: RECIPIENT.number } },
   message,
   secrets: [TRUNK_PASSWORD],
   badUrls: ['sip://127.0.0.1', 'sip://a:b%3Bc@host', 'sip://a:b@host?lines=0', 'sip://a:b@host?local=eu'],

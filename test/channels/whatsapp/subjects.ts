@@ -46,6 +46,7 @@ export const cloudSubject: Subject<WhatsappMessage> = {
       },
       report,
     }),
+  request: { whatsapp: { number: RECIPIENT.number } },
   message: reference => whatsapp({ reference, to: RECIPIENT.number }),
   secrets: [TOKEN],
   badUrls: [
