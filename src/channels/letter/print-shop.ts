@@ -4,6 +4,7 @@ import { OperatorError } from '../../domain/errors.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
 import type { Callback, CallbackRequest, CarrierReport, Found, LetterMessage, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
+import { decodePart, refuseUnknown } from '../url-options.js'
 import { ask, type HttpAnswer } from './http-answer.js'
 import type { PostalAddress } from './postal-address.js'
 
@@ -23,14 +24,16 @@ interface PrintAccount {
   secret: string
 }
 
-/** print+https://TOKEN:SEGREDO@host/caminho */
+/** print+https://TOKEN:SEGREDO@host/caminho; option: rate=letters a second (of the lane). */
 export function readPrintAccount(url: URL): PrintAccount {
-  const token = decodeURIComponent(url.username)
-  if (token === '' || url.hostname === '') {
-    throw new OperatorError('LETTER_URL: o serviço de impressão pede print+https://TOKEN:SEGREDO@servidor/caminho.')
+  const wrong = (what: string): never => {
+    throw new OperatorError(`LETTER_URL: ${what}. Exemplo: print+https://TOKEN:SEGREDO@servidor/caminho`)
   }
+  const token = decodePart(url.username, wrong)
+  if (token === '' || url.hostname === '') wrong('faltam o token ou o servidor do serviço de impressão')
+  refuseUnknown(url, ['rate'], wrong)
   const base = `${url.protocol.slice('print+'.length)}//${url.host}${url.pathname.replace(/\/+$/, '')}`
-  return { base, token, secret: decodeURIComponent(url.password) }
+  return { base, token, secret: decodePart(url.password, wrong) }
 }
 
 /** What the service's words mean. */

@@ -4,8 +4,6 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierEvent, SendError, VoiceMessage } from '../../../src/channels/provider.js'
 import { fetchTwilioRecording, twilioProvider } from '../../../src/channels/voice/twilio.js'
 import { askCall } from '../../../src/channels/voice/twilio-lookup.js'
-import { simulatorForTest } from '../../simulator/carriers.js'
-import { describeContract } from '../contract.js'
 import { call } from './calls.js'
 
 const NOBODY = {
@@ -18,19 +16,6 @@ const NOBODY = {
 }
 const provider = (known: readonly string[] = []) => twilioProvider({ ...NOBODY, findKnown: async () => new Set(known) })
 const never = new AbortController().signal
-const number = (ending: string): string => `+55119000000${ending}`
-
-describeContract({
-  provider: provider(),
-  simulator: () => simulatorForTest(),
-  channel: 'voice',
-  taken: reference => call({}, { reference, to: number('11') }),
-  refused: {
-    permanent: reference => call({}, { reference, to: number('09') }),
-    throttled: reference => call({}, { reference, to: number('12') }),
-  },
-  named: true,
-})
 
 interface Request {
   method: string
@@ -141,19 +126,6 @@ describe('a call', () => {
     const carrier = await scripted(() => ({ status: 400, body: JSON.stringify({ code }) }))
     const sending = (await carrier.open()).send(call(), never)
     await expect(sending).rejects.toMatchObject({ kind: 'temporary', scope, reason: expect.stringMatching(reason) })
-  })
-
-  test('an answer that never comes is uncertain', async () => {
-    const simulator = await simulatorForTest()
-    const { voice } = (await simulator.ask('/simulator/carriers')).body as { voice: string }
-    const carrier = await provider().open(new URL(voice))
-    const sending = carrier.send(call({}, { to: number('13') }), AbortSignal.timeout(500))
-    await expect(sending).rejects.toMatchObject({ kind: 'uncertain' })
-  })
-
-  test('garbage for an answer is uncertain', async () => {
-    const carrier = await scripted(() => ({ status: 201, body: '<html>' }))
-    await expect((await carrier.open()).send(call(), never)).rejects.toMatchObject({ kind: 'uncertain' })
   })
 })
 
