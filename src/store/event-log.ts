@@ -3,7 +3,7 @@ import type { ChainedEvent } from '../domain/evidence.js'
 import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 import { type Pool, type Queryable, run, snapshot } from './postgres.js'
 
-/** Notifications with their whole chain and their stored statuses, page by page, for whoever checks one against the other. */
+/** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export interface LoggedNotification {
   id: string
   events: LoggedEvent[]

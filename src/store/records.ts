@@ -5,7 +5,7 @@ import type { DeliveryStatus } from '../domain/status.js'
 import { STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 import { type Queryable, run } from './postgres.js'
 
-/** The writing of facts: lock, look, then one statement for everything that changed. */
+/** Writes facts: locks the notifications, reads them, then writes everything that changed with one statement. */
 export interface StoredDelivery {
   notification: string
   account: string
@@ -78,11 +78,11 @@ export async function readLocked(
 export interface DeliveryWrite {
   notification: string
   status: DeliveryStatus
-  /** From now, for those that go again; null leaves the due date alone. */
+  /** When it is due, from now; null leaves the date alone. */
   delayMs: number | null
   /** Whether another carrier may take it before that. */
   failover: boolean
-  /** Which carriers may take it from now on: only the one of its latest attempt, any, or whichever might before. */
+  /** Which carriers may take it from now on: only the carrier of its latest attempt, any, or the same ones as before. */
   bind: 'carrier' | 'none' | 'keep'
 }
 
@@ -94,7 +94,7 @@ export interface EventWrite {
   announced: boolean
 }
 
-/** What a carrier calls a message, or one part of it. */
+/** The carrier's own reference of a message, or of one part of it. */
 export interface ReferenceWrite {
   provider: string
   reference: string

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type ChannelWiring, openLanes } from '../../src/app/lanes.js'
+import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
 import { unknownClassOf } from '../../src/channels/unknown-class.js'
 import { cloudProvider } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
@@ -54,7 +54,8 @@ const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}
   prepare: () => async claim => ({ notification: claim.notification, reference: claim.reference, attempt: claim.attempt }),
 })
 
-async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<Lane<unknown>[]> {
+async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> = {}): Promise<Lane<unknown>[]> {
+  const wake = new Wake()
   const recorder = createRecorder(database.pool, Date.now, wake)
   const groups = await openLanes(wiring, {
     pool: database.pool,
@@ -68,6 +69,7 @@ async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<L
     takeEvents: (source, events) =>
       takeCarrierEvents(source, events, { pool: database.pool, clock: Date.now, recorder, onUnmatched: () => {} }),
     onError: () => {},
+    ...changes,
   })
   const lanes = groups.flat()
   running = startLanes({
@@ -75,7 +77,7 @@ async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<L
     clock: Date.now,
     wake,
     recorder,
-    lanes: [lanes],
+    lanes: groups,
     onError: () => {},
   })
   return lanes
@@ -97,6 +99,18 @@ describe('the identity of a carrier', () => {
     expect(await identitiesOf(B, `${A.replace('segredo', 'outro')}?window=9`)).toEqual([bia, ana])
     expect(unknownClassOf(ana!)).toBe(unknownClassOf('pombo'))
     expect(unknownClassOf('smpp:smsc.example/00000000')).toBe('report')
+  })
+
+  test('of a simulated carrier is the same after every start, although its port is another one', async () => {
+    const start = async (port: number): Promise<string[]> => {
+      const simulated = { simulatorUrl: 'http://127.0.0.1:1', simulatorAddress: async () => new URL(`pombo://127.0.0.1:${port}`) }
+      const lanes = await open(wiringOf([]), { ...simulated, hasCarriers: false })
+      await running!.stop()
+      running = undefined
+      return lanes.map(({ mode, identity }) => `${mode} ${identity}`)
+    }
+    expect(await start(7001)).toEqual(['live simulator/pombo', 'test simulator/pombo'])
+    expect(await start(7002)).toEqual(['live simulator/pombo', 'test simulator/pombo'])
   })
 
   test('the same carrier twice is refused, in words that hold no secret', async () => {

@@ -28,7 +28,7 @@ const facts: Record<Repair, Pick<Fact, 'type' | 'data'>> = {
   },
 }
 
-/** A message that the carrier produces first is not sent yet: the dates of its production and sending come from the carrier's reports. */
+/** A message that the carrier produces first is not sent yet when the carrier has it: its dates come from the carrier's reports. */
 const taken: Pick<Fact, 'type' | 'data'> = { ...facts.sent, type: 'processed' }
 
 /** Which refused deliveries are sent again. */
@@ -71,7 +71,7 @@ export async function reviveRefused(
   }
 }
 
-/** Whether it was done: 'fenced' or 'nothing new' when the delivery is not in a state that leaves anything to decide. */
+/** 'fenced' and 'nothing new': the delivery is in a state in which there is nothing to decide. */
 export async function repairDelivery(
   pool: Pool,
   clock: Clock,

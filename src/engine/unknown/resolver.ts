@@ -46,7 +46,7 @@ async function resolveOfLane(parts: ResolverParts, lane: Lane<unknown>, signal: 
   const { holdMs } = parts.timing
   const due = await takeUnknown(parts.pool, { channel, mode, carrier: identity, limit: PARALLEL, holdMs })
   await Promise.all(
-    // A question that was called off because this worker stops is asked again at once by the next worker.
+    // A question that was aborted because this worker stops is asked again at once by the next worker.
     due.map(outcome => follow(parts, outcome, () => (signal.aborted ? 0 : settleMs), lane.resolve(outcome, signal))),
   )
   return due.length === PARALLEL
@@ -67,7 +67,7 @@ async function follow(
   }
 }
 
-/** A queued delivery that only a carrier may take which is gone has an unknown outcome again, so that somebody hears of it. */
+/** A queued delivery that is bound to a carrier that is gone gets an unknown outcome again, so that the sender and an operator hear of it. */
 async function resolveOrphans(parts: ResolverParts, known: readonly string[]): Promise<boolean> {
   const { holdMs, orphanMs } = parts.timing
   const stranded = await findStranded(parts.pool, known, orphanMs, PARALLEL)
