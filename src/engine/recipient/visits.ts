@@ -1,6 +1,7 @@
 import { sha256 } from '../../domain/evidence.js'
 import type { LinkTarget } from '../../domain/link.js'
 import type { Fact, FactType } from '../../domain/transition.js'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Change, ChangeOutcome } from '../record/record.js'
 
 /** What recipients, and the machines around them, did: facts where it was a person, notes in any case. */
@@ -46,13 +47,11 @@ const MAX_REMEMBERED = 20_000
 
 export function createVisitRecorder({ record, takeNote }: VisitParts): VisitRecorder {
   /** When an access was last noted by this process. */
-  const noted = new Map<string, number>()
+  const noted = new BoundedCache<string, number>({ maxEntries: MAX_REMEMBERED })
 
   function isRepeated(key: string, atMs: number): boolean {
     const before = noted.get(key)
     if (before !== undefined && atMs - before < MERGE_MS) return true
-    noted.delete(key)
-    if (noted.size >= MAX_REMEMBERED) noted.delete(noted.keys().next().value!)
     noted.set(key, atMs)
     return false
   }

@@ -1,5 +1,6 @@
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import { sha256 } from '../../domain/evidence.js'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { Turnstile } from '../../runtime/semaphore.js'
 import { cleanContent } from './content.js'
 
@@ -12,15 +13,19 @@ const PATIENCE_MS = 3_000
 /** One after the other, each perhaps for the whole time: who would wait for long is told at once to come back. */
 const WAITING = 8
 const CACHE_CHARACTERS = 16 * 1_048_576
+const CACHE_ENTRIES = 10_000
 const THREAD_HEAP_MIB = 256
 
 type Answer = { cleaned: string } | { bug: string }
 
 export class ContentCleaner {
   readonly #turnstile = new Turnstile(1, WAITING)
-  readonly #cache = new Map<string, string | null>()
+  readonly #cache = new BoundedCache<string, string | null>({
+    maxEntries: CACHE_ENTRIES,
+    maxWeight: CACHE_CHARACTERS,
+    weigh: cleaned => cleaned?.length ?? 0,
+  })
   readonly #patienceMs: number
-  #cached = 0
   #thread: Worker | undefined
 
   constructor(patienceMs = PATIENCE_MS) {
@@ -34,7 +39,7 @@ export class ContentCleaner {
     const known = this.#cache.get(key)
     if (known !== undefined) return known
     const cleaned = await this.#turnstile.pass(() => this.#ask(content))
-    this.#keep(key, cleaned)
+    this.#cache.set(key, cleaned)
     return cleaned
   }
 
@@ -76,17 +81,6 @@ export class ContentCleaner {
       this.#thread = thread
     }
     return this.#thread
-  }
-
-  #keep(key: string, cleaned: string | null): void {
-    if (this.#cache.has(key)) return
-    this.#cache.set(key, cleaned)
-    this.#cached += cleaned?.length ?? 0
-    for (const [oldest, text] of this.#cache) {
-      if (this.#cached <= CACHE_CHARACTERS && this.#cache.size <= 10_000) break
-      this.#cache.delete(oldest)
-      this.#cached -= text?.length ?? 0
-    }
   }
 }
 
