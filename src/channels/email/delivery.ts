@@ -1,7 +1,7 @@
 import type { Config } from '../../app/config.js'
 import type { ChannelWiring, World } from '../../app/lanes.js'
 import type { Keys } from '../../domain/keys.js'
-import { ByteBudget } from '../../runtime/byte-budget.js'
+import { Semaphore } from '../../runtime/semaphore.js'
 import { readBlobs } from '../../store/blobs.js'
 import { readContent } from '../../store/notifications.js'
 import type { Pool } from '../../store/postgres.js'
@@ -49,7 +49,7 @@ export function wireEmail(wiring: EmailWiring): ChannelWiring<EmailMessage> {
       const provider = url.protocol === 'mx:' ? mxProvider({ ...options, resolver: resolverOf(world) }) : smtpProvider(options)
       return { ...provider, open: given => provider.open(withPool(given)) }
     },
-    memory: { budget: new ByteBudget(BYTES_ON_THEIR_WAY), weigh: weighEmail },
+    memory: { budget: new Semaphore({ permits: BYTES_ON_THEIR_WAY }), weigh: weighEmail },
     async follow({ notification, fact }) {
       if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: 'email', reason: 'hard bounce' })
     },

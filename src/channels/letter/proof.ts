@@ -1,5 +1,5 @@
 import { brazilianDate } from '../../domain/dates.js'
-import { Refusal } from '../../domain/errors.js'
+import { overloaded } from '../../domain/errors.js'
 import { describe } from '../../domain/status.js'
 import { OutOfTime } from '../../runtime/thread-pool.js'
 import type { LetterHistory, StoredLetter } from './letter-store.js'
@@ -23,7 +23,7 @@ export async function composeLetterProof(parts: ProofParts, notification: string
   try {
     return (await parts.typesetter.compose(sheet, toReceipt(history, letter, sheet))).pdf
   } catch (error) {
-    throw error instanceof TypesetterBusy || error instanceof OutOfTime ? new Refusal('overloaded', [], { retryAfter: 5 }) : error
+    throw error instanceof TypesetterBusy || error instanceof OutOfTime ? overloaded() : error
   }
 }
 

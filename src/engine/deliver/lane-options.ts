@@ -2,7 +2,7 @@ import type { Carrier, Provider } from '../../channels/provider.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
-import type { ByteBudget } from '../../runtime/byte-budget.js'
+import type { Semaphore } from '../../runtime/semaphore.js'
 import type { PaceGrant } from '../../store/carrier-rates.js'
 import type { HeldDelivery, Taker } from '../../store/claim-returns.js'
 import type { Claim, ClaimQuestion } from '../../store/claims.js'
@@ -51,7 +51,8 @@ export interface LaneOptions<Message> {
 }
 
 export interface LaneMemory {
-  budget: ByteBudget
+  /** Of bytes. */
+  budget: Semaphore
   /** The bytes that a message holds until it is sent; 0: too few to count. */
   weigh(claim: Claim): number
 }

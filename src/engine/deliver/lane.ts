@@ -241,13 +241,13 @@ export class Lane<Message> {
     const { memory } = this.#options
     const bytes = memory?.weigh(claim) ?? 0
     if (memory === undefined || bytes === 0) return this.#carry(claim, held)
-    const waiting = memory.budget.take(bytes)
+    const waiting = memory.budget.acquire(bytes)
     if (waiting !== null) await waiting
     try {
       // Otherwise a stop would last until all that wait have been sent one after the other.
       await (waiting !== null && this.#stopping ? this.#leave(claim) : this.#carry(claim, held))
     } finally {
-      memory.budget.give(bytes)
+      memory.budget.release(bytes)
     }
   }
 

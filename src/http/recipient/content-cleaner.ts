@@ -1,7 +1,8 @@
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
+import { overloaded } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
-import { Turnstile } from '../../runtime/semaphore.js'
+import { Semaphore } from '../../runtime/semaphore.js'
 import { cleanContent } from './content.js'
 
 /**
@@ -19,7 +20,7 @@ const THREAD_HEAP_MIB = 256
 type Answer = { cleaned: string } | { bug: string }
 
 export class ContentCleaner {
-  readonly #turnstile = new Turnstile(1, WAITING)
+  readonly #turns = new Semaphore({ permits: 1, maxWaiting: WAITING, refusal: overloaded })
   readonly #cache = new BoundedCache<string, string | null>({
     maxEntries: CACHE_ENTRIES,
     maxWeight: CACHE_CHARACTERS,
@@ -38,7 +39,7 @@ export class ContentCleaner {
     const key = sha256(content)
     const known = this.#cache.get(key)
     if (known !== undefined) return known
-    const cleaned = await this.#turnstile.pass(() => this.#ask(content))
+    const cleaned = await this.#turns.run(() => this.#ask(content))
     this.#cache.set(key, cleaned)
     return cleaned
   }

@@ -1,7 +1,8 @@
 import type { Clock } from '../../../domain/clock.js'
+import { overloaded } from '../../../domain/errors.js'
 import type { Fact } from '../../../domain/transition.js'
 import type { Change, ChangeOutcome } from '../../../engine/record/record.js'
-import { Turnstiles } from '../../../runtime/semaphore.js'
+import { KeyedSemaphore } from '../../../runtime/semaphore.js'
 import { reasonOfStatus } from '../status-code.js'
 import type { DeliveryEntry, Report } from './reports.js'
 
@@ -26,8 +27,8 @@ export type TakeReturn = (notification: string, report: Report) => Promise<void>
 
 /** One after the other for one notification, so that many at once do not all find the same place free. */
 export function createReturns(parts: ReturnParts): TakeReturn {
-  const turns = new Turnstiles(1, WAITING)
-  return (notification, report) => turns.pass(notification, () => takeReturn(notification, report, parts))
+  const turns = new KeyedSemaphore({ permits: 1, maxWaiting: WAITING, refusal: overloaded })
+  return (notification, report) => turns.run(notification, () => takeReturn(notification, report, parts))
 }
 
 async function takeReturn(notification: string, report: Report, parts: ReturnParts): Promise<void> {
