@@ -14,8 +14,8 @@ import { createRecipient, type RecipientLimits } from '../engine/recipient/recip
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
 import { finalize } from '../engine/record/finalize.js'
 import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
-import { SendReader } from '../http/gw/send-reader.js'
-import { ContentCleaner } from '../http/recipient/content-cleaner.js'
+import { createSendReader } from '../http/gw/send-reader.js'
+import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { throttle } from '../runtime/wake.js'
@@ -115,12 +115,12 @@ export async function buildApi({
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
     ...LOOKUP_LIMITS,
   })
-  const reader = new SendReader(config.attachments)
+  const reader = createSendReader(config.attachments)
   const typesetter = createTypesetter(1)
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
-  const cleaner = new ContentCleaner()
+  const cleaner = createContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,
