@@ -11,10 +11,10 @@ import { findCall, findRivalCalls } from './call-store.js'
 import { createPlanReader, createScriptReader, createVoicePreparation } from './preparation.js'
 import type { FetchRecording } from './recordings.js'
 import { linesOf, sipProvider } from './sip.js'
-import { fetchTwilioRecording, TWILIO, twilioProvider } from './twilio.js'
+import { fetchTwilioRecording, recordingHttp, TWILIO, twilioProvider } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
 import { type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
-import { askCall, type LookupParts } from './twilio-lookup.js'
+import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 
 /** To a carrier whose calls last longer than the request for them. */
 const REQUESTS_AT_ONCE = 20
@@ -94,22 +94,24 @@ export async function wireCallLookups(
   simulatorUrl: string | null,
 ): Promise<Map<string, CallCarrier>> {
   const carriers = await carriersToAsk(config, simulatorUrl)
+  const http = lookupHttp()
   return new Map(
     carriers.map(({ key, simulated, urls }) => {
       const readPlan = readPlans(pool, simulated)
       const records = urls.some(url => readTwilioAccount(url).record)
-      return [key, { records, ask: (name, reference, signal) => askCall(urls, name, reference, readPlan, signal) }]
+      return [key, { records, ask: (name, reference, signal) => askCall(http, urls, name, reference, readPlan, signal) }]
     }),
   )
 }
 
 /** A recording is in one of the accounts. */
-const fetchFrom =
-  (urls: readonly URL[]): FetchRecording =>
-  async (name, signal) => {
+function fetchFrom(urls: readonly URL[]): FetchRecording {
+  const http = recordingHttp()
+  return async (name, signal) => {
     for (const url of urls) {
-      const bytes = await fetchTwilioRecording(url, name, signal)
+      const bytes = await fetchTwilioRecording(http, url, name, signal)
       if (bytes !== null) return bytes
     }
     return null
   }
+}
