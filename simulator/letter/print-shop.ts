@@ -6,6 +6,7 @@ import { brazilianIso } from '../../src/domain/dates.js'
 import { Refusal } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence.js'
 import { newId } from '../../src/domain/id.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
@@ -193,7 +194,7 @@ const readBody = (body: unknown): Record<string, unknown> => {
 
 /** The time is the moment of sending: a callback that waited long is still fresh. */
 function signed({ secret }: CallbackRoute, body: string, now: number): Record<string, string> {
-  const own = createHmac('sha256', Buffer.from(secret, 'hex')).update('print-shop').digest('hex')
+  const own = simulatorSecret(Buffer.from(secret, 'hex'), 'print-shop')
   const timestamp = String(Math.floor(now / 1_000))
   const signature = createHmac('sha256', own).update(`${timestamp}.${body}`).digest('hex')
   return { 'content-type': 'application/json', 'carteiro-timestamp': timestamp, 'carteiro-signature': `v1=${signature}` }

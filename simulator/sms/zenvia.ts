@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
-import { carrierSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import { planSms } from '../../src/domain/message-parts.js'
 import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
@@ -108,7 +108,7 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
         to: '/zenvia',
         headers: {
           'content-type': 'application/json',
-          'x-carteiro-secret': carrierSecret(Buffer.from(secret, 'hex'), 'zenvia'),
+          'x-carteiro-secret': simulatorSecret(Buffer.from(secret, 'hex'), 'zenvia'),
         },
         body: JSON.stringify({ id: stamp.id, timestamp: stamp.at.toISOString(), channel: 'sms', ...event(stamp) }),
       }),

@@ -4,7 +4,7 @@ import { readZenviaUrl, zenviaCallback } from '../channels/sms/zenvia.js'
 import { realVoiceCallbacks, simulatedVoiceCallbacks } from '../channels/voice/delivery.js'
 import { realWhatsappCallbacks, simulatedWhatsappCallbacks } from '../channels/whatsapp/delivery.js'
 import type { Clock } from '../domain/clock.js'
-import { carrierSecret, type Keys } from '../domain/keys.js'
+import { type Keys, simulatorSecret } from '../domain/keys.js'
 import type { Pool } from '../store/postgres.js'
 import type { Config } from './config.js'
 
@@ -18,7 +18,7 @@ export interface CallbackWiring {
 /** The readers of carriers' callbacks, real and simulated: one line per provider that is told of things over HTTP. */
 export function wireCallbacks({ config, keys, pool, clock }: CallbackWiring): { real: Callback[]; simulated: Callback[] } {
   const zenvia = config.sms.carriers.filter(({ protocol }) => protocol === 'zenvia:').map(url => readZenviaUrl(url).secret)
-  const zenviaOfSimulator = zenviaCallback([carrierSecret(keys.simulator, 'zenvia')])
+  const zenviaOfSimulator = zenviaCallback([simulatorSecret(keys.simulator, 'zenvia')])
   return {
     real: [
       ...(zenvia.length > 0 ? [zenviaCallback(zenvia)] : []),

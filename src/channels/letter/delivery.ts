@@ -1,10 +1,9 @@
-import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../app/config.js'
 import { type ChannelWiring, carrierKey, type World } from '../../app/lanes.js'
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
-import type { Keys } from '../../domain/keys.js'
+import { type Keys, simulatorSecret } from '../../domain/keys.js'
 import type { Mode } from '../../domain/token.js'
 import type { Recorder } from '../../engine/deliver/worker.js'
 import type { Chore } from '../../engine/upkeep/chores.js'
@@ -18,7 +17,7 @@ import { E_CARTA, eCartaProvider } from './e-carta.js'
 import { findLetter, insertLetter, insertLetterReceipt } from './letter-store.js'
 import { createLotJournal } from './lot-journal.js'
 import { createLetterPreparation } from './preparation.js'
-import { printShopCallback, printShopProvider, readPrintAccount } from './print-shop.js'
+import { PRINT_SHOP, printShopCallback, printShopProvider, readPrintAccount } from './print-shop.js'
 import { createRastro } from './rastro.js'
 import { trackLetters } from './tracking.js'
 import { createTypesetter } from './typesetter.js'
@@ -140,5 +139,5 @@ export function realLetterCallbacks({ letter }: Config, clock: Clock): Callback[
 }
 
 export const simulatedLetterCallbacks = ({ simulator }: Keys, clock: Clock): Callback[] => [
-  printShopCallback([createHmac('sha256', simulator).update('print-shop').digest('hex')], clock),
+  printShopCallback([simulatorSecret(simulator, PRINT_SHOP)], clock),
 ]

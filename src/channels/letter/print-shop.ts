@@ -11,7 +11,7 @@ import type { PostalAddress } from './postal-address.js'
  * A print service over HTTP, as docs/carta.md describes it: it prints, puts into envelopes and posts. Our reference is its
  * idempotency key and the name under which it can be asked.
  */
-const PRINT_SHOP = 'print-shop'
+export const PRINT_SHOP = 'print-shop'
 const TIMEOUT_MS = 18_000
 const MAX_ANSWER = 4 * 1_048_576
 const MAX_SHOWN = 500

@@ -1,6 +1,6 @@
 import type { Config } from '../../app/config.js'
 import { type ChannelWiring, carrierKey, readSimulated, type World } from '../../app/lanes.js'
-import type { Keys } from '../../domain/keys.js'
+import { type Keys, simulatorSecret } from '../../domain/keys.js'
 import { findKnownNames } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
@@ -60,7 +60,7 @@ export function realVoiceCallbacks(config: Config, pool: Pool): Callback[] {
 }
 
 export const simulatedVoiceCallbacks = (keys: Keys, pool: Pool): Callback[] => [
-  readCallbacks([{ token: keys.simulator.toString('hex'), voice: null }], pool),
+  readCallbacks([{ token: simulatorSecret(keys.simulator, TWILIO), voice: null }], pool),
 ]
 
 function readCallbacks(accounts: TwilioCallbackOptions['accounts'], pool: Pool): Callback {

@@ -1,7 +1,7 @@
 import type { Config } from '../../app/config.js'
 import type { ChannelWiring } from '../../app/lanes.js'
 import { OperatorError } from '../../domain/errors.js'
-import { type Keys, simulatedSecret } from '../../domain/keys.js'
+import { type Keys, simulatorSecret } from '../../domain/keys.js'
 import type { ShortLinks } from '../../engine/recipient/short-links.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent, isRetiredTemplate } from '../../store/templates.js'
@@ -46,7 +46,7 @@ export function realWhatsappCallbacks(config: Config): Callback[] {
 
 /** The simulator has one number, and nobody else knows the secret. */
 export function simulatedWhatsappCallbacks({ simulator }: Keys): Callback[] {
-  const secret = simulatedSecret(simulator.toString('hex'), CLOUD_NAME)
+  const secret = simulatorSecret(simulator, CLOUD_NAME)
   return [cloudCallback({ appSecret: secret, verifyToken: secret, phoneNumberIds: null })]
 }
 
