@@ -289,8 +289,8 @@ async function drain(cluster: Cluster, answered: readonly string[], channel: Dri
     await cluster.revive()
     const { rows } = await cluster.pool
       .query<{ open: number }>(
-        `select count(*)::int as open from delivery where channel = $1 and (state in ('waiting', 'queued', 'sending')
-           or (state = 'uncertain' and due_at < now() + interval '1 year') or (state = 'done' and failure is null and delivered_at is null))`,
+        `select count(*)::int as open from delivery where channel = $1 and (state in ('waiting', 'queued', 'sending', 'uncertain')
+           or (state = 'done' and failure is null and delivered_at is null))`,
         [channel],
       )
       .catch(() => ({ rows: [{ open: -1 }] }))
