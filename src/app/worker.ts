@@ -32,7 +32,6 @@ import { deleteUnusedBlobs } from '../store/blobs.js'
 import { deleteStaleReferences } from '../store/carrier-references.js'
 import { listenDue } from '../store/due-signal.js'
 import { deleteStaleReports } from '../store/early-reports.js'
-import { countNotes } from '../store/event-log.js'
 import { deleteStaleGuesses } from '../store/guesses.js'
 import { deleteExpiredKeys } from '../store/idempotency.js'
 import { deleteLostLinks } from '../store/links.js'
@@ -89,7 +88,6 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     clock: directory.clock,
     record: recorder.record,
     suppress: (notification, reason) => suppress(pool, { notification, channel: 'email', reason }),
-    countNotes: (notification, source) => countNotes(pool, notification, source),
     onLastNote: (notification, kind) => log.warn({ notification, kind }, 'no more of what comes back for this e-mail is kept'),
   })
   const inbound = await openInbound({

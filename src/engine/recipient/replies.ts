@@ -46,7 +46,7 @@ export function createReplies({ pepper, visits, record, takeTry, forgetTries, ma
     const { address, userAgent, signals } = visit
     const data = { by: 'reply', right: false, try: tries, address, userAgent, signals }
     const locked = lockedMs > 0 ? { lockedUntil: new Date(visit.at.getTime() + lockedMs).toISOString() } : {}
-    // Not among the bounded notes: the count of tries bounds them already.
+    // Without a limit of notes: the limit of tries bounds them already.
     await record({
       kind: 'fact',
       notification,

@@ -21,6 +21,7 @@ import {
 } from '../../store/reply-parts.js'
 import { suppress } from '../../store/suppressions.js'
 import { findDoubtful } from '../../store/unknown-by-recipient.js'
+import { CARRIER_NOTES } from './kept-notes.js'
 
 /** What carriers tell later becomes facts about the delivery that they speak of. */
 export interface CarrierEventParts {
@@ -232,6 +233,7 @@ function toChange(reference: CarrierReference, report: CarrierReport, provider: 
     kind: 'report',
     notification,
     fact: { channel, type, at: at ?? new Date(clock()), source: `report:${provider}`, data },
+    repeatable: CARRIER_NOTES,
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }
