@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import type { Channel } from '../src/domain/channel.js'
 import type { Clock } from '../src/domain/clock.js'
 import type { Html } from '../src/domain/html.js'
-import type { Channel } from '../src/domain/notification.js'
 import type { Callbacks } from './callbacks.js'
 import type { FaultSwitch } from './faults.js'
 import type { Inbox, Kept } from './inbox.js'

@@ -1,4 +1,4 @@
-import type { Channel } from '../src/domain/notification.js'
+import type { Channel } from '../src/domain/channel.js'
 
 /** What the messages of every channel have in common, without their bytes: small enough to outlive them while reports are under way. */
 export interface Message {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import smpp, { type Pdu, type Session } from 'smpp'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
-import { planSms } from '../../src/domain/message-parts.js'
+import { planParts } from '../../src/domain/message-parts.js'
 import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { FaultSwitch } from '../faults.js'
 import { addReport, type Report } from '../message.js'
@@ -209,7 +209,7 @@ export async function openSmsc({ host, port, faults, clock, take }: SmscParts): 
       return reports[0]!
     },
     reply(sms, text, afterMs) {
-      const { encoding, parts } = planSms(text)
+      const { encoding, parts } = planParts(text)
       const [series, mark] = [randomInt(256), randomInt(65_536)]
       const reports = parts.map((message, index) =>
         tell(sms, 'reply', null, afterMs, {

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
 import { simulatorSecret } from '../../src/domain/keys.js'
-import { planSms } from '../../src/domain/message-parts.js'
+import { planParts } from '../../src/domain/message-parts.js'
 import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
@@ -78,7 +78,7 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
 
   function toSms({ from, to, text }: ZenviaMessage): Sms {
     const id = newId(clock())
-    const { encoding } = planSms(text)
+    const { encoding } = planParts(text)
     return {
       id,
       channel: 'sms',

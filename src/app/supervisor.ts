@@ -7,7 +7,7 @@ import { hasAccounts } from '../store/accounts.js'
 import { banner } from './banner.js'
 import { type Config, readConfig } from './config.js'
 import { openDatabase, openRolePool, prepareDatabase } from './database.js'
-import { createDemo, demoToken } from './demo.js'
+import { createDemo, demoParts, demoToken } from './demo.js'
 import { loadKeys } from './keys.js'
 import { type Log, openLog } from './log.js'
 
@@ -41,7 +41,7 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
       const address = await start(['start', '--role', 'api'], childEnv)
       // The links in what leaves must lead to where the api really listens.
       await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
-      const started = { address: address!, config, token, simulator }
+      const started = { address: address!, config, token, simulator, parts: await demoParts() }
       process.stdout.write(json ? `${JSON.stringify({ role: 'all', api: address, simulator, token })}\n` : banner(started))
     }
     try {

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
-import { type AccountSettings, accountSettings, type SettingName, settingNames } from '../domain/account.js'
+import { channelModules, channels } from '../channels/registry.js'
+import { coreSettings, type Setting, type SettingValue, type StoredSettings, settingsOf } from '../domain/account.js'
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { channels } from '../domain/notification.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions } from '../domain/sequence.js'
 import { type Account, findSequence, insertAccount, listAccounts, updateSequence, updateSettings } from '../store/accounts.js'
 import { listRanges } from '../store/address-ranges.js'
@@ -10,6 +10,14 @@ import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
 import { logoCommand } from './logo.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
+
+/** Every setting of an account: the core's and the channels'. */
+const allSettings: Readonly<Record<string, Setting>> = Object.assign(
+  {},
+  coreSettings,
+  ...channelModules.map(({ settings }) => settings),
+)
+const settingNames = Object.keys(allSettings)
 
 export function accountCommand(): Command {
   const account = new Command('account').description('contas: criar, listar, ver e configurar')
@@ -58,8 +66,8 @@ export function accountCommand(): Command {
         const addresses = await listRanges(pool, found.id)
         printRecord(
           options.json
-            ? { ...describe(found), settings: found.settings, addresses }
-            : { ...describe(found), ...found.settings, addresses: addresses.join(' ') },
+            ? { ...describe(found), settings: fullSettings(found), addresses }
+            : { ...describe(found), ...fullSettings(found), addresses: addresses.join(' ') },
           options,
         )
       }),
@@ -73,7 +81,7 @@ export function accountCommand(): Command {
     .argument('<chave=valor...>', 'configurações a mudar')
     .addHelpText(
       'after',
-      `\nConfigurações:\n${settingNames.map(name => `  ${name.padEnd(20)} ${accountSettings[name].meaning}`).join('\n')}`,
+      `\nConfigurações:\n${settingNames.map(name => `  ${name.padEnd(20)} ${allSettings[name]!.meaning}`).join('\n')}`,
     )
     .action(async (pairs: string[], options: OutputOptions & { account: string }) => {
       const changes = readChanges(pairs)
@@ -84,7 +92,7 @@ export function accountCommand(): Command {
           await audit(db, 'account set', id, changes)
           return requireAccount(db, id)
         })
-        printRecord(options.json ? { ...describe(changed), settings: changed.settings } : { ...changed.settings }, options)
+        printRecord(options.json ? { ...describe(changed), settings: fullSettings(changed) } : fullSettings(changed), options)
       })
     })
 
@@ -129,20 +137,23 @@ function readStep(text: string): SequenceStep {
   return step
 }
 
+const fullSettings = ({ settings }: Account): Record<string, SettingValue> => settingsOf(allSettings, settings)
+
 const describe = ({ id, name, entity, createdAt }: Account) => ({ id, name, entity: entity.name, createdAt })
 
-function readChanges(pairs: readonly string[]): Partial<AccountSettings> {
-  const changes: Record<string, unknown> = {}
+function readChanges(pairs: readonly string[]): StoredSettings {
+  const changes: Record<string, SettingValue> = {}
   const problems: string[] = []
   for (const pair of pairs) {
     const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
-    if (!pair.includes('=') || !settingNames.includes(name as SettingName)) {
+    if (!pair.includes('=') || !settingNames.includes(name)) {
       problems.push(`"${pair}" não é uma configuração; existem: ${settingNames.join(', ')}`)
       continue
     }
-    const setting = accountSettings[name as SettingName]
-    changes[name] = setting.read(value)
-    if (changes[name] === null) problems.push(`${name}: ${setting.explain?.(value) ?? setting.meaning}`)
+    const setting = allSettings[name]!
+    const read = setting.read(value)
+    if (read === null) problems.push(`${name}: ${setting.explain?.(value) ?? setting.meaning}`)
+    else changes[name] = read
   }
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
   return changes

@@ -78,9 +78,9 @@ export interface Fence {
   ordinal: number
 }
 
-/** The carrier's names for a message, one per part; null where the carrier did not tell it. */
+/** The carrier's names for a message, one per part; null where the carrier did not tell it. A provider's names are unique. */
 export interface CarrierReferences {
-  carrier: string
+  provider: string
   names: readonly (string | null)[]
 }
 

@@ -6,14 +6,8 @@ export interface Keys {
   fingerprint: string
   tokenSigning: KeyObject
   tokenVerifying: KeyObject
-  /** Signs the addresses that bounces come back to. */
-  bounce: Buffer
   /** Signs recipients' links. */
   link: Buffer
-  /** Signs the addresses of letters' receipts: the code printed on a letter opens none. */
-  letterProof: Buffer
-  /** Signs the addresses of calls' recordings: whoever has one cannot open the notification with it. */
-  recording: Buffer
   /** Shared with the simulator. Callbacks are signed with secrets made from it (simulatorSecret), never with the key itself. */
   simulator: Buffer
   /** Signs recipients' sessions and forms. */
@@ -22,6 +16,8 @@ export interface Keys {
   pepper: Buffer
   /** Encrypts the secrets that the database keeps (domain/sealed.ts). */
   sealing: Buffer
+  /** A secret of a channel's own, for a purpose that the channel names. */
+  derive(purpose: string): Buffer
 }
 
 export const MASTER_KEY_BYTES = 32
@@ -40,14 +36,12 @@ export function deriveKeys(master: Buffer): Keys {
     fingerprint: createHash('sha256').update(derive('fingerprint')).digest('hex').slice(0, 16),
     tokenSigning,
     tokenVerifying: createPublicKey(tokenSigning),
-    bounce: derive('bounce'),
     link: derive('link'),
-    letterProof: derive('letter proof'),
-    recording: derive('recording'),
     simulator: derive('simulator'),
     session: derive('session'),
     pepper: derive('pepper'),
     sealing: derive('sealing'),
+    derive,
   }
 }
 

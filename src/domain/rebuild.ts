@@ -1,5 +1,6 @@
 import type { Json } from './canonical-json.js'
-import type { Channel } from './notification.js'
+import type { Channel } from './channel.js'
+import type { TraitsOf } from './notification.js'
 import { FALLBACK_STEP } from './sequence.js'
 import { type DeliveryStatus, newStatus } from './status.js'
 import { applyFact, type Fact, type FactType } from './transition.js'
@@ -19,7 +20,7 @@ interface AcceptedDelivery {
 }
 
 /** From the first event on, in order. */
-export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[]): Map<Channel, DeliveryStatus> {
+export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[], traitsOf: TraitsOf): Map<Channel, DeliveryStatus> {
   const statuses = new Map<Channel, DeliveryStatus>()
   if (accepted === undefined) return statuses
   for (const { channel, state, step } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
@@ -29,7 +30,7 @@ export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[]): Map
     const fact = toldFact(event)
     const before = statuses.get(fact.channel)
     if (before === undefined) continue
-    const after = applyFact(before, fact)
+    const after = applyFact(before, fact, traitsOf(fact.channel))
     if (after !== null) statuses.set(fact.channel, after)
   }
   return statuses

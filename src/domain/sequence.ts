@@ -1,4 +1,4 @@
-import type { Channel } from './notification.js'
+import type { Channel } from './channel.js'
 
 /**
  * An account's sequence (régua): ordered steps, each a channel, a wait after the step before it, and the condition under

@@ -1,5 +1,5 @@
 import type { Json } from './canonical-json.js'
-import type { Channel } from './notification.js'
+import type { Channel, ChannelTraits } from './channel.js'
 import { type DeliveryState, type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
 
 /**
@@ -53,7 +53,8 @@ export interface Fact {
     parts?: number
     /** Of a send without an answer: the parts whose answers came. */
     taken?: { parts: number[]; total: number }
-    provider?: string
+    /** The carrier that took, refused or reported it. */
+    carrier?: string
     /** In how many parts it left. */
     segments?: number
     trackingCode?: string
@@ -65,10 +66,12 @@ export interface Fact {
   }
 }
 
+type Traits = Pick<ChannelTraits, 'producedFirst'>
+
 /** The status after a fact, or null when the fact tells nothing new (a report that came twice, or late). */
-export function applyFact(status: DeliveryStatus, told: Fact): DeliveryStatus | null {
+export function applyFact(status: DeliveryStatus, told: Fact, traits: Traits): DeliveryStatus | null {
   const fact = { ...told, at: dateOf(status, told) }
-  const next = settled(status, advance(status, fact), fact)
+  const next = settled(status, advance(status, fact, traits), fact, traits)
   const { trackingCode } = fact.data
   if (trackingCode === undefined || status.trackingCode !== null) return next
   // A report whose step is known already may still be the first to name the code.
@@ -76,12 +79,20 @@ export function applyFact(status: DeliveryStatus, told: Fact): DeliveryStatus | 
 }
 
 /** A refusal was none when the same message is known to have been taken, and a new message has no unknown outcomes yet. */
-function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact): DeliveryStatus | null {
+function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact, traits: Traits): DeliveryStatus | null {
   if (next === null) return null
-  const known = next.ordinal > before.ordinal ? { ...next, doubts: 0 } : next
+  const made = traits.producedFirst === true ? produced(next, fact.at) : next
+  const known = made.ordinal > before.ordinal ? { ...made, unknownCount: 0 } : made
   return known.failure === 'rejected' && provesTaken(before, known, fact)
     ? { ...known, failure: null, failureDetail: null, failedAt: null }
     : known
+}
+
+/** A message that was sent had been produced, whether or not the carrier reported it. */
+function produced(status: DeliveryStatus, at: Date): DeliveryStatus {
+  const { sentAt, processedAt, preparedAt } = status
+  if (sentAt === null || (processedAt !== null && preparedAt !== null)) return status
+  return { ...status, processedAt: processedAt ?? at, preparedAt: preparedAt ?? at }
 }
 
 /** Each of these says that the carrier, or the recipient, has the message. */
@@ -111,24 +122,24 @@ export function dateOf(status: DeliveryStatus, { type, at, data: { occurredAt } 
 export const isOfWhole = ({ type, data }: Fact, { sentAt, deliveredAt }: DeliveryStatus): boolean =>
   data.part === undefined || (type === 'delivered' ? deliveredAt !== null : type !== 'sent' || sentAt !== null)
 
-function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
+function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliveryStatus | null {
   const { at, data } = fact
   switch (fact.type) {
     case 'note':
       return status
     case 'retried':
-      return isUnderWay(status) ? { ...status, state: 'queued', doubts: doubtsAfterRetry(status, data) } : null
+      return isUnderWay(status) ? { ...status, state: 'queued', unknownCount: unknownAfterRetry(status, data) } : null
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
         : null
     case 'uncertain':
-      return isUnderWay(status) ? doubted(status, fact) : null
+      return isUnderWay(status) ? leftUnknown(status, fact) : null
     case 'unresolved':
       return status.state === 'uncertain' ? { ...status, state: 'unresolved' } : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
-        ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
+        ? { ...reported(status, fact, traits), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
         : null
     case 'revived':
       return status.state === 'dead' || isUnknown(status.state) || wasRefused(status) ? revived(status) : null
@@ -159,7 +170,7 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
       return answered(isOnItsWay(status) ? status : sent(status, at), fact)
     case 'failed':
       return status.failure === null && isAboutLatest(status, data) && !wasHeard(status, data)
-        ? failed(reported(status, fact), fact)
+        ? failed(reported(status, fact, traits), fact)
         : null
     case 'recorded':
       // Of a call that another one followed: kept as evidence, the status speaks of the latest.
@@ -168,9 +179,9 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   }
 }
 
-function doubtsAfterRetry({ doubts }: DeliveryStatus, { interrupted, notTaken }: Fact['data']): number {
+function unknownAfterRetry({ unknownCount }: DeliveryStatus, { interrupted, notTaken }: Fact['data']): number {
   if (notTaken === true) return 0
-  return interrupted === true ? doubts + 1 : doubts
+  return interrupted === true ? unknownCount + 1 : unknownCount
 }
 
 /** The carrier has it: nobody sends it again. */
@@ -180,12 +191,8 @@ const processed = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
   processedAt: status.processedAt ?? at,
 })
 
-/** A letter that was posted had been made, whether anybody told of it or not. */
-const made = (status: DeliveryStatus, at: Date): DeliveryStatus =>
-  status.channel === 'letter' ? { ...processed(status, at), preparedAt: status.preparedAt ?? at } : status
-
 const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
-  ...made(status, at),
+  ...status,
   state: 'done',
   sentAt: status.sentAt ?? at,
   taken: null,
@@ -200,10 +207,10 @@ function accepted(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   return next === status ? null : next
 }
 
-function doubted(status: DeliveryStatus, fact: Fact): DeliveryStatus {
+function leftUnknown(status: DeliveryStatus, fact: Fact): DeliveryStatus {
   const { parts, total } = fact.data.taken ?? { parts: [], total: 1 }
   const known = parts.length === 0 ? status : take(status, fact, parts, total)
-  return known.state === 'done' ? known : { ...known, state: 'uncertain', doubts: status.doubts + 1 }
+  return known.state === 'done' ? known : { ...known, state: 'uncertain', unknownCount: status.unknownCount + 1 }
 }
 
 /** Parts that are known to be with the carrier: all of them are a message that was sent, fewer must not hide what is missing. */
@@ -214,12 +221,12 @@ function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number
   const known = [...new Set([...(isSame ? taken.parts : []), ...parts])].sort((a, b) => a - b)
   if (known.length === total) return sent(status, at)
   if (isSame) return known.length === taken.parts.length ? status : { ...status, taken: { ...taken, parts: known } }
-  return { ...status, parts: [], taken: { by: data.provider ?? '', parts: known, total } }
+  return { ...status, parts: [], taken: { by: data.carrier ?? '', parts: known, total } }
 }
 
 /** Whether this speaks of a message that those parts do not belong to: of another carrier, or cut otherwise. */
-const isAnother = (taken: TakenParts | null, { provider = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
-  taken !== null && (provider !== taken.by || segments !== taken.total)
+const isAnother = (taken: TakenParts | null, { carrier = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
+  taken !== null && (carrier !== taken.by || segments !== taken.total)
 
 const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 
@@ -231,11 +238,11 @@ const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boole
   ordinal === undefined || ordinal >= status.ordinal
 
 /**
- * Whatever a carrier tells of a message says that it had got it, even where it overtakes the answer to the send. But a letter
- * is sent when it is posted.
+ * Any report of a carrier about a message says that the carrier had got it, even where the report overtakes the answer to the
+ * send. But a message that is produced first is sent later.
  */
-const reported = (status: DeliveryStatus, { at, data }: Fact): DeliveryStatus =>
-  data.ordinal === undefined || status.sentAt !== null || status.channel === 'letter' ? status : { ...status, sentAt: at }
+const reported = (status: DeliveryStatus, { at, data }: Fact, { producedFirst = false }: Traits): DeliveryStatus =>
+  data.ordinal === undefined || status.sentAt !== null || producedFirst ? status : { ...status, sentAt: at }
 
 /** A call that somebody listened to was answered, whatever is told of its end. */
 const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>

@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
-import { compileCheck } from './schema.js'
+import { compileCheck } from '../domain/schema.js'
 
 /** The interface's own description, made from the schemas that validate and serialise: /openapi.json and /docs. */
 const errorSchema = Type.Object(

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { FALLBACK_STEP, type StepCondition } from '../domain/sequence.js'
 import type { Answer, DeliveryState, DeliveryStatus, Failure, TakenParts } from '../domain/status.js'
 import { type Queryable, run } from './postgres.js'
@@ -36,7 +36,7 @@ export interface StatusRow {
   answers: Answer[] | null
   tracking_code: string | null
   ordinal: number
-  doubts: number
+  unknown_count: number
   parts: number[] | null
   taken: TakenParts | null
   custom_id: string | null
@@ -44,7 +44,7 @@ export interface StatusRow {
 
 export const STATUS_COLUMNS = `d.notification_id, d.channel, d.state, d.step, d.processed_at, d.prepared_at, d.sent_at, d.delivered_at, d.read_at, d.confirmed_at,
   d.link_opened_at, d.answered_at, d.failed_at, d.cancelled_at, d.cancel_reason, d.failure, d.failure_detail, d.answers, d.tracking_code,
-  d.ordinal, d.doubts, d.parts, d.taken,
+  d.ordinal, d.unknown_count, d.parts, d.taken,
   n.accepted_at, n.custom_id`
 
 export const toStatus = (row: StatusRow): FoundStatus => ({
@@ -70,7 +70,7 @@ export const toStatus = (row: StatusRow): FoundStatus => ({
   answers: row.answers ?? [],
   trackingCode: row.tracking_code,
   ordinal: row.ordinal,
-  doubts: row.doubts,
+  unknownCount: row.unknown_count,
   parts: row.parts ?? [],
   taken: row.taken,
 })

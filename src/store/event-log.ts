@@ -71,6 +71,36 @@ const toEvent = (row: EventRow): LoggedEvent => ({
   hash: row.hash.toString('hex'),
 })
 
+/** The place of an event in the order in which incremental readers get events. */
+export interface EventPosition {
+  /** A 64-bit transaction id, in decimal. */
+  transactionId: string
+  notification: string
+  seq: number
+}
+
+/**
+ * Events after a position (null: from the beginning), in the order of their transactions. Events of transactions that are not older
+ * than every open one are left for a later call: such a transaction may still write events, and a reader that had passed its id
+ * would never see them.
+ */
+export async function readEventsAfter(
+  db: Queryable,
+  position: EventPosition | null,
+  limit: number,
+): Promise<(LoggedEvent & EventPosition)[]> {
+  const { transactionId, notification, seq } = position ?? { transactionId: '0', notification: FIRST, seq: 0 }
+  const { rows } = await run<EventRow & { transaction_id: string }>(db, {
+    name: 'read-events-after',
+    text: `select * from event
+           where (transaction_id, notification_id, seq) > ($1::xid8, $2::uuid, $3::int)
+             and transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+           order by transaction_id, notification_id, seq limit $4`,
+    values: [transactionId, notification, seq, limit],
+  })
+  return rows.map(row => ({ ...toEvent(row), transactionId: row.transaction_id }))
+}
+
 export interface Note {
   notification: string
   source: string

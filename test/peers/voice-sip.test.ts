@@ -5,7 +5,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type CarrierEvent, type CarrierRecording, type Receipt, SendError } from '../../src/channels/provider.js'
+import { type CarrierEvent, type CarrierFile, type Receipt, SendError } from '../../src/channels/provider.js'
 import { sipProvider } from '../../src/channels/voice/sip.js'
 import { readWav } from '../../src/domain/wav.js'
 import { describeContract } from '../channels/contract.js'
@@ -98,7 +98,7 @@ async function ringUp(port: number, message = call(), ring = 30, host = '127.0.0
 }
 
 /** How long our side of a recording is from its first to its last word. */
-function spokenSamples({ bytes }: CarrierRecording): number {
+function spokenSamples({ bytes }: CarrierFile): number {
   const { samples, channels } = readWav(bytes!)!
   const ours = samples.filter((_, n) => n % channels === 0)
   const isLoud = (sample: number): boolean => Math.abs(sample) > 500
@@ -111,9 +111,9 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
   test('one that is answered says the message, and its recording holds both sides', async () => {
     const { receipt, events } = await ringUp(await exchange('answers'), call({ text: 'Bom dia.', greeting: 'Olá.' }))
     expect(receipt).not.toBeInstanceOf(SendError)
-    const [report, recording] = events as [CarrierEvent, CarrierRecording]
+    const [report, recording] = events as [CarrierEvent, CarrierFile]
     expect(report).toMatchObject({ kind: 'report', type: 'delivered', of: { ours: call().reference } })
-    expect(recording).toMatchObject({ kind: 'recording', seconds: expect.any(Number) })
+    expect(recording).toMatchObject({ kind: 'file', seconds: expect.any(Number) })
     const sound = readWav(recording.bytes!)!
     expect(sound).toMatchObject({ rate: 8_000, channels: 2 })
     // The exchange says back what it hears.
@@ -131,8 +131,8 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
         ringUp(await exchange(name), message),
       ])
       expect(receipt).not.toBeInstanceOf(SendError)
-      expect(events).toMatchObject([{ kind: 'report', type: 'delivered', answer: 'end of file' }, { kind: 'recording' }])
-      const [whole, spoken] = [plain, events].map(told => spokenSamples(told[1] as CarrierRecording))
+      expect(events).toMatchObject([{ kind: 'report', type: 'delivered', answer: 'end of file' }, { kind: 'file' }])
+      const [whole, spoken] = [plain, events].map(told => spokenSamples(told[1] as CarrierFile))
       expect(spoken).toBeGreaterThan(whole! * 0.95)
     },
   )

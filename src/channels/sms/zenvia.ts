@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperatorError } from '../../domain/errors.js'
-import { planSms } from '../../domain/message-parts.js'
+import { planParts } from '../../domain/message-parts.js'
 import { readNumber } from '../../domain/phone.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
 import {
@@ -14,6 +14,9 @@ import {
   type SmsMessage,
 } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
+
+/** The provider's name, stored with every attempt and the last part of its callbacks' path. */
+export const ZENVIA = 'zenvia'
 
 /**
  * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
@@ -43,7 +46,7 @@ const statuses: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' |
 
 export function zenviaProvider(): Provider<SmsMessage> {
   return {
-    name: 'zenvia',
+    name: ZENVIA,
     channel: 'sms',
     // Its reports bear no name of ours and it cannot be asked: what was lost on the way is for a person to look at.
     whenUnknown: 'never',
@@ -62,7 +65,7 @@ function openZenvia(url: URL): Carrier<SmsMessage> {
   const headers = { 'content-type': 'application/json', 'x-api-token': token }
   return {
     async send({ to, text }, signal) {
-      const { parts, encoding } = planSms(text)
+      const { parts, encoding } = planParts(text)
       const body = JSON.stringify({ from, to: to.replace(/^\+/, ''), contents: [{ type: 'text', text }] })
       const answer = await http.send({ method: 'POST', url: endpoint.href, headers, body }, signal)
       if (answer.status < 200 || answer.status > 299) throw errorOf(answer)
@@ -83,7 +86,7 @@ function openZenvia(url: URL): Carrier<SmsMessage> {
 /** One reader for all subscriptions of this gateway: whoever knows one of their secrets is Zenvia. */
 export function zenviaCallback(secrets: readonly string[]): Callback {
   return {
-    name: 'zenvia',
+    name: ZENVIA,
     channel: 'sms',
     async read({ method, headers, body }) {
       const given = headers[SECRET_HEADER]

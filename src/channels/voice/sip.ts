@@ -155,7 +155,7 @@ async function tellRecording(
   const bytes = end.establishedAt === null ? null : await phone.readRecording()
   if (bytes === null) return
   const length = Math.round((end.endedAt.getTime() - end.establishedAt!.getTime()) / 1_000)
-  await onEvents([{ kind: 'recording', of: { ours: reference }, id: reference, seconds: length, bytes }])
+  await onEvents([{ kind: 'file', of: { ours: reference }, id: reference, seconds: length, bytes }])
 }
 
 /** What became of the call is told as a report, which ends the delivery's lease; the receipt then has nothing to add. */

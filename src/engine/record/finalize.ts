@@ -1,5 +1,5 @@
+import { channels } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
-import { channels } from '../../domain/notification.js'
 import { belongsTo } from '../../store/deliveries.js'
 import type { Pool } from '../../store/postgres.js'
 import { recordChanges } from './record.js'

@@ -286,7 +286,7 @@ describe('a call whose end nobody told', () => {
   test('has its recordings told too, and is not over before they are made', async () => {
     const completed = { sid: 'CA1', status: 'completed' }
     const made = { sid: 'RE1', status: 'completed', duration: '12' }
-    const told = { kind: 'recording', of: { ours: reference }, id: 'RE1', seconds: 12 }
+    const told = { kind: 'file', of: { ours: reference }, id: 'RE1', seconds: 12 }
     const { events, over, urls } = await ask(completed, [made])
     expect([events[1], over, urls[1]]).toEqual([told, true, 'Calls/CA1/Recordings.json'])
     expect(await ask(completed, [{ ...made, status: 'processing' }])).toMatchObject({ events: [{ kind: 'report' }], over: false })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Report } from '../../../../src/channels/email/reports/reports.js'
 import { createReturns, RETURNED_NOTES, type TakeReturn } from '../../../../src/channels/email/reports/returns.js'
-import { createRecorder } from '../../../../src/engine/deliver/worker.js'
+import { createRecorder } from '../../../../src/engine/record/recorder.js'
 import { Wake } from '../../../../src/runtime/wake.js'
 import { suppress } from '../../../../src/store/suppressions.js'
 import { brokenChains } from '../../../support/chain.js'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { runChores } from '../../../src/engine/upkeep/chores.js'
+import { runChores } from '../../src/runtime/chores.js'
 
 test('any number of chores rest until they are told to stop, without a warning', async () => {
   const warnings: Error[] = []

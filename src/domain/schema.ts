@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
-import { type RefusalCode, refuse } from '../domain/errors.js'
+import { type RefusalCode, refuse } from './errors.js'
 
 /** Wire schemas: the same object validates, documents and types. null in an optional member counts as absent. */
 export const optionalText = (options: object = {}) =>
