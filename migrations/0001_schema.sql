@@ -462,11 +462,9 @@ create table link (
   unique (notification_id, channel)
 );
 
--- One row per notification that was visited, or whose question somebody tried to answer.
+-- One row per notification whose question somebody tried to answer.
 create table visit_count (
   notification_id uuid primary key,
-  -- Visits that the event chain holds as notes.
-  noted integer not null default 0,
   -- Replies since the latest correct reply or lock. A reply is counted before it is checked.
   tries integer not null default 0,
   tried_at timestamptz,

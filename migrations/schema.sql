@@ -437,7 +437,6 @@ CREATE TRIGGER token_changed AFTER INSERT OR DELETE OR UPDATE ON token FOR EACH 
 
 CREATE TABLE visit_count (
   notification_id uuid NOT NULL,
-  noted integer NOT NULL DEFAULT 0,
   tries integer NOT NULL DEFAULT 0,
   tried_at timestamp with time zone,
   locks integer NOT NULL DEFAULT 0,
