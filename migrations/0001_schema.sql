@@ -220,8 +220,8 @@ create index delivery_uncertain on delivery (due_at) where state = 'uncertain';
 create index delivery_uncertain_carrier on delivery (channel, mode, carrier, due_at) where state = 'uncertain';
 create index delivery_unresolved on delivery (notification_id) where state = 'unresolved';
 create index delivery_dead on delivery (notification_id) where state = 'dead';
--- Finds the message that a recipient's reply belongs to, by the telephone number.
-create index delivery_phone on delivery (recipient, notification_id) where recipient like '+%';
+-- Finds the message that a recipient's reply belongs to, by the number (E.164). E-mail addresses cost the index nothing.
+create index delivery_number on delivery (recipient, notification_id) where recipient like '+%';
 -- Registered letters on their way.
 create index delivery_tracked on delivery (notification_id)
   where channel = 'letter' and tracking_code is not null and delivered_at is null and failure is null;
@@ -462,11 +462,9 @@ create table link (
   unique (notification_id, channel)
 );
 
--- One row per notification that was visited, or whose question somebody tried to answer.
+-- One row per notification whose question somebody tried to answer.
 create table visit_count (
   notification_id uuid primary key,
-  -- Visits that the event chain holds as notes.
-  noted integer not null default 0,
   -- Replies since the latest correct reply or lock. A reply is counted before it is checked.
   tries integer not null default 0,
   tried_at timestamptz,

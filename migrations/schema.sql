@@ -166,7 +166,7 @@ CREATE INDEX delivery_bound ON delivery USING btree (channel, mode, bound_carrie
 CREATE INDEX delivery_dead ON delivery USING btree (notification_id) WHERE state = 'dead'::text;
 CREATE INDEX delivery_failover ON delivery USING btree (channel, mode, due_at) WHERE state = 'queued'::text AND tried IS NOT NULL;
 CREATE INDEX delivery_leased ON delivery USING btree (lease_until) WHERE state = 'sending'::text;
-CREATE INDEX delivery_phone ON delivery USING btree (recipient, notification_id) WHERE recipient ~~ '+%'::text;
+CREATE INDEX delivery_number ON delivery USING btree (recipient, notification_id) WHERE recipient ~~ '+%'::text;
 CREATE INDEX delivery_queued ON delivery USING btree (channel, mode, account_id, due_at) WHERE state = 'queued'::text;
 CREATE INDEX delivery_tracked ON delivery USING btree (notification_id) WHERE channel = 'letter'::text AND tracking_code IS NOT NULL AND delivered_at IS NULL AND failure IS NULL;
 CREATE INDEX delivery_uncertain ON delivery USING btree (due_at) WHERE state = 'uncertain'::text;
@@ -437,7 +437,6 @@ CREATE TRIGGER token_changed AFTER INSERT OR DELETE OR UPDATE ON token FOR EACH 
 
 CREATE TABLE visit_count (
   notification_id uuid NOT NULL,
-  noted integer NOT NULL DEFAULT 0,
   tries integer NOT NULL DEFAULT 0,
   tried_at timestamp with time zone,
   locks integer NOT NULL DEFAULT 0,

@@ -12,8 +12,8 @@ import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carr
 import { finalize } from '../engine/record/finalize.js'
 import { createRecorder } from '../engine/record/recorder.js'
 import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
-import { SendReader } from '../http/gw/send-reader.js'
-import { ContentCleaner } from '../http/recipient/content-cleaner.js'
+import { createSendReader } from '../http/gw/send-reader.js'
+import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { throttle } from '../runtime/wake.js'
@@ -111,14 +111,14 @@ export async function buildApi({
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
     ...LOOKUP_LIMITS,
   })
-  const reader = new SendReader(config.attachments)
+  const reader = createSendReader(config.attachments)
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
   const contracts = await loadContracts()
   const documentUrl = documentUrls(() => publicUrl, keys)
   const channels = await openChannels(config, { keys, pool, clock: directory.clock })
-  const cleaner = new ContentCleaner()
+  const cleaner = createContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { Command, Option } from 'commander'
-import { moduleOf } from '../channels/registry.js'
+import { channelModules, moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
@@ -11,6 +11,8 @@ import { audit, requireAccount, withDatabase } from './administration.js'
 import { channelOption } from './channel-option.js'
 import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
+
+const providerNames = channelModules.flatMap(({ providers }) => Object.keys(providers))
 
 interface ListOptions extends OutputOptions {
   state: UnfinishedState
@@ -88,7 +90,7 @@ export function queueCommand(): Command {
     )
     .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --carrier recusou desde --since')
     .addOption(channelOption('canal').makeOptionMandatory())
-    .option('--carrier <nome>', 'como em queue list, ou só o tipo: smtp, mx, smpp…')
+    .option('--carrier <nome>', `como em queue list, ou só o tipo: ${providerNames.join(', ')}`)
     .option('--since <momento>', 'recusados desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
     .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
     .option('--dry-run', 'só conta')

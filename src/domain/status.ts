@@ -15,12 +15,12 @@ export type Failure =
   | 'busy'
   | 'machine'
   | 'stranger' // whoever opened it says that they are not the recipient
-  | 'returned' // a letter came back; the detail says why
+  | 'returned' // it came back; the detail says why
 
 export interface DeliveryStatus {
   channel: Channel
   state: DeliveryState
-  /** An SMS that is sent in place of the e-mail (typeSend '1'): every other wait is a step of the account's sequence. */
+  /** The delivery is the fallback for another channel; every other wait is a step of the account's sequence. */
   isFallback: boolean
   acceptedAt: Date
   processedAt: Date | null
@@ -39,7 +39,7 @@ export interface DeliveryStatus {
   /** A reason's code for failed validations, otherwise a Portuguese reason. */
   failureDetail: string | null
   answers: Answer[]
-  /** Of a letter; of a call, the SHA-256 of its recording. */
+  /** The carrier's code for following the message; of a call, the SHA-256 of its recording. */
   trackingCode: string | null
   /** Which of several messages to the same recipient this is: a call after a busy one is a new message. */
   ordinal: number

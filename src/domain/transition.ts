@@ -9,8 +9,8 @@ import { type DeliveryState, type DeliveryStatus, type Failure, isUnknown, type 
 export type FactType =
   | 'released' // a waiting step goes after all
   | 'reopened' // a step that was not needed waits again
-  | 'processed' // a letter was taken into production
-  | 'prepared' // a letter is ready for the post
+  | 'processed' // the carrier took the message into production
+  | 'prepared' // the carrier has produced the message
   | 'sent'
   | 'delivered'
   | 'read'

@@ -52,7 +52,7 @@ export async function findNewestTo(
   const { rows } = await run<{ id: string }>(
     db,
     `select notification_id as id from delivery
-     where channel = $1 and recipient like '+%' and recipient = any($2::text[])
+     where channel = $1 and recipient = any($2::text[]) and recipient like '+%'
        and split_part(carrier, ':', 1) = split_part($3, ':', 1)
        and sent_at <= coalesce($4::timestamptz, now()) + interval '1 minute'
      order by (failure is null) desc, (carrier = $3) desc, notification_id desc limit 1`,

@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel.js'
 import { type Queryable, run } from './postgres.js'
 
-/** Messages with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. */
+/** Messages to a number, with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. */
 export const WITH_UNKNOWN_OUTCOME =
   "d.recipient like '+%' and d.unknown_count > 0 and d.delivered_at is null and coalesce(d.failure, 'rejected') = 'rejected'"
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSimulator, type Simulator } from '../../simulator/simulator.js'
 import { readConfig } from '../../src/app/config.js'
 import { startWorker } from '../../src/app/worker.js'
-import { carrierSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
@@ -90,7 +90,7 @@ test('what a simulated carrier says of a number says nothing of the real one’s
   const answer = await request(`${gateway.url}/callbacks/simulator/zenvia`, {
     method: 'POST',
     body,
-    headers: { 'x-carteiro-secret': carrierSecret(testKeys.simulator, 'zenvia') },
+    headers: { 'x-carteiro-secret': simulatorSecret(testKeys.simulator, 'zenvia') },
   })
   expect(answer.status).toBe(200)
   expect(await statusOf(ids[1]!)).toMatchObject({ description: 'Enviado', answered: [] })

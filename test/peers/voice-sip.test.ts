@@ -8,11 +8,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type CarrierEvent, type CarrierFile, type Receipt, SendError } from '../../src/channels/provider.js'
 import { sipProvider } from '../../src/channels/voice/sip.js'
 import { readWav } from '../../src/domain/wav.js'
-import { describeContract } from '../channels/contract.js'
 import { call } from '../channels/voice/calls.js'
+import { openExchange } from '../channels/voice/exchange.js'
 import { loudness } from '../support/sound.js'
 import { findProgram, freePort, temporaryFolder } from './email-programs.js'
-import { openExchange } from './voice-exchange.js'
 
 const programs = ['sipp', 'baresip', 'espeak-ng'].map(findProgram)
 const never = new AbortController().signal
@@ -197,27 +196,12 @@ describe.skipIf(programs.includes(null))('calls over a SIP trunk, against sipp',
 
 describe.skipIf(programs.slice(1).includes(null))('calls over a SIP trunk, by baresip and espeak-ng', () => {
   const provider = sipProvider({ onEvents: async () => {} })
-  const to = (number: string) => (reference: string) => call({ greeting: 'Oi.', text: 'Oi.' }, { reference, to: number })
-
-  describeContract({
-    provider,
-    desk: openExchange,
-    channel: 'voice',
-    taken: to('+5511987654321'),
-    silent: to('+5511987654323'),
-    refused: { permanent: to('+5511987654324') },
-    named: false,
-    atOnce: 4,
-    // A call is answered for by its end: until then it is under way.
-    answersLast: true,
-  })
-
   test('a key cannot be waited for: such calls are left to another carrier, and refused where there is none', async () => {
-    const { carrier, count } = await openExchange()
-    const trunk = await provider.open(carrier)
+    const { url, taken } = await openExchange()
+    const trunk = await provider.open(url)
     expect([trunk.lacks!(call({ key: true })), trunk.lacks!(call())]).toEqual([true, false])
     await expect(trunk.send(call({ key: true }), never)).rejects.toMatchObject({ kind: 'permanent' })
-    expect(await count()).toBe(0)
+    expect(taken()).toEqual([])
   })
 })
 

@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { OperatorError } from '../../domain/errors.js'
+import { simulatorSecret } from '../../domain/keys.js'
 import type { Mode } from '../../domain/token.js'
 import type { Chore } from '../../runtime/chores.js'
 import { storeBlobs } from '../../store/blobs.js'
@@ -115,10 +115,9 @@ async function trackingChores(context: DeliveryContext<LetterConfig>): Promise<C
 /** A bad URL stops the start. */
 function callbacks({ config, keys, clock, simulator }: CallbackContext<LetterConfig>): CallbackReaders {
   const secrets = config.carriers.filter(url => !isPost(url)).map(url => readPrintAccount(url).secret)
-  const simulatedSecret = createHmac('sha256', keys.simulator).update(PRINT_SHOP).digest('hex')
   return {
     real: secrets.length === 0 ? [] : [printShopCallback(secrets, clock)],
-    simulated: simulator ? [printShopCallback([simulatedSecret], clock)] : [],
+    simulated: simulator ? [printShopCallback([simulatorSecret(keys.simulator, PRINT_SHOP)], clock)] : [],
   }
 }
 

@@ -1,3 +1,4 @@
+import { simulatorSecret } from '../../domain/keys.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findKnownNames } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
@@ -22,10 +23,10 @@ import { createPlanReader, createScriptReader, createVoicePreparation } from './
 import { readRecording } from './recording-store.js'
 import { endRecordings, type FetchRecording, fetchRecordings } from './recordings.js'
 import { linesOf, sipProvider } from './sip.js'
-import { fetchTwilioRecording, TWILIO, twilioProvider } from './twilio.js'
+import { fetchTwilioRecording, recordingHttp, TWILIO, twilioProvider } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
 import { type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
-import { askCall, type LookupParts } from './twilio-lookup.js'
+import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 
 /** Requests at once to a carrier whose calls last longer than the request for them. */
 const REQUESTS_AT_ONCE = 20
@@ -75,7 +76,7 @@ function callbacks({ config, keys, pool, simulator }: CallbackContext<VoiceConfi
   const accounts = config.carriers.filter(isTwilio).map(readTwilioAccount)
   return {
     real: accounts.length === 0 ? [] : [callbackOf(accounts, pool)],
-    simulated: simulator ? [callbackOf([{ token: keys.simulator.toString('hex'), voice: null }], pool)] : [],
+    simulated: simulator ? [callbackOf([{ token: simulatorSecret(keys.simulator, TWILIO), voice: null }], pool)] : [],
   }
 }
 
@@ -106,11 +107,12 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
   const { config, pool } = context
   const polled = await polledCarriers(context)
   const recordings = new Map<string, FetchRecording>(polled.map(({ key, urls }) => [key, fetchFrom(urls)]))
+  const http = lookupHttp()
   const calls = new Map<string, CallCarrier>(
     polled.map(({ key, simulated, urls }) => {
       const readPlan = readPlans(pool, simulated)
       const records = urls.some(url => readTwilioAccount(url).record)
-      return [key, { records, ask: (name, reference, signal) => askCall(urls, name, reference, readPlan, signal) }]
+      return [key, { records, ask: (name, reference, signal) => askCall(http, urls, name, reference, readPlan, signal) }]
     }),
   )
   const days = config.recordingDays
@@ -131,12 +133,13 @@ async function polledCarriers({ config, simulatorAddress }: DeliveryContext<Voic
 }
 
 /** A recording is in one of the accounts. */
-const fetchFrom =
-  (urls: readonly URL[]): FetchRecording =>
-  async (name, signal) => {
+function fetchFrom(urls: readonly URL[]): FetchRecording {
+  const http = recordingHttp()
+  return async (name, signal) => {
     for (const url of urls) {
-      const bytes = await fetchTwilioRecording(url, name, signal)
+      const bytes = await fetchTwilioRecording(http, url, name, signal)
       if (bytes !== null) return bytes
     }
     return null
   }
+}

@@ -222,13 +222,13 @@ export class Lane<Message> {
     const { memory } = this.#options
     const bytes = memory?.weigh(claim) ?? 0
     if (memory === undefined || bytes === 0) return this.#carry(claim, held)
-    const waiting = memory.budget.take(bytes)
+    const waiting = memory.budget.acquire(bytes)
     if (waiting !== null) await waiting
     try {
       // Without this, a stop would last until all waiting messages were sent one after the other.
       await (waiting !== null && this.#stopping ? this.#options.putBack(claim, 0) : this.#carry(claim, held))
     } finally {
-      memory.budget.give(bytes)
+      memory.budget.release(bytes)
     }
   }
 

@@ -6,7 +6,7 @@ import { applyFact, type Fact } from '../../domain/transition.js'
 import type { ChainHead, DeliveryWrite, EventWrite, ReferenceWrite, StoredDelivery } from '../../store/records.js'
 import { Chains } from './chains.js'
 import { isFenced, mayStillBeReported } from './fence.js'
-import { isRepeatable, type KeptNotes } from './kept-notes.js'
+import { type KeptNotes, noteLimitOf } from './kept-notes.js'
 
 type WriteTiming = Pick<DeliveryWrite, 'delayMs' | 'failover' | 'bind'>
 
@@ -63,7 +63,8 @@ export class Batch {
     const before = delivery.status
     const dated = this.#chains.date(notification, change.fact)
     const status = applyFact(before, dated, moduleOf(before.channel))
-    const fact = status === before && isRepeatable(change) ? this.#notes.admit(notification, dated) : dated
+    const limit = status === before ? noteLimitOf(change) : null
+    const fact = limit === null ? dated : this.#notes.admit(notification, dated, limit)
     if (status === null || fact === null) {
       // A later report under the carrier's name must find its message even if this fact is known already.
       this.#name(delivery, referencesOf(change), dated.data.ordinal ?? before.ordinal)
@@ -76,7 +77,7 @@ export class Batch {
     this.#name(delivery, referencesOf(change), fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
     this.#chains.append(delivery, fact)
-    return 'recorded'
+    return limit !== null && fact.data.lastNote === true ? 'last note' : 'recorded'
   }
 
   /** A delay or a binding that an earlier change of this batch set stays, unless this change sets its own. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../domain/clock.js'
 import { readTag } from '../../domain/reference-tag.js'
 import type { Fact } from '../../domain/transition.js'
 import type { CarrierReference } from '../../store/carrier-references.js'
+import { CARRIER_NOTES } from './kept-notes.js'
 
 /** From a carrier's report to the change that it means. */
 export function toChange(reference: CarrierReference, report: CarrierReport, carrier: string, clock: Clock): CarrierReported {
@@ -23,6 +24,7 @@ export function toChange(reference: CarrierReference, report: CarrierReport, car
     kind: 'report',
     notification,
     fact: { channel, type, at: at ?? new Date(clock()), source: `report:${carrier}`, data },
+    repeatable: CARRIER_NOTES,
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }

@@ -5,21 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { printShopCallback, printShopProvider } from '../../../src/channels/letter/print-shop.js'
 import type { CallbackRequest } from '../../../src/channels/provider.js'
 import { simulatorForTest } from '../../simulator/carriers.js'
-import { describeContract } from '../contract.js'
 import { letterTo } from './letters.js'
-
-describeContract({
-  provider: printShopProvider(),
-  channel: 'letter',
-  simulator: () => simulatorForTest(),
-  named: true,
-  taken: reference => ({ ...letterTo('01000001'), reference }),
-  refused: {
-    permanent: reference => ({ ...letterTo('01000090'), reference }),
-    throttled: reference => ({ ...letterTo('01000094'), reference }),
-  },
-  silent: reference => ({ ...letterTo('01000095'), reference }),
-})
 
 const patient = (): AbortSignal => AbortSignal.timeout(20_000)
 

@@ -4,7 +4,7 @@ import type { CarrierEvent, CarrierReport } from '../../../src/channels/provider
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { takeEarlyReports } from '../../../src/engine/record/early-reports.js'
-import { MAX_CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
+import { CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
@@ -218,7 +218,7 @@ describe('reports', () => {
     work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
     const id = await accept('11987650005')
     await described(id).toBe('Enviado')
-    const notes = Array.from({ length: MAX_CARRIER_NOTES + 20 }, (_, n) =>
+    const notes = Array.from({ length: CARRIER_NOTES.most + 20 }, (_, n) =>
       report({ carrier: [id] }, 'note', { answer: `ENROUTE ${n}` }),
     )
     for (const note of notes) await tell(note)
@@ -227,7 +227,7 @@ describe('reports', () => {
       "select data->'lastNote' as last from event where notification_id = $1 and type = 'note' order by seq",
       [id],
     )
-    expect(rows).toHaveLength(MAX_CARRIER_NOTES)
+    expect(rows).toHaveLength(CARRIER_NOTES.most)
     expect(rows.filter(({ last }) => last === true)).toEqual([rows.at(-1)])
     expect((await status(id)).description).toBe('Entregue')
   })
