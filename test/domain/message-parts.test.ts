@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readGsm7, septetsOf } from '../../src/domain/gsm7.js'
 import { fitSms, planSms } from '../../src/domain/message-parts.js'
+import fc from '../support/generated.js'
 
 const counts = (text: string): [string, number] => [planSms(text).encoding, planSms(text).parts.length]
 

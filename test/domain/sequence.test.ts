@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Channel, channels, type DeliveryRules, planDeliveries, type SendRequest } from '../../src/domain/notification.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions, turnsOf } from '../../src/domain/sequence.js'
+import fc from '../support/generated.js'
 
 const step = (channel: Channel, waitMinutes: number, condition: SequenceStep['condition']): SequenceStep => ({
   channel,

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Channel, channels } from '../../src/domain/notification.js'
 import {
@@ -9,6 +8,7 @@ import {
   timeline,
   validationFailures,
 } from '../../src/domain/status.js'
+import fc from '../support/generated.js'
 
 const accepted = new Date('2026-07-18T04:00:00Z')
 const minute = (minutes: number): Date => new Date(accepted.getTime() + minutes * 60_000)

@@ -10,6 +10,10 @@ import { openPool } from '../../src/store/postgres.js'
 declare module 'vitest' {
   interface ProvidedContext {
     serverUrl: string
+    /** What random tests start from: a run with the same seed makes the same requests. */
+    seed: number
+    /** How many requests are generated for each operation. */
+    generatedRequests: number
   }
 }
 
@@ -26,10 +30,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await migrate(pool)
   await pool.end()
   project.provide('serverUrl', server.url)
+  project.provide('seed', readSeed())
   return async () => {
     await server.close()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Fixed, so that the same commit gives the same result; another one is given by the environment. */
+function readSeed(): number {
+  const seed = Number(process.env.TEST_SEED ?? 20_260_718)
+  if (!Number.isSafeInteger(seed) || seed < 0) throw new Error('TEST_SEED must be a whole number')
+  process.stdout.write(`seed ${seed} (TEST_SEED=${seed} repeats this run)\n`)
+  return seed
 }
 
 export const withDatabase = (url: string, name: string): string => url.replace(/[^/]+$/, name)
