@@ -25,8 +25,8 @@ export async function fill(
          ), made as materialized (
            select uuidv7(-length * (1 - n / $3::float8)) as id, account_id from span, generate_series($1::int, $2::int) as n
          ), notifications as (
-           insert into notification (id, account_id, mode, accepted_at, recipient_name, recipient_email, subject, content)
-           select id, account_id, 'live', uuid_extract_timestamp(id), 'Maria da Silva', 'maria@example.com', 'Aviso', $4 from made
+           insert into notification (id, account_id, mode, accepted_at, recipient_name, subject, content)
+           select id, account_id, 'live', uuid_extract_timestamp(id), 'Maria da Silva', 'Aviso', $4 from made
          ), deliveries as (
            insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request)
            select id, d.channel, account_id, 'live', d.state, uuid_extract_timestamp(id) + d.wait, d.step, d.condition, d.recipient, d.request

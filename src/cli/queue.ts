@@ -83,7 +83,9 @@ export function queueCommand(): Command {
 
   queue
     .command('retry')
-    .description('envia de novo o que desistiu (dead), está em verificação (uncertain) ou foi recusado pela operadora')
+    .description(
+      'envia de novo o que desistiu (dead), está em verificação (uncertain, unresolved) ou foi recusado pela operadora',
+    )
     .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --provider recusou desde --since')
     .addOption(channelOption('--channel <canal>').makeOptionMandatory())
     .option('--provider <nome>', 'como em queue list: smtp, mx, smpp…')
@@ -133,4 +135,4 @@ async function retryRefused({ channel, provider, since, reason, dryRun = false, 
 const explain = (channel: Channel, repair: Repair, unknown: boolean): string =>
   unknown
     ? `Não há ${channelNames[channel]} nesta notificação. Confira o id e o canal.`
-    : `Nada a decidir: ${repair === 'retry' ? 'a entrega não desistiu, não está em verificação e não foi recusada pela operadora' : 'a entrega não está em verificação'}. Veja: carteiro queue list --state ${repair === 'retry' ? 'dead' : 'uncertain'}`
+    : `Nada a decidir: ${repair === 'retry' ? 'a entrega não desistiu, não está em verificação e não foi recusada pela operadora' : 'a entrega não está em verificação'}. Veja: carteiro queue list --state ${repair === 'retry' ? 'dead' : 'unresolved'}`

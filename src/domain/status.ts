@@ -1,7 +1,10 @@
 import type { Channel } from './notification.js'
 
 /** What became of a notification on one channel, and the Portuguese words for it. */
-export type DeliveryState = 'waiting' | 'queued' | 'sending' | 'uncertain' | 'done' | 'dead' | 'cancelled'
+export type DeliveryState = 'waiting' | 'queued' | 'sending' | 'uncertain' | 'unresolved' | 'done' | 'dead' | 'cancelled'
+
+/** Nobody knows whether it was sent: a program still finds out (uncertain), or only a person can (unresolved). */
+export const isUnknown = (state: DeliveryState): boolean => state === 'uncertain' || state === 'unresolved'
 
 export type Failure =
   | 'validation' // the e-mail address failed the check made before sending
@@ -130,7 +133,7 @@ function failureLabel(status: DeliveryStatus): string {
 /** The one line that says where a delivery stands. */
 export function describe(status: DeliveryStatus): string {
   if (status.failure !== null) return failureLabel(status)
-  if (status.state === 'uncertain') return 'Em verificação'
+  if (isUnknown(status.state)) return 'Em verificação'
   if (status.cancelReason !== null) return cancelLabel(status)
   if (status.state === 'waiting' && status.isFallback) return 'Aguardando o e-mail'
   return topRung(status).label(status)

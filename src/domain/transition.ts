@@ -1,6 +1,6 @@
 import type { Json } from './canonical-json.js'
 import type { Channel } from './notification.js'
-import type { DeliveryState, DeliveryStatus, Failure, TakenParts } from './status.js'
+import { type DeliveryState, type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
 
 /**
  * How facts change a delivery. Events are the facts, the status columns are their sum: the same function writes the
@@ -19,8 +19,9 @@ export type FactType =
   | 'answered'
   | 'failed'
   | 'cancelled'
-  | 'retried' // a try failed, the next one is planned
+  | 'retried' // an attempt failed, the next one is planned
   | 'uncertain' // the bytes left, no answer came
+  | 'unresolved' // no program can find out whether it was sent: a person decides
   | 'again' // this message ended without reaching anybody, another one follows
   | 'revived' // a person had it tried again
   | 'recorded' // the recording of a call is in our hands
@@ -36,10 +37,10 @@ export interface Fact {
     failure?: Failure
     failureDetail?: string
     dead?: boolean
-    /** Of a try that is repeated: its worker is gone, and nobody knows whether it was sent. */
+    /** Of an attempt that is repeated: its worker is gone, and nobody knows whether it was sent. */
     interrupted?: boolean
-    /** What this fact puts an end to, by rules that older chains do not know (completeFact). */
-    clears?: ('doubts' | 'failure')[]
+    /** Of an attempt that is repeated: the carrier says that it never took this message, so no outcome is unknown any more. */
+    notTaken?: boolean
     cancelReason?: 'not needed' | 'finalized'
     answer?: string
     /** The carrier's name for an answer. */
@@ -67,40 +68,30 @@ export interface Fact {
 /** The status after a fact, or null when the fact tells nothing new (a report that came twice, or late). */
 export function applyFact(status: DeliveryStatus, told: Fact): DeliveryStatus | null {
   const fact = { ...told, at: dateOf(status, told) }
-  const next = cleared(advance(status, fact), fact)
+  const next = settled(status, advance(status, fact), fact)
   const { trackingCode } = fact.data
   if (trackingCode === undefined || status.trackingCode !== null) return next
   // A report whose step is known already may still be the first to name the code.
   return { ...(next ?? status), trackingCode }
 }
 
-/**
- * Rules that came later than the first chains are written into the events that they apply to: older events still add up to what
- * they did. A refusal was none when the same message is known to have been taken, and a new message has no doubts yet.
- */
-export function completeFact(status: DeliveryStatus, fact: Fact): Fact {
-  const { type, data } = fact
-  const next = status.doubts > 0 || status.failure === 'rejected' ? applyFact(status, fact) : null
-  if (next === null) return fact
-  const isProof = PROOFS.includes(type) && isAboutLatest(status, data)
-  const isWhole = data.part === undefined || (type === 'delivered' && next.deliveredAt !== null)
-  const clears = new Set(data.clears)
-  if (next.failure === 'rejected' && isProof && isWhole) clears.add('failure')
-  if (next.doubts > 0 && next.ordinal > status.ordinal) clears.add('doubts')
-  return clears.size === 0 ? fact : { ...fact, data: { ...data, clears: [...clears] } }
+/** A refusal was none when the same message is known to have been taken, and a new message has no unknown outcomes yet. */
+function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact): DeliveryStatus | null {
+  if (next === null) return null
+  const known = next.ordinal > before.ordinal ? { ...next, doubts: 0 } : next
+  return known.failure === 'rejected' && provesTaken(before, known, fact)
+    ? { ...known, failure: null, failureDetail: null, failedAt: null }
+    : known
 }
 
-/** Of these each says that the carrier, or the recipient, has the message. */
+/** Each of these says that the carrier, or the recipient, has the message. */
 const PROOFS: readonly FactType[] = ['processed', 'sent', 'delivered', 'read', 'confirmed']
 
-const cleared = (status: DeliveryStatus | null, { data: { clears = [] } }: Fact): DeliveryStatus | null =>
-  status === null || clears.length === 0
-    ? status
-    : {
-        ...status,
-        ...(clears.includes('doubts') ? { doubts: 0 } : {}),
-        ...(clears.includes('failure') ? { failure: null, failureDetail: null, failedAt: null } : {}),
-      }
+/** Of the latest message, and of the whole of it: one part that arrived says nothing of the others. */
+const provesTaken = (before: DeliveryStatus, next: DeliveryStatus, { type, data }: Fact): boolean =>
+  PROOFS.includes(type) &&
+  isAboutLatest(before, data) &&
+  (data.part === undefined || (type === 'delivered' && next.deliveredAt !== null))
 
 /**
  * A letter handed over at ten was delivered at ten, even if an e-mail was opened at eleven and the post asked at noon. But no
@@ -126,21 +117,21 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
     case 'note':
       return status
     case 'retried':
-      return isUnderWay(status)
-        ? { ...status, state: 'queued', doubts: status.doubts + (data.interrupted === true ? 1 : 0) }
-        : null
+      return isUnderWay(status) ? { ...status, state: 'queued', doubts: doubtsAfterRetry(status, data) } : null
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
         : null
     case 'uncertain':
       return isUnderWay(status) ? doubted(status, fact) : null
+    case 'unresolved':
+      return status.state === 'uncertain' ? { ...status, state: 'unresolved' } : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
         ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
         : null
     case 'revived':
-      return status.state === 'dead' || status.state === 'uncertain' || wasRefused(status) ? revived(status) : null
+      return status.state === 'dead' || isUnknown(status.state) || wasRefused(status) ? revived(status) : null
     case 'processed':
       return isAboutLatest(status, data) && (status.processedAt === null || isUnderWay(status)) ? processed(status, at) : null
     case 'prepared':
@@ -175,6 +166,11 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
       if (!isAboutLatest(status, data)) return status
       return status.trackingCode === data.recording ? null : { ...sent(status, at), trackingCode: data.recording ?? null }
   }
+}
+
+function doubtsAfterRetry({ doubts }: DeliveryStatus, { interrupted, notTaken }: Fact['data']): number {
+  if (notTaken === true) return 0
+  return interrupted === true ? doubts + 1 : doubts
 }
 
 /** The carrier has it: nobody sends it again. */
@@ -228,7 +224,7 @@ const isAnother = (taken: TakenParts | null, { provider = taken?.by, segments = 
 const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 
 const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
-  failure === null && (state === 'queued' || state === 'sending' || state === 'uncertain')
+  failure === null && (state === 'queued' || state === 'sending' || isUnknown(state))
 
 /** What is told of an earlier message no longer matters once another one follows it. */
 const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boolean =>
@@ -275,7 +271,7 @@ const wasRefused = ({ failure, sentAt, processedAt }: DeliveryStatus): boolean =
 const revived = (status: DeliveryStatus): DeliveryStatus => ({
   ...status,
   state: 'queued',
-  ...(status.state === 'uncertain' ? {} : { ordinal: status.ordinal + 1, parts: [], taken: null }),
+  ...(isUnknown(status.state) ? {} : { ordinal: status.ordinal + 1, parts: [], taken: null }),
   failure: null,
   failureDetail: null,
   failedAt: null,

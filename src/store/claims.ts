@@ -281,26 +281,15 @@ export async function findExpiredLeases(db: Queryable, limit: number): Promise<E
 }
 
 /**
- * Locks the notifications of waiting steps whose wait is over, one for each step, passing over those that another node is
- * deciding on. Nothing is waited for, so that no order of locks is needed.
+ * Locks the notifications of waiting steps whose wait is over, one for each step, and skips those that another node is
+ * deciding on. Nothing is waited for, so that no order of locks is needed. Time never decides on a step that only a failure releases.
  */
 export async function lockDueSteps(db: Queryable, limit: number): Promise<string[]> {
   const { rows } = await run<{ id: string }>(
     db,
     `select n.id from delivery d join notification n on n.id = d.notification_id
-     where d.state = 'waiting' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
+     where d.state = 'waiting' and d.condition <> 'failed' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
     [limit],
   )
   return rows.map(row => row.id)
-}
-
-/** Steps that only a failure can release: their wait is over, and time alone will not decide. Returns how many. */
-export async function parkUndecided(db: Queryable, ids: readonly string[]): Promise<number> {
-  const { rowCount } = await run(
-    db,
-    `update delivery set due_at = now() + interval '100 years'
-     where notification_id = any($1::uuid[]) and state = 'waiting' and condition = 'failed' and due_at <= now()`,
-    [ids],
-  )
-  return rowCount ?? 0
 }

@@ -37,18 +37,22 @@ interface Place {
   database: string
   sockets: string
   user: ServerUser | null
+  durable: boolean
 }
 
-/** `exclusive`: be the one gateway on this data folder; refused while another one is. */
-export async function openEmbedded(dataFolder: string, exclusive: boolean): Promise<Embedded> {
-  const place = preparePlace(resolve(dataFolder))
+/**
+ * `exclusive`: be the one gateway on this data folder; refused while another one is. `durable: false`: commits do not wait
+ * for the disk. A crash of the machine then destroys the database, so this is for tests alone.
+ */
+export async function openEmbedded(dataFolder: string, exclusive: boolean, { durable = true } = {}): Promise<Embedded> {
+  const place = preparePlace(resolve(dataFolder), durable)
   const keeper = await holdServer(place, exclusive)
   return { url: urlOf(place), close: () => keeper.close() }
 }
 
 const urlOf = (place: Place): string => `postgresql://${USER}@${encodeURIComponent(place.sockets)}/${DATABASE}`
 
-function preparePlace(folder: string): Place {
+function preparePlace(folder: string, durable: boolean): Place {
   const user = serverUser()
   makeFolder(folder, null, user === null ? 0o700 : 0o755)
   if (user !== null && !canReach(user, folder)) {
@@ -61,7 +65,7 @@ function preparePlace(folder: string): Place {
     sockets = join(tmpdir(), `carteiro-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`)
   }
   makeFolder(sockets, user, 0o700)
-  return { folder, database: join(folder, 'postgres'), sockets, user }
+  return { folder, database: join(folder, 'postgres'), sockets, user, durable }
 }
 
 function makeFolder(path: string, owner: ServerUser | null, mode: number): void {
@@ -219,6 +223,7 @@ async function initialise(place: Place, binaries: string): Promise<void> {
         '--locale-provider=builtin',
         '--locale=C.UTF-8',
         '--no-instructions',
+        ...(place.durable ? [] : ['--no-sync']),
       ],
       spawnOptions(place),
     )
@@ -257,6 +262,7 @@ async function startServer(place: Place, binaries: string): Promise<void> {
     max_wal_size: '4GB',
     jit: 'off',
     synchronous_commit: 'on',
+    ...(place.durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
     log_timezone: 'UTC',
   }
   const child = spawn(

@@ -9,6 +9,8 @@ import { type Pool, type Queryable, run } from './postgres.js'
  * a file named ….concurrent.sql runs outside a transaction (create index concurrently) and must be repeatable.
  */
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
+/** Other files of the folder are not migrations: schema.sql is generated from them. */
+const MIGRATION_NAME = /^\d{4}_.*\.sql$/
 const LOCK = 7_261_001
 const MONTHS_AHEAD = 3
 
@@ -83,7 +85,7 @@ async function apply(client: pg.PoolClient, migration: Migration): Promise<void>
 }
 
 async function readMigrations(): Promise<Migration[]> {
-  const names = (await readdir(MIGRATIONS)).filter(name => name.endsWith('.sql')).sort()
+  const names = (await readdir(MIGRATIONS)).filter(name => MIGRATION_NAME.test(name)).sort()
   return Promise.all(
     names.map(async name => {
       const sql = await readFile(new URL(name, MIGRATIONS), 'utf8')

@@ -33,7 +33,7 @@ export async function findWritten(db: Queryable, ids: readonly string[]): Promis
 const ACCEPT = `
   with asked as materialized (
     select * from json_to_recordset($1) as a(id uuid, account_id uuid, mode text, accepted_at timestamptz, custom_id text,
-      recipient_name text, recipient_email text, subject text, content text, validation jsonb, event_data jsonb, salt text,
+      recipient_name text, subject text, content text, validation jsonb, event_data jsonb, salt text,
       commit text, prev text, hash text, key text, body_sha256 text)
   ), keys as (
     insert into idempotency as i (account_id, key, body_sha256, notification_id, created_at)
@@ -48,8 +48,8 @@ const ACCEPT = `
   ), input as materialized (
     select * from asked where id not in (select id from refused)
   ), notifications as (
-    insert into notification (id, account_id, mode, accepted_at, custom_id, recipient_name, recipient_email, subject, content, validation)
-    select id, account_id, mode, accepted_at, custom_id, recipient_name, recipient_email, subject, content, validation from input
+    insert into notification (id, account_id, mode, accepted_at, custom_id, recipient_name, subject, content, validation)
+    select id, account_id, mode, accepted_at, custom_id, recipient_name, subject, content, validation from input
   ), events as (
     insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
     select id, 1, accepted_at, 'accepted', 'api', event_data, decode(salt, 'hex'), decode(commit, 'hex'), decode(prev, 'hex'),
@@ -79,7 +79,6 @@ const notificationRows = (group: readonly Acceptance[]): string =>
       accepted_at: event.at,
       custom_id: request.customId,
       recipient_name: request.recipientName,
-      recipient_email: request.email,
       subject: request.subject,
       content: request.content,
       validation,

@@ -8,21 +8,35 @@ export interface QueueDepth {
   channel: Channel
   state: DeliveryState
   count: number
-  /** Since the oldest was due; 0 for what is not due yet. */
+  /** Since the oldest was due; 0 for what is not due yet, or waits for a failure instead of a date. */
   oldestSeconds: number
 }
 
 /** States that have an index of their own, so that counting them costs nothing beside millions of finished ones. */
-export const unfinishedStates = ['waiting', 'queued', 'sending', 'uncertain', 'dead'] as const
+export const unfinishedStates = ['waiting', 'queued', 'sending', 'uncertain', 'unresolved', 'dead'] as const
 export type UnfinishedState = (typeof unfinishedStates)[number]
 
-const countOf = (state: UnfinishedState): string =>
-  `select channel, '${state}' as state, count(*)::int as count,
-     greatest(0, coalesce(extract(epoch from now() - min(due_at)), 0))::float8 as "oldestSeconds"
-   from delivery where state = '${state}' group by channel`
+const countOf = (state: UnfinishedState, oldest: string, filter: string): string =>
+  `select channel, '${state}' as state, count(*) as count, ${oldest} as oldest
+   from delivery where state = '${state}'${filter} group by channel`
+
+/** One select for each partial index: with one of them for all waiting steps, the whole table would be read. */
+const counts = unfinishedStates.flatMap(state =>
+  state === 'waiting'
+    ? [
+        countOf(state, 'min(due_at)', " and condition <> 'failed'"),
+        countOf(state, 'null::timestamptz', " and condition = 'failed'"),
+      ]
+    : [countOf(state, 'min(due_at)', '')],
+)
 
 export async function readQueue(db: Queryable): Promise<QueueDepth[]> {
-  const { rows } = await run<QueueDepth>(db, unfinishedStates.map(countOf).join(' union all '))
+  const { rows } = await run<QueueDepth>(
+    db,
+    `select channel, state, sum(count)::int as count,
+       greatest(0, coalesce(extract(epoch from now() - min(oldest)), 0))::float8 as "oldestSeconds"
+     from (${counts.join(' union all ')}) c group by channel, state`,
+  )
   return rows
 }
 

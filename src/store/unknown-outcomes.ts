@@ -85,15 +85,15 @@ export async function findStranded(db: Queryable, known: readonly string[], late
   return rows
 }
 
-/** Only while this very try is in doubt. null: for a person to look at, no program will. */
+/** Only while the outcome of this attempt is unknown. */
 export async function putOffUncertain(
   db: Queryable,
   { notification, channel, attempt, ordinal }: Pick<Uncertain, 'notification' | 'channel' | 'attempt' | 'ordinal'>,
-  delayMs: number | null,
+  delayMs: number,
 ): Promise<void> {
   await run(
     db,
-    `update delivery set due_at = now() + coalesce($3 * interval '1 millisecond', interval '100 years')
+    `update delivery set due_at = now() + $3 * interval '1 millisecond'
      where notification_id = $1 and channel = $2 and state = 'uncertain' and attempt = $4 and ordinal = $5`,
     [notification, channel, delayMs, attempt, ordinal],
   )

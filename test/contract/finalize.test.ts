@@ -150,12 +150,15 @@ describe('4 operation 9, finalizar', () => {
     expect(toldOf(after)).toEqual(['sms'])
   })
 
-  test.each(['queued', 'sending', 'uncertain', 'done', 'dead'])('4 a step that is %s already is left alone', async state => {
-    const id = await accept()
-    await database.pool.query("update delivery set state = $2 where notification_id = $1 and channel <> 'letter'", [id, state])
-    await finalize(id)
-    expect(states(await stored(id))).toEqual({ email: state, sms: state, whatsapp: state, voice: state, letter: 'cancelled' })
-  })
+  test.each(['queued', 'sending', 'uncertain', 'unresolved', 'done', 'dead'])(
+    '4 a step that is %s already is left alone',
+    async state => {
+      const id = await accept()
+      await database.pool.query("update delivery set state = $2 where notification_id = $1 and channel <> 'letter'", [id, state])
+      await finalize(id)
+      expect(states(await stored(id))).toEqual({ email: state, sms: state, whatsapp: state, voice: state, letter: 'cancelled' })
+    },
+  )
 
   test('5.3 a call that bears Content-Type and no body is fine', async () => {
     const answer = await ask(`/regua-notificacao/finalizar/${await accept()}`, {

@@ -234,8 +234,8 @@ describe('a send under a sequence', () => {
 
     const reached = { type: 'read', at: new Date(), source: 'test', data: {} } as const
     await recordChanges(database.pool, Date.now, [
-      { notification: ordered, fact: { ...reached, channel: 'whatsapp' } },
-      { notification: fallback, fact: { ...reached, channel: 'email' } },
+      { kind: 'fact', notification: ordered, fact: { ...reached, channel: 'whatsapp' } },
+      { kind: 'fact', notification: fallback, fact: { ...reached, channel: 'email' } },
     ])
     expect(await lookUp(inSequence, ordered)).toEqual(Array(3).fill('Não enviado: não foi necessário'))
     expect(await lookUp(besideIt, fallback)).toEqual(Array(3).fill('Não enviado: e-mail entregue'))

@@ -315,6 +315,7 @@ describe('3 the description', () => {
     ],
     ['a call whose outcome is being checked', 'voice', { state: 'uncertain' }, 'Em verificação'],
     ['a letter whose outcome is being checked', 'letter', { state: 'uncertain' }, 'Em verificação'],
+    ['a letter whose outcome only a person can find out', 'letter', { state: 'unresolved' }, 'Em verificação'],
     ['an SMS that is on its way to the carrier', 'sms', { state: 'sending' }, 'Processado'],
   ])('3 of %s', async (_, channel, columns, description) => {
     expect((await recordWhen(channel, columns)).description).toBe(description)

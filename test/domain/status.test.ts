@@ -97,6 +97,7 @@ describe('3 what is neither rung nor failure', () => {
 
   test.each(channels)('3 an outcome of %s that is being checked at the carrier: Em verificação', channel => {
     expect(describeStatus(status(channel, { state: 'uncertain' }))).toBe('Em verificação')
+    expect(describeStatus(status(channel, { state: 'unresolved' }))).toBe('Em verificação')
   })
 })
 

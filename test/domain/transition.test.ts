@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type DeliveryStatus, newStatus } from '../../src/domain/status.js'
-import { applyFact, completeFact, type Fact } from '../../src/domain/transition.js'
+import { applyFact, type Fact } from '../../src/domain/transition.js'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 12, minute))
 const fact = (type: Fact['type'], minute: number, data: Fact['data'] = {}): Fact => ({
@@ -89,20 +89,63 @@ describe('a refusal', () => {
   const rejected = sum(fact('failed', 1, { failure: 'rejected' }))
   const proof = fact('delivered', 2, { ordinal: 1 })
 
-  test('is taken back by the delivery of the same message, and events of older chains still add up to what they did', () => {
-    expect(applyFact(rejected, completeFact(rejected, proof))).toMatchObject({
+  test.each(['sent', 'processed', 'delivered', 'read', 'confirmed'] as const)('is undone when the same message was %s', type => {
+    expect(applyFact(rejected, fact(type, 2, { ordinal: 1 }))).toMatchObject({
       failure: null,
+      failureDetail: null,
       failedAt: null,
-      deliveredAt: at(2),
+      state: 'done',
     })
-    expect(applyFact(rejected, proof)).toMatchObject({ failure: 'rejected', deliveredAt: at(2) })
+  })
+
+  test('of another kind stays: a message that bounced had been taken', () => {
+    const bounced = sum(fact('sent', 1), fact('failed', 2, { failure: 'bounced' }))
+    expect(applyFact(bounced, proof)).toMatchObject({ failure: 'bounced', deliveredAt: at(2) })
   })
 
   test('is not taken back by one part, nor by an earlier message', () => {
-    const part = completeFact(rejected, fact('delivered', 2, { ordinal: 1, part: 1, parts: 2 }))
+    const part = fact('delivered', 2, { ordinal: 1, part: 1, parts: 2 })
     expect(applyFact(rejected, part)).toMatchObject({ failure: 'rejected' })
-    const second = { ...rejected, ordinal: 2 }
-    expect(completeFact(second, proof)).toEqual(proof)
+    expect(applyFact({ ...rejected, ordinal: 2 }, proof)).toMatchObject({ failure: 'rejected', deliveredAt: at(2) })
+  })
+})
+
+describe('the count of unknown outcomes', () => {
+  const unknown = sum(fact('uncertain', 1))
+
+  test('starts again with a new message', () => {
+    expect(unknown).toMatchObject({ doubts: 1 })
+    expect(applyFact(unknown, fact('again', 2, { ordinal: 1 }))).toMatchObject({ ordinal: 2, doubts: 0 })
+    const dead = sum(fact('uncertain', 1), fact('failed', 2, { failure: 'rejected', dead: true }))
+    expect(applyFact(dead, fact('revived', 3))).toMatchObject({ ordinal: 2, doubts: 0 })
+  })
+
+  test('is reset when the carrier never took the message, and stays when an attempt is only repeated', () => {
+    expect(applyFact(unknown, fact('retried', 2, { notTaken: true }))).toMatchObject({ state: 'queued', doubts: 0 })
+    expect(applyFact(unknown, fact('retried', 2))).toMatchObject({ state: 'queued', doubts: 1 })
+    expect(applyFact(begin(), fact('retried', 2, { interrupted: true }))).toMatchObject({ state: 'queued', doubts: 1 })
+  })
+})
+
+describe('an unknown outcome that only a person can find out', () => {
+  const unresolved = sum(fact('uncertain', 1), fact('unresolved', 2))
+
+  test('is a state of its own, which only an unknown outcome reaches', () => {
+    expect(unresolved).toMatchObject({ state: 'unresolved', doubts: 1 })
+    expect(applyFact(unresolved, fact('unresolved', 3))).toBeNull()
+    expect(applyFact(begin(), fact('unresolved', 1))).toBeNull()
+  })
+
+  test.each(['sent', 'processed', 'delivered', 'read'] as const)('is resolved by a late word that it was %s', type => {
+    expect(applyFact(unresolved, fact(type, 3, { ordinal: 1 }))).toMatchObject({ state: 'done' })
+  })
+
+  test('is resolved by a person: it failed, or it goes again under the same reference', () => {
+    expect(applyFact(unresolved, fact('failed', 3, { failure: 'rejected' }))).toMatchObject({
+      state: 'done',
+      failure: 'rejected',
+    })
+    expect(applyFact(unresolved, fact('revived', 3))).toMatchObject({ state: 'queued', ordinal: 1 })
   })
 })
 

@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { seal, unseal } from '../../src/domain/sealed.js'
-import { nextDelay, RETRY_PLAN, readRetryAfter, showSecret, signMessage } from '../../src/domain/webhook.js'
+import { isAnnounced, nextDelay, RETRY_PLAN, readRetryAfter, showSecret, signMessage } from '../../src/domain/webhook.js'
+
+test('an unknown outcome is announced once: that only a person can settle it is no news for the sender', () => {
+  expect(isAnnounced('uncertain')).toBe(true)
+  expect(isAnnounced('unresolved')).toBe(false)
+})
 
 describe('retries', () => {
   const HOUR = 3_600_000

@@ -334,8 +334,8 @@ async function drain(cluster: Cluster, answered: readonly string[], channel: Dri
 
 async function countOpen(cluster: Cluster, channel: DrillChannel): Promise<number> {
   const { rows } = await cluster.pool.query<{ open: number }>(
-    `select count(*)::int as open from delivery where channel = $1 and (state in ('waiting', 'queued', 'sending')
-       or (state = 'uncertain' and due_at < now() + interval '1 year') or (state = 'done' and failure is null and delivered_at is null))`,
+    `select count(*)::int as open from delivery where channel = $1 and (state in ('waiting', 'queued', 'sending', 'uncertain')
+       or (state = 'done' and failure is null and delivered_at is null))`,
     [channel],
   )
   return rows[0]!.open
@@ -348,8 +348,7 @@ async function countOpen(cluster: Cluster, channel: DrillChannel): Promise<numbe
 async function settleUntaken(cluster: Cluster, channel: DrillChannel): Promise<void> {
   const taken = await findTaken(cluster, channel)
   const { rows } = await cluster.pool.query<{ id: string }>(
-    `select notification_id as id from delivery
-      where channel = $1 and state = 'uncertain' and due_at between now() and now() + interval '1 year'`,
+    "select notification_id as id from delivery where channel = $1 and state = 'uncertain' and due_at > now()",
     [channel],
   )
   const untaken = rows.map(({ id }) => id).filter(id => !taken.has(id))

@@ -15,7 +15,7 @@ export interface Verdict {
   doubles: number
   /** Messages of which the carrier took some copy without an answer: each may come again. */
   unanswered: number
-  /** Neither finished nor listed as uncertain. */
+  /** Neither finished nor of unknown outcome. */
   unfinished: number
   uncertain: number
   /** Said to have failed, though every recipient of a drill can be reached. */
@@ -125,8 +125,8 @@ export async function judge(
     strangers: [...counts.keys()].filter(envid => !stored.has(envid.split('.')[0]!)).length,
     doubles: [...counts.values()].filter(count => count > 1).length,
     unanswered: unanswered.size,
-    unfinished: rows.filter(row => !['done', 'dead', 'uncertain'].includes(row.state)).length,
-    uncertain: rows.filter(row => row.state === 'uncertain').length,
+    unfinished: rows.filter(row => !['done', 'dead', 'uncertain', 'unresolved'].includes(row.state)).length,
+    uncertain: rows.filter(row => row.state === 'uncertain' || row.state === 'unresolved').length,
     failed: rows.filter(row => row.failed).length,
     faults,
   }

@@ -140,7 +140,7 @@ async function sendAgainst(setUp: string, tearDown: string): Promise<number> {
 
 const raising = (state: string): string => `
   create function refuse_row() returns trigger language plpgsql as $$ begin
-    raise exception E'refused %\\nand % too', new.content, new.recipient_email
+    raise exception E'refused %\\nand % too', new.content, new.recipient_name
       using errcode = '${state}', detail = new.recipient_name, hint = new.subject, constraint = new.content, table = new.content;
   end $$;
   create trigger refuse_row before insert on notification for each row execute function refuse_row()`

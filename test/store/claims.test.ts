@@ -24,8 +24,8 @@ const singleConnection = async (): Promise<Pool> => (await databaseWithAccounts(
 async function queue(pool: Pool, count: number): Promise<void> {
   await pool.query(
     `with made as materialized (select uuidv7() as id, a.id as account_id from account a, generate_series(1, $1::int)), notifications as (
-       insert into notification (id, account_id, mode, accepted_at, recipient_name, recipient_email, subject, content)
-       select id, account_id, 'live', now(), 'Maria', 'maria@example.com', 'Aviso', '<p>Aviso</p>' from made
+       insert into notification (id, account_id, mode, accepted_at, recipient_name, subject, content)
+       select id, account_id, 'live', now(), 'Maria', 'Aviso', '<p>Aviso</p>' from made
      ), events as (
        insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
        select id, 1, now(), 'accepted', 'api', '{}', '', sha256(''), sha256(''), sha256(uuid_send(id)) from made
@@ -69,6 +69,7 @@ const recordSent = (pool: Pool, claims: readonly Claim[]) =>
     pool,
     Date.now,
     claims.map(({ notification, attempt, ordinal }) => ({
+      kind: 'attempt',
       notification,
       fact: { channel: 'email', type: 'sent', at: new Date(), source: 'smtp', data: {} },
       fence: { owner: OWNER, attempt, ordinal },

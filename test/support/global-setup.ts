@@ -21,7 +21,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'carteiro-test-'))
   chmodSync(folder, 0o755)
-  const server = await openEmbedded(folder, true)
+  const server = await openEmbedded(folder, true, { durable: false })
   const admin = new pg.Client({ connectionString: server.url })
   await admin.connect()
   await admin.query('create database template_carteiro')

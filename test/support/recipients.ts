@@ -28,7 +28,7 @@ export async function sendNotification(
   const { idEmail: id } = answer.body as { idEmail: string }
   const target = { notification: id, channel }
   const fact = { channel, type: 'sent' as const, at: new Date(), source: 'test', data: {} }
-  await recordChanges(pool, Date.now, [{ notification: id, fact }])
+  await recordChanges(pool, Date.now, [{ kind: 'fact', notification: id, fact }])
   const code = await createShortLinks(pool, testKeys.link)(target)
   return { id, target, url: `${gateway.url}/n/${makeLinkCode(testKeys.link, target)}`, short: `${gateway.url}/s/${code}` }
 }

@@ -10,7 +10,6 @@ export interface Stored {
     accepted_at: Date
     custom_id: string | null
     recipient_name: string
-    recipient_email: string | null
     subject: string
     content: string
     validation: { question: string; salt: string; hash: string } | null
@@ -39,7 +38,7 @@ interface StoredEvent extends Omit<ChainedEvent, 'data'> {
 
 export async function readStored(pool: Pool, id: string): Promise<Stored | null> {
   const notification = await pool.query<Stored['notification']>(
-    `select id, account_id, mode, accepted_at, custom_id, recipient_name, recipient_email, subject, content, validation
+    `select id, account_id, mode, accepted_at, custom_id, recipient_name, subject, content, validation
      from notification where id = $1`,
     [id],
   )

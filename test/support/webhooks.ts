@@ -1,9 +1,10 @@
 import { pino } from 'pino'
 import { readConfig } from '../../src/app/config.js'
 import { startDeliverer, type WebhookWorkerParts } from '../../src/app/webhooks.js'
+import type { ChangeOutcome } from '../../src/domain/change.js'
 import type { Channel } from '../../src/domain/notification.js'
 import type { Fact } from '../../src/domain/transition.js'
-import { type ChangeOutcome, recordChanges } from '../../src/engine/record/record.js'
+import { recordChanges } from '../../src/engine/record/record.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { testKeys } from './gateway.js'
 import { request } from './requests.js'
@@ -46,7 +47,7 @@ export async function happen(
   data: Fact['data'] = {},
 ): Promise<ChangeOutcome> {
   const fact: Fact = { channel, type, at: new Date(), source: 'test', data }
-  return (await recordChanges(pool, Date.now, [{ notification, fact }])).outcomes[0]!
+  return (await recordChanges(pool, Date.now, [{ kind: 'fact', notification, fact }])).outcomes[0]!
 }
 
 export interface MadeWebhook {

@@ -74,7 +74,7 @@ export function abandonPlace(pool: Pool, notification: string, begun: boolean): 
     const { rows } = await run<{ reference: string }>(
       db,
       `select reference from delivery
-       where notification_id = $1 and channel = 'letter' and state = 'uncertain' and reference is not null for update`,
+       where notification_id = $1 and channel = 'letter' and state in ('uncertain', 'unresolved') and reference is not null for update`,
       [notification],
     )
     await deletePlaces(

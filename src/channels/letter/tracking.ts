@@ -1,6 +1,5 @@
+import type { Change, Recorder } from '../../domain/change.js'
 import type { Mode } from '../../domain/token.js'
-import type { Recorder } from '../../engine/deliver/worker.js'
-import type { Change } from '../../engine/record/record.js'
 import type { Pool } from '../../store/postgres.js'
 import { claimTracked, saveSeen, type TrackedLetter } from './letter-store.js'
 import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
@@ -38,6 +37,7 @@ async function take({ pool, recorder }: TrackingParts, letter: TrackedLetter, ev
 }
 
 const toChange = ({ notification, code }: TrackedLetter, { at, type, text, failure, reason }: PostEvent): Change => ({
+  kind: 'fact',
   notification,
   fact: {
     channel: 'letter',

@@ -31,11 +31,8 @@ export async function findRivalCalls(
     `select notification_id as id from delivery
      where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(provider, ':', 1) = $3
        and notification_id <> $1`
-  const { rows } = await run<{ id: string }>(db, `${inState('sending')} union all ${inState('uncertain')}`, [
-    notification,
-    to,
-    carrier,
-  ])
+  const states = ['sending', 'uncertain', 'unresolved']
+  const { rows } = await run<{ id: string }>(db, states.map(inState).join(' union all '), [notification, to, carrier])
   return rows.map(row => row.id)
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
-import type { Recorder } from '../../engine/deliver/worker.js'
 import { dropBlobs, storeBlobs } from '../../store/blobs.js'
 import type { CarrierReference } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
@@ -75,6 +75,7 @@ async function keep(recording: Recording, bytes: Buffer, { pool, clock, recorder
   await storeBlobs(pool, [{ name: recording.name, bytes: new Uint8Array(bytes), sha256 }])
   const data = { provider: carrier, recording: sha256, size: bytes.length, seconds, ordinal }
   const outcome = await recorder.record({
+    kind: 'fact',
     notification,
     fact: { channel: 'voice', type: 'recorded', at: new Date(clock()), source: 'recording', data },
   })

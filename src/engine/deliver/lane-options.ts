@@ -1,4 +1,5 @@
 import type { Carrier, Provider } from '../../channels/provider.js'
+import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
@@ -6,7 +7,6 @@ import type { ByteBudget } from '../../runtime/byte-budget.js'
 import type { PaceGrant } from '../../store/carrier-rates.js'
 import type { HeldDelivery, Taker } from '../../store/claim-returns.js'
 import type { Claim, ClaimQuestion } from '../../store/claims.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
 
 /** What a lane is made of (engine/lane.ts). */
 export interface LaneOptions<Message> {
@@ -40,7 +40,7 @@ export interface LaneOptions<Message> {
   putBack(held: HeldDelivery, delayMs: number): Promise<void>
   /** The same of all that these claims took. */
   putBackClaims(owners: readonly string[]): Promise<void>
-  record(change: Change): Promise<ChangeOutcome>
+  record: Recorder['record']
   /** From a claim to a message for the carrier, or the fact that there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
   /** Bounds what is held in memory; shared by all lanes whose messages may be large. */

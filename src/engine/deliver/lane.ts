@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Provider, type Receipt, SendError } from '../../channels/provider.js'
+import type { AttemptOutcome } from '../../domain/change.js'
 import type { Channel } from '../../domain/notification.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Taker } from '../../store/claim-returns.js'
 import type { Claim, Lease } from '../../store/claims.js'
 import type { Uncertain } from '../../store/unknown-outcomes.js'
-import type { Change } from '../record/record.js'
-import { namesOf, type Settlement, settleDoubt } from '../unknown/resolve.js'
+import { namesOf, type ResolveResult, resolveOutcome } from '../unknown/resolve.js'
 import { Breaker } from './breaker.js'
 import { carrierOf } from './carrier-of.js'
-import { afterFailure, afterRefusal, BRIEF_PAUSE_MS } from './failed-attempt.js'
+import { afterFailure, afterRefusal, BRIEF_PAUSE_MS, type FailedTry } from './failed-attempt.js'
 import type { LaneOptions, Refused } from './lane-options.js'
 import { LostClaims } from './lost-claims.js'
 import { delayAfter, jittered } from './retries.js'
@@ -215,9 +215,9 @@ export class Lane<Message> {
     return stopMs ?? (provider.whenUnknown === 'safe' ? STOP_MS : provider.timeoutMs)
   }
 
-  /** Looks again at a send of which nobody knows whether it happened. */
-  settle(uncertain: Uncertain, stop: AbortSignal): Promise<Settlement> {
-    return settleDoubt(this.#options, uncertain, this.delayAfter(uncertain), stop)
+  /** Looks again at an attempt with unknown outcome. */
+  resolve(uncertain: Uncertain, stop: AbortSignal): Promise<ResolveResult> {
+    return resolveOutcome(this.#options, uncertain, this.delayAfter(uncertain), stop)
   }
 
   #start(claim: Claim, heldUntil: number): void {
@@ -269,8 +269,7 @@ export class Lane<Message> {
       return this.#failed(claim, unprepared(error), null)
     }
     if (isRefused(message)) {
-      const { type, data, more } = afterRefusal(this.#options, claim, message.refused)
-      return this.#report(claim, this.#fact(claim, type, data), more)
+      return this.#reportFailed(claim, afterRefusal(this.#options, claim, message.refused))
     }
     // A process that was stopped for longer than its lease must not send what another one sends already.
     // Nothing has left: whoever still holds it says so, whoever lost it is not heard.
@@ -289,7 +288,7 @@ export class Lane<Message> {
     const data = { ...facts, provider: provider.name, reference: claim.reference, attempt: claim.attempt, answer }
     await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), {
       ...namesOf(carrierKey, receipt.references),
-      ...(receipt.delivered ? { besides: this.#fact(claim, 'delivered', data) } : {}),
+      ...(receipt.delivered ? { delivered: this.#fact(claim, 'delivered', data) } : {}),
     })
     trace?.('recorded')
   }
@@ -350,7 +349,15 @@ export class Lane<Message> {
     const next = afterFailure(this.#options, claim, error, byCarrier)
     if ('putBackMs' in next) return this.#options.putBack(claim, next.putBackMs)
     if (byCarrier) this.#slowDown(error, period)
-    await this.#report(claim, this.#fact(claim, next.type, next.data), next.more)
+    await this.#reportFailed(claim, next)
+  }
+
+  #reportFailed(claim: Claim, { type, data, more, unresolved }: FailedTry): Promise<void> {
+    const fact = this.#fact(claim, type, data)
+    if (unresolved === null) return this.#report(claim, fact, more)
+    const { reference, attempt } = claim
+    const why = this.#fact(claim, 'unresolved', { provider: this.name, reference, attempt, reason: unresolved })
+    return this.#report(claim, fact, { ...more, unresolved: why })
   }
 
   /** What one recipient's server says must not stop what goes to others; nor may any answer silence a carrier for long. */
@@ -363,10 +370,16 @@ export class Lane<Message> {
   async #report(
     claim: Claim,
     fact: Fact,
-    more: Pick<Change, 'delayMs' | 'detour' | 'references' | 'besides'> = {},
+    more: Omit<AttemptOutcome, 'kind' | 'notification' | 'fact' | 'fence'> = {},
   ): Promise<void> {
     const { notification, owner, attempt, ordinal } = claim
-    const outcome = await this.#options.record({ notification, fact, fence: { owner, attempt, ordinal }, ...more })
+    const outcome = await this.#options.record({
+      kind: 'attempt',
+      notification,
+      fact,
+      fence: { owner, attempt, ordinal },
+      ...more,
+    })
     if (outcome === 'fenced') this.counts.fenced++
     else if (fact.type === 'processed') this.counts.sent++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++

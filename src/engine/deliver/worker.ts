@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unknownClassOf } from '../../channels/unknown-class.js'
+import type { Change, ChangeOutcome, Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
@@ -7,9 +8,9 @@ import type { Wake } from '../../runtime/wake.js'
 import { type ExpiredLease, findExpiredLeases, renewLeases } from '../../store/claims.js'
 import { isRowFault, isTimeout, type Pool } from '../../store/postgres.js'
 import { promoteDueSteps } from '../record/due-steps.js'
-import { type Change, type ChangeOutcome, recordChanges } from '../record/record.js'
+import { recordChanges } from '../record/record.js'
 import { INTERRUPTED } from '../unknown/resolve.js'
-import { settleDoubts, UNKNOWN_SETTLE_MS } from '../unknown/resolver.js'
+import { resolveUnknown, UNKNOWN_SETTLE_MS } from '../unknown/resolver.js'
 import { carrierOf } from './carrier-of.js'
 import type { Lane } from './lane.js'
 
@@ -24,10 +25,6 @@ const BATCH = 500
 const REAP_PASSES = 20
 /** How long facts are held while the database is away; then the lease decides. */
 const RECORD_PATIENCE_MS = 60_000
-
-export interface Recorder {
-  record(change: Change): Promise<ChangeOutcome>
-}
 
 /** Facts of many deliveries share a transaction. */
 export function createRecorder(
@@ -96,7 +93,7 @@ export function startLanes({ pool, clock, wake, recorder, lanes, leaseMs, onErro
     every(POLL_MS, 'claims without an answer', () => Promise.all(all.map(lane => lane.putBackLost()))),
     every(REAP_MS, 'expired leases', () => reap(pool, recorder, clock, all)),
     every(POLL_MS, 'waiting steps', () => promoteDueSteps(pool, clock, wake, stop.signal)),
-    settleDoubts({ pool, clock, record: change => recorder.record(change), onError }, all, stop.signal),
+    resolveUnknown({ pool, clock, record: change => recorder.record(change), onError }, all, stop.signal),
   ]
   // Renewed until the last delivery is done, also while stopping.
   const renewal = setInterval(() => {
@@ -179,6 +176,7 @@ async function reapSome(pool: Pool, recorder: Recorder, clock: Clock, lanes: rea
         ? repeatInterrupted(lease, lane)
         : { type: 'uncertain' as const, data: { reason: INTERRUPTED }, delayMs: lane?.settleMs ?? UNKNOWN_SETTLE_MS }
       return recorder.record({
+        kind: 'attempt',
         notification,
         fact: { channel, type, at: new Date(clock()), source: 'engine', data: { provider, attempt, ...data } },
         fence: { owner, attempt, ordinal },

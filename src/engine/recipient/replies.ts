@@ -1,8 +1,8 @@
+import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { StoredValidation } from '../../domain/notification.js'
 import { matchesReply } from '../../domain/reply.js'
 import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
 import type { TakenTry, TryLimit } from '../../store/visit-counts.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
 import type { Visit, VisitRecorder } from './visits.js'
 
 /** Checks replies to a notification's question. Every try is taken out of a count before it is looked at. */
@@ -47,6 +47,7 @@ export function createReplies({ pepper, visits, record, takeTry, forgetTries, ma
     const locked = lockedMs > 0 ? { lockedUntil: new Date(visit.at.getTime() + lockedMs).toISOString() } : {}
     // Not among the bounded notes: the count of tries bounds them already.
     await record({
+      kind: 'fact',
       notification,
       fact: { channel, type: 'note', at: visit.at, source: 'recipient', data: { ...data, ...locked } },
     })

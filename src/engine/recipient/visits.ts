@@ -1,7 +1,7 @@
+import type { Change, ChangeOutcome } from '../../domain/change.js'
 import { sha256 } from '../../domain/evidence.js'
 import type { LinkTarget } from '../../domain/link.js'
 import type { Fact, FactType } from '../../domain/transition.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
 
 /** What recipients, and the machines around them, did: facts where it was a person, notes in any case. */
 export interface Visit {
@@ -57,7 +57,13 @@ export function createVisitRecorder({ record, takeNote }: VisitParts): VisitReco
     return false
   }
 
-  const change = ({ target, at, address, userAgent, signals }: Visit, step: VisitStep, type: FactType, data: Fact['data']) => ({
+  const change = (
+    { target, at, address, userAgent, signals }: Visit,
+    step: VisitStep,
+    type: FactType,
+    data: Fact['data'],
+  ): Change => ({
+    kind: 'fact',
     notification: target.notification,
     fact: {
       channel: target.channel,

@@ -3,6 +3,7 @@ import type { CarrierEvent, CarrierReply, CarrierReport, Mark } from '../../chan
 import { isOptOut } from '../../channels/sms/opt-out.js'
 import { takeRecording } from '../../channels/voice/recordings.js'
 import type { Json } from '../../domain/canonical-json.js'
+import type { CarrierReported, Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { readMark } from '../../domain/mark.js'
 import { type Channel, channels } from '../../domain/notification.js'
@@ -20,8 +21,6 @@ import {
 } from '../../store/reply-parts.js'
 import { suppress } from '../../store/suppressions.js'
 import { findDoubtful } from '../../store/unknown-by-recipient.js'
-import type { Recorder } from '../deliver/worker.js'
-import type { Change } from './record.js'
 
 /** What carriers tell later becomes facts about the delivery that they speak of. */
 export interface CarrierEventParts {
@@ -117,6 +116,7 @@ async function takeReply(source: CarrierEventSource, reply: CarrierReply, parts:
   const at = reply.at ?? new Date(parts.clock())
   const named = reply.id === null ? nameByHour(reply, at) : { answerId: reply.id }
   await parts.recorder.record({
+    kind: 'fact',
     notification,
     fact: {
       channel,
@@ -216,7 +216,7 @@ function readOwn(reference: string, { number: part, total: parts } = { number: 1
   return { notification, channel, ordinal: Number(ordinal), part, parts }
 }
 
-function toChange(reference: CarrierReference, report: CarrierReport, provider: string, clock: Clock): Change {
+function toChange(reference: CarrierReference, report: CarrierReport, provider: string, clock: Clock): CarrierReported {
   const { notification, channel, ordinal, part, parts } = reference
   const { type, at, answer, failure, reason, delayMs, trackingCode } = report
   const data: Fact['data'] = {
@@ -229,9 +229,9 @@ function toChange(reference: CarrierReference, report: CarrierReport, provider: 
     ...(trackingCode === undefined ? {} : { trackingCode }),
   }
   return {
+    kind: 'report',
     notification,
     fact: { channel, type, at: at ?? new Date(clock()), source: `report:${provider}`, data },
-    repeatable: true,
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }

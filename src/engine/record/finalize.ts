@@ -15,7 +15,7 @@ export async function finalize(pool: Pool, clock: Clock, account: string, notifi
   await recordChanges(
     pool,
     clock,
-    channels.map(channel => ({ notification, fact: { channel, type: 'cancelled', at, source: 'api', data } })),
+    channels.map(channel => ({ kind: 'fact', notification, fact: { channel, type: 'cancelled', at, source: 'api', data } })),
   )
   return true
 }

@@ -1,14 +1,15 @@
 import { abandonPlace } from '../../channels/letter/lot-store.js'
+import type { ChangeOutcome, OperatorDecision } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Channel } from '../../domain/notification.js'
 import type { Fact } from '../../domain/transition.js'
 import { signalDue } from '../../store/due-signal.js'
 import type { Pool } from '../../store/postgres.js'
 import { findRefused, type RefusedQuestion } from '../../store/queue.js'
-import { type ChangeOutcome, recordChanges } from '../record/record.js'
+import { recordChanges } from '../record/record.js'
 
-/** What a person decides about a delivery that gave up, or of which nobody knows whether it was sent. */
-export type Repair = 'retry' | 'sent' | 'failed'
+/** What a person decides about a delivery that gave up, or about an unknown outcome. */
+export type Repair = OperatorDecision['decision']
 
 export interface RepairOrder {
   notification: string
@@ -55,9 +56,10 @@ export async function reviveRefused(
         pool,
         clock,
         ids.map(notification => ({
+          kind: 'operator',
+          decision: 'retry',
           notification,
           fact: { channel: question.channel, type, at: new Date(clock()), source: 'operator', data: { ...data, by } },
-          delayMs: 0,
         })),
       )
       total.retried += outcomes.filter(outcome => outcome === 'recorded').length
@@ -79,11 +81,10 @@ export async function repairDelivery(
   if (channel === 'letter') await abandonPlace(pool, notification, repair === 'retry')
   const { outcomes } = await recordChanges(pool, clock, [
     {
+      kind: 'operator',
+      decision: repair,
       notification,
       fact: { channel, type, at: new Date(clock()), source: 'operator', data: { ...data, by } },
-      // Only an uncertain one can be told to have been sent or not; what gave up is known.
-      // Who decides that it goes again decides that it goes with whoever can take it.
-      ...(repair === 'retry' ? { delayMs: 0, toAnyCarrier: true } : { whilst: 'uncertain' as const }),
     },
   ])
   if (repair === 'retry' && outcomes[0] === 'recorded') await signalDue(pool)

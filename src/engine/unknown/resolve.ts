@@ -1,45 +1,51 @@
 import type { Carrier, Found, Provider, Receipt } from '../../channels/provider.js'
+import type { CarrierReferences, Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Uncertain } from '../../store/unknown-outcomes.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
 
-/** What is done about a send of which nobody knows whether it happened, as the provider's class says. */
-export interface DoubtParts {
+/** What is done about one attempt with unknown outcome, by the class of its provider. */
+export interface ResolveParts {
   provider: Pick<Provider<unknown>, 'name' | 'whenUnknown' | 'takenIs' | 'timeoutMs'>
   carrier: Pick<Carrier<unknown>, 'find'>
   /** Whose references these are. */
   carrierKey: string
   clock: Clock
-  record(change: Change): Promise<ChangeOutcome>
+  record: Recorder['record']
 }
 
-/** settled: recorded; later: the carrier could not be asked; a person: nobody else can know. */
-export type Settlement = 'settled' | 'later' | 'a person'
+/** resolved: recorded; later: the carrier could not be asked; unresolved: only a person can find out, for this reason. */
+export type ResolveResult = 'resolved' | 'later' | { unresolved: string }
 
-/** Why a try is repeated whose worker is gone. */
+/** Why an attempt is repeated whose worker is gone. */
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
 const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
 const UNANSWERED = 'A operadora não confirmou se recebeu este envio: ele é repetido com o mesmo identificador.'
 const NOT_TOLD = 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.'
-/** How often a safe carrier is given a message once more of which it did not say whether it took it; then a person looks. */
+export const UNANSWERED_AGAIN =
+  'A operadora não confirmou se recebeu este envio, nem depois de ele ser repetido. Uma pessoa precisa conferir.'
+const UNANSWERED_LAST = 'A operadora não confirmou se recebeu este envio, e era a última tentativa. Uma pessoa precisa conferir.'
+const CANNOT_BE_ASKED = 'A operadora não confirmou se recebeu este envio e não há como consultá-la. Uma pessoa precisa conferir.'
+/** How often a message of unknown outcome is sent again to a safe carrier before it is left to a person. */
 export const MAX_RESENDS = 2
 
-/** `planned`: the wait after this try by the plan; null: it was the last. `stop`: calls off what is asked. */
-export async function settleDoubt(
-  parts: DoubtParts,
+/** `planned`: the wait after this attempt by the plan; null: it was the last. `stop`: aborts the question to the carrier. */
+export async function resolveOutcome(
+  parts: ResolveParts,
   uncertain: Uncertain,
   planned: number | null,
   stop: AbortSignal,
-): Promise<Settlement> {
+): Promise<ResolveResult> {
   const { provider, carrier, carrierKey } = parts
   const { attempt, doubts } = uncertain
-  const retry = (reason: string, delayMs: number): Promise<Settlement> =>
-    conclude(parts, uncertain, 'retried', { reason, delayMs }, { delayMs })
-  // Its wait is over; but whom a carrier leaves in doubt again and again, a person looks at.
-  if (provider.whenUnknown === 'safe') return doubts > MAX_RESENDS || planned === null ? 'a person' : retry(UNANSWERED, 0)
-  if (provider.whenUnknown === 'report' && doubts === 1) return retry(NOT_TOLD, 0)
-  if (provider.whenUnknown !== 'lookup' || carrier.find === undefined) return 'a person'
+  const retryNow = (reason: string): Promise<ResolveResult> =>
+    conclude(parts, uncertain, 'retried', { reason, delayMs: 0 }, { delayMs: 0 })
+  if (provider.whenUnknown === 'safe') {
+    if (doubts > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
+    return planned === null ? { unresolved: UNANSWERED_LAST } : retryNow(UNANSWERED)
+  }
+  if (provider.whenUnknown === 'report') return doubts === 1 ? retryNow(NOT_TOLD) : { unresolved: UNANSWERED_AGAIN }
+  if (provider.whenUnknown !== 'lookup' || carrier.find === undefined) return { unresolved: CANNOT_BE_ASKED }
   const found = await ask(carrier.find.bind(carrier), uncertain, provider.timeoutMs, stop)
   if (found === null) return 'later'
   if (found !== 'unknown') {
@@ -48,10 +54,9 @@ export async function settleDoubt(
     return conclude(parts, uncertain, taken, { answer, settled: true }, namesOf(carrierKey, references))
   }
   if (planned === null) return conclude(parts, uncertain, 'failed', gaveUp(NOT_TAKEN))
-  // At once after the first try, then as planned: what is never answered must end like what is always refused.
+  // At once after the first attempt, then as planned: a message that is never answered must end like one that is always refused.
   const delayMs = attempt > 1 ? planned : 0
-  // There is no doubt left: any carrier may take it, and a refusal is one.
-  return conclude(parts, uncertain, 'retried', { reason: NOT_TAKEN, delayMs, clears: ['doubts'] }, { delayMs })
+  return conclude(parts, uncertain, 'retried', { reason: NOT_TAKEN, delayMs, notTaken: true }, { delayMs })
 }
 
 /** null: no answer. */
@@ -77,24 +82,24 @@ async function ask(
 }
 
 async function conclude(
-  { provider: { name }, record, clock }: DoubtParts,
+  { provider: { name }, record, clock }: ResolveParts,
   { notification, channel, reference, attempt, ordinal }: Uncertain,
   type: 'sent' | 'processed' | 'retried' | 'failed',
   data: Fact['data'],
-  more: Pick<Change, 'delayMs' | 'references'> = {},
-): Promise<Settlement> {
+  more: Pick<Resolution, 'delayMs' | 'references'> = {},
+): Promise<ResolveResult> {
   const fact = { channel, type, at: new Date(clock()), source: name, data: { provider: name, reference, attempt, ...data } }
-  await record({ notification, fact, whilst: 'uncertain', of: { attempt, ordinal }, ...more })
-  return 'settled'
+  await record({ kind: 'resolution', notification, fact, state: 'uncertain', attempt, ordinal, ...more })
+  return 'resolved'
 }
 
-/** After the last try: a person may have it tried again. */
+/** After the last attempt: a person may have the delivery sent again. */
 export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
 
-export const namesOf = (carrier: string, names: Receipt['references']): Pick<Change, 'references'> =>
+export const namesOf = (carrier: string, names: Receipt['references']): { references?: CarrierReferences } =>
   names.length > 0 ? { references: { carrier, names } } : {}
 
-/** The parts that the carrier named before it fell silent. */
+/** The parts that the carrier took before it stopped answering. */
 export function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {
   const parts = references.flatMap((name, place) => (name === null ? [] : [place + 1]))
   return parts.length === 0 ? {} : { taken: { parts, total: references.length } }

@@ -1,95 +1,102 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unknownClassOf } from '../../channels/unknown-class.js'
+import type { Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
-import type { Fact } from '../../domain/transition.js'
 import type { Pool } from '../../store/postgres.js'
 import { findStranded, putOffUncertain, takeOrphaned, takeUncertain, type Uncertain } from '../../store/unknown-outcomes.js'
 import type { Lane } from '../deliver/lane.js'
-import type { Change, ChangeOutcome } from '../record/record.js'
-import { INTERRUPTED, MAX_RESENDS, type Settlement } from './resolve.js'
+import { INTERRUPTED, MAX_RESENDS, type ResolveResult, UNANSWERED_AGAIN } from './resolve.js'
 
-/** The looking after what nobody knows: it is asked, waited for, or left to a person, as the provider's class says. */
-export interface SettlingParts {
+/** Resolves attempts whose outcome is unknown: asks the carrier, waits for its report, or hands them to an operator. */
+export interface ResolverParts {
   pool: Pool
   clock: Clock
-  record(change: Change): Promise<ChangeOutcome>
+  record: Recorder['record']
   onError(error: unknown, what: string): void
 }
 
 /** Questions to one carrier at a time. */
 const PARALLEL = 16
 const POLL_MS = 1_000
-/** How long those that are being looked at are left alone by others: longer than a carrier may take to answer. */
+/** How long no other worker takes up an outcome that this one is looking at: longer than a carrier may take to answer. */
 const HOLD_MS = 2 * 60_000
-/** Before anything is done about a send of a carrier that this worker does not know. */
+/** Before anything is done about an attempt of a carrier that this worker does not know. */
 export const UNKNOWN_SETTLE_MS = 10 * 60_000
 const GONE = 'A operadora que pode ter recebido este envio não está mais configurada.'
 
-/** One loop for each carrier, so that a silent one holds up nobody else's, and one for carriers that are gone; until the signal. */
-export function settleDoubts(parts: SettlingParts, lanes: readonly Lane<unknown>[], signal: AbortSignal): Promise<unknown> {
-  // Every question listens to it: many are no leak.
+/** One loop for each carrier, so that a silent carrier holds up no other, and one loop for carriers that are gone. Runs until the signal. */
+export function resolveUnknown(parts: ResolverParts, lanes: readonly Lane<unknown>[], signal: AbortSignal): Promise<unknown> {
+  // Every question to a carrier listens to the signal: many listeners are no leak.
   setMaxListeners(0, signal)
   const known = lanes.flatMap(({ channel, mode, names }) => names.map(name => `${channel} ${mode} ${name}`))
   return Promise.all([
-    ...lanes.map(lane => repeat(parts, signal, () => settleLane(parts, lane, signal))),
-    repeat(parts, signal, () => settleOrphans(parts, known)),
+    ...lanes.map(lane => repeat(parts, signal, () => resolveOfLane(parts, lane, signal))),
+    repeat(parts, signal, () => resolveOrphans(parts, known)),
   ])
 }
 
-/** `round`: whether there is more to do at once. */
-async function repeat({ onError }: SettlingParts, signal: AbortSignal, round: () => Promise<boolean>): Promise<void> {
+/** `round` tells whether there is more to do at once. */
+async function repeat({ onError }: ResolverParts, signal: AbortSignal, round: () => Promise<boolean>): Promise<void> {
   while (!signal.aborted) {
-    const more = await round().catch(error => onError(error, 'uncertain deliveries'))
+    const more = await round().catch(error => onError(error, 'unknown outcomes'))
     if (more !== true) await sleep(POLL_MS, undefined, { signal }).catch(() => {})
   }
 }
 
-async function settleLane(parts: SettlingParts, lane: Lane<unknown>, signal: AbortSignal): Promise<boolean> {
+async function resolveOfLane(parts: ResolverParts, lane: Lane<unknown>, signal: AbortSignal): Promise<boolean> {
   const { channel, mode, names, settleMs } = lane
   const due = await takeUncertain(parts.pool, { channel, mode, providers: names, limit: PARALLEL, holdMs: HOLD_MS })
   await Promise.all(
-    // Called off because this worker stops: the next one asks at once.
-    due.map(uncertain => look(parts, uncertain, () => (signal.aborted ? 0 : settleMs), lane.settle(uncertain, signal))),
+    // A question that was called off because this worker stops is asked again at once by the next worker.
+    due.map(uncertain => follow(parts, uncertain, () => (signal.aborted ? 0 : settleMs), lane.resolve(uncertain, signal))),
   )
   return due.length === PARALLEL
 }
 
-async function look(
-  { pool, onError }: SettlingParts,
+async function follow(
+  parts: ResolverParts,
   uncertain: Uncertain,
   laterMs: () => number,
-  settling: Promise<Settlement>,
+  resolving: Promise<ResolveResult>,
 ): Promise<void> {
   try {
-    const next = await settling
-    if (next !== 'settled') await putOffUncertain(pool, uncertain, next === 'later' ? laterMs() : null)
+    const result = await resolving
+    if (result === 'later') await putOffUncertain(parts.pool, uncertain, laterMs())
+    else if (result !== 'resolved') await parts.record(resolutionOf(parts, uncertain, 'unresolved', result.unresolved))
   } catch (error) {
-    onError(error, 'an uncertain delivery')
+    parts.onError(error, 'an unknown outcome')
   }
 }
 
-/** What waits in the queue for a carrier that is gone is in doubt again, so that somebody hears of it. */
-async function settleOrphans(parts: SettlingParts, known: readonly string[]): Promise<boolean> {
+/** A queued delivery that only a carrier may take which is gone has an unknown outcome again, so that somebody hears of it. */
+async function resolveOrphans(parts: ResolverParts, known: readonly string[]): Promise<boolean> {
   const stranded = await findStranded(parts.pool, known, UNKNOWN_SETTLE_MS, PARALLEL)
   await Promise.all(
-    stranded.map(delivery => parts.record({ ...changeOf(parts, delivery, 'uncertain', GONE), whilst: 'queued', delayMs: 0 })),
+    stranded.map(delivery => parts.record({ ...resolutionOf(parts, delivery, 'uncertain', GONE), state: 'queued', delayMs: 0 })),
   )
   const due = await takeOrphaned(parts.pool, known, { limit: PARALLEL, holdMs: HOLD_MS })
-  await Promise.all(due.map(orphan => look(parts, orphan, () => UNKNOWN_SETTLE_MS, settleOrphan(parts, orphan))))
+  await Promise.all(due.map(orphan => follow(parts, orphan, () => UNKNOWN_SETTLE_MS, resolveOrphan(parts, orphan))))
   return stranded.length === PARALLEL || due.length === PARALLEL
 }
 
-/** A safe carrier's goes with those that there are, the rest waits for who knows it, or for a person. */
-async function settleOrphan(parts: SettlingParts, orphan: Uncertain): Promise<Settlement> {
-  if (unknownClassOf(orphan.provider) !== 'safe') return 'later'
-  if (orphan.doubts > MAX_RESENDS) return 'a person'
-  await parts.record({ ...changeOf(parts, orphan, 'retried', INTERRUPTED), whilst: 'uncertain', delayMs: 0, toAnyCarrier: true })
-  return 'settled'
+/** Another carrier may send what is safe to repeat. Everything else waits for its own carrier to come back, or for a person. */
+async function resolveOrphan(parts: ResolverParts, orphan: Uncertain): Promise<ResolveResult> {
+  const whenUnknown = unknownClassOf(orphan.provider)
+  if (whenUnknown === 'never') return { unresolved: GONE }
+  if (whenUnknown !== 'safe') return 'later'
+  if (orphan.doubts > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
+  await parts.record({ ...resolutionOf(parts, orphan, 'retried', INTERRUPTED), delayMs: 0, toAnyCarrier: true })
+  return 'resolved'
 }
 
-function changeOf({ clock }: SettlingParts, of: Uncertain, type: 'uncertain' | 'retried', reason: string): Change {
-  const { notification, channel, provider, reference, attempt, ordinal } = of
-  const fact: Fact = { channel, type, at: new Date(clock()), source: 'engine', data: { provider, reference, attempt, reason } }
-  return { notification, fact, of: { attempt, ordinal } }
+function resolutionOf(
+  { clock }: ResolverParts,
+  { notification, channel, provider, reference, attempt, ordinal }: Uncertain,
+  type: 'uncertain' | 'unresolved' | 'retried',
+  reason: string,
+): Resolution {
+  const data = { provider, reference, attempt, reason }
+  const fact = { channel, type, at: new Date(clock()), source: 'engine', data }
+  return { kind: 'resolution', notification, fact, state: 'uncertain', attempt, ordinal }
 }

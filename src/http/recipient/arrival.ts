@@ -3,7 +3,7 @@ import { type AddressRange, clientAddress } from '../../domain/address-range.js'
 import { linkBase } from '../../domain/link.js'
 import { type FormAccess, type RobotLimits, robotSignals } from '../../domain/robot.js'
 import { isSession, readFormStamp, SESSION_MS } from '../../domain/session.js'
-import type { DeliveryState } from '../../domain/status.js'
+import { type DeliveryState, isUnknown } from '../../domain/status.js'
 import type { Visit } from '../../engine/recipient/visits.js'
 import type { Visited } from '../../store/visits.js'
 
@@ -45,7 +45,7 @@ export function readVisit(
 }
 
 /** Where nobody knows whether it left, whoever holds its link proves that it did. */
-const unsentMs = (state: DeliveryState): number | null => (state === 'uncertain' ? Number.POSITIVE_INFINITY : null)
+const unsentMs = (state: DeliveryState): number | null => (isUnknown(state) ? Number.POSITIVE_INFINITY : null)
 
 const formAccess = (request: FastifyRequest, sincePageMs: number | null): FormAccess => ({
   sincePageMs,

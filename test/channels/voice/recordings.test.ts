@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endRecordings, takeRecording } from '../../../src/channels/voice/recordings.js'
-import { createRecorder, type Recorder } from '../../../src/engine/deliver/worker.js'
+import type { Recorder } from '../../../src/domain/change.js'
+import { createRecorder } from '../../../src/engine/deliver/worker.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { deleteUnusedBlobs } from '../../../src/store/blobs.js'

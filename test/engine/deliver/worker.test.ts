@@ -153,16 +153,11 @@ test('an uncertain outcome of a safe provider is sent again under the same refer
   expect(never.got).toHaveLength(1)
 })
 
-/** Left to a person: no program looks at it any more. */
-const parked = (id: string) =>
+const stateOf = (id: string) =>
   expect.poll(
     async () =>
-      (
-        await database.pool.query(
-          "select state, due_at > now() + interval '1 year' as parked from delivery where notification_id = $1 and channel = 'email'",
-          [id],
-        )
-      ).rows,
+      (await database.pool.query("select state from delivery where notification_id = $1 and channel = 'email'", [id])).rows[0]
+        .state,
     { timeout: 20_000 },
   )
 
@@ -170,7 +165,7 @@ test('what a safe carrier never confirms is repeated twice under one reference, 
   const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
   work({ carrier, options: { retryDelaysMs: Array(20).fill(20) } })
   const id = await accept({ sms: { number: '11987654321' } })
-  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  await stateOf(id).toBe('unresolved')
   expect(carrier.got.map(parcel => parcel.reference)).toEqual(Array(3).fill(`${id}.email.1`))
   expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
   expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
@@ -181,7 +176,7 @@ test('refusals after a doubt do not make it a failure: the first try may have ar
   const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'temporary')))
   work({ carrier, options: { retryDelaysMs: [20, 20] } })
   const id = await accept()
-  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  await stateOf(id).toBe('unresolved')
   expect((await status('email', id)).description).toBe('Em verificação')
 })
 
@@ -191,12 +186,16 @@ test.each(['safe', 'report'] as const)(
     const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
     const { recorder } = work({ carrier, whenUnknown })
     const id = await accept({ sms: { number: '11987654321' } })
-    await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+    await stateOf(id).toBe('unresolved')
     expect(carrier.got).toHaveLength(2)
     expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
     expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
-    expect((await eventsOf(id)).at(-1)).toMatchObject({ type: 'uncertain', data: { reason: 'Motivo: permanent' } })
+    expect((await eventsOf(id)).slice(-2)).toMatchObject([
+      { type: 'uncertain', data: { reason: 'Motivo: permanent' } },
+      { type: 'unresolved', data: { reason: expect.stringContaining('tentativa anterior pode ter chegado') } },
+    ])
     await recorder.record({
+      kind: 'fact',
       notification: id,
       fact: { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: { ordinal: 1 } },
     })
@@ -212,7 +211,7 @@ test('what can no longer be made after a doubt did not fail either', async () =>
       : { refused: { failure: 'validation' as const, failureDetail: 'suppressed' } }
   work({ carrier, options: { prepare: prepare as never } })
   const id = await accept()
-  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  await stateOf(id).toBe('unresolved')
   expect((await status('email', id)).description).toBe('Em verificação')
 })
 
@@ -230,7 +229,7 @@ test('a refusal that a delivery of the same message disproves is taken back', as
   const id = await accept()
   await described('email', id).toBe('Falha no envio')
   const fact = { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: { ordinal: 1 } } as const
-  expect(await recorder.record({ notification: id, fact })).toBe('recorded')
+  expect(await recorder.record({ kind: 'fact', notification: id, fact })).toBe('recorded')
   expect(await status('email', id)).toMatchObject({ description: 'Entregue', error: false })
 })
 
@@ -272,6 +271,7 @@ test('work of a worker that died is taken up by another, and its late report is 
   await described('email', id).toBe('Enviado')
   expect(carrier.got).toMatchObject([{ attempt: 2, reference: claim!.reference }])
   const late = await worker.recorder.record({
+    kind: 'attempt',
     notification: id,
     fact: { channel: 'email', type: 'failed', at: new Date(), source: 'late', data: { failure: 'rejected' } },
     fence: { owner: dead, attempt: 1, ordinal: 1 },
@@ -288,11 +288,18 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
   }
   const late = (owner: string, attempt: number, name: string) =>
     recordChanges(database.pool, Date.now, [
-      { notification: id, fact, fence: { owner, attempt, ordinal: 1 }, references: { carrier: 'late', names: [name] } },
+      {
+        kind: 'attempt',
+        notification: id,
+        fact,
+        fence: { owner, attempt, ordinal: 1 },
+        references: { carrier: 'late', names: [name] },
+      },
     ])
   const doubt = (owner: string, attempt: number, type: 'uncertain' | 'retried') =>
     recordChanges(database.pool, Date.now, [
       {
+        kind: 'attempt',
         notification: id,
         fact: { ...fact, type },
         fence: { owner, attempt, ordinal: 1 },
@@ -311,6 +318,27 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
   expect((await late(second, 2, 'c')).outcomes).toEqual(['recorded'])
   expect((await status('email', id)).description).toBe('Enviado')
   expect(await findReference(database.pool, 'late', ['c'])).toMatchObject({ notification: id })
+})
+
+test('an answer whose lease ran out settles even what was left to a person', async () => {
+  const id = await accept()
+  const owner = randomUUID()
+  await claimAs(owner)
+  const fence = { owner, attempt: 1, ordinal: 1 }
+  const fact = { channel: 'email', at: new Date(), source: 'test', data: {} } as const
+  const unresolved = { ...fact, type: 'unresolved' } as const
+  const { outcomes } = await recordChanges(database.pool, Date.now, [
+    { kind: 'attempt', notification: id, fact: { ...fact, type: 'uncertain' }, fence, unresolved },
+    { kind: 'attempt', notification: id, fact: { ...fact, type: 'retried' }, fence: { ...fence, owner: randomUUID() } },
+    { kind: 'resolution', notification: id, fact: { ...fact, type: 'retried' }, state: 'uncertain', attempt: 1, ordinal: 1 },
+  ])
+  expect(outcomes).toEqual(['recorded', 'fenced', 'fenced'])
+  await stateOf(id).toBe('unresolved')
+  const late = await recordChanges(database.pool, Date.now, [
+    { kind: 'attempt', notification: id, fact: { ...fact, type: 'sent' }, fence },
+  ])
+  expect(late.outcomes).toEqual(['recorded'])
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'uncertain', 'unresolved', 'sent'])
 })
 
 test('what takes its worker down is repeated at once, then as planned, and is left to a person when the plan ends: it may have arrived', async () => {
@@ -345,7 +373,7 @@ test('what takes its worker down is repeated at once, then as planned, and is le
   expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
   expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'uncertain'])
   work({ carrier: new ScriptedCarrier(), options: { retryDelaysMs: [60_000, 60_000] } })
-  await parked(id).toEqual([{ state: 'uncertain', parked: true }])
+  await stateOf(id).toBe('unresolved')
 })
 
 test('a lease that is over before the carrier is called is not used', async () => {
@@ -518,6 +546,7 @@ test('a report that overtakes our own outcome, and one repeated 100 times in par
   let worker: TestWorker | undefined
   const delivered = (notification: string) =>
     worker!.recorder.record({
+      kind: 'fact',
       notification,
       fact: { channel: 'email', type: 'delivered', at: new Date(), source: 'dsn', data: {} },
     })

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { promoteDueSteps } from '../../../src/engine/record/due-steps.js'
+import { findStandingStill } from '../../../src/engine/upkeep/alarm.js'
 import { updateSequence } from '../../../src/store/accounts.js'
 import { lockDueSteps } from '../../../src/store/claims.js'
 import { transaction } from '../../../src/store/postgres.js'
+import { readQueue } from '../../../src/store/queue.js'
 import { brokenChains } from '../../support/chain.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
@@ -38,12 +40,7 @@ async function acceptDue(count: number): Promise<void> {
 }
 
 const statesOf = async (channel: string): Promise<object[]> =>
-  (
-    await database.pool.query(
-      'select state, due_at > now() as parked, count(*)::int from delivery where channel = $1 group by 1, 2',
-      [channel],
-    )
-  ).rows
+  (await database.pool.query('select state, count(*)::int from delivery where channel = $1 group by 1', [channel])).rows
 
 const promote = (batch: number, signal = new AbortController().signal) =>
   promoteDueSteps(database.pool, Date.now, { notify() {} }, signal, batch)
@@ -51,14 +48,31 @@ const promote = (batch: number, signal = new AbortController().signal) =>
 test('every step whose wait is over is decided on before the next rest, by several nodes together, each once', async () => {
   await acceptDue(25)
   await promote(10, AbortSignal.abort())
-  expect(await statesOf('sms')).toEqual([{ state: 'waiting', parked: false, count: 25 }])
+  expect(await statesOf('sms')).toEqual([{ state: 'waiting', count: 25 }])
   await Promise.all([promote(10), promote(10), promote(10)])
   await promote(10)
-  expect(await statesOf('sms')).toEqual([{ state: 'queued', parked: false, count: 25 }])
-  expect(await statesOf('voice')).toEqual([{ state: 'waiting', parked: true, count: 25 }])
+  expect(await statesOf('sms')).toEqual([{ state: 'queued', count: 25 }])
+  expect(await statesOf('voice')).toEqual([{ state: 'waiting', count: 25 }])
   const { rows } = await database.pool.query("select count(*)::int as released from event where type = 'released'")
   expect(rows).toEqual([{ released: 25 }])
   expect(await brokenChains(database.pool)).toEqual([])
+})
+
+test('a step that only a failure releases has no date to be late by', async () => {
+  await acceptDue(1)
+  await promote(10)
+  await database.pool.query(
+    "update delivery set due_at = now() - interval '1 hour' where channel = 'voice' and state = 'waiting'",
+  )
+  const depths = await readQueue(database.pool)
+  expect(depths.find(({ channel, state }) => channel === 'voice' && state === 'waiting')).toEqual({
+    channel: 'voice',
+    state: 'waiting',
+    count: expect.any(Number),
+    oldestSeconds: 0,
+  })
+  expect(findStandingStill(depths)).toEqual([])
+  expect(await lockDueSteps(database.pool, 100)).toEqual([])
 })
 
 test('one node alone needs no second call, however many batches there are', async () => {

@@ -130,18 +130,27 @@ test('all that a carrier refused since a moment, or that gave up on it, goes aga
   expect(await repair(uncertain, 'sent')).toBe('recorded')
 })
 
-test('an uncertain one can be declared sent or failed after a look at the carrier, and only that', async () => {
-  work({ carrier: new ScriptedCarrier(() => Promise.reject(refused('uncertain'))), whenUnknown: 'never' })
-  const [sent, failed] = [await accept(), await accept()]
-  for (const id of [sent, failed]) await described(id).toBe('Em verificação')
-  expect(await listQueue(database.pool, { ...everything, state: 'uncertain' })).toHaveLength(2)
-  expect(await repair(sent, 'sent')).toBe('recorded')
-  expect(await repair(failed, 'failed')).toBe('recorded')
-  await described(sent).toBe('Enviado')
-  await described(failed).toBe('Falha no envio')
-  expect(await repair(sent, 'failed')).toBe('fenced')
-  expect(await repair('01900000-0000-7000-8000-000000000000', 'retry')).toBe('unknown')
-})
+test.each([
+  ['uncertain', 60_000],
+  ['unresolved', 10],
+] as const)(
+  'one that is %s can be declared sent or failed after a look at the carrier, and only that',
+  async (state, settleMs) => {
+    const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+    work({ carrier, whenUnknown: 'never', options: { settleMs } })
+    const [sent, failed] = [await accept(), await accept()]
+    for (const id of [sent, failed]) await described(id).toBe('Em verificação')
+    await expect
+      .poll(() => listQueue(database.pool, { ...everything, state }), { timeout: 20_000 })
+      .toMatchObject([{ notification: sent }, { notification: failed }])
+    expect(await repair(sent, 'sent')).toBe('recorded')
+    expect(await repair(failed, 'failed')).toBe('recorded')
+    await described(sent).toBe('Enviado')
+    await described(failed).toBe('Falha no envio')
+    expect(await repair(sent, 'failed')).toBe('fenced')
+    expect(await repair('01900000-0000-7000-8000-000000000000', 'retry')).toBe('unknown')
+  },
+)
 
 const letterInDoubt = async (): Promise<string> => {
   const { body } = await send(gateway.url, account.token, { ...validSend, to: undefined, carta: {} })

@@ -54,13 +54,11 @@ const losing = (find: (signal: AbortSignal) => Promise<Found>): ScriptedCarrier 
 const silence = (signal: AbortSignal): Promise<Found> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(refused('temporary')), { once: true }))
 
-const rowOf = async (id: string): Promise<{ state: string; attempt: number; doubts: number; due: boolean; parked: boolean }> =>
+const rowOf = async (id: string): Promise<{ state: string; attempt: number; doubts: number; due: boolean }> =>
   (
-    await database.pool.query(
-      `select state, attempt, doubts, due_at <= now() as due, due_at > now() + interval '1 year' as parked
-       from delivery where notification_id = $1`,
-      [id],
-    )
+    await database.pool.query('select state, attempt, doubts, due_at <= now() as due from delivery where notification_id = $1', [
+      id,
+    ])
   ).rows[0]
 
 const eventually = (id: string) => expect.poll(() => rowOf(id), { timeout: 20_000 })

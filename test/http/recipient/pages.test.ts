@@ -94,7 +94,7 @@ describe('reading', () => {
     await openLink(short, target)
     expect(await status('sms', id)).toMatchObject({ dateSend: '', dateReading: null })
     const fact = { channel: 'sms' as const, type: 'uncertain' as const, at: new Date(), source: 'test', data: {} }
-    await recordChanges(database.pool, Date.now, [{ notification: id, fact }])
+    await recordChanges(database.pool, Date.now, [{ kind: 'fact', notification: id, fact }])
     await openLink(short, target)
     expect(await status('sms', id)).toMatchObject({ description: 'Lido (acessou o link)', dateSend: expect.stringMatching(brt) })
   })

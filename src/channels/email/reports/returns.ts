@@ -1,6 +1,6 @@
+import type { Change, ChangeOutcome } from '../../../domain/change.js'
 import type { Clock } from '../../../domain/clock.js'
 import type { Fact } from '../../../domain/transition.js'
-import type { Change, ChangeOutcome } from '../../../engine/record/record.js'
 import { Turnstiles } from '../../../runtime/semaphore.js'
 import { reasonOfStatus } from '../status-code.js'
 import type { DeliveryEntry, Report } from './reports.js'
@@ -38,6 +38,7 @@ async function takeReturn(notification: string, report: Report, parts: ReturnPar
     if (place > MAX_RETURNED_NOTES) continue
     const last = place === MAX_RETURNED_NOTES
     await parts.record({
+      kind: 'fact',
       notification,
       fact: { channel: 'email', at: new Date(parts.clock()), source, type, data: last ? { ...data, lastNote: true } : data },
     })

@@ -1,0 +1,88 @@
+import type { Fact } from './transition.js'
+
+/** One fact about a delivery that is to be recorded, and the conditions under which the fact still counts. */
+export type Change = LearnedFact | CarrierReported | AttemptOutcome | Resolution | OperatorDecision | SequenceDecision
+
+interface FactOf {
+  notification: string
+  fact: Fact
+}
+
+/** Something that was learned: it is true whatever the state of the delivery. */
+export interface LearnedFact extends FactOf {
+  kind: 'fact'
+}
+
+/** A carrier's later report. A carrier may repeat the same note for ever: the note is kept once, and not too many of them. */
+export interface CarrierReported extends FactOf {
+  kind: 'report'
+  references?: CarrierReferences
+  /** How long to wait before the next message, where the report asks for one. */
+  delayMs?: number
+}
+
+/**
+ * The outcome of an attempt. It counts only while the attempt holds its lease: a worker that was thought dead must not overwrite
+ * its successor. Two things count all the same: the carrier's references, and that the carrier took a message whose outcome was unknown.
+ */
+export interface AttemptOutcome extends FactOf {
+  kind: 'attempt'
+  fence: Fence
+  /** How long until the delivery is sent again, or its unknown outcome is looked at. */
+  delayMs?: number
+  /** The carrier is known not to have taken the message: another carrier may take it before the delay is over. */
+  failover?: boolean
+  references?: CarrierReferences
+  /** The recipient's server took the message. Counts without the lease, since nobody would tell it a second time. */
+  delivered?: Fact
+  /** The outcome is unknown and only a person can find it out. */
+  unresolved?: Fact
+}
+
+/** What was found out about an unknown outcome. It counts only while this attempt is the latest and the delivery is in this state. */
+export interface Resolution extends FactOf {
+  kind: 'resolution'
+  state: 'queued' | 'uncertain'
+  attempt: number
+  ordinal: number
+  delayMs?: number
+  references?: CarrierReferences
+  /** Any carrier may take the delivery from now on, although another carrier may have it already. */
+  toAnyCarrier?: boolean
+}
+
+/**
+ * A person's decision. 'retry' sends the delivery at once, with any carrier; 'sent' and 'failed' count only while the outcome is
+ * unknown, because otherwise there is nothing to decide.
+ */
+export interface OperatorDecision extends FactOf {
+  kind: 'operator'
+  decision: 'retry' | 'sent' | 'failed'
+}
+
+/** What the other channels' facts mean for a step of the sequence. */
+export interface SequenceDecision extends FactOf {
+  kind: 'decision'
+  /** When the step is due, from now; null leaves its date alone. */
+  delayMs: number | null
+}
+
+/** An attempt, and the claim that holds it. */
+export interface Fence {
+  owner: string
+  attempt: number
+  ordinal: number
+}
+
+/** The carrier's names for a message, one per part; null where the carrier did not tell it. */
+export interface CarrierReferences {
+  carrier: string
+  names: readonly (string | null)[]
+}
+
+/** fenced: the change came too late to count; unknown: there is no such delivery. */
+export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
+
+export interface Recorder {
+  record(change: Change): Promise<ChangeOutcome>
+}

@@ -1,0 +1,149 @@
+import type { AttemptOutcome, CarrierReferences, Change, ChangeOutcome } from '../../domain/change.js'
+import { decide } from '../../domain/decision.js'
+import type { DeliveryStatus } from '../../domain/status.js'
+import { applyFact, type Fact } from '../../domain/transition.js'
+import type { ChainHead, DeliveryWrite, EventWrite, ReferenceWrite, StoredDelivery } from '../../store/records.js'
+import { Chains } from './chains.js'
+import { isFenced, mayStillBeReported } from './fence.js'
+import { isRepeatable, type KeptNotes } from './kept-notes.js'
+
+type WriteTiming = Pick<DeliveryWrite, 'delayMs' | 'detour' | 'bind'>
+
+/** Applies changes to the locked deliveries in memory, one after the other, and collects the rows to be written. */
+export class Batch {
+  readonly references: ReferenceWrite[] = []
+  /** Notifications with an attempt whose outcome has just become unknown. */
+  readonly newlyUnknown = new Set<string>()
+  released = false
+  readonly #byNotification = new Map<string, StoredDelivery[]>()
+  readonly #chains: Chains
+  readonly #notes: KeptNotes
+  readonly #changed = new Map<StoredDelivery, WriteTiming>()
+  readonly #now: Date
+
+  constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, notes: KeptNotes, now: Date) {
+    this.#chains = new Chains(heads, now)
+    this.#notes = notes
+    this.#now = now
+    for (const delivery of deliveries) {
+      const siblings = this.#byNotification.get(delivery.notification)
+      if (siblings === undefined) this.#byNotification.set(delivery.notification, [delivery])
+      else siblings.push(delivery)
+    }
+  }
+
+  get events(): readonly EventWrite[] {
+    return this.#chains.events
+  }
+
+  apply(change: Change): ChangeOutcome {
+    const { notification, fact } = change
+    const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === fact.channel)
+    if (delivery === undefined) return 'unknown'
+    if (isFenced(change, delivery)) {
+      this.#keepReferences(change, delivery)
+      if (change.kind === 'attempt') this.#applyDelivered(change)
+      return 'fenced'
+    }
+    const outcome = this.#applyTo(delivery, change)
+    if (change.kind === 'attempt') {
+      this.#applyDelivered(change)
+      if (change.unresolved !== undefined) this.#applyTo(delivery, { kind: 'fact', notification, fact: change.unresolved })
+    }
+    return outcome
+  }
+
+  #applyDelivered({ notification, delivered }: AttemptOutcome): void {
+    if (delivered !== undefined) this.apply({ kind: 'fact', notification, fact: delivered })
+  }
+
+  #applyTo(delivery: StoredDelivery, change: Change): ChangeOutcome {
+    const { notification } = change
+    const before = delivery.status
+    const dated = this.#chains.date(notification, change.fact)
+    const status = applyFact(before, dated)
+    const fact = status === before && isRepeatable(change) ? this.#notes.admit(notification, dated) : dated
+    if (status === null || fact === null) {
+      // A later report under the carrier's name must find its message even if this fact is known already.
+      this.#name(delivery, referencesOf(change), dated.data.ordinal ?? before.ordinal)
+      return 'nothing new'
+    }
+    // A note about a delivery that is being sent must not end its lease.
+    if (status !== before) this.#changed.set(delivery, this.#timingOf(change, delivery, status))
+    if (status.doubts > before.doubts) this.newlyUnknown.add(notification)
+    delivery.status = status
+    this.#name(delivery, referencesOf(change), fact.data.ordinal ?? status.ordinal)
+    if (fact.type === 'released') this.released = true
+    this.#chains.append(delivery, fact)
+    return 'recorded'
+  }
+
+  /** A delay or a binding that an earlier change of this batch set stays, unless this change sets its own. */
+  #timingOf(change: Change, delivery: StoredDelivery, next: DeliveryStatus): WriteTiming {
+    const before = this.#changed.get(delivery)
+    return {
+      delayMs: delayOf(change) ?? before?.delayMs ?? null,
+      detour: change.kind === 'attempt' && change.failover === true,
+      bind: bindingOf(change, delivery.status, next) ?? before?.bind ?? 'keep',
+    }
+  }
+
+  /** Of an attempt that lost its lease: its carrier may still report under these names. */
+  #keepReferences(change: Change, delivery: StoredDelivery): void {
+    if (change.kind === 'attempt' && mayStillBeReported(change.fence, delivery))
+      this.#name(delivery, change.references, change.fence.ordinal)
+  }
+
+  #name({ notification, status: { channel } }: StoredDelivery, references: CarrierReferences | undefined, ordinal: number): void {
+    if (references === undefined) return
+    const { carrier, names } = references
+    const parts = names.length
+    for (const [index, reference] of names.entries()) {
+      if (reference !== null) this.references.push({ carrier, reference, notification, channel, ordinal, part: index + 1, parts })
+    }
+  }
+
+  /** Decides on the waiting steps of a notification. One by one, because the decision on one step changes the next decision. */
+  decideSteps(notification: string): void {
+    const deliveries = this.#byNotification.get(notification) ?? []
+    for (let round = 0; round < 2 * deliveries.length; round++) {
+      const [fact] = decide(deliveries, this.#now)
+      if (fact === undefined) return
+      const delivery = deliveries.find(({ status }) => status.channel === fact.channel)!
+      const outcome = this.apply({ kind: 'decision', notification, fact, delayMs: delayOfStep(fact, delivery) })
+      if (outcome !== 'recorded') return
+    }
+  }
+
+  writes(): DeliveryWrite[] {
+    return [...this.#changed].map(([{ notification, status }, timing]) => ({ notification, status, ...timing }))
+  }
+}
+
+/** A step that waits once more waits as long as it first did. */
+function delayOfStep({ type }: Fact, { dueAt, status }: StoredDelivery): number | null {
+  if (type === 'reopened') return Math.max(0, dueAt.getTime() - status.acceptedAt.getTime())
+  return type === 'released' ? 0 : null
+}
+
+function delayOf(change: Change): number | null {
+  switch (change.kind) {
+    case 'fact':
+      return null
+    case 'operator':
+      return change.decision === 'retry' ? 0 : null
+    default:
+      return change.delayMs ?? null
+  }
+}
+
+/** An attempt with unknown outcome stays bound to its carrier: another carrier would send the message a second time. */
+function bindingOf(change: Change, before: DeliveryStatus, next: DeliveryStatus): DeliveryWrite['bind'] | null {
+  if (next.doubts === 0 || isToAnyCarrier(change)) return 'none'
+  return next.doubts > before.doubts ? 'carrier' : null
+}
+
+const isToAnyCarrier = (change: Change): boolean =>
+  (change.kind === 'resolution' && change.toAnyCarrier === true) || (change.kind === 'operator' && change.decision === 'retry')
+
+const referencesOf = (change: Change): CarrierReferences | undefined => ('references' in change ? change.references : undefined)
