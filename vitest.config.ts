@@ -15,11 +15,14 @@ const quick = {
 export default defineConfig(({ mode }) => ({
   test: {
     ...(mode === 'long' ? long : quick),
+    isolate: false,
+    server: { deps: { external: [/\/dist\/(?!test\/.*\.test\.js)/] } },
     globalSetup: ['dist/test/support/global-setup.js'],
     // Ends what hangs. How long a test takes says only how busy the machine is.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    maxWorkers: 3,
+    maxWorkers: 2,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     reporters: ['default', './dist/test/support/summary-reporter.js'],
   },
 }))

@@ -33,8 +33,6 @@ export interface DrillReport {
 /** Deliveries that one worker may have in flight. */
 const IN_FLIGHT = 100
 export const LEASE_MS = 3_000
-/** Clients wait while so many deliveries are open: a slow machine gets as much work as it finishes, not more. */
-const MOST_OPEN = 200
 /** Nothing at all became finished for so long: the rest never will. */
 const STUCK_MS = 180_000
 /** Longer than any machine needs to reach the point at which a worker was told to die. */
@@ -51,19 +49,32 @@ const ADDRESS = { logradouro: 'Rua das Flores', numero: '100', cidade: 'São Pau
 
 /**
  * What clients send on each channel, how long they rest in between, and whether its carriers may get a message twice at all.
- * Calls and letters cost more to make than to accept: without a rest the drill would last as long as its queue.
+ * Clients wait while `mostOpen` deliveries are open, so that a slow machine gets as much work as it finishes. Calls and letters
+ * cost more to make than to accept. `asked`: the carrier can be asked about an unknown outcome, so there is no report to wait for.
  */
+interface ChannelLoad {
+  doubles: boolean
+  asked: boolean
+  pauseMs: number
+  mostOpen: number
+  request(n: number): object
+}
+
 export const loads = {
-  email: { doubles: true, pauseMs: 10, request: n => ({ to: `entregue+${n}@simulador.test` }) },
+  email: { doubles: true, asked: false, pauseMs: 10, mostOpen: 200, request: n => ({ to: `entregue+${n}@simulador.test` }) },
   // A number each: by it the verdict knows a message again.
   sms: {
     doubles: false,
+    asked: false,
     pauseMs: 10,
+    mostOpen: 200,
     request: n => ({ sms: { number: `11${910_000_000 + n}`, typeSend: '2', customMessage: `Aviso ${n}` } }),
   },
   whatsapp: {
     doubles: false,
+    asked: false,
     pauseMs: 10,
+    mostOpen: 200,
     request: () => ({
       whatsapp: {
         number: '11900000001',
@@ -73,7 +84,9 @@ export const loads = {
   },
   voice: {
     doubles: false,
+    asked: true,
     pauseMs: 50,
+    mostOpen: 20,
     // Everybody has a number of their own: calls are told apart by it.
     request: n => ({
       voz: {
@@ -85,7 +98,9 @@ export const loads = {
   },
   letter: {
     doubles: false,
+    asked: true,
     pauseMs: 100,
+    mostOpen: 10,
     request: n => ({
       carta: {
         template: 'notificacao-extrajudicial',
@@ -93,7 +108,7 @@ export const loads = {
       },
     }),
   },
-} as const satisfies Partial<Record<Channel, { doubles: boolean; pauseMs: number; request(n: number): object }>>
+} as const satisfies Partial<Record<Channel, ChannelLoad>>
 
 export type DrillChannel = keyof typeof loads
 export const drillChannels = Object.keys(loads) as DrillChannel[]
@@ -114,7 +129,8 @@ export async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'api
   const { channel, kind, clients } = options
   const before = await findNotifications(cluster)
   // An outage is there to let many pile up.
-  const load = new Load(cluster, clients, loads[channel], kind === 'outage' ? Number.POSITIVE_INFINITY : MOST_OPEN)
+  const mostOpen = kind === 'outage' ? Number.POSITIVE_INFINITY : loads[channel].mostOpen
+  const load = new Load(cluster, clients, { ...loads[channel], mostOpen })
   load.start()
   const broken = await breakThings[kind](cluster, options, load)
   await load.stop()
@@ -136,12 +152,7 @@ export class Load {
   #stopping = false
   #open = 0
 
-  constructor(
-    cluster: Cluster,
-    clients: number,
-    { request, pauseMs }: { request(n: number): object; pauseMs: number },
-    mostOpen = MOST_OPEN,
-  ) {
+  constructor(cluster: Cluster, clients: number, { request, pauseMs, mostOpen }: Omit<ChannelLoad, 'doubles' | 'asked'>) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request
@@ -242,7 +253,7 @@ const breakThings: Record<DrillKind, Breakage> = {
     let deaths = 0
     for (let n = 0; n < count; n++) {
       const point = points[(first + n) % points.length]!
-      const after = 1 + Math.floor(random() * 7)
+      const after = 1 + Math.floor(random() * 3)
       await victim.stop()
       await victim.start(['--lease', String(LEASE_MS), '--die', point, '--after', String(after)])
       await Promise.race([victim.ended(), sleep(DEATH_MS, undefined, { ref: false })])
@@ -342,11 +353,11 @@ async function countOpen(cluster: Cluster, channel: DrillChannel): Promise<numbe
 }
 
 /**
- * The time to wait for a report is over at once where the carrier did not get the message, and never where it did: the report
- * comes when the machine has time for it, and a retry before it would be a double that says nothing about the gateway.
+ * Ends the wait for a report at once where the carrier did not get the message or can be asked. Where it did get the message,
+ * the report comes when the machine has time for it: a retry before the report would be a double of the drill's own making.
  */
 async function settleUntaken(cluster: Cluster, channel: DrillChannel): Promise<void> {
-  const taken = await findTaken(cluster, channel)
+  const taken = loads[channel].asked ? new Set<string>() : await findTaken(cluster, channel)
   const { rows } = await cluster.pool.query<{ id: string }>(
     "select notification_id as id from delivery where channel = $1 and state = 'uncertain' and due_at > now()",
     [channel],

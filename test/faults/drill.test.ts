@@ -13,10 +13,10 @@ test.each<[DrillKind, DrillChannel, number, number]>([
   ['database', 'email', 1, 0],
   ['reset', 'email', 1, 0],
   ['outage', 'email', 1, 30],
-  ['kill', 'sms', 2, 0],
-  ['kill', 'whatsapp', 2, 0],
-  ['points', 'voice', 2, 0],
-  ['points', 'letter', 2, 0],
+  ['kill', 'sms', 1, 0],
+  ['kill', 'whatsapp', 1, 0],
+  ['points', 'voice', 1, 0],
+  ['points', 'letter', 1, 0],
 ])(
   'drill %s of %s, %d times, %d queued: nothing lost, nothing doubled beyond what the carrier’s class allows',
   async (kind, channel, count, queued) => {
