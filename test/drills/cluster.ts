@@ -94,7 +94,7 @@ export class Cluster {
   }
 
   async start(size: { apis: number; workers: number; leaseMs: number; workerArgs?: readonly string[] }): Promise<void> {
-    this.#database = await openEmbedded(this.folder, true)
+    this.#database = await openEmbedded(this.folder, true, { durable: false })
     const env: NodeJS.ProcessEnv = {
       PATH: process.env.PATH,
       CARTEIRO_DATA: this.folder,
