@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readEmailAddress } from '../../../src/channels/email/address.js'
+import fc from '../../support/generated.js'
 
 test.each([
   ['maria@example.com', 'maria@example.com'],

@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import PostalMime, { type Email } from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { composeEmail, isSafeAddress, messageId } from '../../../../src/channels/email/message/compose.js'
 import { SendError } from '../../../../src/channels/provider.js'
+import fc from '../../../support/generated.js'
 import { email } from '../messages.js'
 
 const parse = (raw: Buffer): Promise<Email> => PostalMime.parse(raw)

@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createComposer } from '../../../../src/channels/email/message/composer.js'
 import { ownWords } from '../../../../src/channels/email/reports/reply-text.js'
 import { readReport } from '../../../../src/channels/email/reports/reports.js'
+import fc from '../../../support/generated.js'
 import * as samples from './report-samples.js'
 
 describe('reports about delivery', () => {
