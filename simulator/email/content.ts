@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import PostalMime from 'postal-mime'
 
-/** What a mail program makes of the bytes. Parsed when somebody looks, and not kept: it would double the memory. */
+/** The parsed mail. It is parsed on demand and not stored, because that would double the memory. */
 export interface Content {
   headers: { name: string; value: string }[]
   text: string | null
@@ -38,7 +38,7 @@ export async function readContent(raw: Buffer): Promise<Content> {
   }
 }
 
-/** Where the links of a page lead, each once, in order. */
+/** The targets of the links in a page, each once, in order. */
 export const linksIn = (html: string): string[] =>
   unique(
     tagsOf(html)
@@ -46,7 +46,7 @@ export const linksIn = (html: string): string[] =>
       .map(({ attributes }) => attributes.get('href')),
   )
 
-/** The image that tells the sender of an opening: its path holds /o/. */
+/** The image that tells the sender that the mail was opened: its path contains /o/. */
 export const trackingImageIn = (html: string): string | null =>
   unique(
     tagsOf(html)
@@ -67,7 +67,7 @@ interface Tag {
 
 const ATTRIBUTE = /[\s/]+|([^\s=>/"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?|[^>]/y
 
-/** The opening tags of a page and their attributes, comments left out. */
+/** The opening tags of a page and their attributes, without those inside comments. */
 function tagsOf(html: string): Tag[] {
   const tags: Tag[] = []
   const start = /<!--|<([a-z][a-z0-9]*)(?=[\s/>])/gi

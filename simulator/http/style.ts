@@ -1,4 +1,4 @@
-/** One small sheet, light and dark, from 360 px on. Colours keep at least 4.5:1 against what lies behind them. */
+/** Light and dark, from a width of 360 px. Text has a contrast of at least 4.5:1. */
 export const STYLE = `
 :root {
   color-scheme: light dark;

@@ -1,28 +1,28 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
 import { carrierSecret } from '../../src/domain/keys.js'
 import { planSms } from '../../src/domain/message-parts.js'
+import { AttemptCounter } from '../bounded-map.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
+import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Report, Stamp } from '../message.js'
+import { Pauses } from '../pauses.js'
 import { type Fate, fateOf } from './fates.js'
-import type { Teller } from './phones.js'
+import type { ReportType } from './labels.js'
+import type { SmsReports } from './recipient.js'
 import type { Sms } from './sms.js'
-import type { ReportType } from './words.js'
 
-/** Zenvia's API v2 for SMS, as far as a sender meets it. */
 export interface ZenviaParts {
   faults: FaultSwitch
   callbacks: Callbacks
   clock: Clock
-  take(sms: Sms, raw: Buffer, fate: Fate): void
+  silenceMs: number
+  accept(sms: Sms, raw: Buffer, fate: Fate): void
 }
 
 const BASE = '/carriers/zenvia'
-const MAX_COUNTED = 10_000
-const MAX_WAITING = 1_000
 const CODES: Partial<Record<ReportType, string>> = {
   enroute: 'SENT',
   delivered: 'DELIVERED',
@@ -30,17 +30,10 @@ const CODES: Partial<Record<ReportType, string>> = {
   expired: 'NOT_DELIVERED',
 }
 
-export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
-  const stop = new AbortController()
-  const tries = new Map<string, number>()
-  let waiting = 0
-
-  async function pause(ms: number): Promise<void> {
-    if (ms === 0 || waiting >= MAX_WAITING) return
-    waiting++
-    await sleep(ms, undefined, { signal: stop.signal }).catch(() => {})
-    waiting--
-  }
+/** Zenvia's API v2 for SMS. */
+export function openZenvia({ faults, callbacks, clock, silenceMs, accept }: ZenviaParts) {
+  const pauses = new Pauses()
+  const attempts = new AttemptCounter()
 
   async function receive(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const refuse = (status: number, code: string, message: string) => reply.code(status).send({ code, message })
@@ -48,32 +41,24 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
     const message = readMessage(request.body)
     if (message === null) return refuse(400, 'VALIDATION_ERROR', 'Validation error')
     const fate = fateOf(message.to)
-    await pause(faults.now.latencyMs)
+    await pauses.wait(faults.now.latencyMs)
     if (faults.now.outage || faults.drawError()) return refuse(503, 'UNAVAILABLE', 'Falha simulada')
     if (fate.refusal === 'number') return refuse(400, 'VALIDATION_ERROR', 'Invalid recipient')
-    if (isTooFast(message, fate)) return reply.header('retry-after', '1').code(429).send({ code: 'TOO_MANY_REQUESTS' })
-    await callbacks.room()
-    await pause(fate.answersAfterMs ?? 0)
+    if (isThrottled(message, fate)) return reply.header('retry-after', '1').code(429).send({ code: 'TOO_MANY_REQUESTS' })
+    await callbacks.waitForCapacity()
+    await pauses.wait(fate.answersAfterMs ?? 0)
     const sms = toSms(message)
-    const reset = faults.now.resetAfterAccept || fate.breaks === true
+    const reset = faults.now.resetAfterAccept || fate.breaksConnection === true
     if (reset || fate.silent) sms.answer = null
-    take(sms, Buffer.from(sms.text), fate)
-    if (fate.silent) await pause(300_000)
-    if (reset || fate.silent) {
-      reply.hijack()
-      return request.raw.socket.destroy()
-    }
+    accept(sms, Buffer.from(sms.text), fate)
+    if (reset) return breakConnection(reply)
+    if (fate.silent) return leaveUnanswered(reply, silenceMs)
     const { from, to, contents } = message
     return { id: sms.parts[0]!.id, from, to, direction: 'OUT', channel: 'sms', contents, timestamp: sms.receivedAt.toISOString() }
   }
 
-  function isTooFast({ to, text }: ZenviaMessage, { throttledTries = 0 }: Fate): boolean {
-    if (throttledTries === 0) return false
-    const key = `${to} ${text}`
-    const made = (tries.get(key) ?? 0) + 1
-    tries.set(key, made)
-    if (tries.size > MAX_COUNTED) tries.delete(tries.keys().next().value!)
-    return made <= throttledTries
+  function isThrottled({ to, text }: ZenviaMessage, { throttledAttempts = 0 }: Fate): boolean {
+    return throttledAttempts > 0 && attempts.count(`${to} ${text}`) <= throttledAttempts
   }
 
   function toSms({ from, to, text }: ZenviaMessage): Sms {
@@ -97,7 +82,7 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
     }
   }
 
-  const tell = (message: Sms, type: ReportType, afterMs: number, event: (stamp: Stamp) => object): Report =>
+  const send = (message: Sms, type: ReportType, afterMs: number, event: (stamp: Stamp) => object): Report =>
     callbacks.send({
       message,
       faults,
@@ -114,16 +99,16 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
       }),
     })
 
-  const teller: Teller = {
+  const reports: SmsReports = {
     receipt: (sms, type, afterMs) =>
-      tell(sms, type, afterMs, stamp => ({
+      send(sms, type, afterMs, stamp => ({
         type: 'MESSAGE_STATUS',
         messageId: sms.parts[0]!.id,
         contentIndex: 0,
         messageStatus: { timestamp: stamp.at.toISOString(), code: CODES[type] },
       })),
     reply: (sms, text, afterMs) =>
-      tell(sms, 'reply', afterMs, stamp => ({
+      send(sms, 'reply', afterMs, stamp => ({
         type: 'MESSAGE',
         direction: 'IN',
         message: {
@@ -138,7 +123,7 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
   }
 
   return {
-    teller,
+    reports,
     url: (simulatorUrl: string): string => {
       const { host } = new URL(simulatorUrl)
       return `zenvia://simulador@${host}${BASE}?from=simulador&secret=segredo-do-simulador&tls=off`
@@ -146,7 +131,7 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
     addRoutes: (app: FastifyInstance): void => {
       app.post(`${BASE}/v2/channels/sms/messages`, receive)
     },
-    close: () => stop.abort(),
+    close: () => pauses.close(),
   }
 }
 

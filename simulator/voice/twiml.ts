@@ -1,4 +1,4 @@
-/** What a document tells the carrier to do, read as far as the simulator does it. */
+/** The TwiML verbs that the simulator supports. */
 export type Verb =
   | { verb: 'say'; text: string }
   | { verb: 'gather'; action: string; says: string[] }
@@ -8,17 +8,17 @@ export type Verb =
 const MAX_DOCUMENT = 65_536
 const TOKEN = /<(\/?)([A-Za-z]+)((?:\s[^<>]*?)?)(\/?)>|([^<]+)/g
 
-/** Null: this is no document of the carrier's language. */
+/** Null when the text is not TwiML. */
 export function readTwiml(xml: string): Verb[] | null {
   if (xml.length > MAX_DOCUMENT || !/<Response\b/.test(xml)) return null
   const verbs: Verb[] = []
   let gather: Extract<Verb, { verb: 'gather' }> | null = null
   let saying: string | null = null
-  let leading: string | null = null
+  let redirect: string | null = null
   for (const [, closing, name, attributes = '', empty, text] of xml.replace(/^<\?xml[^>]*\?>/, '').matchAll(TOKEN)) {
     if (text !== undefined) {
       if (saying !== null) saying += unescapeXml(text)
-      if (leading !== null) leading += unescapeXml(text)
+      if (redirect !== null) redirect += unescapeXml(text)
       continue
     }
     const isEnd = closing === '/' || empty === '/'
@@ -33,10 +33,10 @@ export function readTwiml(xml: string): Verb[] | null {
       verbs.push(gather)
       gather = null
     }
-    if (name === 'Redirect' && !isEnd) leading = ''
-    if (name === 'Redirect' && closing === '/' && leading !== null) {
-      verbs.push({ verb: 'redirect', url: leading.trim() })
-      leading = null
+    if (name === 'Redirect' && !isEnd) redirect = ''
+    if (name === 'Redirect' && closing === '/' && redirect !== null) {
+      verbs.push({ verb: 'redirect', url: redirect.trim() })
+      redirect = null
     }
     if (name === 'Hangup' && isEnd) verbs.push({ verb: 'hangup' })
   }
