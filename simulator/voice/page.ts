@@ -12,7 +12,7 @@ ${message.said.length > 0 && listen(message)}
 <details><summary>Pedido recebido</summary><pre class="source" tabindex="0" role="region" aria-label="Pedido recebido">${request(raw)}</pre></details>`,
     aside: html`<details open><summary>Ligação</summary><dl class="facts">
 <div><dt>Situação</dt><dd>${statusText(message)}</dd></div>
-<div><dt>Atendida por</dt><dd>${ANSWERED[message.answeredBy ?? '']!}</dd></div>
+<div><dt>Atendida por</dt><dd>${ANSWERED[message.answeredBy ?? 'unknown']}</dd></div>
 <div><dt>Duração</dt><dd>${message.durationSeconds === null ? 'em curso' : `${message.durationSeconds} s`}</dd></div>
 <div><dt>CallSid</dt><dd><code>${message.sid}</code></dd></div>
 <div><dt>RecordingSid</dt><dd>${message.recorded ? html`<code>${recordingSid(message)}</code>` : 'sem gravação'}</dd></div>
@@ -20,7 +20,13 @@ ${message.said.length > 0 && listen(message)}
   }
 }
 
-const ANSWERED: Record<string, string> = { '': 'não se sabe', human: 'pessoa', machine_start: 'caixa postal', fax: 'fax' }
+const ANSWERED: Record<NonNullable<Call['answeredBy']>, string> = {
+  human: 'pessoa',
+  machine_start: 'caixa postal',
+  machine_end_beep: 'caixa postal',
+  fax: 'fax',
+  unknown: 'não se sabe',
+}
 
 const line = ({ who, text }: Utterance): Html =>
   html`<li class="${who}"><strong>${who === 'carrier' ? 'Gateway' : 'Telefone'}</strong><span>${text}</span></li>`
