@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../src/domain/clock.js'
+import { isLoopback } from './addresses.js'
 import { type HttpRequest, sendRequest } from './http-client.js'
-import { isLoopback } from './loopback.js'
 import { addReport, type Message, newStamp, type Report, settleReport } from './message.js'
 
 export interface Visit {

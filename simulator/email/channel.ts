@@ -14,7 +14,7 @@ import { type Query, readText } from '../http/readers.js'
 import type { StoredMessage } from '../inbox.js'
 import { readContent } from './content.js'
 import { DOMAINS, resolveDomain } from './domains.js'
-import { type Exchanger, openExchanger } from './exchanger.js'
+import { Exchanger } from './exchanger.js'
 import { FATE_DOMAIN, FATES, fateAddress } from './fates.js'
 import { FAULT_FIELDS, REPORT_LABELS } from './labels.js'
 import type { Mail } from './mail.js'
@@ -30,11 +30,10 @@ export const email: ChannelDeclaration = {
 
 async function openEmail(context: ChannelContext): Promise<SimulatedChannel<Mail>> {
   const outbox = new Outbox(context.clock)
-  let exchanger: Exchanger | undefined
-  const faults = new FaultSwitch(FAULT_FIELDS, () => exchanger?.interrupt())
+  const faults = new FaultSwitch(FAULT_FIELDS, () => exchanger.interrupt())
   const recipient = new Recipient({ ...context, outbox, faults })
-  exchanger = await openExchanger({ ...context, outbox, recipient, faults })
-  const { url, close } = exchanger
+  const exchanger = new Exchanger({ ...context, outbox, recipient, faults })
+  const url = await exchanger.open(context.port, context.host)
   return {
     channel: 'email',
     name: 'E-mail',
@@ -61,7 +60,7 @@ async function openEmail(context: ChannelContext): Promise<SimulatedChannel<Mail
     addRoutes: addDns,
     async close() {
       outbox.close()
-      await close()
+      await exchanger.close()
     },
   }
 }

@@ -3,7 +3,7 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { Refusal } from '../../src/domain/errors.js'
 import { html } from '../../src/domain/html.js'
 import { parseUntrustedJson } from '../../src/domain/json.js'
-import { isLoopback } from '../loopback.js'
+import { isLoopback } from '../addresses.js'
 import { SimulatorError } from '../simulator-error.js'
 import { type ApiParts, addApi } from './api.js'
 import { layout, PAGE_POLICY } from './layout.js'

@@ -14,7 +14,7 @@ import type { Inbox } from '../inbox.js'
 import type { Stamp } from '../message.js'
 import { SimulatorError } from '../simulator-error.js'
 import { type Fate, findFate, formatPostcode } from './fates.js'
-import { type Letter, readOrder } from './letter.js'
+import { type Letter, type LetterOrder, readOrder } from './letter.js'
 import type { PostOffice } from './post-office.js'
 
 const TOKEN = 'simulador'
@@ -78,7 +78,7 @@ export class PrintShop {
   }
 
   async #order(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const { faults, callbacks } = this.#parts
+    const { faults, callbacks, clock, silenceMs } = this.#parts
     const { outage, latencyMs } = faults.now
     if (outage || faults.drawError()) throw new SimulatorError(503, 'Gráfica fora do ar.')
     await callbacks.waitForCapacity()
@@ -93,21 +93,7 @@ export class PrintShop {
       return describe(known.letter)
     }
     this.#checkFate(order.reference, fate)
-    const letter: Letter = {
-      id: newId(this.#parts.clock()),
-      channel: 'letter',
-      receivedAt: new Date(this.#parts.clock()),
-      to: `${order.recipient.name}, ${formatPostcode(order.recipient.postcode)}`,
-      from: order.sender.city === '' ? order.sender.name : `${order.sender.city} – ${order.sender.state}`,
-      fromName: order.sender.name,
-      subject: order.subject,
-      reference: order.reference,
-      answer: '201',
-      reports: [],
-      order,
-      code: null,
-      tracking: [],
-    }
+    const letter = toLetter(order, clock)
     this.#accept(letter, pdf, claimed, fate)
     // The letter is accepted before the delay: a sender that gives up meanwhile must not find it missing.
     if (latencyMs > 0) await sleep(latencyMs)
@@ -117,7 +103,7 @@ export class PrintShop {
     }
     if (fate?.printing === 'silent') {
       letter.answer = null
-      return leaveUnanswered(reply, this.#parts.silenceMs)
+      return leaveUnanswered(reply, silenceMs)
     }
     return reply.code(201).send(describe(letter))
   }
@@ -175,6 +161,22 @@ export class PrintShop {
     this.#timers.add(timer)
   }
 }
+
+const toLetter = (order: LetterOrder, clock: Clock): Letter => ({
+  id: newId(clock()),
+  channel: 'letter',
+  receivedAt: new Date(clock()),
+  to: `${order.recipient.name}, ${formatPostcode(order.recipient.postcode)}`,
+  from: order.sender.city === '' ? order.sender.name : `${order.sender.city} – ${order.sender.state}`,
+  fromName: order.sender.name,
+  subject: order.subject,
+  reference: order.reference,
+  answer: '201',
+  reports: [],
+  order,
+  code: null,
+  tracking: [],
+})
 
 const describe = ({ id, order, code }: Letter) => ({
   id,

@@ -6,8 +6,8 @@ import { FAULT_FIELDS, REPORT_LABELS } from './labels.js'
 import { renderSms } from './page.js'
 import { ACTIONS, type Action, Recipient } from './recipient.js'
 import { linkIn, type Sms } from './sms.js'
-import { openSmsc, type Smsc } from './smsc.js'
-import { openZenvia } from './zenvia.js'
+import { Smsc } from './smsc.js'
+import { Zenvia } from './zenvia.js'
 
 /** Two SMS carriers, one over SMPP and one over HTTP, and the phones of their recipients. */
 export const sms: ChannelDeclaration = {
@@ -17,8 +17,7 @@ export const sms: ChannelDeclaration = {
 
 async function openSms(context: ChannelContext): Promise<SimulatedChannel<Sms>> {
   const { inbox, visitor } = context
-  let smsc: Smsc | undefined
-  const faults = new FaultSwitch(FAULT_FIELDS, () => smsc?.interrupt())
+  const faults = new FaultSwitch(FAULT_FIELDS, () => smsc.interrupt())
   const accept = (message: Sms, raw: Buffer, fate: Fate): void => {
     inbox.add({ message, raw })
     inbox.record(message, { text: message.text, ids: message.parts.map(({ id }) => id).join(' ') })
@@ -26,10 +25,10 @@ async function openSms(context: ChannelContext): Promise<SimulatedChannel<Sms>> 
     if (fate.receiptFirst) recipient.receive(message, fate)
     else setImmediate(() => recipient.receive(message, fate))
   }
-  const zenvia = openZenvia({ ...context, faults, accept })
-  smsc = await openSmsc({ ...context, faults, accept })
-  const recipient = new Recipient({ senders: { smpp: smsc.reports, zenvia: zenvia.reports }, visitor })
-  const { url, close } = smsc
+  const zenvia = new Zenvia({ ...context, faults, accept })
+  const smsc = new Smsc({ ...context, faults, accept })
+  const recipient = new Recipient({ carriers: { smpp: smsc, zenvia }, visitor })
+  const url = await smsc.open(context.port, context.host)
   return {
     channel: 'sms',
     name: 'SMS',
@@ -45,10 +44,10 @@ async function openSms(context: ChannelContext): Promise<SimulatedChannel<Sms>> 
     detail: async ({ message }) => ({ text: message.text, link: linkIn(message), parts: message.parts }),
     file: async () => null,
     render: renderSms,
-    addRoutes: zenvia.addRoutes,
+    addRoutes: app => zenvia.addRoutes(app),
     async close() {
       zenvia.close()
-      await close()
+      await smsc.close()
     },
   }
 }

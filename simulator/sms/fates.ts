@@ -1,8 +1,7 @@
+export type ReceiptType = 'delivered' | 'enroute' | 'undelivered' | 'expired'
+
 /** What the carrier or the recipient does after the carrier has accepted a message. */
-export type Act =
-  | { act: 'delivered' | 'enroute' | 'undelivered' | 'expired' }
-  | { act: 'reply'; text: string }
-  | { act: 'open' | 'scan' }
+export type Act = { act: ReceiptType } | { act: 'reply'; text: string } | { act: 'open' | 'scan' }
 
 interface Step {
   afterMs: number

@@ -11,8 +11,6 @@ export const REPORT_LABELS = {
   scan: { text: 'Visitada por robô', tone: 'plain' },
 } as const satisfies Record<string, ReportLabel>
 
-export type ReportType = keyof typeof REPORT_LABELS
-
 export const FAULT_FIELDS = describeFaults({
   outage: 'O SMSC derruba as conexões e não aceita outras; a API HTTP responde 503.',
   errorRate: 'De 0 a 1: 0,25 adia um em cada quatro com ESME_RSYSERR ou 503.',

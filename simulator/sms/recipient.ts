@@ -2,8 +2,7 @@ import type { ChannelAction } from '../channel.js'
 import type { Report } from '../message.js'
 import { SimulatorError } from '../simulator-error.js'
 import type { Visitor, VisitResult } from '../visitor.js'
-import { type Act, type Fate, REPLY_TEXT } from './fates.js'
-import type { ReportType } from './labels.js'
+import { type Act, type Fate, REPLY_TEXT, type ReceiptType } from './fates.js'
 import { linkIn, type Sms } from './sms.js'
 
 export const ACTIONS = {
@@ -24,12 +23,12 @@ export type Action = keyof typeof ACTIONS
 /** How a carrier reports to its sender: over SMPP or over HTTP. */
 export interface SmsReports {
   /** Sends one receipt per part and returns the first report. */
-  receipt(sms: Sms, type: ReportType, afterMs: number): Report
+  receipt(sms: Sms, type: ReceiptType, afterMs: number): Report
   reply(sms: Sms, text: string, afterMs: number): Report
 }
 
 export interface RecipientParts {
-  senders: Readonly<Record<Sms['via'], SmsReports>>
+  carriers: Readonly<Record<Sms['via'], SmsReports>>
   visitor: Visitor
 }
 
@@ -54,16 +53,16 @@ export class Recipient {
   }
 
   #perform(sms: Sms, act: Act, afterMs: number): Report {
-    const { senders, visitor } = this.#parts
+    const { carriers, visitor } = this.#parts
     switch (act.act) {
       case 'open':
         return visitor.schedule(sms, 'open', afterMs, () => visitor.open(linkIn(sms)!))
       case 'scan':
         return visitor.schedule(sms, 'scan', afterMs, () => this.#scan(linkIn(sms)!))
       case 'reply':
-        return senders[sms.via].reply(sms, act.text, afterMs)
+        return carriers[sms.via].reply(sms, act.text, afterMs)
       default:
-        return senders[sms.via].receipt(sms, act.act, afterMs)
+        return carriers[sms.via].receipt(sms, act.act, afterMs)
     }
   }
 

@@ -9,8 +9,8 @@ import type { FaultSwitch } from '../faults.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Report, Stamp } from '../message.js'
 import { Pauses } from '../pauses.js'
-import { type Fate, fateOf } from './fates.js'
-import type { ReportType } from './labels.js'
+import type { NewReport } from '../report-queue.js'
+import { type Fate, fateOf, type ReceiptType } from './fates.js'
 import type { SmsReports } from './recipient.js'
 import type { Sms } from './sms.js'
 
@@ -23,7 +23,7 @@ export interface ZenviaParts {
 }
 
 const BASE = '/carriers/zenvia'
-const CODES: Partial<Record<ReportType, string>> = {
+const CODES: Record<ReceiptType, string> = {
   enroute: 'SENT',
   delivered: 'DELIVERED',
   undelivered: 'NOT_DELIVERED',
@@ -31,23 +31,82 @@ const CODES: Partial<Record<ReportType, string>> = {
 }
 
 /** Zenvia's API v2 for SMS. */
-export function openZenvia({ faults, callbacks, clock, silenceMs, accept }: ZenviaParts) {
-  const pauses = new Pauses()
-  const attempts = new AttemptCounter()
+export class Zenvia implements SmsReports {
+  readonly #parts: ZenviaParts
+  readonly #pauses = new Pauses()
+  readonly #attempts = new AttemptCounter()
 
-  async function receive(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  constructor(parts: ZenviaParts) {
+    this.#parts = parts
+  }
+
+  url(simulatorUrl: string): string {
+    const { host } = new URL(simulatorUrl)
+    return `zenvia://simulador@${host}${BASE}?from=simulador&secret=segredo-do-simulador&tls=off`
+  }
+
+  addRoutes(app: FastifyInstance): void {
+    app.post(`${BASE}/v2/channels/sms/messages`, (request, reply) => this.#receive(request, reply))
+  }
+
+  receipt(sms: Sms, type: ReceiptType, afterMs: number): Report {
+    return this.#send({ message: sms, type, status: CODES[type], afterMs }, stamp => ({
+      type: 'MESSAGE_STATUS',
+      messageId: sms.parts[0]!.id,
+      contentIndex: 0,
+      messageStatus: { timestamp: stamp.at.toISOString(), code: CODES[type] },
+    }))
+  }
+
+  reply(sms: Sms, text: string, afterMs: number): Report {
+    return this.#send({ message: sms, type: 'reply', afterMs }, stamp => ({
+      type: 'MESSAGE',
+      direction: 'IN',
+      message: {
+        id: stamp.id,
+        from: sms.to.slice(1),
+        to: sms.from,
+        direction: 'IN',
+        channel: 'sms',
+        contents: [{ type: 'text', text }],
+      },
+    }))
+  }
+
+  close(): void {
+    this.#pauses.close()
+  }
+
+  #send(report: Omit<NewReport, 'faults'>, event: (stamp: Stamp) => object): Report {
+    const { callbacks, faults } = this.#parts
+    return callbacks.send({
+      ...report,
+      faults,
+      compose: ({ secret }: CallbackRoute, stamp) => ({
+        to: '/zenvia',
+        headers: {
+          'content-type': 'application/json',
+          'x-carteiro-secret': carrierSecret(Buffer.from(secret, 'hex'), 'zenvia'),
+        },
+        body: JSON.stringify({ id: stamp.id, timestamp: stamp.at.toISOString(), channel: 'sms', ...event(stamp) }),
+      }),
+    })
+  }
+
+  async #receive(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { faults, callbacks, silenceMs, accept } = this.#parts
     const refuse = (status: number, code: string, message: string) => reply.code(status).send({ code, message })
     if (typeof request.headers['x-api-token'] !== 'string') return refuse(401, 'AUTHENTICATION_ERROR', 'No authentication token')
     const message = readMessage(request.body)
     if (message === null) return refuse(400, 'VALIDATION_ERROR', 'Validation error')
     const fate = fateOf(message.to)
-    await pauses.wait(faults.now.latencyMs)
+    await this.#pauses.wait(faults.now.latencyMs)
     if (faults.now.outage || faults.drawError()) return refuse(503, 'UNAVAILABLE', 'Falha simulada')
     if (fate.refusal === 'number') return refuse(400, 'VALIDATION_ERROR', 'Invalid recipient')
-    if (isThrottled(message, fate)) return reply.header('retry-after', '1').code(429).send({ code: 'TOO_MANY_REQUESTS' })
+    if (this.#isThrottled(message, fate)) return reply.header('retry-after', '1').code(429).send({ code: 'TOO_MANY_REQUESTS' })
     await callbacks.waitForCapacity()
-    await pauses.wait(fate.answersAfterMs ?? 0)
-    const sms = toSms(message)
+    await this.#pauses.wait(fate.answersAfterMs ?? 0)
+    const sms = this.#toSms(message)
     const reset = faults.now.resetAfterAccept || fate.breaksConnection === true
     if (reset || fate.silent) sms.answer = null
     accept(sms, Buffer.from(sms.text), fate)
@@ -57,13 +116,13 @@ export function openZenvia({ faults, callbacks, clock, silenceMs, accept }: Zenv
     return { id: sms.parts[0]!.id, from, to, direction: 'OUT', channel: 'sms', contents, timestamp: sms.receivedAt.toISOString() }
   }
 
-  function isThrottled({ to, text }: ZenviaMessage, { throttledAttempts = 0 }: Fate): boolean {
-    return throttledAttempts > 0 && attempts.count(`${to} ${text}`) <= throttledAttempts
+  #isThrottled({ to, text }: ZenviaMessage, { throttledAttempts = 0 }: Fate): boolean {
+    return throttledAttempts > 0 && this.#attempts.count(`${to} ${text}`) <= throttledAttempts
   }
 
-  function toSms({ from, to, text }: ZenviaMessage): Sms {
+  #toSms({ from, to, text }: ZenviaMessage): Sms {
+    const { clock } = this.#parts
     const id = newId(clock())
-    const { encoding } = planSms(text)
     return {
       id,
       channel: 'sms',
@@ -77,61 +136,9 @@ export function openZenvia({ faults, callbacks, clock, silenceMs, accept }: Zenv
       answer: `200 ${id}`,
       reports: [],
       text,
-      encoding,
+      encoding: planSms(text).encoding,
       parts: [{ id, mark: null }],
     }
-  }
-
-  const send = (message: Sms, type: ReportType, afterMs: number, event: (stamp: Stamp) => object): Report =>
-    callbacks.send({
-      message,
-      faults,
-      type,
-      status: CODES[type] ?? null,
-      afterMs,
-      compose: ({ secret }: CallbackRoute, stamp) => ({
-        to: '/zenvia',
-        headers: {
-          'content-type': 'application/json',
-          'x-carteiro-secret': carrierSecret(Buffer.from(secret, 'hex'), 'zenvia'),
-        },
-        body: JSON.stringify({ id: stamp.id, timestamp: stamp.at.toISOString(), channel: 'sms', ...event(stamp) }),
-      }),
-    })
-
-  const reports: SmsReports = {
-    receipt: (sms, type, afterMs) =>
-      send(sms, type, afterMs, stamp => ({
-        type: 'MESSAGE_STATUS',
-        messageId: sms.parts[0]!.id,
-        contentIndex: 0,
-        messageStatus: { timestamp: stamp.at.toISOString(), code: CODES[type] },
-      })),
-    reply: (sms, text, afterMs) =>
-      send(sms, 'reply', afterMs, stamp => ({
-        type: 'MESSAGE',
-        direction: 'IN',
-        message: {
-          id: stamp.id,
-          from: sms.to.slice(1),
-          to: sms.from,
-          direction: 'IN',
-          channel: 'sms',
-          contents: [{ type: 'text', text }],
-        },
-      })),
-  }
-
-  return {
-    reports,
-    url: (simulatorUrl: string): string => {
-      const { host } = new URL(simulatorUrl)
-      return `zenvia://simulador@${host}${BASE}?from=simulador&secret=segredo-do-simulador&tls=off`
-    },
-    addRoutes: (app: FastifyInstance): void => {
-      app.post(`${BASE}/v2/channels/sms/messages`, receive)
-    },
-    close: () => pauses.close(),
   }
 }
 
