@@ -7,7 +7,8 @@ import { addReport, type Message, newStamp, type Report, settleReport } from './
 export interface Visit {
   method: 'GET' | 'HEAD'
   url: string
-  as: keyof typeof PROGRAMS
+  /** The headers of the program that visits. */
+  headers: Record<string, string>
 }
 
 export interface VisitResult {
@@ -15,30 +16,20 @@ export interface VisitResult {
   detail: string
 }
 
-const PROGRAMS = {
-  mail: {
-    'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Thunderbird/140.4.0',
-    accept: 'image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5',
-    'accept-language': 'pt-BR,pt;q=0.9',
-  },
-  scanner: {
-    'user-agent': 'Mozilla/5.0 (compatible; LinkScanner/2.1; url-protection)',
-    accept: '*/*',
-  },
-  /** Draws the preview of a link in a chat. */
-  preview: {
-    'user-agent': 'WhatsApp/2.25.20.80 A',
-    accept: '*/*',
-  },
-  phone: {
-    'user-agent':
-      'Mozilla/5.0 (Linux; Android 15; SM-A155M) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
-    accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
-    'accept-language': 'pt-BR,pt;q=0.9',
-    'sec-fetch-dest': 'document',
-    'sec-fetch-mode': 'navigate',
-    'sec-fetch-user': '?1',
-  },
+/** A link scanner, as security programs have it. */
+export const SCANNER = {
+  'user-agent': 'Mozilla/5.0 (compatible; LinkScanner/2.1; url-protection)',
+  accept: '*/*',
+}
+
+const PHONE_BROWSER = {
+  'user-agent':
+    'Mozilla/5.0 (Linux; Android 15; SM-A155M) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
+  accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  'accept-language': 'pt-BR,pt;q=0.9',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-user': '?1',
 }
 
 const MAX_BODY = 1_048_576
@@ -85,9 +76,9 @@ export class Visitor {
   }
 
   /** Follows redirects to the end. Never throws. */
-  visit({ method, url, as }: Visit): Promise<VisitResult> {
+  visit({ method, url, headers }: Visit): Promise<VisitResult> {
     return this.#inTurn(`${method} ${url}`, async () => {
-      const { page, ...result } = await this.#follow({ method, headers: PROGRAMS[as] }, new URL(url))
+      const { page, ...result } = await this.#follow({ method, headers }, new URL(url))
       return result
     })
   }
@@ -95,13 +86,13 @@ export class Visitor {
   /** Acts as a person with a phone: opens the page, then presses the button of its first form. Never throws. */
   async open(url: string): Promise<VisitResult> {
     const landing = await this.#inTurn(`GET ${url}`, () =>
-      this.#follow({ method: 'GET', headers: { ...PROGRAMS.phone, 'sec-fetch-site': 'none' } }, new URL(url)),
+      this.#follow({ method: 'GET', headers: { ...PHONE_BROWSER, 'sec-fetch-site': 'none' } }, new URL(url)),
     )
     const form = 'page' in landing && landing.page !== undefined ? readForm(landing.page.body, landing.page.url) : null
     if (form === null) return { done: false, detail: `${landing.detail}: a página não tem o que apertar` }
     await sleep(READING_MS, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {})
     const headers = {
-      ...PROGRAMS.phone,
+      ...PHONE_BROWSER,
       'sec-fetch-site': 'same-origin',
       origin: form.action.origin,
       'content-type': 'application/x-www-form-urlencoded',

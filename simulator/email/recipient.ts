@@ -3,7 +3,7 @@ import type { FaultSwitch } from '../faults.js'
 import type { Inbox } from '../inbox.js'
 import type { Report, Stamp } from '../message.js'
 import { SimulatorError } from '../simulator-error.js'
-import type { Visitor, VisitResult } from '../visitor.js'
+import { SCANNER, type Visitor, type VisitResult } from '../visitor.js'
 import { linksIn, readContent, trackingImageIn } from './content.js'
 import { type Act, type Fate, UNKNOWN_MAILBOX } from './fates.js'
 import type { REPORT_LABELS } from './labels.js'
@@ -33,6 +33,11 @@ const DEFAULT_NOTIFY = ['FAILURE', 'DELAY']
 /** Larger originals come back as headers alone, as Postfix does (bounce_size_limit). */
 const MAX_RETURNED = 50_000
 const MAX_LINKS = 50
+const MAIL_PROGRAM = {
+  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Thunderbird/140.4.0',
+  accept: 'image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5',
+  'accept-language': 'pt-BR,pt;q=0.9',
+}
 
 export interface RecipientParts {
   inbox: Inbox
@@ -103,7 +108,7 @@ export class Recipient {
   async #open(mail: Mail): Promise<VisitResult> {
     const image = trackingImageIn(await this.#html(mail))
     if (image === null) return { done: false, detail: NO_IMAGE }
-    return this.#parts.visitor.visit({ method: 'GET', url: image, as: 'mail' })
+    return this.#parts.visitor.visit({ method: 'GET', url: image, headers: MAIL_PROGRAM })
   }
 
   async #scan(mail: Mail): Promise<VisitResult> {
@@ -113,7 +118,7 @@ export class Recipient {
     const results: VisitResult[] = []
     for (const url of urls) {
       for (const method of ['HEAD', 'GET'] as const) {
-        results.push(await this.#parts.visitor.visit({ method, url, as: 'scanner' }))
+        results.push(await this.#parts.visitor.visit({ method, url, headers: SCANNER }))
       }
     }
     const details = results.map(({ detail }) => detail).join('\n')

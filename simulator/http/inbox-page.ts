@@ -48,7 +48,7 @@ ${
     ? total === 0
       ? emptyInbox(view)
       : html`<p class="empty">Nada aqui. <a href="/">Ver todas as mensagens</a></p>`
-    : html`<ol class="mails">${shown.map(message => row(channelOf(channels, message), message))}</ol>`
+    : html`<ol class="messages">${shown.map(message => row(channelOf(channels, message), message))}</ol>`
 }
 ${pager(view, start + PAGE_SIZE < messages.length)}`
 }

@@ -1,7 +1,7 @@
 import type { ChannelAction } from '../channel.js'
 import type { Report } from '../message.js'
 import { SimulatorError } from '../simulator-error.js'
-import type { Visitor, VisitResult } from '../visitor.js'
+import { SCANNER, type Visitor, type VisitResult } from '../visitor.js'
 import { type Act, type Fate, REPLY_TEXT, type ReceiptType } from './fates.js'
 import { linkIn, type Sms } from './sms.js'
 
@@ -68,8 +68,8 @@ export class Recipient {
 
   async #scan(url: string): Promise<VisitResult> {
     const { visitor } = this.#parts
-    await visitor.visit({ method: 'HEAD', url, as: 'scanner' })
-    return visitor.visit({ method: 'GET', url, as: 'scanner' })
+    await visitor.visit({ method: 'HEAD', url, headers: SCANNER })
+    return visitor.visit({ method: 'GET', url, headers: SCANNER })
   }
 }
 

@@ -10,6 +10,8 @@ import type { TemplateMessage } from './template-message.js'
 
 const REPLY_TEXT = 'Recebido, obrigado.'
 const BUTTON_TEXT = 'Confirmo'
+/** The app loads a link to draw its preview. */
+const LINK_PREVIEW = { 'user-agent': 'WhatsApp/2.25.20.80 A', accept: '*/*' }
 
 export const ACTIONS = {
   deliver: { label: 'Avisar entrega', act: { act: 'delivered' } },
@@ -64,7 +66,7 @@ export class Recipient {
         return visitor.schedule(message, 'open', afterMs, () => this.#visit(message, url => visitor.open(url)))
       case 'scan':
         return visitor.schedule(message, 'scan', afterMs, () =>
-          this.#visit(message, url => visitor.visit({ method: 'GET', url, as: 'preview' })),
+          this.#visit(message, url => visitor.visit({ method: 'GET', url, headers: LINK_PREVIEW })),
         )
       case 'reply':
       case 'button': {
