@@ -1,38 +1,32 @@
 import { createTransport, type Transporter } from 'nodemailer'
-import type { Clock } from '../src/domain/clock.js'
-import type { Mailing } from './email/reports.js'
-import type { Report } from './message.js'
-import { type Attempt, ReportQueue } from './report-queue.js'
-
-/** Carries reports and replies back to whoever registered to take them, over SMTP, as a relay's queue does. */
-export interface Outgoing {
-  report: Report
-  /** Made at the moment of sending, so that what waits is small. */
-  compose(): Mailing
-}
+import type { Clock } from '../../src/domain/clock.js'
+import type { Report, Stamp } from '../message.js'
+import { type Attempt, type NewReport, ReportQueue } from '../report-queue.js'
+import type { Mailing } from './reports.js'
 
 const MAX_ROUTES = 16
 const RETRY_MS = 1_000
 const GIVE_UP_MS = 60_000
-const CONNECTIONS = 8
+const MAX_CONNECTIONS = 8
 /** An idle connection would keep the other side from stopping quickly. */
 const IDLE_MS = 500
 
+/** Sends reports and replies over SMTP to the gateways that registered for them. */
 export class Outbox {
   /** Newest first. */
   #routes: string[] = []
-  readonly #queue: ReportQueue<Outgoing>
+  readonly #queue: ReportQueue<() => Mailing>
   readonly #transports = new Map<string, Transporter>()
   #idle: NodeJS.Timeout | undefined
 
   constructor(clock: Clock) {
     this.#queue = new ReportQueue({
       clock,
-      attempt: outgoing => this.#tryRoutes(outgoing),
+      attempt: compose => this.#tryRoutes(compose),
       hasRoutes: () => this.#routes.length > 0,
-      restMs: () => RETRY_MS,
+      retryDelayMs: () => RETRY_MS,
       giveUpMs: GIVE_UP_MS,
-      onIdle: () => this.#closeLater(),
+      onIdle: () => this.#closeWhenIdle(),
     })
   }
 
@@ -40,19 +34,18 @@ export class Outbox {
     return this.#routes
   }
 
-  /** The newest registration is tried first; what was waiting for one goes now. */
   register(route: string): void {
     this.#routes = [route, ...this.#routes.filter(known => known !== route)].slice(0, MAX_ROUTES)
-    this.#queue.hurry()
+    this.#queue.retryNow()
   }
 
-  add(outgoing: Outgoing, delayMs: number): void {
-    this.#queue.add(outgoing, delayMs)
+  /** The mail is composed at the moment of sending, so that the queue stays small. */
+  send(report: NewReport, compose: (stamp: Stamp) => Mailing): Report {
+    return this.#queue.send(report, stamp => () => compose(stamp))
   }
 
-  /** Resolves once the reports under way are few enough to take on more. */
-  room(): Promise<void> {
-    return this.#queue.room()
+  waitForCapacity(): Promise<void> {
+    return this.#queue.waitForCapacity()
   }
 
   close(): void {
@@ -60,7 +53,7 @@ export class Outbox {
     this.#closeTransports()
   }
 
-  async #tryRoutes({ compose }: Outgoing): Promise<Attempt> {
+  async #tryRoutes(compose: () => Mailing): Promise<Attempt> {
     const mailing = compose()
     let last: Attempt = { outcome: 'no answer', detail: 'Nenhum gateway se registrou para receber avisos.' }
     for (const route of this.#routes) {
@@ -86,7 +79,7 @@ export class Outbox {
     } catch (error) {
       const { responseCode, response, message } = error as { responseCode?: number; response?: string; message: string }
       if (responseCode === undefined) return { outcome: 'no answer', detail: message }
-      return { outcome: responseCode >= 500 ? 'refused' : 'put off', detail: response ?? message }
+      return { outcome: responseCode >= 500 ? 'refused' : 'deferred', detail: response ?? message }
     }
   }
 
@@ -101,7 +94,7 @@ export class Outbox {
       port: Number(port),
       name: 'relay.simulador.test',
       ignoreTLS: true,
-      maxConnections: CONNECTIONS,
+      maxConnections: MAX_CONNECTIONS,
       maxMessages: Number.POSITIVE_INFINITY,
       connectionTimeout: 5_000,
       greetingTimeout: 10_000,
@@ -113,8 +106,7 @@ export class Outbox {
     return transport
   }
 
-  /** Whoever takes a transport before that stops the clock. */
-  #closeLater(): void {
+  #closeWhenIdle(): void {
     clearTimeout(this.#idle)
     if (this.#transports.size > 0) this.#idle = setTimeout(() => this.#closeTransports(), IDLE_MS)
   }

@@ -1,8 +1,7 @@
-import type { ReportWords } from '../desk.js'
+import type { ReportLabel } from '../channel.js'
 import { describeFaults } from '../faults.js'
 
-/** What people read about what happened in a call. */
-export const REPORT_WORDS = {
+export const REPORT_LABELS = {
   initiated: { text: 'Ligação iniciada', tone: 'plain' },
   ringing: { text: 'Tocando', tone: 'plain' },
   'in-progress': { text: 'Atendida', tone: 'good' },
@@ -14,9 +13,8 @@ export const REPORT_WORDS = {
   'no-answer': { text: 'Não atendida', tone: 'bad' },
   failed: { text: 'Falhou', tone: 'bad' },
   recording: { text: 'Gravação pronta', tone: 'good' },
-} as const satisfies Record<string, ReportWords>
+} as const satisfies Record<string, ReportLabel>
 
-/** What can go wrong with a carrier that speaks HTTP. */
 export const FAULT_FIELDS = describeFaults({
   outage: 'Todo pedido é respondido com 503.',
   errorRate: 'De 0 a 1: 0,25 responde a um em cada quatro pedidos com 503.',

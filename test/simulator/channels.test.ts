@@ -1,29 +1,26 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Callbacks } from '../../simulator/callbacks.js'
-import { type Desk, openDesks } from '../../simulator/desk.js'
+import type { ChannelDeclaration, SimulatedChannel } from '../../simulator/channel.js'
 import { describeFaults, FaultSwitch } from '../../simulator/faults.js'
-import { openHttp } from '../../simulator/http/server.js'
-import { Inbox } from '../../simulator/inbox.js'
-import { Outbox } from '../../simulator/outbox.js'
-import { Visitor } from '../../simulator/visitor.js'
+import type { Inbox } from '../../simulator/inbox.js'
+import { createSimulator } from '../../simulator/simulator.js'
 import { html } from '../../src/domain/html.js'
 import { request } from '../support/requests.js'
 
-/** The smallest carrier there can be: phones that take a text over HTTP. */
-function phoneDesk(channel: 'sms' | 'voice', inbox: Inbox): Desk {
+/** A minimal channel: phones that receive a text over HTTP. */
+function phones(channel: 'sms' | 'voice', inbox: Inbox): SimulatedChannel {
   let count = 0
   return {
     channel,
     name: channel === 'sms' ? 'SMS' : 'Ligação',
-    faults: new FaultSwitch(describeFaults({ outage: `${channel} fora.` }), () => {}),
+    faults: new FaultSwitch(describeFaults({ outage: `${channel} fora.` })),
     fates: {
       lead: html`Números de <b>${channel}</b>`,
       list: [{ name: 'lido', address: `+5511${channel}`, meaning: 'Lê', does: 'Lê tudo.', example: true }],
       more: null,
     },
     actions: { read: { label: 'Ler' }, answer: { label: 'Responder', text: { label: 'Texto', value: 'Oi' } } },
-    reportWords: { read: { text: 'Lida', tone: 'good' } },
-    shows: channel === 'voice' ? ['media'] : [],
+    reportLabels: { read: { text: 'Lida', tone: 'good' } },
+    allowedContent: channel === 'voice' ? ['media'] : [],
     carriers: url => ({ [channel]: `${url}/${channel}`, [`${channel}-smpp`]: 'smpp://127.0.0.1:1' }),
     async act(message, action, text) {
       const at = new Date()
@@ -62,22 +59,19 @@ function phoneDesk(channel: 'sms' | 'voice', inbox: Inbox): Desk {
 
 async function phonesForTest(): Promise<{
   url: string
-  inbox: Inbox
   ask(path: string, method?: string, body?: unknown): Promise<unknown>
 }> {
-  const inbox = new Inbox({ maxMessages: 100, maxBytes: 100_000 })
-  const [outbox, callbacks, visitor] = [new Outbox(Date.now), new Callbacks(Date.now), new Visitor()]
-  const desks = [phoneDesk('sms', inbox), phoneDesk('voice', inbox)]
-  const { url, close } = await openHttp({ host: '127.0.0.1', port: 0, inbox, outbox, callbacks, visitor, desks })
+  const declare = (channel: 'sms' | 'voice'): ChannelDeclaration => ({ open: async ({ inbox }) => phones(channel, inbox) })
+  const { url, close } = await createSimulator({}, [declare('sms'), declare('voice')])
   onTestFinished(close)
   const ask = async (path: string, method = 'GET', body?: unknown): Promise<unknown> =>
     (await request(`${url}${path}`, body === undefined ? { method } : { method, body })).body
-  return { url, inbox, ask }
+  return { url, ask }
 }
 
 const read = async (url: string): Promise<string> => (await fetch(url, { headers: { accept: 'text/html' } })).text()
 
-test('a desk that speaks HTTP has its own routes and errors, and its address is the one that the asker used', async () => {
+test('an HTTP carrier has its own routes and errors, at the address that the client used', async () => {
   const { url, ask } = await phonesForTest()
   expect(await ask('/simulator/carriers')).toEqual({
     sms: `${url}/sms`,
@@ -110,7 +104,7 @@ test('messages of all channels are listed together, and phone numbers match in a
   ])
 })
 
-test('each desk has its files and actions, and no others', async () => {
+test('a channel has its own files and actions and no others', async () => {
   const { url, ask } = await phonesForTest()
   await ask('/voice', 'POST', { to: '5511999990000', text: 'RIFF' })
   const file = await fetch(`${url}/simulator/messages/voice-1/audio`)
@@ -126,7 +120,7 @@ test('each desk has its files and actions, and no others', async () => {
   })
 })
 
-test('PUT faults changes the desks that it names, all or none, and a desk has no switches but its own', async () => {
+test('PUT faults changes the channels that it names, all of them or none', async () => {
   const { ask } = await phonesForTest()
   const none = { outage: false, duplicateReports: false, lateReportsMs: 0, seed: 1 }
   const put = (body: unknown): Promise<unknown> => ask('/simulator/faults', 'PUT', body)
@@ -138,7 +132,7 @@ test('PUT faults changes the desks that it names, all or none, and a desk has no
   expect(await ask('/simulator/faults')).toEqual({ sms: { ...none, outage: true }, voice: { ...none, seed: 7 } })
 })
 
-test('the pages show every desk: badge and filter, its own drawing, a form and a table each', async () => {
+test('the pages show every channel', async () => {
   const { url, ask } = await phonesForTest()
   const empty = await read(url)
   for (const text of [`SMS: <code>${url}/sms</code>`, `Ligação: <code>${url}/voice</code>`, '<code>+5511voice</code>: lê']) {
@@ -167,10 +161,25 @@ test('the pages show every desk: badge and filter, its own drawing, a form and a
   expect(faults).not.toContain('sms-latencyMs')
 })
 
-test('where one desk cannot open, those that did are closed again', async () => {
-  const inbox = new Inbox({ maxMessages: 1, maxBytes: 1_000 })
+test('when one channel cannot open, the others are closed', async () => {
   let closed = 0
-  const open = { ...phoneDesk('sms', inbox), close: async () => void closed++ }
-  await expect(openDesks([Promise.resolve(open), Promise.reject(new Error('port taken'))])).rejects.toThrow('port taken')
+  const first: ChannelDeclaration = { open: async ({ inbox }) => ({ ...phones('sms', inbox), close: async () => void closed++ }) }
+  const second: ChannelDeclaration = { open: () => Promise.reject(new Error('port taken')) }
+  await expect(createSimulator({}, [first, second])).rejects.toThrow('port taken')
   expect(closed).toBe(1)
+})
+
+test('a channel gets the port that it declares, and its address is known by that name', async () => {
+  const opened: number[] = []
+  const channel: ChannelDeclaration = {
+    port: { name: 'fax', description: 'porta do fax' },
+    async open({ inbox, port }) {
+      opened.push(port)
+      return { ...phones('sms', inbox), url: `fax://127.0.0.1:${port}` }
+    },
+  }
+  const simulator = await createSimulator({ ports: { fax: 4321 } }, [channel])
+  onTestFinished(simulator.close)
+  expect(opened).toEqual([4321])
+  expect(simulator.carrierUrls).toEqual({ fax: 'fax://127.0.0.1:4321' })
 })

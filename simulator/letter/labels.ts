@@ -1,16 +1,14 @@
-import type { ReportWords } from '../desk.js'
+import type { ReportLabel } from '../channel.js'
 import { describeFaults } from '../faults.js'
 
-/** What people read about the things that the print shop and the post did. */
-export const REPORT_WORDS = {
+export const REPORT_LABELS = {
   processando: { text: 'Em produção', tone: 'plain' },
   preparada: { text: 'Impressa e envelopada', tone: 'plain' },
   postada: { text: 'Postada', tone: 'good' },
   recusada: { text: 'Recusada pela gráfica', tone: 'bad' },
   post: { text: 'Correios', tone: 'plain' },
-} as const satisfies Record<string, ReportWords>
+} as const satisfies Record<string, ReportLabel>
 
-/** What can go wrong with a print shop. */
 export const FAULT_FIELDS = describeFaults({
   outage: 'Todo pedido é respondido com 503.',
   errorRate: 'De 0 a 1: 0,25 responde 503 a um em cada quatro.',

@@ -1,32 +1,32 @@
 import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
 import type { FaultSwitch } from '../faults.js'
+import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import { readForm } from '../http/readers.js'
-import type { Inbox, Kept } from '../inbox.js'
+import type { Inbox, StoredMessage } from '../inbox.js'
 import { type Call, type CallOrder, callSid, idOfSid, recordingSid } from './call.js'
-import { findFate, meetingOf } from './fates.js'
+import { findFate, reactionOf } from './fates.js'
 import { soundOf } from './sound.js'
 import type { Telephone } from './telephone.js'
 
-/** The carrier's REST interface, as far as a sender of calls uses it. */
-export interface CarrierParts {
+export interface TwilioApiParts {
   inbox: Inbox
   telephone: Telephone
   faults: FaultSwitch
   clock: Clock
+  silenceMs: number
   account: string
   token: string
 }
 
 const PAGE = 100
-const MAX_INLINE = 4_000
+const MAX_INLINE_TWIML = 4_000
 const DETECTIONS = ['Enable', 'DetectMessageEnd'] as const
 
-/** What the carrier answers instead, in its own shape. */
-class Fault extends Error {
+class TwilioError extends Error {
   readonly status: number
   readonly code: number
 
@@ -37,84 +37,83 @@ class Fault extends Error {
   }
 }
 
-export function addCarrier(app: FastifyInstance, parts: CarrierParts): void {
-  const { inbox, faults } = parts
+/** The part of Twilio's REST API that places calls and fetches recordings. */
+export function addTwilioApi(app: FastifyInstance, parts: TwilioApiParts): void {
+  const { inbox, faults, silenceMs } = parts
   const base = '/2010-04-01/Accounts/:account'
   app.setErrorHandler((error, _request, reply) => {
-    const { status, code, message } = error instanceof Fault ? error : new Fault(500, 20500, (error as Error).message)
+    const { status, code, message } = error instanceof TwilioError ? error : new TwilioError(500, 20500, (error as Error).message)
     if (status === 429) reply.header('retry-after', '1')
     return reply.code(status).send({ code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status })
   })
-  app.addHook('preHandler', async request => authenticate(request, parts))
+  app.addHook('preHandler', async request => {
+    authenticate(request, parts)
+    if (faults.now.outage) throw new TwilioError(503, 20503, 'Fora do ar.')
+  })
 
   app.post(`${base}/Calls.json`, async (request, reply) => {
-    if (faults.now.outage) throw new Fault(503, 20503, 'Fora do ar.')
-    if (faults.drawError()) throw new Fault(503, 20503, 'Erro sorteado.')
-    const call = takeCall(readForm(request.body), parts)
+    if (faults.drawError()) throw new TwilioError(503, 20503, 'Erro sorteado.')
+    const call = accept(readForm(request.body), parts)
     if (faults.now.latencyMs > 0) await sleep(faults.now.latencyMs)
-    if (faults.now.resetAfterAccept) return cutOff(reply)
-    if (findFate(call.to).silent) return stayMute(reply)
+    if (faults.now.resetAfterAccept) return breakConnection(reply)
+    if (findFate(call.to).silent) return leaveUnanswered(reply, silenceMs)
     call.answer = `201 ${call.sid}`
     return reply.code(201).send(describe(call))
   })
   app.get(`${base}/Calls.json`, async request => {
-    if (faults.now.outage) throw new Fault(503, 20503, 'Fora do ar.')
     const query = request.query as Record<string, string>
-    // The log outlives the messages: a call that made room for newer ones was still made.
+    // Read from the log, because the inbox drops old messages: a call that is missing here would be placed twice.
     const calls = inbox.log
       .filter(entry => entry.channel === 'voice' && (query.To === undefined || entry.to === query.To))
       .slice(-PAGE)
       .reverse()
     return {
       calls: calls.map(({ id, to, receivedAt }) => {
-        const kept = inbox.find(id) as Kept<Call> | null
-        if (kept !== null) return describe(kept.message)
+        const stored = inbox.find(id) as StoredMessage<Call> | null
+        if (stored !== null) return describe(stored.message)
         return { sid: callSid(id), to, status: 'completed', date_created: receivedAt.toUTCString() }
       }),
       page_size: PAGE,
     }
   })
   app.get<{ Params: { call: string } }>(`${base}/Calls/:call`, async ({ params }) => {
-    if (faults.now.outage) throw new Fault(503, 20503, 'Fora do ar.')
-    return describe(callNamed(params.call.replace(/\.json$/, ''), inbox))
+    return describe(findCall(params.call.replace(/\.json$/, ''), inbox))
   })
   app.get<{ Params: { call: string } }>(`${base}/Calls/:call/Recordings.json`, async ({ params }) => {
-    if (faults.now.outage) throw new Fault(503, 20503, 'Fora do ar.')
-    const call = callNamed(params.call, inbox)
+    const call = findCall(params.call, inbox)
     const duration = String(call.durationSeconds)
     return { recordings: call.recorded ? [{ sid: recordingSid(call), call_sid: call.sid, status: 'completed', duration }] : [] }
   })
   app.get<{ Params: { recording: string } }>(`${base}/Recordings/:recording`, async ({ params }, reply) => {
-    const { recorded, said } = callNamed(params.recording.replace(/\.wav$/, ''), inbox)
-    if (!recorded) throw new Fault(404, 20404, 'Não existe.')
+    const { recorded, said } = findCall(params.recording.replace(/\.wav$/, ''), inbox)
+    if (!recorded) throw new TwilioError(404, 20404, 'Não existe.')
     return reply.type('audio/x-wav').send(await soundOf(said))
   })
 }
 
-/** The call behind a name that we gave, while it is still kept. */
-function callNamed(sid: string, inbox: Inbox): Call {
+function findCall(sid: string, inbox: Inbox): Call {
   const id = idOfSid(sid)
-  const kept = id === null ? null : (inbox.find(id) as Kept<Call> | null)
-  if (kept === null || kept.message.channel !== 'voice') throw new Fault(404, 20404, 'Não existe.')
-  return kept.message
+  const stored = id === null ? null : (inbox.find(id) as StoredMessage<Call> | null)
+  if (stored === null || stored.message.channel !== 'voice') throw new TwilioError(404, 20404, 'Não existe.')
+  return stored.message
 }
 
-function authenticate({ headers, params }: FastifyRequest, { account, token }: CarrierParts): void {
+function authenticate({ headers, params }: FastifyRequest, { account, token }: TwilioApiParts): void {
   const given = Buffer.from(headers.authorization ?? '')
   const wanted = Buffer.from(`Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`)
   const right = given.length === wanted.length && timingSafeEqual(given, wanted)
-  if (!right || (params as { account?: string }).account !== account) throw new Fault(401, 20003, 'Conta ou token errado.')
+  if (!right || (params as { account?: string }).account !== account) throw new TwilioError(401, 20003, 'Conta ou token errado.')
 }
 
-function takeCall(form: URLSearchParams, { inbox, telephone, clock }: CarrierParts): Call {
+function accept(form: URLSearchParams, { inbox, telephone, clock }: TwilioApiParts): Call {
   const [to, from] = [form.get('To') ?? '', form.get('From') ?? '']
-  if (!/^\+\d{8,15}$/.test(to)) throw new Fault(400, 21211, 'O número de destino (To) não é válido.')
-  if (!/^\+\d{8,15}$/.test(from)) throw new Fault(400, 21212, 'O número de origem (From) não é válido.')
+  if (!/^\+\d{8,15}$/.test(to)) throw new TwilioError(400, 21211, 'O número de destino (To) não é válido.')
+  if (!/^\+\d{8,15}$/.test(from)) throw new TwilioError(400, 21212, 'O número de origem (From) não é válido.')
   const order = readOrder(form)
-  if (order.url === null && order.twiml === null) throw new Fault(400, 21205, 'Falta Url ou Twiml.')
-  if ((order.twiml ?? '').length > MAX_INLINE) throw new Fault(400, 21218, 'Twiml passa de 4000 caracteres.')
+  if (order.url === null && order.twiml === null) throw new TwilioError(400, 21205, 'Falta Url ou Twiml.')
+  if ((order.twiml ?? '').length > MAX_INLINE_TWIML) throw new TwilioError(400, 21218, 'Twiml passa de 4000 caracteres.')
   const fate = findFate(to)
-  if (fate.refusal !== undefined) throw new Fault(fate.refusal.status, fate.refusal.code, fate.refusal.message)
+  if (fate.refusal !== undefined) throw new TwilioError(fate.refusal.status, fate.refusal.code, fate.refusal.message)
   const id = newId(clock())
   const reference = referenceIn(order.statusCallback)
   const call: Call = {
@@ -136,12 +135,12 @@ function takeCall(form: URLSearchParams, { inbox, telephone, clock }: CarrierPar
     durationSeconds: null,
     recorded: false,
     sequence: 0,
-    settled: false,
+    started: false,
   }
   const raw = Buffer.from(form.toString())
   inbox.add({ message: call, raw }, 2 * raw.length)
   inbox.record(call, { sid: call.sid })
-  telephone.ring(call, meetingOf(fate, Number(/\.(\d{1,4})$/.exec(reference ?? '')?.[1] ?? 1)))
+  telephone.ring(call, reactionOf(fate, Number(/\.(\d{1,4})$/.exec(reference ?? '')?.[1] ?? 1)))
   return call
 }
 
@@ -159,7 +158,7 @@ function readOrder(form: URLSearchParams): CallOrder {
   }
 }
 
-/** A sender's own name for the call, where its callback bears one. */
+/** The sender's reference is in the URL of its status callback. */
 const referenceIn = (url: string | null): string | null =>
   url === null || !URL.canParse(url) ? null : new URL(url).searchParams.get('ref')
 
@@ -174,20 +173,3 @@ const describe = (call: Call): Record<string, unknown> => ({
   date_created: call.receivedAt.toUTCString(),
   recording_sid: call.recorded ? recordingSid(call) : null,
 })
-
-/** The call is taken; whoever asked for it never learns. */
-function cutOff(reply: FastifyReply): FastifyReply {
-  reply.hijack()
-  reply.raw.socket?.resetAndDestroy()
-  return reply
-}
-
-const MUTE_MS = 300_000
-
-/** Nobody answers until the asker has gone. */
-function stayMute(reply: FastifyReply): FastifyReply {
-  reply.hijack()
-  const timer = setTimeout(() => reply.raw.socket?.destroy(), MUTE_MS)
-  reply.raw.once('close', () => clearTimeout(timer))
-  return reply
-}

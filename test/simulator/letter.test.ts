@@ -51,7 +51,7 @@ describe('the print shop and the post', () => {
     return { simulator, carriers, ask }
   }
 
-  test('an order is refused with a sentence that names what is wrong', async () => {
+  test('a wrong order is refused with a sentence that names the mistake', async () => {
     const { ask } = await shop()
     const cases: [object, Record<string, string>, number, RegExp][] = [
       [order(), { authorization: 'Bearer outro' }, 401, /Token/],
@@ -60,13 +60,13 @@ describe('the print shop and the post', () => {
       [order({ documento: { base64: 'AAAA', sha256: 'x', paginas: 1 } }), {}, 422, /documento\.base64/],
       [order(), {}, 422, /sha256/],
     ]
-    for (const [body, headers, status, words] of cases) {
+    for (const [body, headers, status, message] of cases) {
       const answer = await ask(body, headers)
-      expect([answer.status, (answer.body as { mensagem: string }).mensagem]).toEqual([status, expect.stringMatching(words)])
+      expect([answer.status, (answer.body as { mensagem: string }).mensagem]).toEqual([status, expect.stringMatching(message)])
     }
   })
 
-  test('the tracking asks for its token, takes fifty codes and knows only its own', async () => {
+  test('the tracking requires a token, takes at most fifty codes and knows only its own', async () => {
     const { simulator, carriers } = await shop()
     const url = new URL(carriers['letter-tracking'])
     const basic = Buffer.from(`${url.username}:${url.password}`).toString('base64')

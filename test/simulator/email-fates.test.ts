@@ -16,7 +16,7 @@ import {
   tryToSend,
 } from './carriers.js'
 
-/** Action and status of delivery reports, in the order in which they came. */
+/** Action and status of the delivery reports, in the order of arrival. */
 const outcomes = (reports: Received[]): string[] =>
   reports.map(report => {
     const [, recipient] = reportFields(report, 'delivery-status')
@@ -24,7 +24,7 @@ const outcomes = (reports: Received[]): string[] =>
   })
 
 describe('entregue', () => {
-  test('a delivered message is reported as RFC 3464 says', async () => {
+  test('a delivery is reported in the format of RFC 3464', async () => {
     const { simulator, listener } = await carriersForTest()
     const to = 'entregue+rfc@simulador.test'
     await send(simulator, { to, subject: 'Aviso de vencimento', dsn: { id: 'ref+42 a', recipient: 'Original@Example.com' } })
@@ -63,7 +63,7 @@ describe('entregue', () => {
     expect(report!.raw).not.toContain('Seu contrato vence')
   })
 
-  test('any other recipient is delivered too, at that domain and elsewhere', async () => {
+  test('any other recipient receives the mail too, at that domain and elsewhere', async () => {
     const { simulator, listener } = await carriersForTest()
     for (const to of ['maria@example.com', 'qualquer@simulador.test', 'lido@outro.test']) await send(simulator, { to })
     expect(outcomes(await listener.wait(3))).toEqual(Array(3).fill('delivered 2.1.5'))
@@ -95,7 +95,7 @@ describe('lido', () => {
     expect(outcomes(await listener.wait(1))).toEqual(['delivered 2.1.5'])
   })
 
-  test('a message without such an image is delivered, and its opening said to be impossible', async () => {
+  test('a mail without a tracking image is delivered and its opening is refused', async () => {
     const { simulator } = await carriersForTest()
     await send(simulator, { to: 'lido@simulador.test', html: '<img src="cid:x"><img src="/o/relative">' })
     const { reports } = await settled(simulator, 'lido@simulador.test')
@@ -108,7 +108,7 @@ describe('lido', () => {
 })
 
 describe('bounces', () => {
-  test('devolvido is taken and comes back as failed', async () => {
+  test('devolvido is accepted and reported as failed', async () => {
     const { simulator, listener } = await carriersForTest()
     expect(await send(simulator, { to: 'devolvido@simulador.test' })).toMatch(/^250 /)
     const reports = await listener.wait(1)
@@ -128,7 +128,7 @@ describe('bounces', () => {
     expect(outcomes(await listener.wait(2))).toEqual(['delivered 2.1.5', 'failed 5.1.1'])
   })
 
-  test('cheia is reported as delayed, with an end to the tries, then as failed', async () => {
+  test('cheia is reported as delayed, with the end of the retries, then as failed', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'cheia@simulador.test' })
     const reports = await listener.wait(2)
@@ -137,7 +137,7 @@ describe('bounces', () => {
     expect(reportFields(reports[1]!, 'delivery-status')[1]).not.toHaveProperty('Will-Retry-Until')
   })
 
-  test('recusado is refused at RCPT, before any content, and keeps nothing', async () => {
+  test('recusado is refused at RCPT, before any content, and nothing is stored', async () => {
     const simulator = await simulatorForTest()
     const dialogue = await Dialogue.open(simulator.smtpUrl)
     await dialogue.read()
@@ -153,7 +153,7 @@ describe('bounces', () => {
 describe('temporario', () => {
   const to = 'temporario@simulador.test'
 
-  test('the first two tries of an envelope id are put off and the third is taken', async () => {
+  test('the first two attempts of an envelope id are deferred and the third is accepted', async () => {
     const { simulator, listener } = await carriersForTest()
     for (const messageId of ['<a@x.test>', '<b@x.test>']) {
       expect(await tryToSend(simulator, { to, messageId, dsn: { id: 'ref-7' } })).toMatch(/^451 4\./)
@@ -164,7 +164,7 @@ describe('temporario', () => {
     expect(outcomes(await listener.wait(1))).toEqual(['delivered 2.1.5'])
   })
 
-  test('without an envelope id the Message-ID tells the tries of a message', async () => {
+  test('without an envelope id the attempts are counted by Message-ID', async () => {
     const simulator = await simulatorForTest()
     const answers: string[] = []
     for (let round = 0; round < 3; round++) answers.push(await tryToSend(simulator, { to, messageId: '<m@x.test>', dsn: null }))
@@ -174,7 +174,7 @@ describe('temporario', () => {
 })
 
 describe('slow and silent servers', () => {
-  test('lento answers, but after others who came later', async () => {
+  test('lento answers after mails that came later', async () => {
     const { simulator, listener } = await carriersForTest()
     const order: string[] = []
     const slow = await Dialogue.open(simulator.smtpUrl)
@@ -188,7 +188,7 @@ describe('slow and silent servers', () => {
     expect(listener.received).toEqual([])
   })
 
-  test('silencio takes the content, keeps it, and never answers', async () => {
+  test('silencio accepts and stores the content and never answers', async () => {
     const { simulator, listener } = await carriersForTest()
     const silent = await Dialogue.open(simulator.smtpUrl)
     await silent.read()
@@ -203,7 +203,7 @@ describe('slow and silent servers', () => {
     expect((await simulator.ask('/simulator/log')).body).toMatchObject([{ to: 'lento@simulador.test' }])
   })
 
-  test('silencio closes the connection in the end, without a word', async () => {
+  test('silencio closes the connection in the end, without an answer', async () => {
     const simulator = await simulatorForTest({ silenceMs: 200 })
     const silent = await Dialogue.open(simulator.smtpUrl)
     await silent.read()
@@ -257,7 +257,7 @@ describe('robo', () => {
 })
 
 describe('people', () => {
-  test('responde answers the From address, in the thread', async () => {
+  test('responde replies to the From address, in the thread', async () => {
     const { simulator, listener } = await carriersForTest()
     const to = 'responde+1@simulador.test'
     await send(simulator, { to, subject: 'Proposta é sua', headers: { References: '<first@x.test>' } })
@@ -280,7 +280,7 @@ describe('people', () => {
     await listener.wait(1, 'r@exemplo.test')
   })
 
-  test('reclama sends a complaint as RFC 5965 says', async () => {
+  test('reclama sends a complaint in the format of RFC 5965', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'reclama@simulador.test' })
     const report = (await listener.wait(2)).find(({ raw }) => raw.includes('report-type=feedback-report'))!
@@ -295,7 +295,7 @@ describe('people', () => {
     })
   })
 
-  test('ausente answers automatically, from nobody, to the envelope sender', async () => {
+  test('ausente sends an automatic reply to the envelope sender, with an empty sender', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'ausente@simulador.test' })
     const away = (await listener.wait(2)).find(({ raw }) => !raw.includes('multipart/report'))!
@@ -305,19 +305,19 @@ describe('people', () => {
     expect(away.email).toMatchObject({ subject: 'Resposta automática: Aviso', inReplyTo: messageId })
   })
 
-  test('ausente does not answer automatic mail', async () => {
+  test('ausente does not reply to automatic mail', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'ausente@simulador.test', headers: { 'Auto-Submitted': 'auto-generated' } })
     await listener.wait(1)
     expect((await simulator.message('ausente@simulador.test')).reports.map(({ type }) => type)).toEqual(['delivered'])
   })
 
-  test('confirma tells that the message was displayed, as RFC 8098 says', async () => {
+  test('confirma reports that the mail was displayed, in the format of RFC 8098', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'confirma@simulador.test', headers: { 'Disposition-Notification-To': '<recibos@example.com>' } })
     const report = (await listener.wait(2)).find(({ raw }) => raw.includes('report-type=disposition-notification'))!
     const { messageId } = await simulator.message('confirma@simulador.test')
-    // To whom the header names, not to the envelope sender (RFC 8098, 2.1).
+    // The receipt goes to the address in the header, not to the envelope sender (RFC 8098, 2.1).
     expect(report).toMatchObject({ from: '', to: 'recibos@example.com' })
     expect(partTypes(report)).toEqual(['text/plain', 'message/disposition-notification', 'text/rfc822-headers'])
     expect(reportFields(report, 'disposition-notification')[0]).toMatchObject({
@@ -327,7 +327,7 @@ describe('people', () => {
     })
   })
 
-  test('confirma says nothing where nobody asked, and nor can a person make it', async () => {
+  test('confirma sends no receipt that the sender did not ask for, also by hand', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'confirma@simulador.test' })
     await listener.wait(1)
@@ -358,7 +358,7 @@ describe('the table', () => {
   })
 
   test('every fate has a test here', () => {
-    const tests = readSource('test/simulator/fates.test.ts')
+    const tests = readSource('test/simulator/email-fates.test.ts')
     for (const { name } of FATES) expect(tests.toLowerCase()).toMatch(new RegExp(`['<]${name}[@+]`))
   })
 })

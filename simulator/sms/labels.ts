@@ -1,8 +1,7 @@
-import type { ReportWords } from '../desk.js'
+import type { ReportLabel } from '../channel.js'
 import { describeFaults } from '../faults.js'
 
-/** What people read about the things that a phone and its carrier did. */
-export const REPORT_WORDS = {
+export const REPORT_LABELS = {
   delivered: { text: 'Entrega avisada', tone: 'good' },
   enroute: { text: 'A caminho', tone: 'plain' },
   undelivered: { text: 'Não entregue', tone: 'bad' },
@@ -10,11 +9,8 @@ export const REPORT_WORDS = {
   reply: { text: 'Respondida', tone: 'good' },
   open: { text: 'Link aberto', tone: 'good' },
   scan: { text: 'Visitada por robô', tone: 'plain' },
-} as const satisfies Record<string, ReportWords>
+} as const satisfies Record<string, ReportLabel>
 
-export type ReportType = keyof typeof REPORT_WORDS
-
-/** What can go wrong with a carrier of short messages. */
 export const FAULT_FIELDS = describeFaults({
   outage: 'O SMSC derruba as conexões e não aceita outras; a API HTTP responde 503.',
   errorRate: 'De 0 a 1: 0,25 adia um em cada quatro com ESME_RSYSERR ou 503.',

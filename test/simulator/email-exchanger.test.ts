@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { BOUNCES, Dialogue, send, simulatorForTest, tryToSend } from './carriers.js'
 
-test('it announces what senders look for', async () => {
+test('the exchanger announces the extensions that senders look for', async () => {
   const simulator = await simulatorForTest()
   const dialogue = await Dialogue.open(simulator.smtpUrl)
   expect(await dialogue.read()).toEqual([expect.stringMatching(/^220 /)])
@@ -14,7 +14,7 @@ test('it announces what senders look for', async () => {
   expect(await dialogue.say('QUIT')).toMatch(/^221 /)
 })
 
-test('commands may be sent without waiting for the answers', async () => {
+test('commands can be pipelined', async () => {
   const simulator = await simulatorForTest()
   const dialogue = await Dialogue.open(simulator.smtpUrl)
   await dialogue.read()
@@ -27,7 +27,7 @@ test('commands may be sent without waiting for the answers', async () => {
   expect(await simulator.message('maria@example.com')).toMatchObject({ subject: 'um' })
 })
 
-test('the parameters of RFC 3461 are kept, decoded', async () => {
+test('the parameters of RFC 3461 are stored decoded', async () => {
   const simulator = await simulatorForTest()
   const dialogue = await Dialogue.open(simulator.smtpUrl)
   await dialogue.read()
@@ -47,7 +47,7 @@ test('the parameters of RFC 3461 are kept, decoded', async () => {
   })
 })
 
-test('every byte is kept: accents, dots at the start of lines, long lines', async () => {
+test('every byte is stored: accents, dots at the start of lines, long lines', async () => {
   const simulator = await simulatorForTest()
   const dialogue = await Dialogue.open(simulator.smtpUrl)
   await dialogue.read()
@@ -70,7 +70,7 @@ test('every byte is kept: accents, dots at the start of lines, long lines', asyn
   ).toBe(createHash('sha256').update(content).digest('hex'))
 })
 
-test('a message to several recipients is one message for each, with a fate of its own', async () => {
+test('a mail to several recipients is one message for each, with its own fate', async () => {
   const simulator = await simulatorForTest()
   const dialogue = await Dialogue.open(simulator.smtpUrl)
   await dialogue.read()
@@ -87,7 +87,7 @@ test('a message to several recipients is one message for each, with a fate of it
   ])
 })
 
-test('a message larger than all the room is refused and not kept, whether its size was told or not', async () => {
+test('a mail larger than the limit is refused and not stored, with or without SIZE', async () => {
   const simulator = await simulatorForTest({ maxBytes: 100_000 })
   const text = `${'x'.repeat(76)}\r\n`.repeat(2_000)
   const dialogue = await Dialogue.open(simulator.smtpUrl)
@@ -101,7 +101,7 @@ test('a message larger than all the room is refused and not kept, whether its si
   expect(await dialogue.say('Subject: x', '', 'x', '.')).toMatch(/^250 /)
 })
 
-test('a sender that goes away in mid-content leaves nothing behind', async () => {
+test('a sender that closes the connection inside the content leaves no message', async () => {
   const simulator = await simulatorForTest()
   const dialogue = await Dialogue.open(simulator.smtpUrl)
   await dialogue.read()
@@ -112,7 +112,7 @@ test('a sender that goes away in mid-content leaves nothing behind', async () =>
   expect((await simulator.ask('/simulator/messages')).body).toMatchObject([{ subject: 'inteira' }])
 })
 
-test('any credentials are accepted, so that real settings need no change', async () => {
+test('any credentials are accepted', async () => {
   const simulator = await simulatorForTest()
   expect(await tryToSend(simulator, { to: 'maria@example.com', auth: { user: 'a', pass: 'b' } })).toMatch(/^250 /)
 })

@@ -3,22 +3,22 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
 import { parseUntrustedJson } from '../../src/domain/json.js'
-import { BoundedCache } from '../../src/runtime/bounded-cache.js'
+import { AttemptCounter } from '../bounded-map.js'
 import type { Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
+import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Inbox } from '../inbox.js'
 import { type Fate, fateOf } from './fates.js'
 import { faultBody, GraphFault } from './graph-fault.js'
-import type { Person } from './person.js'
+import type { Recipient } from './recipient.js'
 import { wamidOf } from './reports.js'
 import { readSendRequest, type SendRequest } from './send-request.js'
 import { lineOf, PHONE_NUMBER, PHONE_NUMBER_ID, type TemplateMessage, TOKEN, VERSION, waIdOf } from './template-message.js'
 
-/** The Cloud API: POST /v23.0/{phone number id}/messages. */
-export interface CarrierParts {
+export interface CloudApiParts {
   inbox: Inbox
   callbacks: Callbacks
-  person: Person
+  recipient: Recipient
   faults: FaultSwitch
   clock: Clock
   silenceMs: number
@@ -26,11 +26,9 @@ export interface CarrierParts {
 
 type ByPhone = { Params: { phone: string } }
 
-/** Messages whose tries are counted at a time. */
-const MAX_COUNTED = 10_000
-
-export function addCloudApi(app: FastifyInstance, parts: CarrierParts): void {
-  const tries = new BoundedCache<string, number>({ maxEntries: MAX_COUNTED })
+/** POST /v23.0/{phone number id}/messages. */
+export function addCloudApi(app: FastifyInstance, parts: CloudApiParts): void {
+  const attempts = new AttemptCounter()
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, _request, reply) => {
@@ -44,34 +42,26 @@ export function addCloudApi(app: FastifyInstance, parts: CarrierParts): void {
     if (headers.authorization !== `Bearer ${TOKEN}`) throw new GraphFault(190)
     if (params.phone !== PHONE_NUMBER_ID) throw new GraphFault(33)
     const raw = body as Buffer
-    const sending = readSendRequest(parseUntrustedJson(raw))
+    const request = readSendRequest(parseUntrustedJson(raw))
     if (faults.drawError()) throw new GraphFault(131000)
-    const fate = fateOf(sending.to)
-    if (isRefused(fate, sending.reference ?? sending.to, tries)) throw new GraphFault(fate.refusal!.code)
-    await callbacks.room()
-    const message = take(sending, raw, parts)
-    parts.person.receive(message, fate)
+    const fate = fateOf(request.to)
+    checkFate(fate, request, attempts)
+    await callbacks.waitForCapacity()
+    const message = accept(request, raw, parts)
+    parts.recipient.receive(message, fate)
     return answer(message, fate, reply, parts)
   })
 }
 
-/** Refused for good, or for the first tries of the same message. */
-function isRefused({ refusal }: Fate, key: string, tries: BoundedCache<string, number>): boolean {
-  if (refusal === undefined) return false
-  if (refusal.tries === undefined) return true
-  const before = tries.get(key) ?? 0
-  tries.delete(key)
-  if (before >= refusal.tries) return false
-  tries.set(key, before + 1)
-  return true
+/** Some fates refuse every attempt, others only the first attempts to send the same message. */
+function checkFate({ refusal }: Fate, { reference, to }: SendRequest, attempts: AttemptCounter): void {
+  if (refusal === undefined) return
+  const { code, attempts: refused = Number.POSITIVE_INFINITY } = refusal
+  if (attempts.count(reference ?? to) <= refused) throw new GraphFault(code)
 }
 
-function take(
-  { to, template, language, header, body, links, reference }: SendRequest,
-  raw: Buffer,
-  parts: CarrierParts,
-): TemplateMessage {
-  const { clock, inbox } = parts
+function accept(request: SendRequest, raw: Buffer, { clock, inbox }: CloudApiParts): TemplateMessage {
+  const { to, template, language, header, body, links, reference } = request
   const id = newId(clock())
   const message: TemplateMessage = {
     id,
@@ -97,24 +87,19 @@ function take(
   return message
 }
 
-async function answer(message: TemplateMessage, fate: Fate, reply: FastifyReply, parts: CarrierParts): Promise<FastifyReply> {
+async function answer(message: TemplateMessage, fate: Fate, reply: FastifyReply, parts: CloudApiParts): Promise<FastifyReply> {
   const { faults, silenceMs } = parts
-  const hangUp = (): FastifyReply => {
-    reply.hijack()
-    reply.raw.destroy()
-    return reply
-  }
-  if (faults.now.resetAfterAccept) return hangUp()
-  const gone = new AbortController()
-  reply.raw.once('close', () => gone.abort())
-  const waitMs = fate.silent ? silenceMs : Math.max(faults.now.latencyMs, fate.answersAfterMs ?? 0)
-  if (waitMs > 0) await sleep(waitMs, undefined, { signal: gone.signal, ref: false }).catch(() => {})
-  if (fate.silent || gone.signal.aborted) return hangUp()
-  const sent = {
+  if (faults.now.resetAfterAccept) return breakConnection(reply)
+  if (fate.silent) return leaveUnanswered(reply, silenceMs)
+  const closed = new AbortController()
+  reply.raw.once('close', () => closed.abort())
+  const waitMs = Math.max(faults.now.latencyMs, fate.answersAfterMs ?? 0)
+  if (waitMs > 0) await sleep(waitMs, undefined, { signal: closed.signal, ref: false }).catch(() => {})
+  if (closed.signal.aborted) return breakConnection(reply)
+  message.answer = `200 ${message.wamid}`
+  return reply.send({
     messaging_product: 'whatsapp',
     contacts: [{ input: message.to.slice(1), wa_id: message.waId }],
     messages: [{ id: message.wamid, message_status: 'accepted' }],
-  }
-  message.answer = `200 ${message.wamid}`
-  return reply.send(sent)
+  })
 }

@@ -1,48 +1,57 @@
 import type { FastifyInstance } from 'fastify'
 import { refuse } from '../../src/domain/errors.js'
 import { html } from '../../src/domain/html.js'
-import type { Desk, DeskFates, DeskFile, DeskParts } from '../desk.js'
+import {
+  type ChannelContext,
+  type ChannelDeclaration,
+  type ChannelFates,
+  type ChannelFile,
+  listFates,
+  type SimulatedChannel,
+} from '../channel.js'
 import { FaultSwitch } from '../faults.js'
 import { type Query, readText } from '../http/readers.js'
-import type { Kept } from '../inbox.js'
-import type { Outbox } from '../outbox.js'
+import type { StoredMessage } from '../inbox.js'
 import { readContent } from './content.js'
 import { DOMAINS, resolveDomain } from './domains.js'
-import { type Exchanger, openExchanger } from './exchanger.js'
+import { Exchanger } from './exchanger.js'
 import { FATE_DOMAIN, FATES, fateAddress } from './fates.js'
+import { FAULT_FIELDS, REPORT_LABELS } from './labels.js'
 import type { Mail } from './mail.js'
+import { Outbox } from './outbox.js'
 import { renderMail } from './page.js'
 import { ACTIONS, type Action, Recipient } from './recipient.js'
-import { FAULT_FIELDS, REPORT_WORDS } from './words.js'
 
-export interface EmailDeskParts extends DeskParts {
-  outbox: Outbox
-  port: number
-  maxMessageBytes: number
-  silenceMs: number
+/** The recipients' mail exchanger, and the DNS that leads to it. */
+export const email: ChannelDeclaration = {
+  port: { name: 'smtp', description: 'porta do servidor de e-mail simulado' },
+  open: openEmail,
 }
 
-/** The recipients' mail exchanger, and what people see of it. */
-export interface EmailDesk extends Desk<Mail> {
-  readonly smtpUrl: string
-}
-
-export async function openEmailDesk(parts: EmailDeskParts): Promise<EmailDesk> {
-  let exchanger: Exchanger | undefined
-  const faults = new FaultSwitch(FAULT_FIELDS, () => exchanger?.interrupt())
-  const recipient = new Recipient({ ...parts, faults })
-  exchanger = await openExchanger({ ...parts, recipient, faults })
-  const { url: smtpUrl, close } = exchanger
+async function openEmail(context: ChannelContext): Promise<SimulatedChannel<Mail>> {
+  const outbox = new Outbox(context.clock)
+  const faults = new FaultSwitch(FAULT_FIELDS, () => exchanger.interrupt())
+  const recipient = new Recipient({ ...context, outbox, faults })
+  const exchanger = new Exchanger({ ...context, outbox, recipient, faults })
+  const url = await exchanger.open(context.port, context.host)
   return {
     channel: 'email',
     name: 'E-mail',
-    smtpUrl,
+    url,
     faults,
     fates: EMAIL_FATES,
     actions: ACTIONS,
-    reportWords: REPORT_WORDS,
-    shows: ['styles'],
-    carriers: () => ({ email: smtpUrl }),
+    reportLabels: REPORT_LABELS,
+    allowedContent: ['styles'],
+    reportRoutes: {
+      field: 'bounces',
+      protocol: 'smtp:',
+      get registered() {
+        return outbox.routes
+      },
+      register: route => outbox.register(route),
+    },
+    carriers: () => ({ email: url }),
     act: (mail, action, text) => recipient.act(mail, action as Action, text),
     summarize: ({ messageId }) => ({ messageId }),
     detail: describe,
@@ -50,13 +59,13 @@ export async function openEmailDesk(parts: EmailDeskParts): Promise<EmailDesk> {
     render: renderMail,
     addRoutes: addDns,
     async close() {
-      recipient.close()
-      await close()
+      outbox.close()
+      await exchanger.close()
     },
   }
 }
 
-async function describe({ message, raw }: Kept<Mail>): Promise<Record<string, unknown>> {
+async function describe({ message, raw }: StoredMessage<Mail>): Promise<Record<string, unknown>> {
   const { headers, text, html, links, attachments } = await readContent(raw)
   return {
     envelope: message.envelope,
@@ -68,7 +77,7 @@ async function describe({ message, raw }: Kept<Mail>): Promise<Record<string, un
   }
 }
 
-async function findFile({ raw }: Kept<Mail>, path: string): Promise<DeskFile | null> {
+async function findFile({ raw }: StoredMessage<Mail>, path: string): Promise<ChannelFile | null> {
   if (path === 'raw') return { type: 'message/rfc822', bytes: raw }
   const [, number] = /^attachments\/(\d{1,6})$/.exec(path) ?? []
   if (number === undefined) return null
@@ -77,7 +86,7 @@ async function findFile({ raw }: Kept<Mail>, path: string): Promise<DeskFile | n
   return { type: 'application/octet-stream', bytes: Buffer.from(attachment.bytes), downloadName: attachment.name }
 }
 
-/** The simulated DNS, for whoever checks a domain before sending to it. */
+/** The gateway asks the simulated DNS when it validates a domain before sending. */
 function addDns(app: FastifyInstance): void {
   app.get('/simulator/dns', async request => {
     const query = request.query as Query
@@ -91,17 +100,11 @@ function addDns(app: FastifyInstance): void {
   })
 }
 
-const EMAIL_FATES: DeskFates = {
+const EMAIL_FATES: ChannelFates = {
   lead: html`Estes endereços têm sempre o mesmo destino. Um sufixo com <code>+</code> não muda o destino e distingue um teste do
 outro: <code>lido+pedido-7@${FATE_DOMAIN}</code> age como <code>lido@${FATE_DOMAIN}</code>. Qualquer outro endereço recebe a
 mensagem normalmente.`,
-  list: FATES.map(fate => ({
-    name: fate.name,
-    address: fateAddress(fate),
-    meaning: fate.meaning,
-    does: fate.does,
-    example: ['lido', 'devolvido', 'responde'].includes(fate.name),
-  })),
+  list: listFates(FATES, fateAddress, ['lido', 'devolvido', 'responde']),
   more: html`<h3>Domínios de teste</h3>
 <p class="lead">Para a validação feita antes do envio. Todo outro domínio existe e recebe e-mail.</p>
 <ul class="fates">${DOMAINS.map(({ name, meaning }) => html`<li><code>${name}</code><span>${meaning}</span></li>`)}</ul>`,

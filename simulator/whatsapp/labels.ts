@@ -1,8 +1,7 @@
-import type { ReportWords } from '../desk.js'
+import type { ReportLabel } from '../channel.js'
 import { describeFaults } from '../faults.js'
 
-/** What people read about the things that a phone and its carrier did. */
-export const REPORT_WORDS = {
+export const REPORT_LABELS = {
   sent: { text: 'Envio avisado', tone: 'plain' },
   delivered: { text: 'Entrega avisada', tone: 'good' },
   read: { text: 'Leitura avisada', tone: 'good' },
@@ -11,9 +10,8 @@ export const REPORT_WORDS = {
   button: { text: 'Botão tocado', tone: 'good' },
   open: { text: 'Link aberto', tone: 'good' },
   scan: { text: 'Link visitado por robô', tone: 'plain' },
-} as const satisfies Record<string, ReportWords>
+} as const satisfies Record<string, ReportLabel>
 
-/** What can go wrong with the Cloud API. */
 export const FAULT_FIELDS = describeFaults({
   outage: 'Toda requisição é recusada com 503 e o erro 131016.',
   errorRate: 'De 0 a 1: 0,25 recusa uma em cada quatro com 500 e o erro 131000.',

@@ -15,7 +15,7 @@ import {
 const actionsOf = (raws: string[]): string[] => raws.map(raw => /^Action: (\w+)/m.exec(raw)![1]!)
 
 describe('which reports are asked for', () => {
-  test('NOTIFY without success: a delivery is not reported, a failure is', async () => {
+  test('with NOTIFY=FAILURE a delivery is not reported and a failure is', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'entregue@simulador.test', dsn: { notify: ['failure'] } })
     await send(simulator, { to: 'devolvido-depois@simulador.test', dsn: { notify: ['failure'] } })
@@ -23,7 +23,7 @@ describe('which reports are asked for', () => {
     expect((await simulator.message('entregue@simulador.test')).reports).toEqual([])
   })
 
-  test('NOTIFY=NEVER: nothing is reported', async () => {
+  test('with NOTIFY=NEVER nothing is reported', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'cheia@simulador.test', dsn: { notify: ['never'] } })
     await send(simulator, { to: 'devolvido@simulador.test' })
@@ -31,13 +31,13 @@ describe('which reports are asked for', () => {
     expect((await simulator.message('cheia@simulador.test')).reports).toEqual([])
   })
 
-  test('NOTIFY without delay: only the failure of a full mailbox is reported', async () => {
+  test('with NOTIFY without DELAY only the failure of a full mailbox is reported', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'cheia@simulador.test', dsn: { notify: ['success', 'failure'] } })
     expect(actionsOf((await listener.wait(1)).map(({ raw }) => raw))).toEqual(['failed'])
   })
 
-  test('without NOTIFY trouble is reported and success is not', async () => {
+  test('without NOTIFY failures and delays are reported and successes are not', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'entregue@simulador.test', dsn: null })
     await send(simulator, { to: 'cheia@simulador.test', dsn: null })
@@ -48,7 +48,7 @@ describe('which reports are asked for', () => {
     expect((await simulator.message('entregue@simulador.test')).reports).toEqual([])
   })
 
-  test('mail from nobody is never reported on', async () => {
+  test('a mail with an empty sender is never reported on', async () => {
     const { simulator } = await carriersForTest()
     for (const name of ['devolvido', 'reclama', 'ausente', 'confirma']) {
       await send(simulator, { to: `${name}@simulador.test`, envelopeFrom: '' })
@@ -58,7 +58,7 @@ describe('which reports are asked for', () => {
 })
 
 describe('the message that comes back with a failure', () => {
-  test('is whole where the sender asked for it', async () => {
+  test('the whole mail comes back if the sender asked for it', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'devolvido@simulador.test', text: 'Texto inteiro, com ç.', dsn: { return: 'full' } })
     const [report] = await listener.wait(1)
@@ -68,7 +68,7 @@ describe('the message that comes back with a failure', () => {
     expect(report!.raw).toContain(`Content-Type: message/rfc822\r\nContent-Transfer-Encoding: 8bit\r\n\r\n${sent}`)
   })
 
-  test('is reduced to its headers where it is large', async () => {
+  test('a large mail comes back as headers alone', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'devolvido@simulador.test', text: 'x '.repeat(60_000), dsn: { return: 'full' } })
     const [report] = await listener.wait(1)
@@ -78,7 +78,7 @@ describe('the message that comes back with a failure', () => {
 })
 
 describe('routes', () => {
-  test('what was to come back before anybody registered comes once somebody has', async () => {
+  test('reports wait until a gateway registers', async () => {
     const simulator = await simulatorForTest()
     await send(simulator, { to: 'devolvido@simulador.test' })
     await vi.waitFor(async () => {
@@ -91,7 +91,7 @@ describe('routes', () => {
     expect((await settled(simulator, 'devolvido@simulador.test')).reports).toMatchObject([{ state: 'done' }])
   })
 
-  test('the newest that answers is used', async () => {
+  test('a report goes to the newest gateway that answers', async () => {
     const simulator = await simulatorForTest()
     const [first, second, third] = [await listenerForTest(), await listenerForTest(), await listenerForTest()]
     for (const { url } of [first, second, third]) await register(simulator, url)
@@ -106,7 +106,7 @@ describe('routes', () => {
     expect(body).toEqual({ bounces: [first.url, third.url, second.url], callbacks: [] })
   })
 
-  test('a report that is put off is tried again', async () => {
+  test('a deferred report is retried', async () => {
     const simulator = await simulatorForTest()
     let tries = 0
     const listener = await listenerForTest(() => (++tries < 3 ? 451 : null))
@@ -116,7 +116,7 @@ describe('routes', () => {
     expect(tries).toBe(3)
   })
 
-  test('a report that is refused is not tried again', async () => {
+  test('a refused report is not retried', async () => {
     const simulator = await simulatorForTest()
     let tries = 0
     const listener = await listenerForTest(() => {
@@ -131,7 +131,7 @@ describe('routes', () => {
     expect(tries).toBe(1)
   })
 
-  test('a reply that nobody takes at the From address goes to the envelope sender', async () => {
+  test('a reply that is refused at the From address goes to the envelope sender', async () => {
     const simulator = await simulatorForTest()
     const listener = await listenerForTest(to => (to === BOUNCES ? null : 550))
     await register(simulator, listener.url)
@@ -141,7 +141,7 @@ describe('routes', () => {
     expect(reply!.email.text?.trim()).toBe('Recebido, obrigado.')
   })
 
-  test('an idle connection is not kept: the other side can stop at once', async () => {
+  test('an idle connection is closed, so that the other side can stop at once', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, { to: 'devolvido@simulador.test' })
     await listener.wait(1)
@@ -149,7 +149,7 @@ describe('routes', () => {
     expect(listener.received.length).toBe(1)
   })
 
-  test('only this machine may be named', async () => {
+  test('only an address on this machine can be registered', async () => {
     const simulator = await simulatorForTest()
     const put = (body: unknown) => simulator.ask('/simulator/routes', { method: 'PUT', body })
     for (const bounces of [
@@ -171,7 +171,7 @@ describe('actions by hand', () => {
   const act = (simulator: TestSimulator, id: string, body: unknown) =>
     simulator.ask(`/simulator/messages/${id}/actions`, { method: 'POST', body })
 
-  test('each makes the recipient do it', async () => {
+  test('every action makes the recipient do it', async () => {
     const { simulator, listener } = await carriersForTest()
     const headers = { 'Disposition-Notification-To': '<avisos@exemplo.test>' }
     await send(simulator, { to: 'maria@example.com', dsn: { notify: ['failure'] }, headers })
@@ -189,7 +189,7 @@ describe('actions by hand', () => {
     expect((await settled(simulator, 'maria@example.com')).reports.map(({ type }) => type)).toEqual(Object.values(wanted))
   })
 
-  test('what a real server would not do is refused with the reason', async () => {
+  test('an action that a real server would not do is refused with the reason', async () => {
     const { simulator } = await carriersForTest()
     await send(simulator, { to: 'maria@example.com', dsn: { notify: ['never'] } })
     const { id } = await simulator.message('maria@example.com')

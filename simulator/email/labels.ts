@@ -1,8 +1,7 @@
-import type { ReportWords } from '../desk.js'
+import type { ReportLabel } from '../channel.js'
 import { describeFaults } from '../faults.js'
 
-/** What people read about the things that a recipient's side did. */
-export const REPORT_WORDS = {
+export const REPORT_LABELS = {
   delivered: { text: 'Entrega avisada', tone: 'good' },
   failed: { text: 'Devolvida', tone: 'bad' },
   delayed: { text: 'Atraso avisado', tone: 'warn' },
@@ -12,9 +11,8 @@ export const REPORT_WORDS = {
   confirmation: { text: 'Leitura confirmada', tone: 'good' },
   open: { text: 'Aberta', tone: 'good' },
   scan: { text: 'Visitada por robô', tone: 'plain' },
-} as const satisfies Record<string, ReportWords>
+} as const satisfies Record<string, ReportLabel>
 
-/** What can go wrong with a mail exchanger. */
 export const FAULT_FIELDS = describeFaults({
   outage: 'Conexões abertas caem e novas são recusadas com 421.',
   errorRate: 'De 0 a 1: 0,25 adia um em cada quatro com 451.',
