@@ -378,9 +378,10 @@ describe('what the sender wrote', () => {
     const { url: other } = await sent()
     // More than the entrance lets in at once.
     const slow = Array.from({ length: 150 }, () => visit(`${url}/conteudo`, { headers: { cookie } }))
-    const started = performance.now()
+    let done = 0
+    for (const visiting of slow) void visiting.then(() => done++)
     expect((await visit(other)).status).toBe(200)
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(done).toBeLessThan(slow.length)
     const answers = await Promise.all(slow)
     expect(new Set(answers.map(({ status: code }) => code))).toEqual(new Set([200, 503]))
     for (const { text, status: code } of answers) if (code === 200) expect(text).toContain('complexa demais')

@@ -322,11 +322,16 @@ describe('whatever arrives', () => {
 
   test('a mebibyte of empty lines, or of nothing but tags, costs no more than twenty long letters', async () => {
     const head = (type: string): Buffer => Buffer.from(`Subject: x\r\nContent-Type: text/${type}\r\n\r\n`)
+    /** Processor time, which does not grow with other programs on the machine; the least of three, for what this one does beside. */
     const took = async (raw: Buffer): Promise<number> => {
-      const start = process.cpuUsage()
-      await readReport(raw)
-      const { user, system } = process.cpuUsage(start)
-      return user + system
+      const spent: number[] = []
+      for (let round = 0; round < 3; round++) {
+        const start = process.cpuUsage()
+        await readReport(raw)
+        const { user, system } = process.cpuUsage(start)
+        spent.push(user + system)
+      }
+      return Math.min(...spent)
     }
     const letter = Buffer.concat([head('plain'), Buffer.alloc(250_000, `${'palavra '.repeat(6)}\r\n`)])
     await took(letter)
