@@ -1,6 +1,7 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Semaphore } from '../src/runtime/semaphore.js'
 import { isLoopback } from './loopback.js'
 
 /**
@@ -60,8 +61,7 @@ interface Asking {
 export class Visitor {
   readonly #sites = new Set<string>()
   readonly #stop = new AbortController()
-  readonly #queue: (() => void)[] = []
-  #running = 0
+  readonly #turns = new Semaphore({ permits: PARALLEL })
 
   allow(site: string): void {
     this.#sites.add(new URL(site).origin)
@@ -100,15 +100,10 @@ export class Visitor {
   }
 
   async #inTurn<T extends Outcome>(what: string, work: () => Promise<T>): Promise<T | Outcome> {
-    if (this.#running >= PARALLEL) await new Promise<void>(resolve => this.#queue.push(resolve))
-    this.#running++
     try {
-      return await work()
+      return await this.#turns.run(work)
     } catch (error) {
       return { done: false, detail: `${what}: ${(error as Error).message}` }
-    } finally {
-      this.#running--
-      this.#queue.shift()?.()
     }
   }
 

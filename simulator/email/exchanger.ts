@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
+import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { FaultSwitch } from '../faults.js'
 import type { Inbox } from '../inbox.js'
 import type { Outbox } from '../outbox.js'
@@ -58,7 +59,7 @@ export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
   // Every pause under way listens to it, any number at a time, and leaves when it ends: no leak, no warning.
   setMaxListeners(0, stop.signal)
   const sockets = new Map<string, Socket>()
-  const tries = new Map<string, number>()
+  const tries = new BoundedCache<string, number>({ maxEntries: MAX_COUNTED })
   let receiving = 0
 
   const server = new SMTPServer({
@@ -184,7 +185,6 @@ export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
     const key = `${mail.to.toLowerCase()} ${message}`
     const made = (tries.get(key) ?? 0) + 1
     tries.set(key, made)
-    if (tries.size > MAX_COUNTED) tries.delete(tries.keys().next().value!)
     if (made <= temporaryTries) throw new Reply(451, `Adiado, tente mais tarde (tentativa ${made})`)
   }
 

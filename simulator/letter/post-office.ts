@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { checkDigit } from '../../src/domain/tracking-code.js'
+import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import { Refused } from '../refused.js'
 import { DELIVERY, findFate, type PostStep } from './fates.js'
 import type { Letter, TrackingEntry } from './letter.js'
@@ -16,7 +17,7 @@ const ROOT = '/simulator/carriers/correios'
 
 export class PostOffice {
   readonly #clock: Clock
-  readonly #byCode = new Map<string, Letter>()
+  readonly #byCode = new BoundedCache<string, Letter>({ maxEntries: MAX_TRACKED })
   readonly #token: string
   #serial: number
 
@@ -35,7 +36,6 @@ export class PostOffice {
     letter.code = code
     letter.tracking = steps.map(step => toEntry(step, now + step.afterMs))
     this.#byCode.set(code, letter)
-    if (this.#byCode.size > MAX_TRACKED) this.#byCode.delete(this.#byCode.keys().next().value!)
   }
 
   /** What a person makes the postman do replaces what he would have done. */

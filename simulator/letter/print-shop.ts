@@ -6,6 +6,8 @@ import { brazilianIso } from '../../src/domain/dates.js'
 import { Refusal } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence.js'
 import { newId } from '../../src/domain/id.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
+import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
 import type { Inbox } from '../inbox.js'
@@ -40,8 +42,8 @@ interface Known {
 
 export class PrintShop {
   readonly #parts: PrintShopParts
-  readonly #known = new Map<string, Known>()
-  readonly #putOff = new Map<string, number>()
+  readonly #known = new BoundedCache<string, Known>({ maxEntries: MAX_KNOWN })
+  readonly #putOff = new BoundedCache<string, number>({ maxEntries: MAX_KNOWN })
   readonly #timers = new Set<NodeJS.Timeout>()
 
   constructor(parts: PrintShopParts) {
@@ -124,14 +126,12 @@ export class PrintShop {
     const times = this.#putOff.get(reference) ?? 0
     if (times >= PUT_OFF[printing]) return
     this.#putOff.set(reference, times + 1)
-    forgetOldest(this.#putOff, MAX_KNOWN)
     throw new Refused(printing === 'throttled once' ? 429 : 503, 'Gráfica ocupada, tente de novo.')
   }
 
   #take(letter: Letter, pdf: Buffer, hash: string, fate: Fate | null): void {
     const { inbox } = this.#parts
     this.#known.set(letter.order.reference, { letter, sha256: hash })
-    forgetOldest(this.#known, MAX_KNOWN)
     inbox.add({ message: letter, raw: pdf })
     inbox.record(letter)
     this.#tell(letter, 'processando', PRINTED_MS.processing)
@@ -194,14 +194,10 @@ const readBody = (body: unknown): Record<string, unknown> => {
 
 /** The time is the moment of sending: a callback that waited long is still fresh. */
 function signed({ secret }: CallbackRoute, body: string, now: number): Record<string, string> {
-  const own = createHmac('sha256', Buffer.from(secret, 'hex')).update('print-shop').digest('hex')
+  const own = simulatorSecret(Buffer.from(secret, 'hex'), 'print-shop')
   const timestamp = String(Math.floor(now / 1_000))
   const signature = createHmac('sha256', own).update(`${timestamp}.${body}`).digest('hex')
   return { 'content-type': 'application/json', 'carteiro-timestamp': timestamp, 'carteiro-signature': `v1=${signature}` }
-}
-
-function forgetOldest(map: Map<string, unknown>, most: number): void {
-  if (map.size > most) map.delete(map.keys().next().value!)
 }
 
 /** As a print service answers: a sentence in mensagem. */

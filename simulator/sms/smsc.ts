@@ -6,6 +6,7 @@ import smpp, { type Pdu, type Session } from 'smpp'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
 import { planParts } from '../../src/domain/message-parts.js'
+import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { FaultSwitch } from '../faults.js'
 import { addReport, type Report } from '../message.js'
 import { type Attempt, ReportQueue } from '../report-queue.js'
@@ -51,8 +52,8 @@ const EXPIRED = [3, 'EXPIRED', '027'] as const
 export async function openSmsc({ host, port, faults, clock, take }: SmscParts): Promise<Smsc> {
   const bound = new Set<Session>()
   const stop = new AbortController()
-  const tries = new Map<string, number>()
-  const torn = new Map<string, (SmsPart & { text: string })[]>()
+  const tries = new BoundedCache<string, number>({ maxEntries: MAX_COUNTED })
+  const torn = new BoundedCache<string, (SmsPart & { text: string })[]>({ maxEntries: MAX_TORN })
   const queue = new ReportQueue<Outgoing>({
     clock,
     attempt: outgoing => deliver(outgoing.fields),
@@ -111,7 +112,6 @@ export async function openSmsc({ host, port, faults, clock, take }: SmscParts): 
     const key = `${pdu.destination_addr} ${pdu.user_message_reference} ${pdu.short_message.message}`
     const made = (tries.get(key) ?? 0) + 1
     tries.set(key, made)
-    if (tries.size > MAX_COUNTED) tries.delete(tries.keys().next().value!)
     return made <= throttledTries
   }
 
@@ -125,7 +125,6 @@ export async function openSmsc({ host, port, faults, clock, take }: SmscParts): 
     parts[number - 1] = part
     if (parts.filter(Boolean).length < total) {
       torn.set(key, parts)
-      if (torn.size > MAX_TORN) torn.delete(torn.keys().next().value!)
       return
     }
     torn.delete(key)

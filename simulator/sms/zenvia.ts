@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
-import { carrierSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import { planParts } from '../../src/domain/message-parts.js'
+import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
 import type { Report, Stamp } from '../message.js'
@@ -32,7 +33,7 @@ const CODES: Partial<Record<ReportType, string>> = {
 
 export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
   const stop = new AbortController()
-  const tries = new Map<string, number>()
+  const tries = new BoundedCache<string, number>({ maxEntries: MAX_COUNTED })
   let waiting = 0
 
   async function pause(ms: number): Promise<void> {
@@ -72,7 +73,6 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
     const key = `${to} ${text}`
     const made = (tries.get(key) ?? 0) + 1
     tries.set(key, made)
-    if (tries.size > MAX_COUNTED) tries.delete(tries.keys().next().value!)
     return made <= throttledTries
   }
 
@@ -108,7 +108,7 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
         to: '/zenvia',
         headers: {
           'content-type': 'application/json',
-          'x-carteiro-secret': carrierSecret(Buffer.from(secret, 'hex'), 'zenvia'),
+          'x-carteiro-secret': simulatorSecret(Buffer.from(secret, 'hex'), 'zenvia'),
         },
         body: JSON.stringify({ id: stamp.id, timestamp: stamp.at.toISOString(), channel: 'sms', ...event(stamp) }),
       }),

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import { type CallbackRoute, urlBelow } from '../callbacks.js'
 
 /** A request from the carrier, as its published rules sign it: HMAC-SHA1 over the address and the sorted parameters. */
@@ -25,7 +26,7 @@ export function signForm(
     to: addressFor(url, route, bases),
     headers: {
       'content-type': 'application/x-www-form-urlencoded',
-      'x-twilio-signature': createHmac('sha1', route.secret)
+      'x-twilio-signature': createHmac('sha1', simulatorSecret(Buffer.from(route.secret, 'hex'), 'twilio'))
         .update(url + text)
         .digest('base64'),
     },

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
 import { parseUntrustedJson } from '../../src/domain/json.js'
+import { BoundedCache } from '../../src/runtime/bounded-cache.js'
 import type { Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
 import type { Inbox } from '../inbox.js'
@@ -29,7 +30,7 @@ type ByPhone = { Params: { phone: string } }
 const MAX_COUNTED = 10_000
 
 export function addCloudApi(app: FastifyInstance, parts: CarrierParts): void {
-  const tries = new Map<string, number>()
+  const tries = new BoundedCache<string, number>({ maxEntries: MAX_COUNTED })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, _request, reply) => {
@@ -55,14 +56,13 @@ export function addCloudApi(app: FastifyInstance, parts: CarrierParts): void {
 }
 
 /** Refused for good, or for the first tries of the same message. */
-function isRefused({ refusal }: Fate, key: string, tries: Map<string, number>): boolean {
+function isRefused({ refusal }: Fate, key: string, tries: BoundedCache<string, number>): boolean {
   if (refusal === undefined) return false
   if (refusal.tries === undefined) return true
   const before = tries.get(key) ?? 0
   tries.delete(key)
   if (before >= refusal.tries) return false
   tries.set(key, before + 1)
-  if (tries.size > MAX_COUNTED) tries.delete(tries.keys().next().value!)
   return true
 }
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { simulatedSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import type { Callback, CallbackRoute } from '../callbacks.js'
 import type { Stamp } from '../message.js'
 import type { Act } from './fates.js'
@@ -68,7 +68,9 @@ function sign({ secret }: CallbackRoute, value: object): Callback {
     object: 'whatsapp_business_account',
     entry: [{ id: ACCOUNT_ID, changes: [{ field: 'messages', value: { messaging_product: 'whatsapp', metadata, ...value } }] }],
   })
-  const signature = createHmac('sha256', simulatedSecret(secret, PROVIDER)).update(body).digest('hex')
+  const signature = createHmac('sha256', simulatorSecret(Buffer.from(secret, 'hex'), PROVIDER))
+    .update(body)
+    .digest('hex')
   return {
     to: `/${PROVIDER}`,
     headers: { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` },

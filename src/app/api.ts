@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { carrierKey } from '../channels/carrier-name.js'
+import { scopedProvider } from '../channels/carrier-name.js'
 import { loadContracts } from '../channels/registry.js'
 import { OperatorError, Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
 import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
-import { createRecorder } from '../engine/deliver/worker.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
 import { finalize } from '../engine/record/finalize.js'
+import { createRecorder } from '../engine/record/recorder.js'
 import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
-import { SendReader } from '../http/gw/send-reader.js'
-import { ContentCleaner } from '../http/recipient/content-cleaner.js'
+import { createSendReader } from '../http/gw/send-reader.js'
+import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { throttle } from '../runtime/wake.js'
@@ -111,14 +111,14 @@ export async function buildApi({
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
     ...LOOKUP_LIMITS,
   })
-  const reader = new SendReader(config.attachments)
+  const reader = createSendReader(config.attachments)
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
   const contracts = await loadContracts()
   const documentUrl = documentUrls(() => publicUrl, keys)
   const channels = await openChannels(config, { keys, pool, clock: directory.clock })
-  const cleaner = new ContentCleaner()
+  const cleaner = createContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,
@@ -167,8 +167,8 @@ export async function buildApi({
       simulated: channels.simulated,
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) => {
-        const key = carrierKey(callback.name, simulated)
-        return takeCarrierEvents({ carrierKey: key, provider: key, channel: callback.channel }, items, events)
+        const provider = scopedProvider(callback.name, simulated)
+        return takeCarrierEvents({ provider, carrier: provider, channel: callback.channel }, items, events)
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },

@@ -1,17 +1,18 @@
-import { type CarrierNames, carrierKey, kindOf, nameCarriers } from '../channels/carrier-name.js'
+import { identifyCarrier, providerOf, scopedProvider } from '../channels/carrier-name.js'
 import type { CarrierEventSource, ChannelDelivery, World } from '../channels/channel.js'
 import type { CarrierEvent, Provider } from '../channels/provider.js'
-import type { Change, Recorder } from '../domain/change.js'
+import type { Recorder } from '../domain/change.js'
 import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Mode } from '../domain/token.js'
 import { Lane } from '../engine/deliver/lane.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
-import { patiently } from '../engine/deliver/worker.js'
-import { returnPace, takePace } from '../store/carrier-rates.js'
+import { retryWhileUnavailable } from '../engine/record/recorder.js'
+import type { EngineTiming } from '../engine/timing.js'
+import { returnRate, takeRate } from '../store/carrier-rates.js'
 import { passDelivery, putBackClaims, putBackDelivery } from '../store/claim-returns.js'
-import { claimDeliveries, claimDetours } from '../store/claims.js'
+import { claimDeliveries, claimFailovers } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** A channel with its carriers, from which its lanes are made. */
@@ -30,24 +31,31 @@ export interface LaneParts {
   recorder: Recorder
   simulatorUrl: string | null
   simulatorAddress(name: string): Promise<URL | null>
-  /** Of any channel. */
+  /** Whether any channel has a real carrier. */
   hasCarriers: boolean
   leaseMs: number
+  timing?: LaneTiming
   trace: LaneOptions<unknown>['trace']
   takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
   onError(error: unknown, what: string): void
 }
 
+/** Shorter times for tests. `settleMs` and `retryDelaysMs` take the place of every channel's own. */
+export interface LaneTiming extends Partial<EngineTiming> {
+  settleMs?: number
+  retryDelaysMs?: readonly number[]
+}
+
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
-/** A day of tries: most troubles end within minutes, some within hours. */
+/** A day of attempts: most outages end within minutes, some within hours. */
 const RETRY_DELAYS_MS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, ...Array<number>(22).fill(HOUR)]
 const SETTLE_MS = 10 * MINUTE
 const MAX_RATE = 10_000
-/** The simulated world runs faster. */
+/** Simulated carriers are quick, and so are retries to them. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
-/** On a busy machine even simulated carriers take a while to tell of a send, and to look too soon would be to send twice. */
+/** On a busy machine a simulated carrier's report takes a while too; a look before the report would send the message twice. */
 const SIMULATED_SETTLE_MS = 30 * SECOND
 
 /**
@@ -73,13 +81,13 @@ interface PlannedLane<Message> {
   url: URL
   world: World
   provider: Provider<Message>
-  names: CarrierNames
-  /** Its place among those of its channel and mode, and how many they are. */
+  identity: string
+  /** The place among the carriers of the channel and mode, and how many there are. */
   rank: number
   carriers: number
 }
 
-/** The lanes of a group with their names, before any carrier is called. */
+/** The lanes of a group with the identities of their carriers, before any carrier is called. */
 function planLanes<Message>(
   wiring: ChannelWiring<Message>,
   { simulatorUrl, takeEvents }: LaneParts,
@@ -88,74 +96,63 @@ function planLanes<Message>(
   simulated: boolean,
 ): PlannedLane<Message>[] {
   const { channel } = wiring
-  const carriers = urls.map((url, place) => {
+  const planned = urls.map((url, rank): PlannedLane<Message> => {
     const world: World = {
       mode,
       simulatorUrl: simulated ? simulatorUrl : null,
-      onEvents(events) {
-        const { name } = names[place]!
-        return takeEvents({ carrierKey: kindOf(name), provider: name, channel }, events)
-      },
+      onEvents: events => takeEvents({ provider: providerOf(identity), carrier: identity, channel }, events),
     }
     const provider = wiring.provider(url, world)
-    // What a simulated carrier did, and what its people answer, is never taken for the real one's.
-    return { url, world, provider: { ...provider, name: carrierKey(provider.name, simulated) } }
+    const identity = simulated ? scopedProvider(provider.name, true) : identifyCarrier(provider, url)
+    return { mode, simulated, url, world, provider, identity, rank, carriers: urls.length }
   })
-  const names = nameCarriers(carriers)
-  const twin = names.findIndex(({ name }, place) => names.findIndex(other => other.name === name) !== place)
-  if (twin !== -1) throw sameCarrier(channel, urls[twin]!)
-  return carriers.map((carrier, place) => ({
-    ...carrier,
-    mode,
-    simulated,
-    names: names[place]!,
-    rank: place,
-    carriers: urls.length,
-  }))
+  const twin = planned.find(({ identity, rank }) => planned.some(other => other.identity === identity && other.rank < rank))
+  if (twin !== undefined) throw sameCarrier(channel, twin.url)
+  return planned
 }
 
-/** Two lanes to one carrier would both settle what is uncertain of either. */
+/** Two lanes to one carrier would both resolve the unknown outcomes of either. */
 const sameCarrier = (channel: Channel, { protocol, host }: URL): OperatorError =>
   new OperatorError(
     `${channel.toUpperCase()}_URL nomeia duas vezes a mesma operadora (${protocol}//${host}, com a mesma conta). ` +
       'Deixe uma só; para mais conexões, use as opções dela.',
   )
 
-/** A lane's hands on the queue. */
+/** A lane's access to the queue. */
 export const queueOf = (
   pool: Pool,
-): Pick<LaneOptions<unknown>, 'claim' | 'claimDetours' | 'pass' | 'putBack' | 'putBackClaims'> => ({
+): Pick<LaneOptions<unknown>, 'claim' | 'claimFailovers' | 'pass' | 'putBack' | 'putBackClaims'> => ({
   claim: question => claimDeliveries(pool, question),
-  claimDetours: question => claimDetours(pool, question),
+  claimFailovers: question => claimFailovers(pool, question),
   pass: (held, to) => passDelivery(pool, held, to),
-  // Nothing of it has left: to leave it to its lease would raise a doubt where there is none.
-  putBack: (held, delayMs) => patiently(() => putBackDelivery(pool, held, delayMs)),
+  // Repeated, because an expired lease would make the outcome unknown although nothing was sent.
+  putBack: (held, delayMs) => retryWhileUnavailable(() => putBackDelivery(pool, held, delayMs)),
   putBackClaims: owners => putBackClaims(pool, owners),
 })
 
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
-  { pool, clock, recorder, leaseMs, trace, onError }: LaneParts,
-  { mode, simulated, url, world, provider, rank, carriers, names: { name, formerly } }: PlannedLane<Message>,
+  { pool, clock, recorder, leaseMs, timing = {}, trace, onError }: LaneParts,
+  { mode, simulated, url, world, provider, rank, carriers, identity }: PlannedLane<Message>,
 ): Promise<Lane<unknown>> {
   const perSecond = readRate(url, wiring.channel)
-  const pace = perSecond === null ? null : { carrier: `${wiring.channel}/${name}`, perSecond }
+  const rate = perSecond === null ? null : { carrier: `${wiring.channel}/${identity}`, perSecond }
   const lane = new Lane<Message>({
-    provider: { ...provider, name },
-    formerly,
+    provider,
     carrier: await provider.open(url),
-    carrierKey: kindOf(name),
+    identity,
     mode,
     rank,
     carriers,
     concurrency: wiring.concurrency(url),
     sendsContent: wiring.sendsContent ?? false,
-    ...(pace === null
+    ...(rate === null
       ? {}
-      : { pace: { take: want => takePace(pool, pace, want), giveBack: count => returnPace(pool, pace, count) } }),
-    retryDelaysMs: simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS),
+      : { rate: { take: want => takeRate(pool, rate, want), giveBack: count => returnRate(pool, rate, count) } }),
+    retryDelaysMs: timing.retryDelaysMs ?? (simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS)),
     leaseMs,
-    settleMs: simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS),
+    settleMs: timing.settleMs ?? (simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS)),
+    timing,
     ...(trace === undefined ? {} : { trace }),
     clock,
     ...queueOf(pool),
@@ -167,7 +164,7 @@ async function openLane<Message>(
   return lane as unknown as Lane<unknown>
 }
 
-/** After the commit: a fact is true whether or not more could be made of it. */
+/** After the commit: a fact stays recorded even if its consequences fail. */
 function followed(
   { record }: Recorder,
   { follow }: Pick<ChannelWiring<unknown>, 'follow'>,

@@ -6,7 +6,7 @@ import { Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { isLoopbackHost, type TargetRules } from '../domain/target-address.js'
 import { RETRY_PLAN, type RetryPlan } from '../domain/webhook.js'
-import { patiently } from '../engine/deliver/worker.js'
+import { retryWhileUnavailable } from '../engine/record/recorder.js'
 import type { WebhookOptions } from '../http/gw/webhooks.js'
 import { wireStatuses } from '../http/gw/wire.js'
 import type { Chore } from '../runtime/chores.js'
@@ -132,7 +132,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
-      const { settled, suspended } = await patiently(() => writeOutcomes(pool, outcomes, health))
+      const { settled, suspended } = await retryWhileUnavailable(() => writeOutcomes(pool, outcomes, health))
       for (const { endpoint, account, suspended: reason } of suspended) {
         log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')
       }

@@ -4,9 +4,13 @@ import type { Channel } from '../domain/channel.js'
 import type { Keys } from '../domain/keys.js'
 import type { Lane } from '../engine/deliver/lane.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
-import { createRecorder, LEASE_MS, startLanes } from '../engine/deliver/worker.js'
+import { startLanes } from '../engine/deliver/worker.js'
 import { createShortLinks } from '../engine/recipient/short-links.js'
-import { type CarrierEventParts, eventContext, takeEarlyReports, takeIncompleteReplies } from '../engine/record/carrier-events.js'
+import { type CarrierEventParts, eventContext } from '../engine/record/carrier-events.js'
+import { takeEarlyReports } from '../engine/record/early-reports.js'
+import { createRecorder } from '../engine/record/recorder.js'
+import { takeIncompleteReplies } from '../engine/record/replies.js'
+import { engineTiming } from '../engine/timing.js'
 import { findStandingStill } from '../engine/upkeep/alarm.js'
 import { type Chore, runChores } from '../runtime/chores.js'
 import { Wake } from '../runtime/wake.js'
@@ -26,7 +30,7 @@ import { deleteLostCounts } from '../store/visit-counts.js'
 import { openDirectory, warnUnmatched } from './api.js'
 import { documentUrls } from './channels.js'
 import type { Config } from './config.js'
-import { type LaneParts, openLanes } from './lanes.js'
+import { type LaneParts, type LaneTiming, openLanes } from './lanes.js'
 import type { Log } from './log.js'
 import { connectSimulator } from './simulator-link.js'
 import { startDeliverer, type WebhookWorkerParts, webhookChores, webhookWords } from './webhooks.js'
@@ -39,6 +43,8 @@ export interface WorkerParts {
   /** For the connection that listens. */
   databaseUrl: string
   log: Log
+  /** Shorter times for tests. */
+  timing?: LaneTiming
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
   webhooks?: Pick<WebhookWorkerParts, 'pace' | 'trace'>
@@ -53,7 +59,8 @@ const HOUR = 60 * MINUTE
 const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = LEASE_MS, trace, channelOptions = {}, webhooks } = options
+  const { config, keys, pool, databaseUrl, log, leaseMs = engineTiming.leaseMs, trace, channelOptions = {}, webhooks } = options
+  const timing = { ...engineTiming, ...options.timing, leaseMs }
   const directory = await openDirectory(pool)
   const wake = new Wake()
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
@@ -62,7 +69,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     documentUrls(() => config.publicUrl, keys),
   )
   const deliverer = startDeliverer({ config, words, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
-  const recorder = createRecorder(pool, directory.clock, wake, deliverer)
+  const recorder = createRecorder(pool, directory.clock, wake, deliverer, timing)
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
   // Where carriers are real, live messages must not wait for a simulator that is away.
   const simulator = await connectSimulator(config, keys, log)
@@ -78,7 +85,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onError,
     warn: (details: object, message: string) => log.warn(details, message),
   }
-  const parts: LaneParts = { ...context, recorder, leaseMs, trace }
+  const parts: LaneParts = { ...context, recorder, leaseMs, timing, trace }
   const opened: { module: ChannelModule; delivery: ChannelDelivery<unknown>; lanes: Lane<unknown>[][] }[] = []
   for (const module of channelModules) {
     const { channel, sendsContent = false } = module
@@ -92,15 +99,15 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   }
   const lanes = opened.flatMap(channel => channel.lanes)
   await simulator?.register(host => Object.assign({}, ...opened.map(({ delivery }) => delivery.returnRoutes?.(host))))
-  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, leaseMs, onError })
+  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, timing, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
     deliverer.notify()
   })
   const upkeep = startUpkeep(pool, log, [
     ...(simulator === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND, run: () => simulator.renew() }]),
-    { name: 'early reports', everyMs: SECOND, run: () => takeEarlyReports(events) },
-    { name: 'incomplete answers', everyMs: MINUTE, run: () => takeIncompleteReplies(events) },
+    { name: 'early reports', everyMs: timing.pollMs, run: () => takeEarlyReports(events, timing) },
+    { name: 'incomplete replies', everyMs: MINUTE, run: () => takeIncompleteReplies(events) },
     ...opened.flatMap(({ delivery }) => delivery.chores ?? []),
     ...webhookChores(config, pool),
   ])

@@ -10,8 +10,8 @@ import type { LinkTarget } from '../domain/link.js'
 import type { JsonObject, RequestedDelivery } from '../domain/notification.js'
 import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
-import type { ByteBudget } from '../runtime/byte-budget.js'
 import type { Chore } from '../runtime/chores.js'
+import type { Semaphore } from '../runtime/semaphore.js'
 import type { Claim } from '../store/claims.js'
 import type { FoundStatus } from '../store/deliveries.js'
 import type { Pool, Queryable } from '../store/postgres.js'
@@ -37,8 +37,8 @@ export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> ext
   readonly providers: Readonly<Record<string, WhenUnknown>>
   /** The message carries the content itself, so that a claim brings it. */
   readonly sendsContent?: boolean
-  /** Answers, and some reports, name the recipient's number instead of a message. */
-  readonly answeredByNumber?: boolean
+  /** Recipients are people's names, not addresses or numbers that a page may show masked. */
+  readonly recipientIsName?: boolean
   /** The access to the link is a fact of its own in the status. */
   readonly recordsLinkAccess?: boolean
   isOptOut?(answer: string): boolean
@@ -202,16 +202,16 @@ export interface EventContext {
   takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
 }
 
-/** The carrier that tells something. */
+/** The provider under which references are stored, and the carrier that tells. A callback over HTTP names no carrier: then both are the provider. */
 export interface CarrierEventSource {
-  carrierKey: string
   provider: string
+  carrier: string
   channel: Channel
 }
 
 /** The message that a file belongs to. */
 export interface FileSource {
-  carrierKey: string
+  provider: string
   notification: string
   ordinal: number
 }
@@ -237,7 +237,8 @@ export interface ChannelDelivery<Message> {
 
 /** Bounds the bytes of the channel's messages in memory. */
 export interface DeliveryMemory {
-  budget: ByteBudget
+  /** Of bytes. */
+  budget: Semaphore
   /** The bytes that a message holds until it is sent; 0: too few to count. */
   weigh(claim: Claim): number
 }

@@ -53,7 +53,7 @@ export interface CarrierReport {
  * Both: the carrier's is learned from it, should the answer to the send have been lost or overtaken.
  */
 type Named =
-  | { carrier: readonly string[]; mark?: Mark }
+  | { carrier: readonly string[]; tag?: ReferenceTag }
   | {
       ours: string
       carrier?: readonly string[]
@@ -61,8 +61,8 @@ type Named =
       part?: { number: number; total: number }
     }
 
-/** Where a carrier gives back only a few bits of ours (domain/mark.ts): with the number, they name a send whose answer was lost. */
-export interface Mark {
+/** The few bits of our reference that a carrier gives back (domain/reference-tag.ts): with the number they name an attempt of unknown outcome. */
+export interface ReferenceTag {
   /** E.164. */
   recipient: string
   bits: number

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../domain/notification.js'
 import { renderTemplate, templateRefusal } from '../domain/template.js'
+import { BoundedCache } from '../runtime/bounded-cache.js'
 import type { Claim } from '../store/claims.js'
 import type { VersionContent } from '../store/templates.js'
 import type { ChannelModule, Refused } from './channel.js'
@@ -23,16 +24,14 @@ export function createRendering(
   { templates }: Pick<ChannelModule, 'templates'>,
   find: (id: string, version: number) => Promise<VersionContent | null>,
 ): Rendering {
-  const known = new Map<string, { content: VersionContent; until: number }>()
+  const known = new BoundedCache<string, VersionContent>({ maxEntries: REMEMBERED, ttlMs: REMEMBERED_MS })
   const versionOf = async ({ id, version }: NonNullable<Claim['template']>): Promise<VersionContent | null> => {
     const key = `${id}.${version}`
     const remembered = known.get(key)
-    if (remembered !== undefined && performance.now() < remembered.until) return remembered.content
+    if (remembered !== undefined) return remembered
     const content = await find(id, version)
     if (content === null) return null
-    known.delete(key)
-    known.set(key, { content, until: performance.now() + REMEMBERED_MS })
-    if (known.size > REMEMBERED) known.delete(known.keys().next().value!)
+    known.set(key, content)
     return content
   }
   return async (claim, values) => {

@@ -17,6 +17,8 @@ const allSettings: Readonly<Record<string, Setting>> = Object.assign(
   coreSettings,
   ...channelModules.map(({ settings }) => settings),
 )
+/** A step, as people write it. */
+const EXAMPLE = `${channels[1]}:60:"not delivered"`
 const settingNames = Object.keys(allSettings)
 
 export function accountCommand(): Command {
@@ -102,7 +104,7 @@ export function accountCommand(): Command {
     .requiredOption('--account <conta>', 'nome ou id da conta')
     .option('--clear', 'retira a régua: todos os canais saem na hora')
     .option('--json', 'resultado em JSON')
-    .argument('[etapa...]', 'etapas, como email:0:always sms:60:"not delivered" letter:1440:"not read"')
+    .argument('[etapa...]', `etapas, como ${channels[0]}:0:always ${EXAMPLE} ${channels.at(-1)}:1440:"not read"`)
     .addHelpText(
       'after',
       `\nUma etapa é canal:minutos:condição. Canais: ${channels.join(', ')}. Condições: ${stepConditions.join(', ')}.`,
@@ -132,7 +134,7 @@ function readStep(text: string): SequenceStep {
   const step = { channel, waitMinutes: Number(minutes), condition } as SequenceStep
   const valid = channels.includes(step.channel) && stepConditions.includes(step.condition) && /^\d{1,6}$/.test(minutes ?? '')
   if (!valid || step.waitMinutes > MAX_WAIT_MINUTES) {
-    throw new OperatorError(`"${text}" não é uma etapa. Use canal:minutos:condição, como sms:60:"not delivered".`)
+    throw new OperatorError(`"${text}" não é uma etapa. Use canal:minutos:condição, como ${EXAMPLE}.`)
   }
   return step
 }

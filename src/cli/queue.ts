@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { Command, Option } from 'commander'
-import { moduleOf } from '../channels/registry.js'
+import { channelModules, moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
@@ -12,6 +12,8 @@ import { channelOption } from './channel-option.js'
 import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
+const providerNames = channelModules.flatMap(({ providers }) => Object.keys(providers))
+
 interface ListOptions extends OutputOptions {
   state: UnfinishedState
   channel?: Channel
@@ -21,7 +23,7 @@ interface ListOptions extends OutputOptions {
 
 interface RetryOptions extends OutputOptions {
   channel: Channel
-  provider?: string
+  carrier?: string
   since?: Date
   reason?: string
   dryRun?: boolean
@@ -72,7 +74,7 @@ export function queueCommand(): Command {
             description: describe(delivery, moduleOf(delivery.channel)),
             reason: delivery.failureDetail,
             attempts: delivery.attempt,
-            provider: delivery.provider,
+            carrier: delivery.carrier,
             reference: delivery.reference,
             since: delivery.failedAt ?? delivery.acceptedAt,
           })),
@@ -86,9 +88,9 @@ export function queueCommand(): Command {
     .description(
       'envia de novo o que desistiu (dead), está em verificação (uncertain, unresolved) ou foi recusado pela operadora',
     )
-    .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --provider recusou desde --since')
+    .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --carrier recusou desde --since')
     .addOption(channelOption('canal').makeOptionMandatory())
-    .option('--provider <nome>', 'como em queue list: smtp, mx, smpp…')
+    .option('--carrier <nome>', `como em queue list, ou só o tipo: ${providerNames.join(', ')}`)
     .option('--since <momento>', 'recusados desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
     .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
     .option('--dry-run', 'só conta')
@@ -122,13 +124,13 @@ async function decide(text: string, repair: Repair, options: OutputOptions & { c
   })
 }
 
-async function retryRefused({ channel, provider, since, reason, dryRun = false, ...output }: RetryOptions): Promise<void> {
-  if (provider === undefined || since === undefined) throw new OperatorError('Informe o idEmail, ou --provider e --since.')
+async function retryRefused({ channel, carrier, since, reason, dryRun = false, ...output }: RetryOptions): Promise<void> {
+  if (carrier === undefined || since === undefined) throw new OperatorError('Informe o idEmail, ou --carrier e --since.')
   await withDatabase(async ({ pool }) => {
-    const question = { channel, provider, since, reason: reason ?? null }
+    const question = { channel, carrier, since, reason: reason ?? null }
     const total = await reviveRefused(pool, Date.now, { ...question, by: userInfo().username, dryRun })
-    if (!dryRun) await audit(pool, 'queue retry', provider, { ...question, ...total })
-    printRecord({ channel, provider, ...total }, output)
+    if (!dryRun) await audit(pool, 'queue retry', carrier, { ...question, ...total })
+    printRecord({ channel, carrier, ...total }, output)
   })
 }
 

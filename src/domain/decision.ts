@@ -5,8 +5,8 @@ import type { DeliveryStatus } from './status.js'
 import type { Fact } from './transition.js'
 
 /**
- * Whether a later step of a notification is still needed. Asked after every fact and when a step's wait is over; the
- * answer, with its reason in words, becomes an event.
+ * Decides whether a later step of a notification is still needed: after every fact, and when the wait of a step is over. The
+ * decision and its reason become an event.
  */
 export interface Planned {
   status: DeliveryStatus
@@ -15,7 +15,7 @@ export interface Planned {
   dueAt: Date
 }
 
-/** The facts that follow from how things stand now. */
+/** The decisions that follow from the present statuses. */
 export function decide(deliveries: readonly Planned[], now: Date, traitsOf: TraitsOf): Fact[] {
   return deliveries.flatMap(delivery => {
     const { state, cancelReason, channel } = delivery.status
@@ -46,7 +46,7 @@ const isEarlier = (other: Planned, delivery: Planned, traitsOf: TraitsOf): boole
     : other.step > 0 && other.step < delivery.step
 
 interface Verdict {
-  /** again: it waits once more. */
+  /** again: the step waits once more. */
   needed: boolean | 'again'
   reason: string
 }
@@ -56,7 +56,7 @@ const failed = (status: DeliveryStatus): boolean => status.failure !== null
 const failures = (statuses: readonly DeliveryStatus[], traitsOf: TraitsOf): string =>
   statuses.map(status => `${traitsOf(status.channel).label} falhou`).join(', ')
 
-/** null: not yet known, keep waiting. */
+/** null: nothing is decided yet, the step keeps waiting. */
 function judge(delivery: Planned, earlier: readonly DeliveryStatus[], now: Date, traitsOf: TraitsOf): Verdict | null {
   const due = delivery.dueAt.getTime() <= now.getTime()
   if (delivery.condition === 'always') return due ? { needed: true, reason: 'chegou a sua vez' } : null
@@ -65,7 +65,7 @@ function judge(delivery: Planned, earlier: readonly DeliveryStatus[], now: Date,
   if (earlier.every(status => failed(status) || status.cancelReason === 'finalized')) {
     return { needed: true, reason: failures(earlier, traitsOf) }
   }
-  // What made it needless has failed since, and a step before it goes after all: it waits for that one, as it first did.
+  // The step that made this one needless has failed since, and another earlier step is sent: this one waits for it again.
   if (delivery.status.state === 'cancelled') return { needed: 'again', reason: failures(earlier.filter(failed), traitsOf) }
   if (!due || delivery.condition === 'failed') return null
   return { needed: true, reason: `${missed[delivery.condition]} no prazo` }
@@ -77,11 +77,11 @@ const missed: Record<Exclude<StepCondition, 'always' | 'failed'>, string> = {
   'not confirmed': 'recebimento não confirmado',
 }
 
-/** How an earlier step made this one needless, in words; a step that failed made nothing needless. */
+/** How an earlier step made this one needless, in words. A step that failed makes nothing needless. */
 function goal(condition: StepCondition, status: DeliveryStatus, traitsOf: TraitsOf): string | null {
   if (status.failure !== null) return null
   const read = status.readAt ?? status.linkOpenedAt ?? status.answeredAt
-  // Who answers was reached, whether or not the carrier said so.
+  // A recipient who answers was reached, whether or not the carrier reported the delivery.
   const delivered = status.deliveredAt ?? read
   const moments: Record<StepCondition, [Date | null, string]> = {
     always: [null, ''],

@@ -167,6 +167,9 @@ export class Refusal extends Error {
   }
 }
 
+/** Too many wait for the same thing: the caller is to come back. */
+export const overloaded = (): Refusal => new Refusal('overloaded', [], { retryAfter: 5 })
+
 export const refuse = (code: RefusalCode, ...details: string[]): never => {
   throw new Refusal(code, details)
 }

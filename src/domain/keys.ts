@@ -8,7 +8,7 @@ export interface Keys {
   tokenVerifying: KeyObject
   /** Signs recipients' links. */
   link: Buffer
-  /** Shared with the simulator, whose carriers sign their callbacks with it. */
+  /** Shared with the simulator. Callbacks are signed with secrets made from it (simulatorSecret), never with the key itself. */
   simulator: Buffer
   /** Signs recipients' sessions and forms. */
   session: Buffer
@@ -45,16 +45,11 @@ export function deriveKeys(master: Buffer): Keys {
   }
 }
 
-/** What one of the simulator's carriers signs with: each has a secret of its own, as real ones do. */
-export const simulatedSecret = (simulatorKeyHex: string, carrier: string): string =>
-  createHmac('sha256', Buffer.from(simulatorKeyHex, 'hex')).update(carrier).digest('hex')
+/** The secret with which the simulator signs the callbacks of one provider. Each provider has its own, as real carriers do. */
+export const simulatorSecret = (key: Buffer, provider: string): string => createHmac('sha256', key).update(provider).digest('hex')
 
 /** Reads a master key written as 64 hexadecimal digits or as base64; null when it is neither. */
 export function readMasterKey(text: string): Buffer | null {
   const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
   return key.length === MASTER_KEY_BYTES ? key : null
 }
-
-/** What a simulated carrier shows or signs its callbacks with, one per carrier, from the key shared with the simulator. */
-export const carrierSecret = (simulator: Buffer, carrier: string): string =>
-  createHmac('sha256', simulator).update(carrier).digest('hex')

@@ -19,7 +19,7 @@ interface AcceptedDelivery {
   step: number
 }
 
-/** From the first event on, in order. */
+/** All events of a notification, in order. */
 export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[], traitsOf: TraitsOf): Map<Channel, DeliveryStatus> {
   const statuses = new Map<Channel, DeliveryStatus>()
   if (accepted === undefined) return statuses
@@ -36,7 +36,7 @@ export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[], trai
   return statuses
 }
 
-/** The fact that an event wrote down; not of the first event. */
+/** The fact of an event. The first event, 'accepted', has none. */
 export function toldFact({ type, at, source, data: told }: ToldEvent): Fact {
   const { channel, ...data } = told as unknown as { channel: Channel } & Fact['data']
   return { channel, type: type as FactType, at: new Date(at), source, data }

@@ -15,12 +15,12 @@ export type Failure =
   | 'busy'
   | 'machine'
   | 'stranger' // whoever opened it says that they are not the recipient
-  | 'returned' // a letter came back; the detail says why
+  | 'returned' // it came back; the detail says why
 
 export interface DeliveryStatus {
   channel: Channel
   state: DeliveryState
-  /** An SMS that stands in for the e-mail (typeSend '1'): every other wait is a step of the account's sequence. */
+  /** The delivery is the fallback for another channel; every other wait is a step of the account's sequence. */
   isFallback: boolean
   acceptedAt: Date
   processedAt: Date | null
@@ -39,20 +39,20 @@ export interface DeliveryStatus {
   /** A reason's code for failed validations, otherwise a Portuguese reason. */
   failureDetail: string | null
   answers: Answer[]
-  /** Of a letter; of a call, the SHA-256 of its recording. */
+  /** The carrier's code for following the message; of a call, the SHA-256 of its recording. */
   trackingCode: string | null
   /** Which of several messages to the same recipient this is: a call after a busy one is a new message. */
   ordinal: number
-  /** How often nobody knew whether it was sent. */
-  doubts: number
+  /** How many attempts of this message ended with an unknown outcome. */
+  unknownCount: number
   /** The delivered parts of a message that travels in several. */
   parts: number[]
-  /** Those that are known to be with the carrier while nobody can tell of the others; null: there is no such doubt. */
+  /** The parts that a carrier is known to have while the outcome of the others is unknown; null: there are none. */
   taken: TakenParts | null
 }
 
 export interface TakenParts {
-  /** The provider that took them: no other can complete them. */
+  /** The carrier that took the parts: no other carrier can complete them. */
   by: string
   parts: number[]
   total: number
@@ -91,7 +91,7 @@ export const newStatus = (
   answers: [],
   trackingCode: null,
   ordinal: 1,
-  doubts: 0,
+  unknownCount: 0,
   parts: [],
   taken: null,
 })

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { Refusal } from '../domain/errors.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
-import { addBodyParser, BodyBudget, type BodyLimits } from './body.js'
+import { addBodyParser, type BodyLimits } from './body.js'
 import { addCallbacks, type CallbackOptions } from './callbacks.js'
 import { addDocuments, type ServedDocument } from './documents.js'
 import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
@@ -106,7 +106,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     )
     done()
   })
-  addBodyParser(app, new BodyBudget(bodies))
+  addBodyParser(app, bodies)
   addOpenApi(app, options.openApi)
   addHealth(app, readiness)
   addImage(app, options.recipient)

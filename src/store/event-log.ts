@@ -3,7 +3,7 @@ import type { ChainedEvent } from '../domain/evidence.js'
 import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 import { type Pool, type Queryable, run, snapshot } from './postgres.js'
 
-/** Notifications with their whole chain and their stored statuses, page by page, for whoever checks one against the other. */
+/** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export interface LoggedNotification {
   id: string
   events: LoggedEvent[]
@@ -101,29 +101,25 @@ export async function readEventsAfter(
   return rows.map(row => ({ ...toEvent(row), transactionId: row.transaction_id }))
 }
 
-/** How many notes of one source a notification's chain holds. */
-export async function countNotes(db: Queryable, notification: string, source: string): Promise<number> {
-  const { rows } = await run<{ count: number }>(
-    db,
-    "select count(*)::int as count from event where notification_id = $1 and type = 'note' and source = $2",
-    [notification, source],
-  )
-  return rows[0]!.count
-}
-
 export interface Note {
   notification: string
   source: string
-  /** null: erased. */
-  data: { [member: string]: Json | undefined } | null
+  /** By which notes are compared; empty where the data were erased. */
+  words: { [member in 'channel' | 'ordinal' | 'part' | 'answer' | 'reason']?: Json | undefined }
 }
 
-/** The notes of these sources that the chains of these notifications hold. */
+/**
+ * The notes of these sources that the chains of these notifications hold. Wrong replies to a question are left out: the limit of
+ * tries bounds them, and they must not take the room of other notes. Only what is compared is read: a note may hold a long reply.
+ */
 export async function readNotes(db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> {
   const { rows } = await run<Note>(
     db,
-    `select notification_id as notification, source, data from event
-     where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[])`,
+    `select notification_id as notification, source,
+       jsonb_build_object('channel', data->'channel', 'ordinal', data->'ordinal', 'part', data->'part', 'answer', data->'answer',
+         'reason', data->'reason') as words
+     from event
+     where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[]) and not coalesce(data ? 'try', false)`,
     [notifications, sources],
   )
   return rows

@@ -5,7 +5,7 @@ import type { DeliveryStatus } from '../domain/status.js'
 import { STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 import { type Queryable, run } from './postgres.js'
 
-/** The writing of facts: lock, look, then one statement for everything that changed. */
+/** Writes facts: locks the notifications, reads them, then writes everything that changed with one statement. */
 export interface StoredDelivery {
   notification: string
   account: string
@@ -78,11 +78,11 @@ export async function readLocked(
 export interface DeliveryWrite {
   notification: string
   status: DeliveryStatus
-  /** From now, for those that go again; null leaves the due date alone. */
+  /** When it is due, from now; null leaves the date alone. */
   delayMs: number | null
   /** Whether another carrier may take it before that. */
-  detour: boolean
-  /** Which carriers may take it from now on: only the one of its latest attempt, any, or whichever might before. */
+  failover: boolean
+  /** Which carriers may take it from now on: only the carrier of its latest attempt, any, or the same ones as before. */
   bind: 'carrier' | 'none' | 'keep'
 }
 
@@ -94,9 +94,9 @@ export interface EventWrite {
   announced: boolean
 }
 
-/** What a carrier calls a message, or one part of it. */
+/** The carrier's own reference of a message, or of one part of it. */
 export interface ReferenceWrite {
-  carrier: string
+  provider: string
   reference: string
   notification: string
   channel: Channel
@@ -128,10 +128,10 @@ const WRITE_RECORDS = `
     select * from json_to_recordset($1) as e(notification_id uuid, seq int, at timestamptz, type text, source text, data jsonb, salt text,
       commit text, prev text, hash text, account_id uuid, channel text, announced boolean)
   ), changed as materialized (
-    select * from json_to_recordset($2) as u(notification_id uuid, channel text, state text, delay_ms bigint, detour boolean, bind text,
+    select * from json_to_recordset($2) as u(notification_id uuid, channel text, state text, delay_ms bigint, failover boolean, bind text,
       processed_at timestamptz, prepared_at timestamptz, sent_at timestamptz, delivered_at timestamptz, read_at timestamptz,
       confirmed_at timestamptz, link_opened_at timestamptz, answered_at timestamptz, failed_at timestamptz, cancelled_at timestamptz,
-      cancel_reason text, failure text, failure_detail text, answers jsonb, tracking_code text, ordinal int, doubts int, parts jsonb, taken jsonb)
+      cancel_reason text, failure text, failure_detail text, answers jsonb, tracking_code text, ordinal int, unknown_count int, parts jsonb, taken jsonb)
   ), events as (
     insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
     select notification_id, seq, at, type, source, data, decode(salt, 'hex'), decode(commit, 'hex'), decode(prev, 'hex'), decode(hash, 'hex')
@@ -146,21 +146,21 @@ const WRITE_RECORDS = `
     order by e.notification_id, e.seq
     returning state
   ), refs as (
-    insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
+    insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts)
     select * from json_to_recordset($3)
-      as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
+      as r(provider text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
     on conflict do nothing
   ), statuses as (
     update delivery d set
       state = u.state, due_at = coalesce(now() + u.delay_ms * interval '1 millisecond', d.due_at),
       lease_owner = case when u.state = 'sending' then d.lease_owner end, lease_until = case when u.state = 'sending' then d.lease_until end,
-      attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end, detours = case when u.ordinal > d.ordinal then 0 else d.detours end,
-      tried = case when u.detour or u.state = 'sending' then d.tried end,
-      bound_to = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.provider else d.bound_to end,
+      attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end, failovers = case when u.ordinal > d.ordinal then 0 else d.failovers end,
+      tried = case when u.failover or u.state = 'sending' then d.tried end,
+      bound_carrier = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.carrier else d.bound_carrier end,
       processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
       confirmed_at = u.confirmed_at, link_opened_at = u.link_opened_at, answered_at = u.answered_at, failed_at = u.failed_at,
       cancelled_at = u.cancelled_at, cancel_reason = u.cancel_reason, failure = u.failure, failure_detail = u.failure_detail,
-      answers = u.answers, tracking_code = u.tracking_code, ordinal = u.ordinal, doubts = u.doubts, parts = u.parts, taken = u.taken
+      answers = u.answers, tracking_code = u.tracking_code, ordinal = u.ordinal, unknown_count = u.unknown_count, parts = u.parts, taken = u.taken
     from changed u
     -- The list of ids limits the update to the months that hold them, before the join.
     where d.notification_id = u.notification_id and d.channel = u.channel
@@ -189,12 +189,12 @@ const eventRows = (events: readonly EventWrite[]): string =>
 
 const deliveryRows = (deliveries: readonly DeliveryWrite[]): string =>
   JSON.stringify(
-    deliveries.map(({ notification, status, delayMs, detour, bind }) => ({
+    deliveries.map(({ notification, status, delayMs, failover, bind }) => ({
       notification_id: notification,
       channel: status.channel,
       state: status.state,
       delay_ms: delayMs,
-      detour,
+      failover,
       bind,
       processed_at: status.processedAt,
       prepared_at: status.preparedAt,
@@ -212,7 +212,7 @@ const deliveryRows = (deliveries: readonly DeliveryWrite[]): string =>
       answers: status.answers.length === 0 ? null : status.answers,
       tracking_code: status.trackingCode,
       ordinal: status.ordinal,
-      doubts: status.doubts,
+      unknown_count: status.unknownCount,
       parts: status.parts.length === 0 ? null : status.parts,
       taken: status.taken,
     })),

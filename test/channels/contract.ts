@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type Carrier, type CarrierEvent, type Provider, SendError } from '../../src/channels/provider.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { OperatorError } from '../../src/domain/errors.js'
-import { LEASE_MS } from '../../src/engine/deliver/worker.js'
+import { engineTiming } from '../../src/engine/timing.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { type Behaviour, type Inapplicable, type ScriptedSide, type Subject, WAIT_SECONDS } from './subject.js'
 
@@ -94,7 +94,7 @@ export function describeContract<Message>(subject: Subject<Message>): void {
     test('it says its name and channel, and a send fits three times into a lease unless it may be repeated, or never is', async () => {
       const { name: ownName, channel: ownChannel, whenUnknown, timeoutMs } = providerOf(await subject.start())
       expect([ownName, ownChannel]).toEqual([name, channel])
-      if (whenUnknown === 'lookup' || whenUnknown === 'report') expect(timeoutMs * 3).toBeLessThanOrEqual(LEASE_MS)
+      if (whenUnknown === 'lookup' || whenUnknown === 'report') expect(timeoutMs * 3).toBeLessThanOrEqual(engineTiming.leaseMs)
     })
 
     test('a provider that is asked about unknown outcomes can be asked, and no other', async () => {

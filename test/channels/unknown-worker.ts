@@ -22,7 +22,7 @@ export async function startUnknownWorker<Message>(
 ): Promise<UnknownWorker> {
   let worker: TestWorker | undefined
   const onEvents: ProviderParts['onEvents'] = events =>
-    takeCarrierEvents({ carrierKey: name, provider: name, channel }, events, {
+    takeCarrierEvents({ provider: name, carrier: name, channel }, events, {
       pool,
       clock: Date.now,
       recorder: worker!.recorder,

@@ -1,6 +1,5 @@
-import { ByteBudget } from '../../runtime/byte-budget.js'
+import { Semaphore } from '../../runtime/semaphore.js'
 import { readBlobs } from '../../store/blobs.js'
-import { countNotes } from '../../store/event-log.js'
 import { readContent } from '../../store/notifications.js'
 import { suppress } from '../../store/suppressions.js'
 import type { ChannelDelivery, ChannelRuntime, DeliveryContext, World } from '../channel.js'
@@ -58,7 +57,7 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
       const provider = url.protocol === 'mx:' ? mxProvider({ ...options, resolver: resolverOf(world) }) : smtpProvider(options)
       return { ...provider, open: given => provider.open(withPool(given)) }
     },
-    memory: { budget: new ByteBudget(BYTES_ON_THEIR_WAY), weigh: weighEmail },
+    memory: { budget: new Semaphore({ permits: BYTES_ON_THEIR_WAY }), weigh: weighEmail },
     async follow({ notification, fact }) {
       if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: email.channel, reason: 'hard bounce' })
     },
@@ -94,7 +93,6 @@ function listenForReports(
     clock,
     record,
     suppress: (notification, reason) => suppress(pool, { notification, channel: email.channel, reason }),
-    countNotes: (notification, source) => countNotes(pool, notification, source),
     onLastNote: (notification, kind) => warn({ notification, kind }, 'no more of what comes back for this e-mail is kept'),
   })
   return openInbound({

@@ -1,12 +1,12 @@
-import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { OperatorError } from '../../domain/errors.js'
+import { simulatorSecret } from '../../domain/keys.js'
 import type { Mode } from '../../domain/token.js'
 import type { Chore } from '../../runtime/chores.js'
 import { storeBlobs } from '../../store/blobs.js'
 import { findReference } from '../../store/carrier-references.js'
 import { findVersionContent } from '../../store/templates.js'
-import { carrierKey } from '../carrier-name.js'
+import { scopedProvider } from '../carrier-name.js'
 import type {
   CallbackContext,
   CallbackReaders,
@@ -70,13 +70,13 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
 function openProvider(url: URL, world: World, context: DeliveryContext<LetterConfig>): Provider<LetterMessage> {
   if (!isPost(url)) return printShopProvider()
   const { config, pool, onError } = context
-  const key = carrierKey(E_CARTA, world.simulatorUrl !== null)
+  const provider = scopedProvider(E_CARTA, world.simulatorUrl !== null)
   return eCartaProvider({
-    journal: createLotJournal(pool, key),
+    journal: createLotJournal(pool, provider),
     privateKey: readKey(config.keyFile),
     onEvents: world.onEvents,
     async onReceipt(name, image) {
-      const found = await findReference(pool, key, [name])
+      const found = await findReference(pool, provider, [name])
       if (found !== null) await insertLetterReceipt(pool, found.notification, image)
     },
     onError,
@@ -115,10 +115,9 @@ async function trackingChores(context: DeliveryContext<LetterConfig>): Promise<C
 /** A bad URL stops the start. */
 function callbacks({ config, keys, clock, simulator }: CallbackContext<LetterConfig>): CallbackReaders {
   const secrets = config.carriers.filter(url => !isPost(url)).map(url => readPrintAccount(url).secret)
-  const simulatedSecret = createHmac('sha256', keys.simulator).update(PRINT_SHOP).digest('hex')
   return {
     real: secrets.length === 0 ? [] : [printShopCallback(secrets, clock)],
-    simulated: simulator ? [printShopCallback([simulatedSecret], clock)] : [],
+    simulated: simulator ? [printShopCallback([simulatorSecret(keys.simulator, PRINT_SHOP)], clock)] : [],
   }
 }
 

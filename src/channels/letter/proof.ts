@@ -1,5 +1,5 @@
 import { brazilianDate } from '../../domain/dates.js'
-import { Refusal } from '../../domain/errors.js'
+import { overloaded } from '../../domain/errors.js'
 import { describe } from '../../domain/status.js'
 import { OutOfTime } from '../../runtime/thread-pool.js'
 import { letter } from './channel.js'
@@ -24,7 +24,7 @@ export async function composeLetterProof(parts: ProofParts, notification: string
   try {
     return (await parts.typesetter.compose(sheet, toReceipt(history, stored, sheet))).pdf
   } catch (error) {
-    throw error instanceof TypesetterBusy || error instanceof OutOfTime ? new Refusal('overloaded', [], { retryAfter: 5 }) : error
+    throw error instanceof TypesetterBusy || error instanceof OutOfTime ? overloaded() : error
   }
 }
 
@@ -65,6 +65,6 @@ function wordsFor(type: string, data: LetterHistory['events'][number]['data']): 
   const said = (name: string): string => (typeof data?.[name] === 'string' ? data[name] : '')
   if (type === 'failed') return said('failureDetail') === '' ? 'Falhou' : `Não entregue: ${said('failureDetail')}`
   // What the post says on the way.
-  if (type === 'note') return said('provider') === 'correios' ? said('answer') : null
+  if (type === 'note') return said('carrier') === 'correios' ? said('answer') : null
   return WORDS[type] ?? null
 }

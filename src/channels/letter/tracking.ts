@@ -45,7 +45,7 @@ const toChange = ({ notification, code }: TrackedLetter, { at, type, text, failu
     at,
     source: SOURCE,
     data: {
-      provider: 'correios',
+      carrier: 'correios',
       answer: text,
       trackingCode: code,
       ...(failure === undefined ? {} : { failure, failureDetail: reason!, reason: reason! }),

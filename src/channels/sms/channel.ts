@@ -43,7 +43,6 @@ export const sms: ChannelModule<ChannelConfig> = {
     ]),
   }),
   providers: { smpp: 'report', zenvia: 'never' },
-  answeredByNumber: true,
   isOptOut,
   demo: {
     template: {

@@ -1,4 +1,4 @@
-import { carrierSecret } from '../../domain/keys.js'
+import { simulatorSecret } from '../../domain/keys.js'
 import type { CallbackContext, CallbackReaders, ChannelDelivery, ChannelRuntime, DeliveryContext } from '../channel.js'
 import type { SmsMessage } from '../provider.js'
 import { createSmsPreparation } from './preparation.js'
@@ -24,7 +24,7 @@ function callbacks({ config, keys, simulator }: CallbackContext): CallbackReader
   const secrets = config.carriers.filter(isZenvia).map(url => readZenviaUrl(url).secret)
   return {
     real: secrets.length > 0 ? [zenviaCallback(secrets)] : [],
-    simulated: simulator ? [zenviaCallback([carrierSecret(keys.simulator, ZENVIA)])] : [],
+    simulated: simulator ? [zenviaCallback([simulatorSecret(keys.simulator, ZENVIA)])] : [],
   }
 }
 

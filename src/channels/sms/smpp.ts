@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OperatorError } from '../../domain/errors.js'
 import { septetsOf } from '../../domain/gsm7.js'
-import { MAX_MARKED_PARTS, makeMark } from '../../domain/mark.js'
 import { type PartPlan, planParts } from '../../domain/message-parts.js'
+import { MAX_TAGGED_PARTS, makeTag } from '../../domain/reference-tag.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
 import { nameOf, readEvents } from './smpp-events.js'
@@ -43,7 +43,7 @@ export function smppProvider(options: SmppOptions): Provider<SmsMessage> {
   return {
     name: 'smpp',
     channel: 'sms',
-    // Receipts bring back our mark: what arrived after all is known, what did not is sent once more.
+    // Receipts give back our reference tag: a message that arrived after all is known, one that did not is sent once more.
     whenUnknown: 'report',
     timeoutMs,
     open: async url => openSmsc(url, options),
@@ -69,8 +69,8 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
     },
     async send(message, signal): Promise<Receipt> {
       const plan = planParts(message.text)
-      if (plan.parts.length > MAX_MARKED_PARTS) {
-        throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_MARKED_PARTS}.`)
+      if (plan.parts.length > MAX_TAGGED_PARTS) {
+        throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_TAGGED_PARTS}.`)
       }
       const outcomes = await submitAll(link, missingOf(message, partsOf(message, plan, source, validity)), signal)
       const references = plan.parts.map((_, place) => nameIn(outcomes.get(place), message.to))
@@ -166,7 +166,7 @@ function partsOf(message: SmsMessage, plan: PartPlan, source: Address, validity:
         validity,
         dataCoding: plan.encoding === 'gsm7' ? 0 : 8,
         message: Buffer.concat([Buffer.from(header), encode(text, plan.encoding)]),
-        mark: makeMark(message.reference, index + 1, total),
+        referenceTag: makeTag(message.reference, index + 1, total),
       }),
     }
   })

@@ -32,7 +32,7 @@ export async function askOpenCalls(
     MAX_KNOWN,
   )
   const open = await takeOpenCalls(parts.pool, names, BATCH)
-  const asked = await Promise.allSettled(open.map(call => askOne(call, carriers.get(call.carrier)!, parts)))
+  const asked = await Promise.allSettled(open.map(call => askOne(call, carriers.get(call.provider)!, parts)))
   const failed = asked.find(result => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
 }
@@ -40,6 +40,6 @@ export async function askOpenCalls(
 async function askOne(call: CallLookup, carrier: CallCarrier, parts: Pick<EventContext, 'pool' | 'takeEvents'>): Promise<void> {
   const reference = `${call.notification}.voice.${call.ordinal}`
   const { events, over } = await carrier.ask(call.name, reference, AbortSignal.timeout(ASK_TIMEOUT_MS))
-  await parts.takeEvents({ carrierKey: call.carrier, provider: call.carrier, channel: 'voice' }, events)
+  await parts.takeEvents({ provider: call.provider, carrier: call.provider, channel: 'voice' }, events)
   if (over) await endCallLookup(parts.pool, call)
 }

@@ -1,8 +1,9 @@
+import { simulatorSecret } from '../../domain/keys.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findKnownNames } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
-import { carrierKey } from '../carrier-name.js'
+import { scopedProvider } from '../carrier-name.js'
 import type {
   CallbackContext,
   CallbackReaders,
@@ -22,10 +23,10 @@ import { createPlanReader, createScriptReader, createVoicePreparation } from './
 import { readRecording } from './recording-store.js'
 import { endRecordings, type FetchRecording, fetchRecordings } from './recordings.js'
 import { linesOf, sipProvider } from './sip.js'
-import { fetchTwilioRecording, TWILIO, twilioProvider } from './twilio.js'
+import { fetchTwilioRecording, recordingHttp, TWILIO, twilioProvider } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
 import { type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
-import { askCall, type LookupParts } from './twilio-lookup.js'
+import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 
 /** Requests at once to a carrier whose calls last longer than the request for them. */
 const REQUESTS_AT_ONCE = 20
@@ -54,12 +55,12 @@ const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_M
 
 function twilio({ publicUrl, config, pool }: DeliveryContext<VoiceConfig>, world: World): Provider<VoiceMessage> {
   const simulated = world.simulatorUrl !== null
-  const carrier = carrierKey(TWILIO, simulated)
+  const provider = scopedProvider(TWILIO, simulated)
   return twilioProvider({
     callbackBase: `${publicUrl}/callbacks/${simulated ? 'simulator/' : ''}${TWILIO}`,
     accounts: simulated ? [] : config.carriers.filter(isTwilio),
-    findKnown: names => findKnownNames(pool, carrier, names),
-    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
+    findKnown: names => findKnownNames(pool, provider, names),
+    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider }),
     readPlan: readPlans(pool, simulated),
     onEvents: world.onEvents,
   })
@@ -75,7 +76,7 @@ function callbacks({ config, keys, pool, simulator }: CallbackContext<VoiceConfi
   const accounts = config.carriers.filter(isTwilio).map(readTwilioAccount)
   return {
     real: accounts.length === 0 ? [] : [callbackOf(accounts, pool)],
-    simulated: simulator ? [callbackOf([{ token: keys.simulator.toString('hex'), voice: null }], pool)] : [],
+    simulated: simulator ? [callbackOf([{ token: simulatorSecret(keys.simulator, TWILIO), voice: null }], pool)] : [],
   }
 }
 
@@ -106,11 +107,12 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
   const { config, pool } = context
   const polled = await polledCarriers(context)
   const recordings = new Map<string, FetchRecording>(polled.map(({ key, urls }) => [key, fetchFrom(urls)]))
+  const http = lookupHttp()
   const calls = new Map<string, CallCarrier>(
     polled.map(({ key, simulated, urls }) => {
       const readPlan = readPlans(pool, simulated)
       const records = urls.some(url => readTwilioAccount(url).record)
-      return [key, { records, ask: (name, reference, signal) => askCall(urls, name, reference, readPlan, signal) }]
+      return [key, { records, ask: (name, reference, signal) => askCall(http, urls, name, reference, readPlan, signal) }]
     }),
   )
   const days = config.recordingDays
@@ -125,18 +127,19 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
 async function polledCarriers({ config, simulatorAddress }: DeliveryContext<VoiceConfig>) {
   const simulated = await simulatorAddress(voice.channel)
   return [
-    { key: carrierKey(TWILIO, false), simulated: false, urls: config.carriers.filter(isTwilio) },
-    { key: carrierKey(TWILIO, true), simulated: true, urls: simulated === null ? [] : [simulated] },
+    { key: scopedProvider(TWILIO, false), simulated: false, urls: config.carriers.filter(isTwilio) },
+    { key: scopedProvider(TWILIO, true), simulated: true, urls: simulated === null ? [] : [simulated] },
   ].filter(({ urls }) => urls.length > 0)
 }
 
 /** A recording is in one of the accounts. */
-const fetchFrom =
-  (urls: readonly URL[]): FetchRecording =>
-  async (name, signal) => {
+function fetchFrom(urls: readonly URL[]): FetchRecording {
+  const http = recordingHttp()
+  return async (name, signal) => {
     for (const url of urls) {
-      const bytes = await fetchTwilioRecording(url, name, signal)
+      const bytes = await fetchTwilioRecording(http, url, name, signal)
       if (bytes !== null) return bytes
     }
     return null
   }
+}

@@ -29,11 +29,11 @@ const MAX_ATTEMPTS = 60
 
 /** The row comes first: what follows may be interrupted, and the next one takes it up. */
 export async function takeRecording(
-  { carrierKey: carrier, notification, ordinal }: FileSource,
+  { provider, notification, ordinal }: FileSource,
   { id, seconds, bytes }: CarrierFile,
   parts: RecordingParts,
 ): Promise<void> {
-  const recording = { carrier, name: id, notification, ordinal, seconds }
+  const recording = { provider, name: id, notification, ordinal, seconds }
   await wantRecording(parts.pool, recording)
   if (bytes !== undefined) await keep(recording, bytes, parts)
 }
@@ -41,7 +41,7 @@ export async function takeRecording(
 /** Fetches what is wanted, from the carriers that this node can ask. */
 export async function fetchRecordings(carriers: ReadonlyMap<string, FetchRecording>, parts: RecordingParts): Promise<void> {
   const wanted = await takeWantedRecordings(parts.pool, [...carriers.keys()], BATCH, AGAIN_MS)
-  await Promise.all(wanted.map(recording => fetchOne(recording, carriers.get(recording.carrier)!, parts)))
+  await Promise.all(wanted.map(recording => fetchOne(recording, carriers.get(recording.provider)!, parts)))
 }
 
 async function fetchOne(recording: WantedRecording, fetch: FetchRecording, parts: RecordingParts): Promise<void> {
@@ -65,10 +65,10 @@ export async function endRecordings(
 
 /** Blob, then fact, then row: only the last step ends the search, and the others are the same when they are done again. */
 async function keep(recording: Recording, bytes: Buffer, { pool, clock, record }: RecordingParts): Promise<void> {
-  const { carrier, notification, ordinal, seconds } = recording
+  const { provider, notification, ordinal, seconds } = recording
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   await storeBlobs(pool, [{ name: recording.name, bytes: new Uint8Array(bytes), sha256 }])
-  const data = { provider: carrier, recording: sha256, size: bytes.length, seconds, ordinal }
+  const data = { provider, recording: sha256, size: bytes.length, seconds, ordinal }
   const outcome = await record({
     kind: 'fact',
     notification,

@@ -16,7 +16,6 @@ export const whatsapp: ChannelModule<WhatsappConfig> = {
   settings: {},
   readEnvironment,
   providers: { 'whatsapp-cloud': 'report' },
-  answeredByNumber: true,
   recordsLinkAccess: true,
   demo: {
     template: {

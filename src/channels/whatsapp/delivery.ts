@@ -1,5 +1,5 @@
 import { OperatorError } from '../../domain/errors.js'
-import { simulatedSecret } from '../../domain/keys.js'
+import { simulatorSecret } from '../../domain/keys.js'
 import { findVersionContent, isRetiredTemplate } from '../../store/templates.js'
 import type { CallbackContext, CallbackReaders, ChannelDelivery, ChannelRuntime, DeliveryContext } from '../channel.js'
 import type { WhatsappMessage } from '../provider.js'
@@ -34,7 +34,7 @@ function callbacks({ config, keys, simulator }: CallbackContext<WhatsappConfig>)
   const secrets = readSecrets(config)
   const phoneNumberIds = new Set(config.carriers.map(url => readCloudUrl(url).phoneNumberId))
   // The simulator has one number, and nobody else knows the secret.
-  const secret = simulatedSecret(keys.simulator.toString('hex'), CLOUD_NAME)
+  const secret = simulatorSecret(keys.simulator, CLOUD_NAME)
   return {
     real: secrets === null ? [] : [cloudCallback({ ...secrets, phoneNumberIds })],
     simulated: simulator ? [cloudCallback({ appSecret: secret, verifyToken: secret, phoneNumberIds: null })] : [],

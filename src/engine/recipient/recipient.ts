@@ -11,7 +11,7 @@ import { findDeparture } from '../../store/deliveries.js'
 import { findLogo } from '../../store/logos.js'
 import type { Pool } from '../../store/postgres.js'
 import { suppress } from '../../store/suppressions.js'
-import { findLock, forgetTries, takeNote, takeTry } from '../../store/visit-counts.js'
+import { findLock, forgetTries, takeTry } from '../../store/visit-counts.js'
 import { findConfirmation, findContent, findVisited, readFile, type Visited } from '../../store/visits.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-link-reader.js'
@@ -37,7 +37,7 @@ const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 
 
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
   const readShort = createShortLinkReader(pool, limits.guesses ?? guessLimits)
-  const visits = createVisitRecorder({ record, takeNote: (notification, limit) => takeNote(pool, notification, limit) })
+  const visits = createVisitRecorder({ record })
   const check = createReplies({
     pepper: keys.pepper,
     visits,

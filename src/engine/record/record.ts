@@ -2,7 +2,7 @@ import { channelModules } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { lockDueSteps } from '../../store/claims.js'
-import { wakeMarked, wakeNamed } from '../../store/early-reports.js'
+import { wakeNamed, wakeTagged } from '../../store/early-reports.js'
 import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
 import { lockNotifications, readLocked, writeRecords } from '../../store/records.js'
 import { Batch } from './batch.js'
@@ -61,10 +61,10 @@ async function applyChanges(
 
 /** A report may have come before the reference, or the unknown outcome, that it is about. */
 async function wakeEarlyReports(db: Queryable, { references, newlyUnknown }: Batch): Promise<void> {
-  const carriers = [...new Set(references.map(({ carrier }) => carrier))]
-  if (carriers.length > 0) {
+  const providers = [...new Set(references.map(({ provider }) => provider))]
+  if (providers.length > 0) {
     const names = references.map(({ reference }) => reference)
-    await wakeNamed(db, carriers, names)
+    await wakeNamed(db, providers, names)
   }
-  if (newlyUnknown.size > 0) await wakeMarked(db, [...newlyUnknown])
+  if (newlyUnknown.size > 0) await wakeTagged(db, [...newlyUnknown])
 }

@@ -46,7 +46,9 @@ const comingSchema = Type.Object({
       }),
       condicao: Type.String(),
       descricao: Type.String({
-        examples: ['SMS em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.'],
+        examples: [
+          `${channelModules[1]!.label} em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.`,
+        ],
       }),
     }),
   ),

@@ -54,7 +54,7 @@ export function shortName(name: string): string {
 }
 
 const way = ({ target, recipient }: Visited): Html | null => {
-  if (target.channel === 'letter' || recipient === null) return null
+  if (recipient === null || moduleOf(target.channel).recipientIsName === true) return null
   return html`<dt>Canal</dt><dd>${moduleOf(target.channel).label}: ${masked(recipient)}</dd>`
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { PostEvent, Rastro } from '../../../src/channels/letter/rastro.js'
 import { trackLetters } from '../../../src/channels/letter/tracking.js'
-import { createRecorder } from '../../../src/engine/deliver/worker.js'
+import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { voice } from '../../../src/channels/voice/channel.js'
 import { endRecordings, takeRecording } from '../../../src/channels/voice/recordings.js'
 import type { Recorder } from '../../../src/domain/change.js'
-import { createRecorder } from '../../../src/engine/deliver/worker.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
+import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { deleteUnusedBlobs, dropBlobs } from '../../../src/store/blobs.js'
 import { readEventLog } from '../../../src/store/event-log.js'
@@ -36,7 +36,7 @@ async function record(sound: string, daysAgo: number): Promise<{ id: string; lin
   const id = ((await send(gateway.url, account.token, body)).body as { idEmail: string }).idEmail
   const tellAgain = (): Promise<void> =>
     takeRecording(
-      { carrierKey: 'sip', notification: id, ordinal: 1 },
+      { provider: 'sip', notification: id, ordinal: 1 },
       { kind: 'file', of: { ours: `${id}.voice.1` }, id: `r-${id}`, seconds: 3, bytes: Buffer.from(sound) },
       { pool: database.pool, clock: Date.now, record: recorder.record },
     )

@@ -27,7 +27,7 @@ const twilio = ({ pool, onEvents }: ProviderParts): Provider<VoiceMessage> =>
     callbackBase: 'http://127.0.0.1:9/callbacks/twilio',
     accounts: [],
     findKnown: names => findKnownNames(pool, TWILIO, names),
-    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier: TWILIO }),
+    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider: TWILIO }),
     readPlan: async () => null,
     onEvents,
   })

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierEvent, SendError, VoiceMessage } from '../../../src/channels/provider.js'
-import { fetchTwilioRecording, twilioProvider } from '../../../src/channels/voice/twilio.js'
-import { askCall } from '../../../src/channels/voice/twilio-lookup.js'
+import { fetchTwilioRecording, recordingHttp, twilioProvider } from '../../../src/channels/voice/twilio.js'
+import { askCall, lookupHttp } from '../../../src/channels/voice/twilio-lookup.js'
 import { call } from './calls.js'
 
 const NOBODY = {
@@ -112,6 +112,7 @@ describe('a call', () => {
     [500, {}, 'uncertain'],
     [502, {}, 'uncertain'],
     [200, {}, 'uncertain'],
+    [302, {}, 'uncertain'],
   ])('an answer %i %j is %s', async (status, body, kind) => {
     const carrier = await scripted(() => ({ status, body: JSON.stringify(body), headers: { 'retry-after': '7' } }))
     const error = await (await carrier.open()).send(call(), never).catch((thrown: SendError) => thrown)
@@ -230,7 +231,7 @@ describe('a call whose end nobody told', () => {
       if (call === null) return { status: 404, body: '{}' }
       return { status: 200, body: JSON.stringify(url.endsWith('/Recordings.json') ? { recordings } : call) }
     })
-    const asked = await askCall([carrier.url(options)], 'CA1', reference, NOBODY.readPlan, never)
+    const asked = await askCall(lookupHttp(), [carrier.url(options)], 'CA1', reference, NOBODY.readPlan, never)
     return { ...asked, urls: carrier.requests.map(({ url }) => url.replace('/2010-04-01/Accounts/conta/', '')) }
   }
   const { reference } = call()
@@ -276,7 +277,7 @@ test('a recording is asked for by its name, at the carrier alone; one that is no
   const carrier = await scripted(({ url }) =>
     url.includes('RE1') ? { status: 200, body: Buffer.from('RIFF') } : { status: 404, body: '' },
   )
-  expect(await fetchTwilioRecording(carrier.url(), 'RE1', never)).toEqual(Buffer.from('RIFF'))
-  expect(await fetchTwilioRecording(carrier.url(), 'RE2', never)).toBeNull()
+  expect(await fetchTwilioRecording(recordingHttp(), carrier.url(), 'RE1', never)).toEqual(Buffer.from('RIFF'))
+  expect(await fetchTwilioRecording(recordingHttp(), carrier.url(), 'RE2', never)).toBeNull()
   expect(carrier.requests[0]!.url).toBe('/2010-04-01/Accounts/conta/Recordings/RE1.wav')
 })

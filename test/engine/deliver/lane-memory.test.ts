@@ -1,40 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { weighEmail } from '../../src/channels/email/preparation.js'
-import { completeSettings } from '../../src/domain/account.js'
-import { ByteBudget } from '../../src/runtime/byte-budget.js'
-import type { Claim } from '../../src/store/claims.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { deferred } from '../support/deferred.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { type Parcel, ScriptedCarrier, startTestWorker, type TestWorker } from '../support/lanes.js'
-import { send, validSend } from '../support/requests.js'
-
-describe('a budget of bytes', () => {
-  test('who comes later waits, also when it would fit, and is served in order of arrival', async () => {
-    const budget = new ByteBudget(100)
-    const served: string[] = []
-    expect(budget.take(60)).toBeNull()
-    const large = budget.take(60)!.then(() => served.push('large'))
-    const small = budget.take(10)!.then(() => served.push('small'))
-    budget.give(60)
-    await Promise.all([large, small])
-    expect(served).toEqual(['large', 'small'])
-    expect(budget.take(31)).not.toBeNull()
-  })
-
-  test('what is larger than the whole goes alone, and leaves it as it was', async () => {
-    const budget = new ByteBudget(100)
-    expect(budget.take(1)).toBeNull()
-    const huge = budget.take(1_000)!
-    budget.give(1)
-    await huge
-    const next = budget.take(1)!
-    budget.give(1_000)
-    await next
-    expect(budget.take(99)).toBeNull()
-    expect(budget.take(1)).not.toBeNull()
-  })
-})
+import { weighEmail } from '../../../src/channels/email/preparation.js'
+import { completeSettings } from '../../../src/domain/account.js'
+import { Semaphore } from '../../../src/runtime/semaphore.js'
+import type { Claim } from '../../../src/store/claims.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { deferred } from '../../support/deferred.js'
+import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { type Parcel, ScriptedCarrier, startTestWorker, type TestWorker } from '../../support/lanes.js'
+import { send, validSend } from '../../support/requests.js'
 
 describe('the weight of an e-mail', () => {
   const weigh = (changes: Partial<Claim>): number =>
@@ -84,7 +57,7 @@ describe('a lane with a budget', () => {
     expect.poll(async () => (await deliveries(ids)).map(({ state }) => state), { timeout: 30_000 }).toEqual(ids.map(() => 'done'))
 
   /** What is prepared and not sent yet is in memory. */
-  function startWith(budget: ByteBudget, carrier: ScriptedCarrier, leaseMs?: number): { held: Set<string> } {
+  function startWith(budget: Semaphore, carrier: ScriptedCarrier, leaseMs?: number): { held: Set<string> } {
     const held = new Set<string>()
     const prepare = async ({ notification, reference, attempt }: Claim): Promise<Parcel> => {
       held.add(notification)
@@ -109,7 +82,7 @@ describe('a lane with a budget', () => {
       return {}
     })
     const large = await Promise.all(Array.from({ length: 7 }, () => accept()))
-    const { held } = startWith(new ByteBudget(100), carrier)
+    const { held } = startWith(new Semaphore({ permits: 100 }), carrier)
     await expect.poll(() => gates.length, { timeout: 20_000 }).toBe(2)
     const small = await accept('pequena')
     await sent([small])
@@ -128,7 +101,7 @@ describe('a lane with a budget', () => {
     const gate = deferred<void>()
     const carrier = new ScriptedCarrier(() => gate.promise.then(() => ({})))
     const ids = [await accept(), await accept()]
-    startWith(new ByteBudget(40), carrier, 1_500)
+    startWith(new Semaphore({ permits: 40 }), carrier, 1_500)
     await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
     const [first] = await deliveries(ids)
     const originally: number = first.lease_until.getTime()
@@ -146,7 +119,7 @@ describe('a lane with a budget', () => {
     const gate = deferred<void>()
     const carrier = new ScriptedCarrier(() => gate.promise.then(() => ({})))
     const ids = [await accept(), await accept()]
-    startWith(new ByteBudget(40), carrier)
+    startWith(new Semaphore({ permits: 40 }), carrier)
     await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
     const stopped = worker!.stop()
     worker = undefined

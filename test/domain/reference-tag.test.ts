@@ -1,26 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import { isOptOut } from '../../src/channels/sms/opt-out.js'
-import { MAX_MARKED_PARTS, makeMark, readMark } from '../../src/domain/mark.js'
+import { MAX_TAGGED_PARTS, makeTag, readTag } from '../../src/domain/reference-tag.js'
 
-describe('marks', () => {
+describe('reference tags', () => {
   test('fit into 16 bits and give back which part of how many it is', () => {
-    for (let parts = 1; parts <= MAX_MARKED_PARTS; parts++) {
+    for (let parts = 1; parts <= MAX_TAGGED_PARTS; parts++) {
       for (let part = 1; part <= parts; part++) {
-        const mark = makeMark('0190.sms.1', part, parts)
-        expect(mark >= 0 && mark <= 0xffff).toBe(true)
-        expect(readMark(mark, '0190.sms.1')).toEqual({ part, parts })
+        const tag = makeTag('0190.sms.1', part, parts)
+        expect(tag >= 0 && tag <= 0xffff).toBe(true)
+        expect(readTag(tag, '0190.sms.1')).toEqual({ part, parts })
       }
     }
   })
 
   test('of another reference are not read, but for one in a thousand', () => {
-    const mark = makeMark('mine', 1, 1)
-    const mistaken = Array.from({ length: 10_000 }, (_, n) => readMark(mark, `other ${n}`)).filter(read => read !== null)
+    const tag = makeTag('mine', 1, 1)
+    const mistaken = Array.from({ length: 10_000 }, (_, n) => readTag(tag, `other ${n}`)).filter(read => read !== null)
     expect(mistaken.length).toBeLessThan(30)
   })
 
   test('that no part can have are not read', () => {
-    expect(readMark((makeMark('mine', 1, 1) & ~0x3f) | 7, 'mine')).toBeNull()
+    expect(readTag((makeTag('mine', 1, 1) & ~0x3f) | 7, 'mine')).toBeNull()
   })
 })
 
