@@ -348,21 +348,6 @@ test('close says goodbye and opens nothing any more', async () => {
   expect(smsc.connections).toHaveLength(1)
 })
 
-test.each([
-  ['smpp://u:p@h?window=0', /SMS_URL: window deve ser um número de 1 a 1000/],
-  ['smpp://u:p@h?validity=x', /SMS_URL: validity/],
-  ['smpp://u:p@h?from=Operação', /SMS_URL: from/],
-  ['smpp://u:%zz@h', /SMS_URL: usuário ou senha/],
-  [
-    'smpp://u:p@h?Window=9',
-    /SMS_URL: a opção Window não existe; as que existem são from, ton, npi, system-type, window, validity, rate\./,
-  ],
-  ['smpp:', /SMS_URL: falta o nome do servidor/],
-])('%s stops the start by name', async (url, problem) => {
-  const provider = smppProvider({ onEvents: async () => {}, onUnreadable: () => {} })
-  await expect(provider.open(new URL(url))).rejects.toThrow(problem)
-})
-
 test('every option that the documents name is known', () => {
   const provider = smppProvider({ onEvents: async () => {}, onUnreadable: () => {} })
   const url = new URL('smpps://u:p@h?from=29000&ton=3&npi=0&system-type=x&window=9&validity=24&rate=5')
