@@ -30,8 +30,7 @@ export interface EmailWiring {
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 const EMAILS_PER_CONNECTION = 2
 const CONNECTIONS = 20
-/** The simulated world runs faster. */
-const SIMULATED_PATIENCE = { upload: 10_000, data: 15_000 }
+const SIMULATED_TIMEOUTS = { upload: 10_000, data: 15_000 }
 /** Of the e-mails on their way in this process: two of the largest, or fifty with a file of 1 MiB. */
 const BYTES_ON_THEIR_WAY = 128 * 1_048_576
 
@@ -45,7 +44,7 @@ export function wireEmail(wiring: EmailWiring): ChannelWiring<EmailMessage> {
     // A bad number is refused when the carrier is opened.
     concurrency: url => EMAILS_PER_CONNECTION * Number(withPool(url).searchParams.get('pool')),
     provider(url, world) {
-      const options = { signer, compose, ...(world.simulatorUrl === null ? {} : { patience: SIMULATED_PATIENCE }) }
+      const options = { signer, compose, ...(world.simulatorUrl === null ? {} : { timeouts: SIMULATED_TIMEOUTS }) }
       const provider = url.protocol === 'mx:' ? mxProvider({ ...options, resolver: resolverOf(world) }) : smtpProvider(options)
       return { ...provider, open: given => provider.open(withPool(given)) }
     },

@@ -5,26 +5,29 @@ import { Turnstiles } from '../../../runtime/semaphore.js'
 import { reasonOfStatus } from '../status-code.js'
 import type { DeliveryEntry, Report } from './reports.js'
 
-/** What comes back to an e-mail's envelope sender becomes facts about its delivery. */
+/** Turns messages to an e-mail's envelope sender into facts about its delivery. */
 export interface ReturnParts {
   clock: Clock
   record(change: Change): Promise<ChangeOutcome>
   suppress(notification: string, reason: 'hard bounce' | 'complaint'): Promise<void>
-  /** Notes of this source that the chain holds already. */
+  /** The number of notes from this source in the event chain. */
   countNotes(notification: string, source: string): Promise<number>
-  /** Told once, when the last place for notes of a kind is taken. */
+  /** Called once, when the last note of a kind is stored. */
   onLastNote(notification: string, kind: Report['kind']): void
 }
 
-/** Of each kind. Whoever knows the address may write for ever: the last one says that no more are kept. Facts always are. */
+/**
+ * Notes of each kind per notification: anybody who knows the address can send messages without end. The last note records that
+ * no more are kept. Facts that change the status are always stored.
+ */
 export const MAX_RETURNED_NOTES = 100
-/** Messages about one notification that wait for their turn; who comes later is asked to try again. */
+/** Messages about one notification that may wait. The sender of a further one is asked to retry. */
 const WAITING = 20
 
-/** Resolves once everything is committed: only then the other side may forget it. */
+/** Resolves once everything is committed; only then may the sending server forget the message. */
 export type TakeReturn = (notification: string, report: Report) => Promise<void>
 
-/** One after the other for one notification, so that many at once do not all find the same place free. */
+/** Handles the messages of one notification one after another, so that concurrent ones do not exceed the limit of notes. */
 export function createReturns(parts: ReturnParts): TakeReturn {
   const turns = new Turnstiles(1, WAITING)
   return (notification, report) => turns.pass(notification, () => takeReturn(notification, report, parts))
@@ -34,9 +37,9 @@ async function takeReturn(notification: string, report: Report, parts: ReturnPar
   const source = `report:${report.kind}`
   for (const { suppression, type, data } of factsOf(report)) {
     if (suppression !== null) await parts.suppress(notification, suppression)
-    const place = type === 'note' ? (await parts.countNotes(notification, source)) + 1 : 0
-    if (place > MAX_RETURNED_NOTES) continue
-    const last = place === MAX_RETURNED_NOTES
+    const count = type === 'note' ? (await parts.countNotes(notification, source)) + 1 : 0
+    if (count > MAX_RETURNED_NOTES) continue
+    const last = count === MAX_RETURNED_NOTES
     await parts.record({
       notification,
       fact: { channel: 'email', at: new Date(parts.clock()), source, type, data: last ? { ...data, lastNote: true } : data },
@@ -52,7 +55,7 @@ function factsOf(report: Report): ReturnFact[] {
     case 'dsn':
       return report.entries.map(fromEntry)
     case 'mdn':
-      // A machine's receipt proves that the message arrived, not that a person saw it.
+      // An automatic receipt proves that the message arrived, not that a person saw it.
       return [
         {
           type: report.disposition === 'displayed' && !report.automatic ? 'read' : 'note',
@@ -73,7 +76,7 @@ function factsOf(report: Report): ReturnFact[] {
 
 function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry): ReturnFact {
   const data = { status, diagnostic, finalRecipient }
-  // "relayed": the next server took it and speaks no reports; nothing further will be heard.
+  // "relayed": the next server accepted the message and sends no reports, so no further report will come.
   if (action === 'delivered' || action === 'relayed') return { type: 'delivered', data: { ...data, action }, suppression: null }
   if (action !== 'failed') return { type: 'note', data: { ...data, action }, suppression: null }
   const reason = reasonOfStatus(status) ?? diagnostic
@@ -84,5 +87,5 @@ function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry
   }
 }
 
-/** RFC 3463 and 7505: these speak of the recipient's address or mailbox itself. A full mailbox or a policy may be mended. */
+/** RFC 3463 and 7505: these codes concern the recipient's address or mailbox itself. A full mailbox or a policy may change. */
 const isAddressGone = (status: string | null): boolean => status !== null && /^5\.(1\.(1|2|3|6|10)|2\.1)$/.test(status)

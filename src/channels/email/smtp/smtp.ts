@@ -6,31 +6,31 @@ import { refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import { composeEmail } from '../message/compose.js'
 import type { Composer } from '../message/composer.js'
-import { ofRelay } from './relay-refusal.js'
+import { classifyRelayRefusal } from './relay-refusal.js'
 import { SmtpRefusal } from './reply.js'
-import type { Patience, ServerSettings } from './session.js'
+import type { ServerSettings, StepTimeouts } from './session.js'
 import { SessionPool } from './session-pool.js'
 
 /**
  * E-mail through a relay: smtp://user:password@host:587, smtps://host:465.
- * Options: tls=required|opportunistic|off, pool=connections, name=what EHLO says, rate=messages a second (of the lane).
+ * Options: tls=required|opportunistic|off, pool=connections, name=host name in EHLO, rate=messages per second (of the lane).
  */
 export interface SmtpOptions {
-  /** Signs what leaves; null: the relay does, or nobody. */
+  /** null: messages are not signed here. */
   signer: Signer | null
-  /** Makes what is large elsewhere. Default: everything is made on the spot. */
+  /** Composes large messages in a thread. By default the event loop composes every message. */
   compose?: Composer['compose']
-  /** Trusted instead of the usual authorities. */
+  /** Trusted instead of the system's certificate authorities. */
   ca?: string
-  patience?: Partial<Patience>
+  timeouts?: Partial<StepTimeouts>
 }
 
 /**
- * Every step has its own time (Patience); this bounds their sum, of which only a large message on a slow line gets near.
- * Longer than any lease: it is renewed while the worker lives, and whoever takes the message up after its death sends it again
- * under the same Message-ID.
+ * The limit of one whole attempt, which only a large message on a slow line approaches: every step has its own timeout. It is
+ * longer than a lease, because a living worker renews its lease; after a worker's death another one resends under the same
+ * Message-ID.
  */
-export const LONGEST_MS = 3_600_000
+export const SEND_TIMEOUT_MS = 3_600_000
 const OPTIONS = ['tls', 'pool', 'name', 'rate']
 const POOL = 20
 const MAX_POOL = 200
@@ -39,32 +39,28 @@ export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
   return {
     name: 'smtp',
     channel: 'email',
-    // Sent again under the same Message-ID: mail programs show a double once, or twice; a loss nobody sees.
+    // A resend has the same Message-ID, so a double is shown once or twice, while nobody would notice a loss.
     whenUnknown: 'safe',
-    timeoutMs: LONGEST_MS,
+    timeoutMs: SEND_TIMEOUT_MS,
     open: async url => openRelay(url, options),
   }
 }
 
 function openRelay(url: URL, options: SmtpOptions): Carrier<EmailMessage> {
-  const { ca, patience } = options
   const { server, size } = readSmtpUrl(url)
-  const pool = new SessionPool({
-    server: { ...server, ...(ca === undefined ? {} : { ca }), ...(patience === undefined ? {} : { patience }) },
-    size,
-  })
+  const pool = new SessionPool({ server: { ...server, ca: options.ca, timeouts: options.timeouts }, size })
   return {
     get ready() {
       return !pool.isStuck
     },
     async send(message, signal): Promise<Receipt> {
-      shareable(signal)
+      allowManyListeners(signal)
       const raw = await prepare(message, options)
       try {
         const reply = await pool.run(signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
         return { references: [], answer: reply.text, delivered: false }
       } catch (error) {
-        throw error instanceof SmtpRefusal ? ofRelay(error) : error
+        throw error instanceof SmtpRefusal ? classifyRelayRefusal(error) : error
       }
     },
     async close() {
@@ -84,7 +80,7 @@ export function readSmtpUrl(url: URL): { server: ServerSettings; size: number } 
   if (implicit && (readTls(url) ?? 'required') !== 'required')
     wrong('com smtps:// o TLS é sempre exigido; tire tls ou use smtp://')
   const credentials = url.username === '' ? null : { user: decode(url.username), password: decode(url.password) }
-  // A password is for the right server only, so its certificate must check unless the operator says otherwise.
+  // The password must reach the right server only, so a valid certificate is required unless the operator decides otherwise.
   const tls = implicit ? 'implicit' : (readTls(url) ?? (credentials === null ? 'opportunistic' : 'required'))
   return {
     server: {
@@ -123,15 +119,15 @@ export function readHelo(name: string): string {
   throw new OperatorError('EMAIL_URL: o nome deste servidor (name) deve ser um nome de domínio')
 }
 
-/** One signal may end any number of sends: no leak, no warning. */
-export const shareable = (signal: AbortSignal): void => setMaxListeners(0, signal)
+/** One signal cancels many sends, which Node would otherwise report as a listener leak. */
+export const allowManyListeners = (signal: AbortSignal): void => setMaxListeners(0, signal)
 
 export const envelopeOf = ({ envelopeFrom, to, reference }: EmailMessage) => ({ from: envelopeFrom, to, id: reference })
 
-/** Our own trouble: no server has a part in it. */
-export class Unsigned extends SendError {}
+/** A failure on our side, which does not count against the destination. */
+export class SigningFailed extends SendError {}
 
-/** The message as it travels, signed where a signer is at hand. */
+/** The bytes of the message, signed if there is a signer. */
 export async function prepare(
   message: EmailMessage,
   { signer, compose = composeEmail }: Pick<SmtpOptions, 'signer' | 'compose'>,
@@ -141,7 +137,7 @@ export async function prepare(
   try {
     return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
   } catch (cause) {
-    throw new Unsigned('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
+    throw new SigningFailed('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
   }
 }
 
@@ -150,7 +146,7 @@ async function composed(message: EmailMessage, compose: Composer['compose']): Pr
     return await compose(message)
   } catch (cause) {
     if (cause instanceof SendError) throw cause
-    // Of this message: the carrier has no part in it.
+    // The carrier was not involved, so only this message is retried.
     throw new SendError('temporary', 'A mensagem não pôde ser montada.', { scope: 'message', cause })
   }
 }

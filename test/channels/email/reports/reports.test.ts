@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createComposer } from '../../../../src/channels/email/message/composer.js'
-import { ownWords } from '../../../../src/channels/email/reports/reply-text.js'
+import { withoutQuotedText } from '../../../../src/channels/email/reports/reply-text.js'
 import { readReport } from '../../../../src/channels/email/reports/reports.js'
 import * as samples from './report-samples.js'
 
@@ -270,13 +270,13 @@ describe('answers of people', () => {
     ['only history', 'Em 18/07/2026 01:01, Avisos escreveu:\n> Olá', ''],
     ['nothing', '', ''],
   ])('%s', (_, text, own) => {
-    expect(ownWords(text)).toBe(own)
-    expect(ownWords(text.replace(/\n/g, '\r\n'))).toBe(own)
+    expect(withoutQuotedText(text)).toBe(own)
+    expect(withoutQuotedText(text.replace(/\n/g, '\r\n'))).toBe(own)
   })
 
   test('are bounded in length', () => {
-    expect(ownWords('x'.repeat(100_000)).length).toBe(10_000)
-    expect(ownWords('linha\n'.repeat(100_000)).length).toBeLessThanOrEqual(12_000)
+    expect(withoutQuotedText('x'.repeat(100_000)).length).toBe(10_000)
+    expect(withoutQuotedText('linha\n'.repeat(100_000)).length).toBeLessThanOrEqual(12_000)
   })
 })
 

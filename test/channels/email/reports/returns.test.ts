@@ -71,7 +71,7 @@ test('a chain holds a hundred of each kind, the last one says so, and the rest i
   expect((await database.pool.query('select reason from suppression')).rows).toEqual([{ reason: 'complaint' }])
 })
 
-test('many at once do not take more places than there are; who finds too long a queue is asked to come again', async () => {
+test('concurrent messages do not exceed the limit of notes; a sender that finds a full queue is asked to come again', async () => {
   const id = await accept()
   for (let n = 1; n < MAX_RETURNED_NOTES; n++) await take(id, reply('antes'))
   const answers = await Promise.allSettled(Array.from({ length: 40 }, () => take(id, reply('junto'))))
