@@ -5,38 +5,37 @@ import { SendError } from '../provider.js'
 import { errorOf } from './smpp-errors.js'
 import { bindBody, commands, nextSequence, type Pdu, PduReader, RESPONSE, readMessageId, writePdu } from './smpp-pdu.js'
 
-/** One bound connection: a window of messages under way, the carrier's own words, and a pulse. */
+/** One bound connection: it sends within a window, receives deliver_sm and checks the connection with enquire_link. */
 export interface SessionSettings {
   host: string
   port: number
   secure: boolean
-  /** Trusted instead of the usual authorities. */
-  ca?: string
+  /** Trusted instead of the system's certificate authorities. */
+  ca?: string | undefined
   systemId: string
   password: string
   systemType: string
-  /** Messages that may wait for their answer at a time. */
+  /** The number of messages that may wait for their response at a time. */
   window: number
-  /** How long connecting, binding and the pulse may take. */
-  patienceMs: number
-  /** How often the line is tried while nothing else is heard. */
-  pulseMs: number
+  /** For connecting, binding and enquire_link. */
+  responseTimeoutMs: number
+  /** An enquire_link is sent after this time without data from the carrier. */
+  keepAliveMs: number
 }
 
 export interface SessionEvents {
-  /** Answered to the carrier once it resolves; where it fails, the carrier is asked to tell it again. */
+  /** The carrier is acknowledged when the promise resolves, and asked to repeat when it rejects. */
   onDeliver(body: Buffer): Promise<void>
-  /** The answer to a message that was given up as uncertain. */
+  /** The response to a message whose timeout has passed, so that its outcome is unknown. */
   onLate(part: PartName, id: string): void
   onEnd(): void
 }
 
-/** What became of one part. */
 export type PartOutcome = { id: string } | { error: SendError }
 
 export interface Part {
   body: Buffer
-  /** For an answer that comes too late to be waited for. */
+  /** Identifies the part when its response comes after the timeout. */
   name?: PartName
 }
 
@@ -54,15 +53,15 @@ interface Pending {
   late: boolean
 }
 
-const lost = (cause?: unknown): SendError =>
+const connectionLost = (cause?: unknown): SendError =>
   new SendError('uncertain', 'A conexão com a operadora caiu antes da resposta.', { cause })
-const silent = (): SendError => new SendError('uncertain', 'A operadora não respondeu a tempo.')
-export const away = (cause?: unknown): SendError =>
+const noResponse = (): SendError => new SendError('uncertain', 'A operadora não respondeu a tempo.')
+export const notConnected = (cause?: unknown): SendError =>
   new SendError('temporary', 'Sem conexão com a operadora de SMS.', { cause, answer: String((cause as Error)?.message ?? '') })
 const TRY_AGAIN = 0x64
 const UNKNOWN_COMMAND = 0x03
 const MAX_LATE = 1_000
-const GOODBYE_MS = 2_000
+const UNBIND_TIMEOUT_MS = 2_000
 
 export class SmppSession {
   readonly #socket: Socket
@@ -71,17 +70,17 @@ export class SmppSession {
   readonly #reader = new PduReader()
   readonly #pending = new Map<number, Pending>()
   readonly #waiting = new Set<() => void>()
-  #underWay = 0
+  #inFlight = 0
   #late = 0
   #sequence = 0
   #ended = false
-  #pulse: NodeJS.Timeout | undefined
-  #heard = performance.now()
+  #keepAliveTimer: NodeJS.Timeout | undefined
+  #lastReceivedAt = performance.now()
 
-  /** Connects and binds; throws SendError where that cannot be. */
+  /** Connects and binds. Throws a SendError. */
   static async open(settings: SessionSettings, events: SessionEvents): Promise<SmppSession> {
-    const { host, port, secure, ca, patienceMs, systemId, password, systemType } = settings
-    const signal = AbortSignal.timeout(patienceMs)
+    const { host, port, secure, ca, responseTimeoutMs, systemId, password, systemType } = settings
+    const signal = AbortSignal.timeout(responseTimeoutMs)
     const socket = secure
       ? connectSecure({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}), ...(ca === undefined ? {} : { ca }) })
       : connectPlain({ host, port })
@@ -90,13 +89,13 @@ export class SmppSession {
       await once(socket, secure ? 'secureConnect' : 'connect', { signal })
       const session = new SmppSession(socket, settings, events)
       const [answer] = session.#write([{ body: bindBody(systemId, password, systemType) }], commands.bindTransceiver)
-      const outcome = await Promise.race([answer!, once(signal, 'abort').then(() => ({ error: silent() }))])
+      const outcome = await Promise.race([answer!, once(signal, 'abort').then(() => ({ error: noResponse() }))])
       if ('error' in outcome) throw outcome.error
-      session.#beat()
+      session.#startKeepAlive()
       return session
     } catch (error) {
       socket.on('error', () => {}).destroy()
-      throw error instanceof SendError && error.kind !== 'uncertain' ? error : away(error)
+      throw error instanceof SendError && error.kind !== 'uncertain' ? error : notConnected(error)
     }
   }
 
@@ -113,28 +112,28 @@ export class SmppSession {
     return this.#ended
   }
 
-  /** Hands over the parts of one message, in one write. Never throws: what could not be written is temporary. */
+  /** Submits the parts of one message in one write. Never throws: a part that could not be written has a temporary error. */
   async submit(parts: readonly Part[], signal: AbortSignal): Promise<PartOutcome[]> {
-    while (!this.#ended && !signal.aborted && this.#underWay > 0 && this.#underWay + parts.length > this.#settings.window) {
-      await this.#room(signal)
+    while (!this.#ended && !signal.aborted && this.#inFlight > 0 && this.#inFlight + parts.length > this.#settings.window) {
+      await this.#waitForWindow(signal)
     }
-    if (this.#ended || signal.aborted) return parts.map(() => ({ error: away() }))
-    this.#underWay += parts.length
+    if (this.#ended || signal.aborted) return parts.map(() => ({ error: notConnected() }))
+    this.#inFlight += parts.length
     const answers = this.#write(parts, commands.submit, signal)
     return Promise.all(answers)
   }
 
-  /** Says goodbye; what still waits for an answer is uncertain. */
+  /** Unbinds. Messages that still wait for a response have an unknown outcome. */
   async close(): Promise<void> {
     if (this.#ended) return
     const [answer] = this.#write([{ body: Buffer.alloc(0) }], commands.unbind)
-    const giveUp = setTimeout(() => this.#end(), GOODBYE_MS)
+    const giveUp = setTimeout(() => this.#end(), UNBIND_TIMEOUT_MS)
     await answer
     clearTimeout(giveUp)
     this.#end()
   }
 
-  #room(signal: AbortSignal): Promise<void> {
+  #waitForWindow(signal: AbortSignal): Promise<void> {
     return new Promise(resolve => {
       const go = (): void => {
         this.#waiting.delete(go)
@@ -157,7 +156,7 @@ export class SmppSession {
         signal?.addEventListener('abort', giveUp)
         const settle = (outcome: PartOutcome): void => {
           signal?.removeEventListener('abort', giveUp)
-          if (command === commands.submit) this.#free()
+          if (command === commands.submit) this.#releaseSlot()
           resolve(outcome)
         }
         this.#pending.set(sequence, { name, settle, late: false })
@@ -167,12 +166,12 @@ export class SmppSession {
     return answers
   }
 
-  #free(): void {
-    this.#underWay--
+  #releaseSlot(): void {
+    this.#inFlight--
     for (const go of [...this.#waiting]) go()
   }
 
-  /** Its answer may still come, and is then told as news. */
+  /** Ends the wait for a response. A response that comes later is passed to onLate. */
   #giveUp(sequence: number): void {
     const pending = this.#pending.get(sequence)
     if (pending === undefined || pending.late) return
@@ -181,21 +180,21 @@ export class SmppSession {
       pending.late = true
       this.#late++
     }
-    pending.settle({ error: silent() })
+    pending.settle({ error: noResponse() })
   }
 
   #read(chunk: Buffer): void {
-    this.#heard = performance.now()
+    this.#lastReceivedAt = performance.now()
     try {
-      for (const pdu of this.#reader.read(chunk)) this.#take(pdu)
+      for (const pdu of this.#reader.read(chunk)) this.#handle(pdu)
     } catch (error) {
       this.#end(error)
     }
   }
 
-  #take({ command, sequence, status, body }: Pdu): void {
+  #handle({ command, sequence, status, body }: Pdu): void {
     if (command >= RESPONSE) {
-      this.#answered(sequence, status, body)
+      this.#handleResponse(sequence, status, body)
       return
     }
     const answer = (code: number, content?: Buffer): void => {
@@ -224,7 +223,7 @@ export class SmppSession {
     }
   }
 
-  #answered(sequence: number, status: number, body: Buffer): void {
+  #handleResponse(sequence: number, status: number, body: Buffer): void {
     const pending = this.#pending.get(sequence)
     if (pending === undefined) return
     this.#pending.delete(sequence)
@@ -235,26 +234,27 @@ export class SmppSession {
     } else pending.settle(status === 0 ? { id } : { error: errorOf(status) })
   }
 
-  #beat(): void {
-    const { pulseMs, patienceMs } = this.#settings
-    let asked: number | null = null
-    this.#pulse = setInterval(() => {
+  #startKeepAlive(): void {
+    const { keepAliveMs, responseTimeoutMs } = this.#settings
+    let enquiredAt: number | null = null
+    this.#keepAliveTimer = setInterval(() => {
       const now = performance.now()
-      if (asked !== null && this.#heard < asked && now - asked > patienceMs) return this.#end(new Error('no pulse'))
-      if (asked !== null && this.#heard < asked) return
-      asked = null
-      if (now - this.#heard < pulseMs) return
-      asked = now
+      if (enquiredAt !== null && this.#lastReceivedAt < enquiredAt && now - enquiredAt > responseTimeoutMs)
+        return this.#end(new Error('no response to enquire_link'))
+      if (enquiredAt !== null && this.#lastReceivedAt < enquiredAt) return
+      enquiredAt = null
+      if (now - this.#lastReceivedAt < keepAliveMs) return
+      enquiredAt = now
       this.#write([{ body: Buffer.alloc(0) }], commands.enquireLink)
-    }, Math.min(pulseMs, patienceMs) / 2)
+    }, Math.min(keepAliveMs, responseTimeoutMs) / 2)
   }
 
   #end(cause?: unknown): void {
     if (this.#ended) return
     this.#ended = true
-    clearInterval(this.#pulse)
+    clearInterval(this.#keepAliveTimer)
     this.#socket.destroy()
-    for (const pending of this.#pending.values()) if (!pending.late) pending.settle({ error: lost(cause) })
+    for (const pending of this.#pending.values()) if (!pending.late) pending.settle({ error: connectionLost(cause) })
     this.#pending.clear()
     for (const go of [...this.#waiting]) go()
     this.#events.onEnd()
