@@ -1,8 +1,9 @@
 import ssh2 from 'ssh2'
 import { OperatorError } from '../../domain/errors.js'
+import { integerReader } from '../url-options.js'
 import type { SftpAccount } from './sftp.js'
 
-/** The contract with the post and where its folders are, read from LETTER_URL. */
+/** The contract with Correios and the folders on its server, read from LETTER_URL. */
 export interface ECartaAccount {
   sftp: SftpAccount
   folder: string
@@ -15,37 +16,29 @@ export interface ECartaAccount {
   lotSize: number
   lotWaitMs: number
   returnsEveryMs: number
-  /** null: wherever the last one ended. */
+  /** null: the number after the last lot. */
   firstLot: number | null
 }
 
 /** ecarta+sftp://usuario@servidor:22/pasta?matriz=…&contrato=…&cartao=…&chave=SHA256:… */
 export function readECartaAccount(url: URL, privateKey: string | null): ECartaAccount {
-  const value = (name: string, fallback?: string): string => {
-    const given = url.searchParams.get(name) ?? fallback
-    if (given === undefined || given === '')
-      throw new OperatorError(`LETTER_URL: falta ${name}= na URL do e-Carta (docs/carta.md).`)
-    return given
+  const wrong = (what: string): never => {
+    throw new OperatorError(`LETTER_URL: ${what}.`)
   }
-  const whole = (name: string, fallback: number, least: number, most: number): number => {
-    const number = Number(url.searchParams.get(name) ?? fallback)
-    if (Number.isInteger(number) && number >= least && number <= most) return number
-    throw new OperatorError(`LETTER_URL: ${name}= deve ser um número de ${least} a ${most}.`)
-  }
+  const value = (name: string, fallback = ''): string =>
+    url.searchParams.get(name) || fallback || wrong(`falta ${name}= na URL do e-Carta (docs/carta.md)`)
+  const integer = integerReader(url, wrong)
   const digits = (name: string): string => {
     const text = value(name)
-    if (!/^\d{1,20}$/.test(text)) throw new OperatorError(`LETTER_URL: ${name}= deve ter só dígitos.`)
-    return text
+    return /^\d{1,20}$/.test(text) ? text : wrong(`${name}= deve ter só dígitos`)
   }
-  if (url.username === '' || url.hostname === '') throw new OperatorError('LETTER_URL: o e-Carta pede usuário e servidor.')
-  if (url.password === '' && privateKey === null) {
-    throw new OperatorError('LETTER_URL: o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE.')
-  }
+  if (url.username === '' || url.hostname === '') wrong('o e-Carta pede usuário e servidor')
+  if (url.password === '' && privateKey === null) wrong('o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE')
   if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
     throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
   }
   const folder = decodeURIComponent(url.pathname).replace(/\/+$/, '') || '/'
-  // In a query a plus sign is a blank, which no fingerprint has.
+  // URLSearchParams reads a plus sign as a blank, and a fingerprint contains plus signs but no blanks.
   const fingerprint = value('chave')
     .replaceAll(' ', '+')
     .replace(/^SHA256:/, '')
@@ -66,9 +59,9 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
     contract: digits('contrato'),
     card: digits('cartao'),
     products: { simples: value('simples', '10014'), registrada: value('registrada', '10022') },
-    lotSize: whole('lote', 50, 1, 1_000),
-    lotWaitMs: whole('espera', 2_000, 0, 10_000),
-    returnsEveryMs: whole('retornos', 300, 1, 86_400) * 1_000,
-    firstLot: url.searchParams.has('primeiro') ? whole('primeiro', 1, 1, 999_999_999) : null,
+    lotSize: integer('lote', 50, 1, 1_000),
+    lotWaitMs: integer('espera', 2_000, 0, 10_000),
+    returnsEveryMs: integer('retornos', 300, 1, 86_400) * 1_000,
+    firstLot: url.searchParams.has('primeiro') ? integer('primeiro', 1, 1, 999_999_999) : null,
   }
 }

@@ -3,20 +3,20 @@ import { sha256 } from '../../domain/evidence.js'
 import type { Sftp } from './sftp.js'
 
 /**
- * How a lot reaches the post exactly once. Its file is written whole under a name that no other try has; that name and what the
- * file holds are committed; only then it gets the name that the post reads. One file can be given that name once, whoever does it
- * and however often it is tried: a lot that was begun is never written again, it is looked for.
+ * Uploads each lot exactly once. The file is written completely under a name unique to the attempt, then that name and the
+ * file's hash are committed, and only then is the file renamed to the name that Correios reads. A file can be renamed only once,
+ * so a lot that was begun is never written again: it is searched for on the server.
  */
 export interface LotJournal {
-  /** Opens a lot for those of the letters that are in none that left or is leaving; says where each of them is now. */
+  /** Opens a lot for the letters that are not in an uploaded or begun lot. Returns the lot of every letter. */
   open(references: readonly string[]): Promise<{ lot: number; places: Map<string, LotPlace> }>
-  /** Commits that the lot is about to leave. false: its letters are no longer these, it must not. */
+  /** Commits that the upload begins. false: the letters of the lot have changed, so it must not be uploaded. */
   begin(lot: number, upload: Upload, letters: readonly { reference: string; object: number }[]): Promise<boolean>
   uploaded(lot: number): Promise<void>
-  /** Takes letters out of lots that are not leaving; says where those are that stay where they are. */
-  leave(references: readonly string[]): Promise<Map<string, LotPlace>>
+  /** Removes letters from lots that are not begun. Returns the letters that remain in a lot. */
+  withdraw(references: readonly string[]): Promise<Map<string, LotPlace>>
   find(reference: string): Promise<LotPlace | null>
-  /** The lot never left, nor ever will. */
+  /** Releases the letters of a lot that was not uploaded and never will be. */
   dissolve(lot: number): Promise<void>
   /** No lot gets a lower number from now on. */
   startAt(first: number): Promise<void>
@@ -27,19 +27,19 @@ export interface LotPlace {
   object: number
   begun: boolean
   uploaded: boolean
-  /** null: not begun, or by a version that did not write it down. */
+  /** null: not begun. */
   upload: Upload | null
 }
 
-/** The file of a lot: what it holds, and its name until it is the post's. */
 interface Upload {
+  /** The name of the file until it is renamed. */
   part: string
   size: number
   sha256: string
 }
 
-/** Under the lot's name lies another file: somebody else counts lots under the same contract. */
-export class LotTaken extends Error {
+/** The server has a different file under the lot's name: another installation numbers lots under the same contract. */
+export class LotNumberTaken extends Error {
   constructor(name: string) {
     super(`${name} exists with another content`)
     this.name = 'LotTaken'
@@ -47,10 +47,10 @@ export class LotTaken extends Error {
 }
 
 /**
- * Puts a lot into the post's folder. `begin` is asked once the file is there whole, under a name that the post does not read;
- * false: it must not leave, and does not.
+ * Uploads a lot. `begin` is called once the file is complete under a name that Correios does not read; when it returns false,
+ * the file is removed.
  */
-export async function placeLot(
+export async function uploadLot(
   session: Sftp,
   path: string,
   bytes: Uint8Array,
@@ -58,12 +58,12 @@ export async function placeLot(
 ): Promise<boolean> {
   const upload = { part: `${path}.${randomUUID()}.part`, size: bytes.length, sha256: sha256(bytes) }
   if ((await session.size(path)) !== null) {
-    if (!(await holds(session, path, upload))) throw new LotTaken(path)
-    // A database that was restored makes the same lot of the same letters: the post has it.
+    if (!(await hasContent(session, path, upload))) throw new LotNumberTaken(path)
+    // A restored database creates the same lot from the same letters again, and Correios already has it.
     return begin(upload)
   }
   await session.write(upload.part, bytes)
-  // Where nobody knows whether it was begun, the file stays: it proves that the lot did not leave.
+  // If begin() throws, the file stays on the server: its presence proves that the lot was not renamed.
   if (!(await begin(upload))) {
     await session.remove(upload.part).catch(() => {})
     return false
@@ -72,25 +72,25 @@ export async function placeLot(
   return true
 }
 
-/** What became of a lot that was begun; `settle` commits it. Throws while nobody can tell. */
-export async function lookForLot(
+/** Finds out whether a begun lot was uploaded; `settle` commits the outcome. Throws while the outcome is unknown. */
+export async function findLot(
   session: Sftp,
   path: string,
   upload: Upload,
   settle: (outcome: 'left' | 'stayed') => Promise<void>,
 ): Promise<void> {
-  if (await holds(session, path, upload)) return settle('left')
-  // Taken out of the way first: whoever began it may still live, and only one of us can move it.
-  const aside = `${upload.part}.void`
-  const moved = await session.move(upload.part, aside).catch(() => false)
-  // Somebody else may have moved it there before.
-  if (!moved && (await session.size(aside)) === null) {
-    throw new Error(`${path} was begun and is gone: the post has taken it, or nobody`)
+  if (await hasContent(session, path, upload)) return settle('left')
+  // The worker that began the lot may still be alive. The file is moved first, because only one of the two can move it.
+  const voided = `${upload.part}.void`
+  const moved = await session.move(upload.part, voided).catch(() => false)
+  // Another worker may have moved it before.
+  if (!moved && (await session.size(voided)) === null) {
+    throw new Error(`${path} was begun and is gone: Correios may have fetched it`)
   }
   await settle('stayed')
-  await session.remove(aside).catch(() => {})
+  await session.remove(voided).catch(() => {})
 }
 
-async function holds(session: Sftp, path: string, { size, sha256: hash }: Upload): Promise<boolean> {
+async function hasContent(session: Sftp, path: string, { size, sha256: hash }: Upload): Promise<boolean> {
   return (await session.size(path)) === size && sha256(await session.read(path)) === hash
 }

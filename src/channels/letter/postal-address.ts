@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../domain/notification.js'
 
-/** A Brazilian postal address, as an envelope and a carrier need it. */
+/** A Brazilian postal address. */
 export interface PostalAddress {
   street: string
   number: string
@@ -13,12 +13,12 @@ export interface PostalAddress {
   postcode: string
 }
 
-/** Why there is no address, in Portuguese, with the cure. */
+/** The reason in Portuguese why there is no address, with the correction. */
 export interface AddressProblem {
   problem: string
 }
 
-/** The ranges of postcodes of each state, by their first five digits, as the post assigns them. */
+/** The postcode ranges of each state, by the first five digits, as Correios assigns them. */
 const RANGES: Record<string, readonly [number, number][]> = {
   AC: [[69900, 69999]],
   AL: [[57000, 57999]],
@@ -88,7 +88,7 @@ const STATE_NAMES: Record<string, string> = {
   tocantins: 'TO',
 }
 
-/** The spellings under which senders' systems keep each part, without accents, case or separators; the first is the documented one. */
+/** The variable names that senders' systems use, without accents, case or separators. The first one is documented. */
 const SPELLINGS = {
   name: ['destinatario', 'nomedestinatario', 'destinatarionome'],
   postcode: ['cep', 'codigopostal'],
@@ -174,7 +174,7 @@ const plain = (text: string): string =>
 
 const oneLine = (text: string): string => text.replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim()
 
-/** "Rua das Flores, 100": the number is often written into the street. */
+/** Senders often write the number in the street: "Rua das Flores, 100". */
 function splitNumber(street: string, number: string): { street: string; number: string } {
   if (number !== '') return { street, number }
   const [, name, written] = /^(.*\S)\s*,\s*(?:n[º°o.]*\s*)?(\d[\w/-]{0,9}|s\/?n)$/i.exec(street) ?? []
@@ -195,7 +195,7 @@ function stateOf(postcode: string): string | null {
 
 const formatPostcode = (postcode: string): string => `${postcode.slice(0, 5)}-${postcode.slice(5)}`
 
-/** As the post wants it on an envelope: street, district, then postcode, city and state. */
+/** The order that Correios asks for on an envelope: street, district, then postcode, city and state. */
 export function addressLines({ street, number, complement, district, city, state, postcode }: PostalAddress): string[] {
   const lines = [
     [street, number, complement].filter(part => part !== '').join(', '),
@@ -205,7 +205,7 @@ export function addressLines({ street, number, complement, district, city, state
   return lines.filter(line => line !== '')
 }
 
-/** An address in one line, as an account's setting has it: logradouro; número; complemento; bairro; cidade; UF; CEP. */
+/** Reads an account's setting: logradouro; número; complemento; bairro; cidade; UF; CEP. */
 export function readSenderAddress(text: string): PostalAddress | null {
   const [logradouro, numero, complemento, bairro, cidade, uf, cep, ...rest] = text.split(';').map(part => part.trim())
   if (cep === undefined || rest.length > 0) return null

@@ -45,7 +45,7 @@ test('a lot is one line of 23 fields and one PDF for each letter, the same bytes
 const reportsOf = (kind: string, ...lines: string[]) =>
   readReturn(`e-Carta_12345_77_${kind}.txt`, Buffer.from(lines.join('\r\n'))).reports
 
-test('each return tells of its letters by lot and object', () => {
+test('each return file reports on its letters by lot and object', () => {
   expect(reportsOf('Recibo', '2|1|77|AA473124829BR|15/11/2026 10:00:00', '2|2|77||')).toMatchObject([
     { of: { carrier: ['77.1'] }, type: 'prepared', trackingCode: 'AA473124829BR', at: new Date('2026-11-15T13:00:00Z') },
     { of: { carrier: ['77.2'] }, type: 'prepared', at: null },
@@ -87,7 +87,7 @@ test('a return that unpacks to more than it may is refused', () => {
   expect(() => readReturn('e-Carta_12345_1_Recibo.zip', Buffer.from(bytes))).toThrow(/more than it may/)
 })
 
-test('only returns for our own matrix are taken', () => {
+test('only return files for our own matrix are read', () => {
   expect(isReturn('12345', 'e-Carta_12345_77_Recibo.txt')).toBe(true)
   expect(isReturn('12345', 'e-Carta_12345_77_20261115_Postado.zip')).toBe(true)
   for (const name of [

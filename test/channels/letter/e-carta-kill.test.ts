@@ -139,7 +139,7 @@ describe.each([
   })
 })
 
-test('a second process killed while it looks for what the first one left: the third one prints nothing twice', async () => {
+test('a second process killed while it looks up the lot of the first one: the third one prints nothing twice', async () => {
   const first = (await stepsOf()).indexOf('begin after')
   const steps = await stepsOf(first)
   expect(steps).toEqual(expect.arrayContaining(['rename after', 'dissolve after', 'begin after', 'uploaded after']))
@@ -158,7 +158,7 @@ test('a second process killed while it looks for what the first one left: the th
   }
 })
 
-test('a lot that is gone is known by what the post tells of its letters, though nobody lived to say that it left', async () => {
+test('a lot that is gone from the server is settled by the reports on its letters, although the worker died before it recorded the upload', async () => {
   const post = await startSftpPost()
   post.takesAway = true
   const letters = twoLetters()

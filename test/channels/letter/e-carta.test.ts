@@ -66,7 +66,7 @@ describeContract({
   refused: {},
 })
 
-test('a letter that failed does not leave with the others of its lot', async () => {
+test('a letter that failed is not uploaded with the others of its lot', async () => {
   const post = await startPost()
   const carrier = await provider.open(post.carrier)
   onTestFinished(() => carrier.close())

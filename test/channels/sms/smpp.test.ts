@@ -238,6 +238,7 @@ describe('a connection that breaks', () => {
     const connection = await smsc.bound()
     connection.socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')
     await expect.poll(() => smsc.connections.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => carrier.ready, { timeout: 10_000 }).toBe(true)
     expect(await outcome(carrier.send(message(), soon()))).toBe('taken')
   })
 })
