@@ -11,7 +11,7 @@ import { wireChannels, wireStatuses } from '../http/gw/wire.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { isRowFault, type Pool } from '../store/postgres.js'
 import { pruneAttempts, readEvents } from '../store/webhook-attempts.js'
-import { deleteForgottenListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from '../store/webhook-endpoints.js'
+import { deleteUnusedListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from '../store/webhook-endpoints.js'
 import { pruneMessages } from '../store/webhook-messages.js'
 import { claimMessages, reapMessages, releaseMessages, renewMessages, type WebhookClaim } from '../store/webhook-queue.js'
 import { showAttempts } from '../webhooks/attempt-log.js'
@@ -34,13 +34,13 @@ import type { ResolveName } from '../webhooks/name-lookup.js'
 import { openOutbound } from '../webhooks/outbound.js'
 import type { AttemptOutcome } from '../webhooks/outcome.js'
 import { writeOutcomes } from '../webhooks/outcome-writer.js'
-import { renderBody, type WebhookWords } from '../webhooks/payload.js'
+import { renderBody, type WebhookFormat } from '../webhooks/payload.js'
 import type { Config } from './config.js'
 import { recordLinks } from './links.js'
 import type { Log } from './log.js'
 
 /** Webhooks wired: their routes for the api, their delivery and upkeep for the worker. */
-export function webhookWords({ publicUrl }: Config, keys: Keys): WebhookWords {
+export function webhookFormat({ publicUrl }: Config, keys: Keys): WebhookFormat {
   const links = recordLinks(() => publicUrl, keys)
   return {
     channels: wireChannels,
@@ -64,8 +64,8 @@ function isDevelopment({ simulator, hasCarriers, host, publicUrl }: Config): boo
 
 export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clock, isStopping: () => boolean): WebhookOptions {
   const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
-  const words = webhookWords(config, keys)
-  const listen = createListening({ pool, words, readEvents: ids => readEvents(pool, ids) })
+  const format = webhookFormat(config, keys)
+  const listen = createListening({ pool, format, readEvents: ids => readEvents(pool, ids) })
   return {
     list: account => listEndpoints(pool, account),
     find: (account, id) => requireEndpoint(pool, account, id),
@@ -74,12 +74,13 @@ export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clo
     remove: (account, id) => removeEndpoint(parts, account, id),
     rotate: (account, id) => rotateEndpoint(parts, account, id),
     test: (account, id) => testEndpoint(parts, account, id, clock()),
-    attempts: (account, id, question) => showAttempts(pool, words, account, id, question),
+    attempts: (account, id, question) => showAttempts(pool, format, account, id, question),
     replayOne: (account, id, message) => replayOne(parts, account, id, message),
     replaySpan: (account, id, span) => replaySpan(parts, account, id, span),
     now: clock,
     createListener: (account, draft) => createListener(parts, account, draft, clock()),
-    listen: (account, id, question) => listen(account, id, { ...question, isOver: () => question.isOver() || isStopping() }),
+    listen: (account, id, question) =>
+      listen(account, id, { ...question, isAborted: () => question.isAborted() || isStopping() }),
   }
 }
 
@@ -89,18 +90,18 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 /** One endpoint's share of a worker: sixteen connections, and for a quick one enough messages ready that none waits for a claim. */
-const AT_ONCE = 16
-const PER_ENDPOINT = 256
+const MAX_IN_FLIGHT = 16
+const MAX_HELD = 256
 const TIMEOUT_MS = 15 * SECOND
 /** Outcomes of this long are written together: what a crash has sent a second time is hardly more for it. */
 const GATHER_MS = 15
 const HEALTH: HealthRules = {
-  tolerated: 5,
-  longestPauseMs: MINUTE,
+  failuresToPause: 5,
+  maxPauseMs: MINUTE,
   suspendAfterMs: 5 * DAY,
   quietMs: 1.5 * Math.max(...RETRY_PLAN.delaysMs),
 }
-const FORGOTTEN_LISTENER_MS = DAY
+const UNUSED_LISTENER_MS = DAY
 const PRUNE_BATCH = 5_000
 
 export interface WebhookWorkerParts {
@@ -112,7 +113,7 @@ export interface WebhookWorkerParts {
   leaseMs: number
   onError(error: unknown, what: string): void
   /** Drills and benchmarks have less time than the world. */
-  pace?: { plan?: RetryPlan; longestPauseMs?: number; timeoutMs?: number }
+  pace?: { plan?: RetryPlan; maxPauseMs?: number; timeoutMs?: number }
   trace?: DelivererOptions['trace']
   /** Instead of the system's names. */
   resolve?: ResolveName
@@ -120,8 +121,8 @@ export interface WebhookWorkerParts {
 
 export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   const { config, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
-  const words = webhookWords(config, keys)
-  const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
+  const format = webhookFormat(config, keys)
+  const health = { ...HEALTH, maxPauseMs: pace?.maxPauseMs ?? HEALTH.maxPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
       const { settled, suspended } = await patiently(() => writeOutcomes(pool, outcomes, health))
@@ -143,13 +144,13 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   const deliverer = new Deliverer({
     clock,
     leaseMs,
-    atOnce: AT_ONCE,
-    perEndpoint: PER_ENDPOINT,
+    maxInFlight: MAX_IN_FLIGHT,
+    maxHeld: MAX_HELD,
     rules: { plan: pace?.plan ?? RETRY_PLAN, random: Math.random },
-    tolerated: HEALTH.tolerated,
+    failuresToPause: HEALTH.failuresToPause,
     outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
-    render: claims => renderClaims(pool, words, claims),
+    render: claims => renderClaims(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => reports.submit(outcome),
     release: messages => releaseMessages(pool, messages),
@@ -161,9 +162,9 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   return deliverer
 }
 
-async function renderClaims(pool: Pool, words: WebhookWords, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
+async function renderClaims(pool: Pool, format: WebhookFormat, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
   const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
-  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, words))
+  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, format))
 }
 
 export const webhookChores = (config: Config, pool: Pool): Chore[] => [
@@ -176,7 +177,7 @@ export const webhookChores = (config: Config, pool: Pool): Chore[] => [
 ]
 
 async function prune(pool: Pool, days: number): Promise<void> {
-  await deleteForgottenListeners(pool, FORGOTTEN_LISTENER_MS)
+  await deleteUnusedListeners(pool, UNUSED_LISTENER_MS)
   while ((await pruneMessages(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
   while ((await pruneAttempts(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
   await removeDeletedEndpoints(pool)

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { targetRules, webhookWords } from '../app/webhooks.js'
+import { targetRules, webhookFormat } from '../app/webhooks.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
 import type { Channel } from '../domain/notification.js'
@@ -19,7 +19,7 @@ import {
   rotateEndpoint,
   testEndpoint,
 } from '../webhooks/endpoints.js'
-import type { WebhookWords } from '../webhooks/payload.js'
+import type { WebhookFormat } from '../webhooks/payload.js'
 import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
 import { readChannelName } from './channel-name.js'
 import { readMoment } from './moment.js'
@@ -138,9 +138,9 @@ function addRepairVerbs(webhook: Command): void {
     .argument('<id>', 'identificador do webhook')
     .option('--failed', 'só as que falharam')
     .action((id: string, options: Options & { failed?: boolean }) =>
-      forAccount(options, async ({ pool, words }, account) => {
+      forAccount(options, async ({ pool, format }, account) => {
         const question = { before: null, message: null, failedOnly: options.failed ?? false, limit: ATTEMPTS_SHOWN }
-        const attempts = await showAttempts(pool, words, account, requireId(id), question)
+        const attempts = await showAttempts(pool, format, account, requireId(id), question)
         const shown = attempts.map(({ at, message, attempt, status, error, state, durationMs, ...rest }) => ({
           ...{ at, message, attempt, status, durationMs, state, error },
           ...(options.json ? rest : {}),
@@ -175,12 +175,12 @@ const change = (id: string, options: Options, changes: EndpointChanges): Promise
     printRecord(describe(edited), options)
   })
 
-type Parts = EndpointParts & { words: WebhookWords }
+type Parts = EndpointParts & { format: WebhookFormat }
 
 const forAccount = (options: Options, work: (parts: Parts, account: string) => Promise<void>): Promise<void> =>
   withDatabase(async ({ pool, keys, config }: Administration) =>
     work(
-      { pool, sealing: keys.sealing, rules: targetRules(config), words: webhookWords(config, keys) },
+      { pool, sealing: keys.sealing, rules: targetRules(config), format: webhookFormat(config, keys) },
       (await requireAccount(pool, options.account)).id,
     ),
   )

@@ -35,7 +35,7 @@ export function startTestDeliverer(
 }
 
 /** A world in which hours are fractions of a second. */
-export const QUICK = { plan: { delaysMs: Array<number>(9).fill(60), laterMs: 60 }, longestPauseMs: 200, timeoutMs: 1_000 }
+export const QUICK = { plan: { delaysMs: Array<number>(9).fill(60), laterMs: 60 }, maxPauseMs: 200, timeoutMs: 1_000 }
 
 /** Something happens to a delivery. */
 export async function happen(

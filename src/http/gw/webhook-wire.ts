@@ -3,7 +3,7 @@ import { brazilianIso } from '../../domain/dates.js'
 import type { Channel } from '../../domain/notification.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
 import type { DisabledReason, WebhookEndpoint } from '../../store/webhook-endpoints.js'
-import type { ShownAttempt } from '../../webhooks/attempt-log.js'
+import type { AttemptDetails } from '../../webhooks/attempt-log.js'
 import { channelOf, type WireChannel, wireChannels, wireStatuses } from './wire.js'
 
 /** The wire forms of endpoints and attempts. */
@@ -127,7 +127,7 @@ const states: Record<string, string> = {
   held: 'guardada',
 }
 
-export const attemptToWire = (attempt: ShownAttempt): Static<typeof attemptSchema> => ({
+export const attemptToWire = (attempt: AttemptDetails): Static<typeof attemptSchema> => ({
   id: attempt.id,
   mensagem: attempt.message,
   tentativa: attempt.attempt,
