@@ -2,11 +2,11 @@ import type { Attachment } from '../domain/attachment.js'
 import { type Queryable, run } from './postgres.js'
 
 /**
- * Stores the contents that are not stored yet. Committed before the notification that refers to them: a crash in
- * between leaves unreferenced blobs, which upkeep removes after a day, never a notification without its file.
+ * Stores contents that are not stored yet, committed before the notification that refers to them. A crash in between leaves
+ * unreferenced blobs, which upkeep removes after a day, but never a notification without its file.
  */
 export async function storeBlobs(db: Queryable, attachments: readonly Attachment[]): Promise<void> {
-  // Sorted, so that two sends with the same files lock them in the same order.
+  // Sorted, so that two sends with the same files cannot deadlock.
   const wanted = [...new Map(attachments.map(file => [file.sha256, file])).values()].sort((a, b) =>
     a.sha256 < b.sha256 ? -1 : 1,
   )
@@ -33,27 +33,27 @@ export async function storeBlobs(db: Queryable, attachments: readonly Attachment
 }
 
 /**
- * What was touched within a day stays: whoever stored it may be about to refer to it, and a row that is touched meanwhile is
- * looked at again before it goes.
+ * A blob that was touched within a day stays, because the send that stored it may still be writing its notification. PostgreSQL
+ * evaluates the condition again for a row that is touched during the delete.
  */
 const UNUSED = `b.touched_at < now() - interval '1 day'
   and not exists (select from attachment a where a.sha256 = b.sha256)
   and not exists (select from letter l where l.sha256 = b.sha256)
   and not exists (select from recording r where r.sha256 = b.sha256 and r.state <> 'expired')`
 
-/** Of these, the blobs that nothing refers to any more. */
+/** Deletes those of the blobs that nothing refers to. */
 export async function dropBlobs(db: Queryable, hashes: readonly string[]): Promise<void> {
   await run(db, `delete from blob b where b.sha256 = any($1) and ${UNUSED}`, [hashes.map(hash => Buffer.from(hash, 'hex'))])
 }
 
-/** Some of the largest blobs are 10 MiB: this many go, with their pages, in well under a statement's time. */
-const SWEPT_AT_ONCE = 200
+/** Blobs have up to 10 MiB; a batch of this size is deleted well within the statement timeout. */
+const SWEEP_BATCH = 200
 
-/** Looks at all blobs, some at a time, and removes those that nothing refers to. */
-export async function deleteUnusedBlobs(db: Queryable, signal?: AbortSignal, atOnce: number = SWEPT_AT_ONCE): Promise<number> {
+/** Deletes all blobs that nothing refers to, in batches. */
+export async function deleteUnusedBlobs(db: Queryable, signal?: AbortSignal, batch: number = SWEEP_BATCH): Promise<number> {
   let deleted = 0
   for (let after: Buffer | null = Buffer.alloc(0); after !== null && signal?.aborted !== true; ) {
-    const swept: Swept = await sweepBlobs(db, after, atOnce)
+    const swept: Swept = await sweepBlobs(db, after, batch)
     deleted += swept.deleted
     after = swept.last
   }
@@ -61,7 +61,7 @@ export async function deleteUnusedBlobs(db: Queryable, signal?: AbortSignal, atO
 }
 
 interface Swept {
-  /** null: there are none after these. */
+  /** null: no blobs follow. */
   last: Buffer | null
   deleted: number
 }

@@ -11,8 +11,8 @@ export interface ListedFile {
   sha256: string
 }
 
-/** What a recipient's page shows of a notification; the content and the files' bytes are read when they are asked for. */
-export interface Visited {
+/** The delivery behind a link, as a recipient's page shows it. The content and the files are read separately. */
+export interface VisitedDelivery {
   target: LinkTarget
   accountName: string
   settings: AccountSettings
@@ -49,8 +49,8 @@ interface VisitedRow {
   files: ListedFile[] | null
 }
 
-/** Answers many visits with one query; null where there is no such delivery, or where what it said was erased. */
-export async function findVisited(db: Queryable, targets: readonly LinkTarget[]): Promise<(Visited | null)[]> {
+/** Reads the deliveries of many visits with one query; null: there is no such delivery or its data was erased. */
+export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
   const { rows } = await run<VisitedRow>(db, {
     name: 'find-visited',
     text: `select t.place, a.name as account_name, a.settings, g.sha256 as logo, n.subject, n.recipient_name, d.recipient, n.validation,
@@ -65,12 +65,12 @@ export async function findVisited(db: Queryable, targets: readonly LinkTarget[])
            where n.subject is not null and n.recipient_name is not null and n.content is not null`,
     values: [targets.map(target => target.notification), targets.map(target => target.channel)],
   })
-  const found: (Visited | null)[] = targets.map(() => null)
-  for (const row of rows) found[row.place - 1] = toVisited(targets[row.place - 1]!, row)
+  const found: (VisitedDelivery | null)[] = targets.map(() => null)
+  for (const row of rows) found[row.place - 1] = createVisitedDelivery(targets[row.place - 1]!, row)
   return found
 }
 
-const toVisited = (target: LinkTarget, row: VisitedRow): Visited => ({
+const createVisitedDelivery = (target: LinkTarget, row: VisitedRow): VisitedDelivery => ({
   target,
   accountName: row.account_name,
   settings: completeSettings(row.settings),
@@ -113,7 +113,7 @@ export interface Confirmation {
   hash: string
 }
 
-/** The event that holds the recipient's confirmation. */
+/** The event of the recipient's confirmation. */
 export async function findConfirmation(db: Queryable, target: LinkTarget): Promise<Confirmation | null> {
   const { rows } = await run<Confirmation>(
     db,

@@ -3,23 +3,22 @@ import type { LinkTarget } from '../../domain/link.js'
 import type { Fact, FactType } from '../../domain/transition.js'
 import type { Change, ChangeOutcome } from '../record/record.js'
 
-/** What recipients, and the machines around them, did: facts where it was a person, notes in any case. */
+/** One access to a link, by the recipient or by a program such as a mail scanner. */
 export interface Visit {
   target: LinkTarget
   at: Date
   address: string
   userAgent: string | null
-  /** Why this was no person; empty when it was one. */
+  /** The signs of a program; empty: the visitor is taken for a person. */
   signals: string[]
 }
 
 export interface VisitParts {
   record(change: Change): Promise<ChangeOutcome>
-  /** A place among the notes of a notification; null when they are used up. */
+  /** Counts a note of the notification and returns its number; null when the limit is reached. */
   takeNote(notification: string, limit: number): Promise<number | null>
 }
 
-/** What a visitor did: loaded the image, saw a page, pressed a button. */
 export type VisitStep =
   | 'image'
   | 'landing'
@@ -33,16 +32,16 @@ export type VisitStep =
   | 'not me'
 
 export interface VisitRecorder {
-  /** A person's deed becomes a fact; a machine's is noted. Returns whether it was a person. */
+  /** Records a fact for a person and a note for a program. Returns whether the visitor is a person. */
   count(visit: Visit, step: VisitStep, type: FactType, data?: Fact['data']): Promise<boolean>
   note(visit: Visit, step: VisitStep, data?: Fact['data']): Promise<void>
 }
 
-/** A flood must not grow a chain without end: the last note says that no more are kept. Facts are always recorded. */
+/** Limits the event chain during a flood. The last note records that no more are kept; facts are always recorded. */
 export const MAX_NOTES = 100
-/** The same access again within this time is the same access. */
+/** Equal accesses within this time are recorded once. */
 const MERGE_MS = 10 * 60_000
-const MAX_REMEMBERED = 20_000
+const MAX_CACHED = 20_000
 
 export function createVisitRecorder({ record, takeNote }: VisitParts): VisitRecorder {
   /** When an access was last noted by this process. */
@@ -52,7 +51,7 @@ export function createVisitRecorder({ record, takeNote }: VisitParts): VisitReco
     const before = noted.get(key)
     if (before !== undefined && atMs - before < MERGE_MS) return true
     noted.delete(key)
-    if (noted.size >= MAX_REMEMBERED) noted.delete(noted.keys().next().value!)
+    if (noted.size >= MAX_CACHED) noted.delete(noted.keys().next().value!)
     noted.set(key, atMs)
     return false
   }
@@ -80,8 +79,8 @@ export function createVisitRecorder({ record, takeNote }: VisitParts): VisitReco
     const key = sha256(JSON.stringify([target.notification, target.channel, step, address, userAgent, signals, data]))
     if (isRepeated(key, visit.at.getTime())) return
     try {
-      const place = await takeNote(target.notification, MAX_NOTES)
-      if (place !== null) await record(change(visit, step, 'note', place === MAX_NOTES ? { ...data, lastNote: true } : data))
+      const count = await takeNote(target.notification, MAX_NOTES)
+      if (count !== null) await record(change(visit, step, 'note', count === MAX_NOTES ? { ...data, lastNote: true } : data))
     } catch (error) {
       noted.delete(key)
       throw error

@@ -1,12 +1,11 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { html } from '../../domain/html.js'
 import { channelNames } from '../../domain/notification.js'
-import type { Confirmation, Visited } from '../../store/visits.js'
+import type { Confirmation, VisitedDelivery } from '../../store/visits.js'
 import { brandName, CHECK, type Page } from './layout.js'
 
-/** What the recipient keeps: on screen and on paper. */
 export interface ReceiptView {
-  visited: Visited
+  visited: VisitedDelivery
   path: string
   confirmation: Confirmation
   contentSha256: string
