@@ -5,11 +5,12 @@
 export interface GroupCommitOptions<Item, Result> {
   /** Writes the whole group atomically and returns one result per item, in order. */
   write(group: readonly Item[]): Promise<readonly Result[]>
-  /** Whether a single item may have caused the error, so that the others can be written without it. */
-  isItemFault(error: unknown): boolean
-  weigh(item: Item): number
+  /** Whether a single item may have caused the error, so that the others can be written without it. Default: never. */
+  isItemFault?(error: unknown): boolean
   maxItems: number
-  maxWeight: number
+  /** Limits the weight of a group; `weigh` returns the weight of an item, by default 1. */
+  maxWeight?: number
+  weigh?(item: Item): number
   /** Groups written at the same time. */
   parallel: number
   /** How long a group collects items. Without it a group is written after the current iteration of the event loop. */
@@ -69,7 +70,7 @@ export class GroupCommit<Item, Result> {
   }
 
   #take(): Pending<Item, Result>[] {
-    const { maxItems, maxWeight, weigh } = this.#options
+    const { maxItems, maxWeight = Number.POSITIVE_INFINITY, weigh = () => 1 } = this.#options
     let count = 0
     for (let weight = 0; count < this.#waiting.length && count < maxItems; count++) {
       weight += weigh(this.#waiting[count]!.item)
@@ -86,7 +87,7 @@ export class GroupCommit<Item, Result> {
       this.items += group.length
       for (const [index, member] of group.entries()) member.resolve(results[index]!)
     } catch (error) {
-      if (group.length === 1 || !this.#options.isItemFault(error)) {
+      if (group.length === 1 || this.#options.isItemFault?.(error) !== true) {
         for (const member of group) member.reject(error)
         return
       }

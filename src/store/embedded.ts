@@ -159,8 +159,7 @@ async function acquireOwnerLock(client: pg.Client): Promise<boolean> {
 }
 
 async function createDatabase(location: Location): Promise<void> {
-  const client = new pg.Client({ connectionString: urlOf(location, 'postgres') })
-  client.on('error', () => {})
+  const client = serverClient(location)
   await client.connect()
   try {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE])
@@ -185,8 +184,7 @@ async function ensureRunning(location: Location, deadline: number): Promise<void
 }
 
 async function isAnswering(location: Location): Promise<boolean> {
-  const client = new pg.Client({ connectionString: urlOf(location, 'postgres'), connectionTimeoutMillis: 2_000 })
-  client.on('error', () => {})
+  const client = serverClient(location)
   try {
     await client.connect()
     return true
@@ -195,6 +193,12 @@ async function isAnswering(location: Location): Promise<boolean> {
   } finally {
     await client.end().catch(() => {})
   }
+}
+
+function serverClient(location: Location): pg.Client {
+  const client = new pg.Client({ connectionString: urlOf(location, 'postgres'), connectionTimeoutMillis: 2_000 })
+  client.on('error', () => {})
+  return client
 }
 
 async function initialise(location: Location, binaries: string): Promise<void> {

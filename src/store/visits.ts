@@ -31,21 +31,9 @@ export interface VisitedDelivery {
   files: ListedFile[]
 }
 
-interface VisitedRow {
+interface VisitedRow extends Omit<VisitedDelivery, 'target' | 'settings' | 'files'> {
   place: number
-  account_name: string
   settings: Partial<AccountSettings>
-  logo: Buffer | null
-  subject: string
-  recipient_name: string
-  recipient: string | null
-  validation: StoredValidation | null
-  accepted_at: Date
-  state: DeliveryState
-  sent_at: Date | null
-  link_opened_at: Date | null
-  confirmed_at: Date | null
-  failure: Failure | null
   files: ListedFile[] | null
 }
 
@@ -53,8 +41,9 @@ interface VisitedRow {
 export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
   const { rows } = await run<VisitedRow>(db, {
     name: 'find-visited',
-    text: `select t.place, a.name as account_name, a.settings, g.sha256 as logo, n.subject, n.recipient_name, d.recipient, n.validation,
-             n.accepted_at, d.state, d.sent_at, d.link_opened_at, d.confirmed_at, d.failure,
+    text: `select t.place, a.name as "accountName", a.settings, encode(g.sha256, 'hex') as logo, n.subject,
+             n.recipient_name as "recipientName", d.recipient, n.validation, n.accepted_at as "acceptedAt", d.state, d.sent_at as "sentAt",
+             d.link_opened_at as "linkOpenedAt", d.confirmed_at as "confirmedAt", d.failure,
              (select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
                 order by f.ordinal) from attachment f where f.notification_id = t.notification_id) as files
            from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
@@ -66,27 +55,11 @@ export async function findVisitedDeliveries(db: Queryable, targets: readonly Lin
     values: [targets.map(target => target.notification), targets.map(target => target.channel)],
   })
   const found: (VisitedDelivery | null)[] = targets.map(() => null)
-  for (const row of rows) found[row.place - 1] = createVisitedDelivery(targets[row.place - 1]!, row)
+  for (const { place, settings, files, ...row } of rows) {
+    found[place - 1] = { ...row, target: targets[place - 1]!, settings: completeSettings(settings), files: files ?? [] }
+  }
   return found
 }
-
-const createVisitedDelivery = (target: LinkTarget, row: VisitedRow): VisitedDelivery => ({
-  target,
-  accountName: row.account_name,
-  settings: completeSettings(row.settings),
-  logo: row.logo?.toString('hex') ?? null,
-  subject: row.subject,
-  recipientName: row.recipient_name,
-  recipient: row.recipient,
-  validation: row.validation,
-  acceptedAt: row.accepted_at,
-  state: row.state,
-  sentAt: row.sent_at,
-  linkOpenedAt: row.link_opened_at,
-  confirmedAt: row.confirmed_at,
-  failure: row.failure,
-  files: row.files ?? [],
-})
 
 export async function findContent(db: Queryable, notification: string): Promise<string | null> {
   const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [notification])

@@ -31,7 +31,7 @@ export interface RecipientLimits {
 
 export type Recipient = ReturnType<typeof createRecipient>
 
-const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 4_096 }
+const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
 
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
   const readShort = createShortLinkReader(pool, limits.guesses ?? guessLimits)
@@ -45,8 +45,6 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
   })
   const lookups = new GroupCommit<LinkTarget, VisitedDelivery | null>({
     write: targets => findVisitedDeliveries(pool, targets),
-    isItemFault: () => false,
-    weigh: () => 1,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
     ...LOOKUP_LIMITS,
   })

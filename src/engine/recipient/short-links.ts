@@ -15,9 +15,7 @@ export function createShortLinks(pool: Pool, linkKey: Buffer, makeCode: typeof m
   const groups = new GroupCommit<LinkTarget, string>({
     write: targets => storeCodes(pool, targets, (target, round) => makeCode(linkKey, target, round)),
     isItemFault: isRowFault,
-    weigh: () => 1,
     maxItems: 256,
-    maxWeight: 256,
     parallel: 2,
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),

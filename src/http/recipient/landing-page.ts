@@ -2,17 +2,10 @@ import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
 import { channelNames } from '../../domain/notification.js'
 import type { VisitedDelivery } from '../../store/visits.js'
-import { brandName, CHECK, formFields, formTraps, type Page } from './layout.js'
+import { brandName, CHECK, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
-export interface LandingView {
-  visited: VisitedDelivery
-  path: string
-  stamp: string
-  /** The host that the address bar must show. */
-  host: string
-}
-
-export function landingPage({ visited, path, stamp, host }: LandingView): Page {
+/** `host`: the host that the address bar must show. */
+export function landingPage({ visited, path, stamp, host }: LinkView & { host: string }): Page {
   const sender = brandName(visited)
   return {
     title: `Notificação de ${sender}`,

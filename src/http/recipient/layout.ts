@@ -2,12 +2,20 @@ import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { AccountSettings } from '../../domain/account.js'
 import { Html, html } from '../../domain/html.js'
+import type { VisitedDelivery } from '../../store/visits.js'
 import { logoPath, SCRIPT_PATH, STYLE_PATH } from './assets.js'
 
 export interface Brand {
   accountName: string
   settings: Pick<AccountSettings, 'brand.name' | 'brand.color'>
   logo: string | null
+}
+
+/** The data of a page of a link. */
+export interface LinkView {
+  visited: VisitedDelivery
+  path: string
+  stamp: string
 }
 
 export interface Page {

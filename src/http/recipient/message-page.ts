@@ -1,12 +1,9 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
-import type { ListedFile, VisitedDelivery } from '../../store/visits.js'
-import { brandName, formFields, formTraps, type Page } from './layout.js'
+import type { ListedFile } from '../../store/visits.js'
+import { brandName, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
-export interface MessageView {
-  visited: VisitedDelivery
-  path: string
-  stamp: string
+interface MessageView extends LinkView {
   /** The confirmation looked like a program's, so the person must press the button again. */
   again: boolean
 }

@@ -3,7 +3,6 @@ import { sha256 } from '../../domain/evidence.js'
 import { makeSession } from '../../domain/session.js'
 import type { Recipient } from '../../engine/recipient/recipient.js'
 import type { Visit } from '../../engine/recipient/visits.js'
-import type { VisitedDelivery } from '../../store/visits.js'
 import { field, sessionCookie } from './arrival.js'
 import { CONTENT_POLICY, contentPage, UNSHOWN } from './content.js'
 import type { ContentCleaner } from './content-cleaner.js'
@@ -11,19 +10,16 @@ import { sendDownload } from './download.js'
 import { unknownPage, wrongPersonReportedPage } from './end-pages.js'
 import { landingPage } from './landing-page.js'
 import { sendInPieces } from './large-responses.js'
-import { sendPage } from './layout.js'
+import { type LinkView, sendPage } from './layout.js'
 import { messagePage } from './message-page.js'
 import { questionPage } from './question-page.js'
 import { receiptPage } from './receipt-page.js'
 import { wrongPersonPage } from './wrong-person-page.js'
 
 /** A request to a valid link. */
-export interface Arrival {
-  visited: VisitedDelivery
+export interface Arrival extends LinkView {
   visit: Visit
-  path: string
   session: boolean
-  stamp: string
   site: URL
 }
 

@@ -1,11 +1,7 @@
 import { type Html, html } from '../../domain/html.js'
-import type { VisitedDelivery } from '../../store/visits.js'
-import { brandName, formFields, formTraps, type Page } from './layout.js'
+import { brandName, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
-export interface QuestionView {
-  visited: VisitedDelivery
-  path: string
-  stamp: string
+interface QuestionView extends LinkView {
   lockedMs: number
   /** null: before the first reply. */
   attemptsLeft: number | null

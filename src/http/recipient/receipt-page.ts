@@ -1,12 +1,10 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { html } from '../../domain/html.js'
 import { channelNames } from '../../domain/notification.js'
-import type { Confirmation, VisitedDelivery } from '../../store/visits.js'
-import { brandName, CHECK, type Page } from './layout.js'
+import type { Confirmation } from '../../store/visits.js'
+import { brandName, CHECK, type LinkView, type Page } from './layout.js'
 
-export interface ReceiptView {
-  visited: VisitedDelivery
-  path: string
+interface ReceiptView extends LinkView {
   confirmation: Confirmation
   contentSha256: string
 }

@@ -28,7 +28,6 @@ export function readPlainBounce(email: Email, text: string): DeliveryEntry | nul
     status,
     diagnostic: diagnosticLine(body),
     finalRecipient: failedRecipients?.split(',')[0]?.trim() ?? /<([^<>\s@]{1,64}@[^<>\s@]{1,255})>/.exec(body)?.[1] ?? null,
-    envelopeId: null,
   }
 }
 

@@ -10,13 +10,13 @@ export type Report =
   /** A delivery status notification with one entry per recipient (RFC 3464, or a bounce in plain text). */
   | { kind: 'dsn'; entries: DeliveryEntry[] }
   /** A reading receipt (RFC 8098). automatic: a program sent it without the person's action. */
-  | { kind: 'mdn'; disposition: Disposition; automatic: boolean; originalMessageId: string | null }
+  | { kind: 'mdn'; disposition: Disposition; automatic: boolean }
   /** The recipient marked the message as spam (RFC 5965). */
   | { kind: 'complaint'; feedbackType: string }
   /** An automatic answer, such as an absence notice or a ticket system's confirmation. */
   | { kind: 'automatic' }
   /** A person's answer, without the quoted message. */
-  | { kind: 'reply'; text: string; inReplyTo: string | null }
+  | { kind: 'reply'; text: string }
   | { kind: 'unreadable' }
 
 export interface DeliveryEntry {
@@ -25,7 +25,6 @@ export interface DeliveryEntry {
   status: string | null
   diagnostic: string | null
   finalRecipient: string | null
-  envelopeId: string | null
 }
 
 type Disposition = 'displayed' | 'deleted' | 'dispatched' | 'processed' | 'other'
@@ -59,7 +58,7 @@ export async function readReport(raw: Buffer, toText: Composer['toText'] = textF
   const bounce = readPlainBounce(email, text)
   if (bounce !== null) return { kind: 'dsn', entries: [bounce] }
   if (isAutomatic(email)) return { kind: 'automatic' }
-  return { kind: 'reply', text: withoutQuotedText(text), inReplyTo: email.inReplyTo ?? null }
+  return { kind: 'reply', text: withoutQuotedText(text) }
 }
 
 async function parse(raw: Buffer): Promise<Email | null> {
@@ -96,7 +95,6 @@ const actions = new Map<string, DeliveryEntry['action']>(
 )
 
 function readEntries(groups: Fields[]): DeliveryEntry[] {
-  const envelopeId = find(groups, 'original-envelope-id')
   return groups
     .filter(group => group.has('action') || group.has('status'))
     .slice(0, MAX_ENTRIES)
@@ -113,7 +111,6 @@ function readEntries(groups: Fields[]): DeliveryEntry[] {
           status,
           diagnostic: diagnostic === undefined ? null : diagnostic.slice(0, MAX_DIAGNOSTIC),
           finalRecipient: address(group.get('final-recipient') ?? group.get('original-recipient')),
-          envelopeId: envelopeId === null ? null : fromXtext(envelopeId),
         },
       ]
     })
@@ -126,13 +123,6 @@ const address = (field: string | undefined): string | null =>
     .replace(/[<>\s]/g, '')
     .slice(0, 320) || null
 
-/** RFC 3461 4. */
-const fromXtext = (text: string): string =>
-  text
-    .trim()
-    .slice(0, 500)
-    .replace(/\+([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-
 const dispositions = new Set<string>(['displayed', 'deleted', 'dispatched', 'processed'])
 
 /** "manual-action/MDN-sent-manually; displayed/error" */
@@ -144,7 +134,6 @@ function readDisposition(groups: Fields[]): Report {
     kind: 'mdn',
     disposition: dispositions.has(word) ? (word as Disposition) : 'other',
     automatic: /automatic-action|sent-automatically/.test(mode),
-    originalMessageId: find(groups, 'original-message-id'),
   }
 }
 

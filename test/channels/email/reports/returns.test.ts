@@ -38,8 +38,8 @@ afterAll(async () => {
 
 const accept = async (): Promise<string> =>
   ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
-const reply = (text: string): Report => ({ kind: 'reply', text, inReplyTo: null })
-const delayed = { action: 'delayed', status: '4.4.1', diagnostic: null, finalRecipient: null, envelopeId: null } as const
+const reply = (text: string): Report => ({ kind: 'reply', text })
+const delayed = { action: 'delayed', status: '4.4.1', diagnostic: null, finalRecipient: null } as const
 const notesOf = async (id: string, source: string): Promise<{ reply?: string; lastNote?: boolean }[]> =>
   (
     await database.pool.query(

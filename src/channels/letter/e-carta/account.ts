@@ -1,6 +1,6 @@
 import ssh2 from 'ssh2'
-import { OperatorError } from '../../domain/errors.js'
-import { integerReader } from '../url-options.js'
+import { OperatorError } from '../../../domain/errors.js'
+import { integerReader } from '../../url-options.js'
 import type { SftpAccount } from './sftp.js'
 
 /** The contract with Correios and the folders on its server, read from LETTER_URL. */

@@ -1,6 +1,4 @@
-import type { Pool } from '../../store/postgres.js'
-import { objectName } from './e-carta-files.js'
-import type { LotJournal, LotPlace } from './e-carta-lots.js'
+import type { Pool } from '../../../store/postgres.js'
 import {
   beginLot,
   dissolveLot,
@@ -10,7 +8,9 @@ import {
   openLot,
   type StoredPlace,
   startLotsAt,
-} from './lot-store.js'
+} from '../lot-store.js'
+import { objectName } from './files.js'
+import type { LotJournal, LotPlace } from './lots.js'
 
 /** The journal of e-Carta's lots in the database. `carrier`: the carrier of the references that Correios gives to letters. */
 export function createLotJournal(pool: Pool, carrier: string): LotJournal {

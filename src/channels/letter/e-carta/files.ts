@@ -1,43 +1,23 @@
 import { unzipSync, zipSync } from 'fflate'
-import { readTrackingCode } from '../../domain/tracking-code.js'
-import type { CarrierReport } from '../provider.js'
-import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from './return-reasons.js'
+import { readTrackingCode } from '../../../domain/tracking-code.js'
+import type { CarrierReport } from '../../provider.js'
+import type { PostalAddress } from '../postal-address.js'
+import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from '../return-reasons.js'
 
 /** The file formats of the Correios' e-Carta: the lots that are sent and the return files that come back. */
 
-/** The fields of one letter, in the order of the lot file. */
-export const LINE_FIELDS = [
-  'type',
-  'object',
-  'lot',
-  'card',
-  'contract',
-  'product',
-  'pdf',
-  'recipientName',
-  'recipientStreet',
-  'recipientNumber',
-  'recipientComplement',
-  'recipientDistrict',
-  'recipientCity',
-  'recipientState',
-  'recipientPostcode',
-  'senderName',
-  'senderStreet',
-  'senderNumber',
-  'senderComplement',
-  'senderDistrict',
-  'senderCity',
-  'senderState',
-  'senderPostcode',
-] as const
-type LineField = (typeof LINE_FIELDS)[number]
-/** The fields that are known before the letter is assigned to a lot. */
-export type LetterLine = Record<Exclude<LineField, 'type' | 'object' | 'lot' | 'pdf'>, string>
+interface Addressee {
+  name: string
+  address: PostalAddress
+}
 
 export interface LotObject {
   object: number
-  line: LetterLine
+  card: string
+  contract: string
+  product: string
+  recipient: Addressee
+  sender: Addressee
   pdf: Uint8Array
 }
 
@@ -53,14 +33,20 @@ export function packLot(matrix: string, lot: number, objects: readonly LotObject
   const ordered = objects.toSorted((a, b) => a.object - b.object)
   const files: Record<string, Uint8Array> = {}
   const pdfName = (object: number): string => `${stem(matrix, lot)}_${object}_1_complementar.pdf`
-  const lines = ordered.map(({ object, line }) => {
-    const values = { ...line, type: LETTER_RECORD, object: String(object), lot: String(lot), pdf: pdfName(object) }
-    return LINE_FIELDS.map(field => clean(values[field])).join('|')
-  })
+  const lines = ordered.map(({ object, card, contract, product, recipient, sender }) =>
+    [LETTER_RECORD, `${object}`, `${lot}`, card, contract, product, pdfName(object), ...fieldsOf(recipient), ...fieldsOf(sender)]
+      .map(clean)
+      .join('|'),
+  )
   files[`${stem(matrix, lot)}_servico.txt`] = Buffer.from(`${lines.join('\r\n')}\r\n`)
   for (const { object, pdf } of ordered) files[pdfName(object)] = pdf
   // Level 0, because PDFs are already compressed.
   return zipSync(files, { level: 0, mtime: ZIP_DATE })
+}
+
+const fieldsOf = ({ name, address }: Addressee): string[] => {
+  const { street, number, complement, district, city, state, postcode } = address
+  return [name, street, number, complement, district, city, state, postcode]
 }
 
 /** The format has no escape for the separator. */

@@ -1,9 +1,8 @@
-import type { Carrier, CarrierEvent, Found, LetterMessage, Provider, Receipt } from '../provider.js'
-import { SendError } from '../provider.js'
-import { type ECartaAccount, readECartaAccount } from './e-carta-account.js'
-import { isReturn, type LetterLine, type LotObject, lotFileName, objectName, packLot, readReturn } from './e-carta-files.js'
-import { findLot, type LotJournal, LotNumberTaken, type LotPlace, uploadLot } from './e-carta-lots.js'
-import type { PostalAddress } from './postal-address.js'
+import type { Carrier, CarrierEvent, Found, LetterMessage, Provider, Receipt } from '../../provider.js'
+import { SendError } from '../../provider.js'
+import { type ECartaAccount, readECartaAccount } from './account.js'
+import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
+import { findLot, type LotJournal, LotNumberTaken, type LotPlace, uploadLot } from './lots.js'
 import { withSftp } from './sftp.js'
 
 /** The Correios' e-Carta over SFTP: letters are uploaded in lots, and return files are fetched from a folder. */
@@ -201,14 +200,8 @@ class ECarta implements Carrier<LetterMessage> {
 
   #createLotObject({ layout, recipient, sender, pdf }: LetterMessage, object: number): LotObject {
     const { card, contract, products } = this.#account
-    const line = {
-      card,
-      contract,
-      product: products[layout] ?? products.registrada!,
-      ...addressFields('recipient', recipient.name, recipient.address),
-      ...addressFields('sender', sender.name, sender.address!),
-    }
-    return { object, line: line as LetterLine, pdf }
+    const product = products[layout] ?? products.registrada!
+    return { object, card, contract, product, recipient, sender: { name: sender.name, address: sender.address! }, pdf }
   }
 
   #scheduleReturns(ms: number): void {
@@ -271,14 +264,3 @@ function whenAllAborted(signals: readonly AbortSignal[]): AbortSignal {
   }
   return all.signal
 }
-
-const addressFields = (side: string, name: string, address: PostalAddress): Record<string, string> => ({
-  [`${side}Name`]: name,
-  [`${side}Street`]: address.street,
-  [`${side}Number`]: address.number,
-  [`${side}Complement`]: address.complement,
-  [`${side}District`]: address.district,
-  [`${side}City`]: address.city,
-  [`${side}State`]: address.state,
-  [`${side}Postcode`]: address.postcode,
-})
