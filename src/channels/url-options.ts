@@ -12,3 +12,15 @@ export const integerReader =
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
     return value >= least && value <= most ? value : wrong(`${name} deve ser um número de ${least} a ${most}`)
   }
+
+/** The user or the password of a URL. A percent sign that is not part of a code would otherwise end the start with a bare URIError. */
+export function readCredential(text: string, wrong: (what: string) => never): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return wrong('usuário ou senha com um % que não é um código; escreva-o como %25')
+  }
+}
+
+/** The host without the brackets of an IPv6 address. */
+export const readHost = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1')

@@ -1,6 +1,7 @@
 import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { signMessage } from '../domain/webhook.js'
+import { Wake } from '../runtime/wake.js'
 import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook-queue.js'
 import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
 import type { Outbound } from './outbound.js'
@@ -52,7 +53,7 @@ export class Deliverer {
   #stopping = false
   /** notify() was called during a claim. */
   #notified = false
-  #wake: (() => void) | undefined
+  readonly #wake = new Wake()
   #loop: Promise<void> | undefined
   #renewal: NodeJS.Timeout | undefined
 
@@ -81,7 +82,7 @@ export class Deliverer {
   /** Wakes the claim loop. */
   notify(): void {
     this.#notified = true
-    this.#wake?.()
+    this.#wake.notify()
   }
 
   async #run(): Promise<void> {
@@ -91,19 +92,8 @@ export class Deliverer {
         this.#options.onError(error, 'webhook claim')
         return 0
       })
-      if (claimed < BATCH && !this.#notified) await this.#sleep()
+      if (claimed < BATCH && !this.#notified) await this.#wake.wait(POLL_MS)
     }
-  }
-
-  async #sleep(): Promise<void> {
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, POLL_MS)
-      this.#wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-    this.#wake = undefined
   }
 
   async #claim(): Promise<number> {

@@ -5,7 +5,7 @@ import { septetsOf } from '../../domain/gsm7.js'
 import { MAX_MARKED_PARTS, makeMark } from '../../domain/mark.js'
 import { planSms, type SmsPlan } from '../../domain/message-parts.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
-import { integerReader, refuseUnknown } from '../url-options.js'
+import { integerReader, readCredential, readHost, refuseUnknown } from '../url-options.js'
 import { carrierReference, readEvents } from './smpp-events.js'
 import { SmppLink } from './smpp-link.js'
 import { type Address, submitBody } from './smpp-pdu.js'
@@ -186,12 +186,12 @@ function readSmppUrl(url: URL, { ca, responseTimeoutMs = RESPONSE_TIMEOUT_MS, ke
   if (!/^(\+?\d{1,20}|[\w .&-]{0,11})$/.test(from)) wrong('from deve ser um número ou um nome de até 11 caracteres, sem acentos')
   const { ton, npi, digits } = senderAddress(from)
   const session: SessionSettings = {
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    host: readHost(url),
     port: url.port === '' ? (secure ? 3550 : 2775) : Number(url.port),
     secure,
     ca,
-    systemId: decode(url.username, wrong),
-    password: decode(url.password, wrong),
+    systemId: readCredential(url.username, wrong),
+    password: readCredential(url.password, wrong),
     systemType: url.searchParams.get('system-type') ?? '',
     window: integer('window', WINDOW, 1, 1_000),
     responseTimeoutMs,
@@ -213,11 +213,3 @@ function senderAddress(from: string): Address {
 /** SMPP 3.4, 7.1.1: YYMMDDhhmmss, tenths of seconds, 00 and R for a relative time. */
 const relativeTime = (hours: number): string =>
   `0000${String(Math.floor(hours / 24)).padStart(2, '0')}${String(hours % 24).padStart(2, '0')}0000000R`
-
-function decode(text: string, wrong: (what: string) => never): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return wrong('usuário ou senha com um % que não é um código; escreva-o como %25')
-  }
-}

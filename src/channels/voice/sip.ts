@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
-import { integerReader, refuseUnknown } from '../url-options.js'
+import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, MAX_CALL_SECONDS, removeStaleFolders } from './baresip.js'
 import { speakText, TELEPHONE_RATE } from './speech.js'
 
@@ -195,7 +195,7 @@ function readTrunk(url: URL): Trunk {
   }
   refuseUnknown(url, OPTIONS, wrong)
   const integer = integerReader(url, wrong)
-  const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+  const [user, password] = [readCredential(url.username, wrong), readCredential(url.password, wrong)]
   // A character that ends a field of baresip's accounts file would change its meaning.
   if (url.hostname === '' || !/^[\w.+-]+$/.test(user) || /[\s;<>"]/.test(password))
     wrong('faltam o usuário ou o servidor, ou têm sinais impossíveis')

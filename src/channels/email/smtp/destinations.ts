@@ -11,7 +11,7 @@ export interface DestinationSettings {
   /** Concurrent messages to a server that answered recently. Any other server gets half of them. */
   maxConcurrent: number
   random: () => number
-  firstPauseMs?: number
+  firstPauseMs?: number | undefined
 }
 
 interface Destination {
@@ -47,13 +47,15 @@ const MAX_KNOWN = 10_000
 const MAX_UNREACHABLE = 100
 
 export class Destinations {
-  readonly #settings: Required<DestinationSettings>
+  readonly #settings: DestinationSettings
+  readonly #firstPauseMs: number
   readonly #known = new Map<string, Destination>()
   /** When each destination was last found unreachable, the oldest first. */
   readonly #unreachable = new Map<string, number>()
 
   constructor(settings: DestinationSettings) {
-    this.#settings = { firstPauseMs: FIRST_PAUSE_MS, ...settings }
+    this.#settings = settings
+    this.#firstPauseMs = settings.firstPauseMs ?? FIRST_PAUSE_MS
   }
 
   /** Sends one message when its destination has a free slot. Otherwise it throws a SendError that postpones the message. */
@@ -100,7 +102,7 @@ export class Destinations {
     return performance.now() - answeredAt < RESPONSIVE_MS
   }
 
-  #hasPlace(destination: Destination): boolean {
+  #hasCapacity(destination: Destination): boolean {
     // While every destination is unreachable, the engine's circuit breaker sends single probes; each must go out.
     if (this.#areAllUnreachable) return true
     const { maxConcurrent } = this.#settings
@@ -113,7 +115,7 @@ export class Destinations {
     const pause = destination.pausedUntil - performance.now()
     if (pause > 0 && !this.#areAllUnreachable)
       throw this.#postponed('O servidor do destinatário pediu uma pausa, ou não responde.', pause)
-    if (this.#hasPlace(destination)) {
+    if (this.#hasCapacity(destination)) {
       destination.active++
       return
     }
@@ -144,7 +146,7 @@ export class Destinations {
 
   #admitWaiters(destination: Destination): void {
     for (const waiter of destination.waiters) {
-      if (!this.#hasPlace(destination)) return
+      if (!this.#hasCapacity(destination)) return
       waiter.go()
     }
   }
@@ -180,7 +182,7 @@ export class Destinations {
   #pause(destination: Destination, askedMs: number): void {
     const now = performance.now()
     if (destination.pausedUntil <= now) {
-      destination.pauseMs = Math.min(MAX_PAUSE_MS, Math.max(this.#settings.firstPauseMs, 2 * destination.pauseMs))
+      destination.pauseMs = Math.min(MAX_PAUSE_MS, Math.max(this.#firstPauseMs, 2 * destination.pauseMs))
       destination.pausedUntil = now + destination.pauseMs
     }
     destination.pausedUntil = Math.max(destination.pausedUntil, now + Math.min(askedMs, MAX_PAUSE_MS))

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../../provider.js'
-import { refuseUnknown } from '../../url-options.js'
+import { integerReader, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import type { Composer } from '../message/composer.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from '../resolver.js'
@@ -75,22 +75,16 @@ class DirectCarrier implements Carrier<EmailMessage> {
     }
     if (url.protocol !== 'mx:') wrong('deve começar com mx://')
     refuseUnknown(url, OPTIONS, wrong)
-    const port = url.searchParams.get('port') ?? '25'
-    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) wrong('port deve ser uma porta, de 0 a 65535')
     const anyNetwork = url.searchParams.get('private') ?? 'no'
     if (anyNetwork !== 'yes' && anyNetwork !== 'no') wrong('private deve ser yes ou no')
     this.#options = options
     this.#helo = readHelo(url.hostname)
-    this.#port = Number(port)
+    this.#port = integerReader(url, wrong)('port', 25, 0, 65_535)
     this.#tls = readTls(url) ?? 'opportunistic'
-    this.#size = readPool(url)
+    this.#size = readPool(url, wrong)
     this.#anyNetwork = anyNetwork === 'yes'
     const { random = Math.random, firstPauseMs } = options
-    this.#destinations = new Destinations({
-      maxConcurrent: this.#size,
-      random,
-      ...(firstPauseMs === undefined ? {} : { firstPauseMs }),
-    })
+    this.#destinations = new Destinations({ maxConcurrent: this.#size, random, firstPauseMs })
   }
 
   async send(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {

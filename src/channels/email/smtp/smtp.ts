@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { OperatorError } from '../../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../../provider.js'
-import { refuseUnknown } from '../../url-options.js'
+import { integerReader, readCredential, readHost, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import { composeEmail } from '../message/compose.js'
 import type { Composer } from '../message/composer.js'
@@ -32,8 +32,6 @@ export interface SmtpOptions {
  */
 export const SEND_TIMEOUT_MS = 3_600_000
 const OPTIONS = ['tls', 'pool', 'name', 'rate']
-const POOL = 20
-const MAX_POOL = 200
 
 export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
   return {
@@ -79,26 +77,19 @@ export function readSmtpUrl(url: URL): { server: ServerSettings; size: number } 
   const implicit = url.protocol === 'smtps:'
   if (implicit && (readTls(url) ?? 'required') !== 'required')
     wrong('com smtps:// o TLS é sempre exigido; tire tls ou use smtp://')
-  const credentials = url.username === '' ? null : { user: decode(url.username), password: decode(url.password) }
+  const [user, password] = [readCredential(url.username, wrong), readCredential(url.password, wrong)]
+  const credentials = user === '' ? null : { user, password }
   // The password must reach the right server only, so a valid certificate is required unless the operator decides otherwise.
   const tls = implicit ? 'implicit' : (readTls(url) ?? (credentials === null ? 'opportunistic' : 'required'))
   return {
     server: {
-      host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      host: readHost(url),
       port: url.port === '' ? (implicit ? 465 : credentials === null ? 25 : 587) : Number(url.port),
       helo: readHelo(url.searchParams.get('name') ?? hostname()),
       tls,
       credentials,
     },
-    size: readPool(url),
-  }
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch (cause) {
-    throw new OperatorError('EMAIL_URL: usuário ou senha com um % que não é um código. Escreva-o como %25', { cause })
+    size: readPool(url, wrong),
   }
 }
 
@@ -108,11 +99,7 @@ export function readTls(url: URL): 'required' | 'opportunistic' | 'off' | null {
   throw new OperatorError('EMAIL_URL: tls deve ser required, opportunistic ou off')
 }
 
-export function readPool(url: URL): number {
-  const size = url.searchParams.get('pool') ?? String(POOL)
-  if (/^[1-9]\d{0,2}$/.test(size) && Number(size) <= MAX_POOL) return Number(size)
-  throw new OperatorError(`EMAIL_URL: pool deve ser um número de 1 a ${MAX_POOL}`)
-}
+export const readPool = (url: URL, wrong: (what: string) => never): number => integerReader(url, wrong)('pool', 20, 1, 200)
 
 export function readHelo(name: string): string {
   if (/^[A-Za-z0-9]([A-Za-z0-9.-]{0,252})$/.test(name)) return name

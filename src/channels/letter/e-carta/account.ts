@@ -1,6 +1,6 @@
 import ssh2 from 'ssh2'
 import { OperatorError } from '../../../domain/errors.js'
-import { integerReader } from '../../url-options.js'
+import { integerReader, readCredential, readHost } from '../../url-options.js'
 import type { SftpAccount } from './sftp.js'
 
 /** The contract with Correios and the folders on its server, read from LETTER_URL. */
@@ -45,10 +45,10 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
     .replace(/=+$/, '')
   return {
     sftp: {
-      host: url.hostname.replace(/^\[|\]$/g, ''),
+      host: readHost(url),
       port: Number(url.port || 22),
-      username: decodeURIComponent(url.username),
-      password: url.password === '' ? null : decodeURIComponent(url.password),
+      username: readCredential(url.username, wrong),
+      password: url.password === '' ? null : readCredential(url.password, wrong),
       privateKey,
       fingerprint,
     },
