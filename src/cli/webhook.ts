@@ -6,7 +6,7 @@ import type { Channel } from '../domain/notification.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
 import { channelOf, wireStatuses } from '../http/gw/wire.js'
-import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook-endpoints.js'
+import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook/endpoints.js'
 import { showAttempts } from '../webhooks/attempt-log.js'
 import {
   createEndpoint,

@@ -1,5 +1,5 @@
 import type { Pool } from '../store/postgres.js'
-import { type AttemptQuery, type LoggedAttempt, listAttempts, readEvents } from '../store/webhook-attempts.js'
+import { type AttemptQuery, type LoggedAttempt, listAttempts, readEvents } from '../store/webhook/attempts.js'
 import { requireEndpoint } from './endpoints.js'
 import { renderBody, type WebhookFormat } from './payload.js'
 

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { WebhookClaim } from '../store/webhook-queue.js'
+import type { WebhookClaim } from '../store/webhook/queue.js'
 
 export interface QueuedMessage {
   claim: WebhookClaim

@@ -16,8 +16,8 @@ import {
   rotateSecret,
   updateEndpoint,
   type WebhookEndpoint,
-} from '../store/webhook-endpoints.js'
-import { insertTestMessage, type ReplayCursor, type ReplaySpan, replayBatch, replayMessage } from '../store/webhook-messages.js'
+} from '../store/webhook/endpoints.js'
+import { insertTestMessage, type ReplayCursor, type ReplaySpan, replayBatch, replayMessage } from '../store/webhook/messages.js'
 
 export interface EndpointDraft {
   url: string

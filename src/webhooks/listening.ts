@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../domain/errors.js'
 import type { Pool } from '../store/postgres.js'
-import type { WebhookEvent } from '../store/webhook-attempts.js'
-import { acknowledge, type ListedMessage, readUnacknowledged, touchListener } from '../store/webhook-messages.js'
+import type { WebhookEvent } from '../store/webhook/attempts.js'
+import { acknowledge, type ListedMessage, readUnacknowledged, touchListener } from '../store/webhook/messages.js'
 import { renderBody, type WebhookFormat } from './payload.js'
 
 /**

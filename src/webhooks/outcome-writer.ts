@@ -1,6 +1,6 @@
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
-import { type HealthChange, type HealthReport, type HealthRules, recordHealth } from '../store/webhook-endpoints.js'
-import { makeMessagesDue, settleMessages } from '../store/webhook-queue.js'
+import { type HealthChange, type HealthReport, type HealthRules, recordHealth } from '../store/webhook/endpoints.js'
+import { makeMessagesDue, settleMessages } from '../store/webhook/queue.js'
 import type { AttemptOutcome } from './outcome.js'
 
 export interface Written {

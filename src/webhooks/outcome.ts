@@ -1,5 +1,5 @@
 import { nextDelay, type RetryPlan, readRetryAfter } from '../domain/webhook.js'
-import type { MessageFence, Settlement, WebhookClaim } from '../store/webhook-queue.js'
+import type { MessageFence, Settlement, WebhookClaim } from '../store/webhook/queue.js'
 import type { Reply } from './outbound.js'
 
 /** The effect of one attempt on the message and on its endpoint. */

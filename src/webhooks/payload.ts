@@ -4,7 +4,7 @@ import { rebuildStatuses, toldFact } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
 import { dateOf } from '../domain/transition.js'
 import { type AnnouncedFact, isAnnounced, type PayloadVersion } from '../domain/webhook.js'
-import type { WebhookEvent } from '../store/webhook-attempts.js'
+import type { WebhookEvent } from '../store/webhook/attempts.js'
 
 /**
  * The labels and the status record in the body of a message. A body shows the delivery as it was right after the event. Events

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { openEmbedded } from '../../src/store/embedded.js'
+import { openEmbedded } from '../../src/store/embedded/server.js'
 import { openPool } from '../../src/store/postgres.js'
 import { brokenChains } from '../support/chain.js'
 import { dataFolder } from '../support/data-folder.js'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { transaction } from '../../src/store/postgres.js'
-import { type AttemptQuery, type LoggedAttempt, listAttempts } from '../../src/store/webhook-attempts.js'
-import { findEndpoint, type HealthChange, insertEndpoint, recordHealth } from '../../src/store/webhook-endpoints.js'
+import { type AttemptQuery, type LoggedAttempt, listAttempts } from '../../src/store/webhook/attempts.js'
+import { findEndpoint, type HealthChange, insertEndpoint, recordHealth } from '../../src/store/webhook/endpoints.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
 

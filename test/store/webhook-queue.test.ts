@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
-import { insertEndpoint } from '../../src/store/webhook-endpoints.js'
-import { claimMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook-queue.js'
+import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
+import { claimMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
 

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Channel, channels } from '../../src/domain/notification.js'
-import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook-queue.js'
+import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Received, type Receiver, receiverForTest, refuseWith } from '../support/receiver.js'

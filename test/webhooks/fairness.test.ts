@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
-import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook-queue.js'
+import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { EndpointQueue, initialCapacity } from '../../src/webhooks/endpoint-queue.js'
 import { createNameLookup } from '../../src/webhooks/name-lookup.js'
 import { judgeReply } from '../../src/webhooks/outcome.js'

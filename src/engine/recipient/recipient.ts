@@ -7,9 +7,15 @@ import { GroupCommit } from '../../runtime/group-commit.js'
 import { findSendState } from '../../store/deliveries.js'
 import { findLogo } from '../../store/logos.js'
 import type { Pool } from '../../store/postgres.js'
+import { findLock, resetAttempts, takeAttempt, takeNote } from '../../store/recipient/visit-counts.js'
+import {
+  findConfirmation,
+  findContent,
+  findVisitedDeliveries,
+  readFile,
+  type VisitedDelivery,
+} from '../../store/recipient/visits.js'
 import { suppress } from '../../store/suppressions.js'
-import { findLock, resetAttempts, takeAttempt, takeNote } from '../../store/visit-counts.js'
-import { findConfirmation, findContent, findVisitedDeliveries, readFile, type VisitedDelivery } from '../../store/visits.js'
 import type { Change, ChangeOutcome } from '../record/record.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-link-reader.js'

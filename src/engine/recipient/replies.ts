@@ -1,7 +1,7 @@
 import type { StoredValidation } from '../../domain/notification.js'
 import { matchesReply } from '../../domain/reply.js'
 import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
-import type { AttemptGrant, ReplyLimit } from '../../store/visit-counts.js'
+import type { AttemptGrant, ReplyLimit } from '../../store/recipient/visit-counts.js'
 import type { Change, ChangeOutcome } from '../record/record.js'
 import type { Visit, VisitRecorder } from './visits.js'
 

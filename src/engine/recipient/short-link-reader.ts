@@ -2,8 +2,8 @@ import { addressGroup, addressSite } from '../../domain/address-range.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { readShortCode } from '../../domain/short-link.js'
 import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
-import { countWrongGuess, findGuardedLink, type GuessLimit } from '../../store/guesses.js'
 import type { Pool } from '../../store/postgres.js'
+import { countWrongGuess, findGuardedLink, type GuessLimit } from '../../store/recipient/guesses.js'
 import { KnownLocks } from '../locks.js'
 
 /**

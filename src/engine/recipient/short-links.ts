@@ -2,8 +2,8 @@ import { Refusal } from '../../domain/errors.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { makeShortCode } from '../../domain/short-link.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
-import { findCodes, insertLinks } from '../../store/links.js'
 import { isRowFault, type Pool } from '../../store/postgres.js'
+import { findCodes, insertLinks } from '../../store/recipient/links.js'
 
 /** Returns the short code of a notification on a channel once it is committed. A retry gets the same code. */
 export type ShortLinks = (target: LinkTarget) => Promise<string>

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { brazilianIso } from '../../domain/dates.js'
 import type { Channel } from '../../domain/notification.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
-import type { DisabledReason, WebhookEndpoint } from '../../store/webhook-endpoints.js'
+import type { DisabledReason, WebhookEndpoint } from '../../store/webhook/endpoints.js'
 import type { AttemptDetails } from '../../webhooks/attempt-log.js'
 import { channelOf, type WireChannel, wireChannels, wireStatuses } from './wire.js'
 

@@ -5,7 +5,7 @@ import { type FormAccess, type RobotLimits, robotSignals } from '../../domain/ro
 import { isSession, readFormStamp, SESSION_MS } from '../../domain/session.js'
 import type { DeliveryState } from '../../domain/status.js'
 import type { Visit } from '../../engine/recipient/visits.js'
-import type { VisitedDelivery } from '../../store/visits.js'
+import type { VisitedDelivery } from '../../store/recipient/visits.js'
 
 const MAX_USER_AGENT = 300
 const COOKIE = 'carteiro'

@@ -1,7 +1,7 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
 import { channelNames } from '../../domain/notification.js'
-import type { VisitedDelivery } from '../../store/visits.js'
+import type { VisitedDelivery } from '../../store/recipient/visits.js'
 import { brandName, CHECK, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
 /** `host`: the host that the address bar must show. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { AccountSettings } from '../../domain/account.js'
 import { Html, html } from '../../domain/html.js'
-import type { VisitedDelivery } from '../../store/visits.js'
+import type { VisitedDelivery } from '../../store/recipient/visits.js'
 import { logoPath, SCRIPT_PATH, STYLE_PATH } from './assets.js'
 
 export interface Brand {

@@ -1,6 +1,6 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
-import type { ListedFile } from '../../store/visits.js'
+import type { ListedFile } from '../../store/recipient/visits.js'
 import { brandName, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
 interface MessageView extends LinkView {

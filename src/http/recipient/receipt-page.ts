@@ -1,7 +1,7 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { html } from '../../domain/html.js'
 import { channelNames } from '../../domain/notification.js'
-import type { Confirmation } from '../../store/visits.js'
+import type { Confirmation } from '../../store/recipient/visits.js'
 import { brandName, CHECK, type LinkView, type Page } from './layout.js'
 
 interface ReceiptView extends LinkView {

@@ -1,4 +1,4 @@
-import { deleteInBatches, type Queryable, run } from './postgres.js'
+import { deleteInBatches, type Queryable, run } from '../postgres.js'
 
 /** Counts one note about a visit and returns its number; null when the limit is reached. */
 export async function takeNote(db: Queryable, notification: string, limit: number): Promise<number | null> {

@@ -1,6 +1,6 @@
-import type { LinkTarget } from '../domain/link.js'
-import type { Channel } from '../domain/notification.js'
-import { type Queryable, run } from './postgres.js'
+import type { LinkTarget } from '../../domain/link.js'
+import type { Channel } from '../../domain/notification.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** The limit of wrong guesses at short codes, counted over all nodes. */
 export interface GuessLimit {

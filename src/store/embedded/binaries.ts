@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
-import { OperatorError } from '../domain/errors.js'
+import { OperatorError } from '../../domain/errors.js'
 
 export interface ServerUser {
   uid: number

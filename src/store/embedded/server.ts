@@ -7,8 +7,8 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { OperatorError } from '../domain/errors.js'
-import { canReach, findBinaries, type ServerUser, serverUser } from './embedded-binaries.js'
+import { OperatorError } from '../../domain/errors.js'
+import { canReach, findBinaries, type ServerUser, serverUser } from './binaries.js'
 
 /**
  * A PostgreSQL server on a Unix socket inside the data folder. It does not depend on the process that started it: after a

@@ -1,8 +1,8 @@
-import { type AccountSettings, completeSettings } from '../domain/account.js'
-import type { LinkTarget } from '../domain/link.js'
-import type { StoredValidation } from '../domain/notification.js'
-import type { DeliveryState, Failure } from '../domain/status.js'
-import { type Queryable, run } from './postgres.js'
+import { type AccountSettings, completeSettings } from '../../domain/account.js'
+import type { LinkTarget } from '../../domain/link.js'
+import type { StoredValidation } from '../../domain/notification.js'
+import type { DeliveryState, Failure } from '../../domain/status.js'
+import { type Queryable, run } from '../postgres.js'
 
 export interface ListedFile {
   ordinal: number

@@ -1,7 +1,7 @@
-import type { Channel } from '../domain/notification.js'
-import type { PayloadVersion } from '../domain/webhook.js'
-import { type Queryable, run } from './postgres.js'
-import type { AttemptResult } from './webhook-attempts.js'
+import type { Channel } from '../../domain/notification.js'
+import type { PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
+import type { AttemptResult } from './attempts.js'
 
 /** A message of the outbox, claimed under a lease. */
 export interface WebhookClaim {

@@ -1,6 +1,6 @@
-import type { Channel } from '../domain/notification.js'
-import type { AnnouncedFact, PayloadVersion } from '../domain/webhook.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/notification.js'
+import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
 
 export type DisabledReason = 'manual' | 'gone' | 'failing'
 

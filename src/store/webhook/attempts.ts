@@ -1,8 +1,8 @@
-import type { Json } from '../domain/canonical-json.js'
-import type { Channel } from '../domain/notification.js'
-import type { ToldEvent } from '../domain/rebuild.js'
-import type { PayloadVersion } from '../domain/webhook.js'
-import { type Queryable, run } from './postgres.js'
+import type { Json } from '../../domain/canonical-json.js'
+import type { Channel } from '../../domain/notification.js'
+import type { ToldEvent } from '../../domain/rebuild.js'
+import type { PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** One request to an endpoint and its response. */
 export interface AttemptResult {

@@ -1,5 +1,5 @@
-import type { LinkTarget } from '../domain/link.js'
-import { deleteInBatches, type Queryable, run } from './postgres.js'
+import type { LinkTarget } from '../../domain/link.js'
+import { deleteInBatches, type Queryable, run } from '../postgres.js'
 
 export interface ShortLink extends LinkTarget {
   code: string
