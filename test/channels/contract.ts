@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Carrier, type Provider, SendError } from '../../src/channels/provider.js'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type Carrier, type CarrierEvent, type Provider, SendError } from '../../src/channels/provider.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import { engineTiming } from '../../src/engine/timing.js'
@@ -21,10 +21,11 @@ export function describeContract<Message>(subject: Subject<Message>): void {
   const { name, channel, setting, cannot, atOnce = 100 } = subject
   let database: TestDatabase
   let made = 0
+  let events: CarrierEvent[] = []
 
   const message = (): Message => subject.message(reference(channel, ++made))
   const providerOf = (side: ScriptedSide<Message>): Provider<Message> =>
-    side.provider({ pool: database.pool, onEvents: async () => {} })
+    side.provider({ pool: database.pool, onEvents: async told => void events.push(...told) })
 
   async function open(side: ScriptedSide<Message>): Promise<Carrier<Message>> {
     const carrier = await providerOf(side).open(side.url)
@@ -85,6 +86,9 @@ export function describeContract<Message>(subject: Subject<Message>): void {
     beforeAll(async () => {
       database = await createDatabase()
     })
+    beforeEach(() => {
+      events = []
+    })
     afterAll(() => database.drop())
 
     test('it says its name and channel, and a send fits three times into a lease unless it may be repeated, or never is', async () => {
@@ -121,7 +125,7 @@ export function describeContract<Message>(subject: Subject<Message>): void {
       const error = await failureOf(carrier.send(message(), never()))
       expect(error.kind).toBe('permanent')
       expect(error.answer ?? '').not.toBe('')
-      expect(side.taken()).toEqual([])
+      expect([side.taken(), events]).toEqual([[], []])
     })
 
     test('a temporary refusal is temporary, with the carrier’s own answer', async () => {
@@ -129,7 +133,7 @@ export function describeContract<Message>(subject: Subject<Message>): void {
       const error = await failureOf(carrier.send(message(), never()))
       expect(error.kind).toBe('temporary')
       expect(error.answer ?? '').not.toBe('')
-      expect(side.taken()).toEqual([])
+      expect([side.taken(), events]).toEqual([[], []])
     })
 
     testUnless(['throttle'], 'a carrier that asks for fewer messages throttles', async () => {
@@ -148,6 +152,7 @@ export function describeContract<Message>(subject: Subject<Message>): void {
       await side.leave()
       const carrier = await open(side)
       expect((await failureOf(carrier.send(message(), never()))).kind).toBe('temporary')
+      expect(events).toEqual([])
     })
 
     test('trouble at the carrier passes: once it is back, messages arrive again', async () => {
@@ -162,13 +167,15 @@ export function describeContract<Message>(subject: Subject<Message>): void {
       expect(side.taken()).toHaveLength(1)
     })
 
-    test('silence after the message left is an unknown outcome, told as soon as the signal ends the wait', async () => {
+    test('silence after the message left is an unknown outcome, told as soon as the signal ends the wait, and nothing is left open', async () => {
       const { carrier, side } = await start('stay silent')
       const giveUp = new AbortController()
       const sending = failureOf(carrier.send(message(), giveUp.signal))
       await expect.poll(() => side.taken().length, LONGEST).toBe(1)
       giveUp.abort()
       expect((await sending).kind).toBe('uncertain')
+      await carrier.close()
+      await expect.poll(() => side.open(), LONGEST).toBe(0)
     })
 
     test('a break after the message left is an unknown outcome', async () => {
@@ -223,8 +230,8 @@ export function describeContract<Message>(subject: Subject<Message>): void {
       expect(side.taken()).toHaveLength(1)
     })
 
-    test.each(subject.badUrls)('%s stops the start with the setting’s name', async url => {
-      await refusalOf(await subject.start(), new URL(url))
+    test.each(subject.badUrls)('%s stops the start with the setting’s name, for %j', async (url, says) => {
+      expect(await refusalOf(await subject.start(), new URL(url))).toContain(says)
     })
 
     testUnless(['keep a secret'], 'a user or password that is not well encoded stops the start', async () => {

@@ -73,8 +73,8 @@ export interface Subject<Message> {
   message(reference: string): Message
   /** What must not be read anywhere: the secret of the URL, also as it travels. */
   secrets: readonly string[]
-  /** URLs of this provider's own kind that no carrier can have. */
-  badUrls: readonly string[]
+  /** URLs that no carrier can have, each with words of its refusal. */
+  badUrls: readonly (readonly [url: string, says: string])[]
   /** Whether the carrier gives the messages that it takes names of its own. */
   givesNames: boolean
   /** What garbage for an answer leaves behind, where it is not an unknown outcome. */

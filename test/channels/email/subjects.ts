@@ -58,7 +58,20 @@ export const smtpSubject: Subject<EmailMessage> = {
   request: { to: RECIPIENT.email },
   message,
   secrets: [PASSWORD, Buffer.from(`\0usuario\0${PASSWORD}`).toString('base64')],
-  badUrls: ['http://relay.example.com', 'smtp:relay', 'smtp://relay.example.com?tls=yes', 'smtp://relay.example.com?pool=0'],
+  badUrls: [
+    ['http://relay.example.com', 'smtp:// ou smtps://'],
+    ['smtp://', 'servidor'],
+    ['smtp:relay', 'servidor'],
+    ['smtp://relay.example.com?tls=yes', 'tls'],
+    ['smtp://relay.example.com?pool=0', 'pool'],
+    ['smtp://relay.example.com?pool=1000', 'pool'],
+    ['smtp://relay.example.com?pool=x', 'pool'],
+    ['smtp://relay.example.com?name=a%20b', 'name'],
+    ['smtp://relay.example.com?name=a%0d%0ab', 'name'],
+    ['smtp://relay.example.com?TLS=required', 'a opção TLS não existe; as que existem são tls, pool, name, rate.'],
+    ['smtp://relay.example.com?port=25', 'a opção port não existe'],
+    ['smtps://relay.example.com?tls=off', 'o TLS é sempre exigido'],
+  ],
   givesNames: false,
   cannot: {},
 }
@@ -73,13 +86,23 @@ export const mxSubject: Subject<EmailMessage> = {
     const resolver = systemResolver({ servers: [(await nameServer(zones)).address] })
     return startServer(
       port => `mx://envio.example.com?port=${port}&tls=off&private=yes&pool=200`,
-      () => mxProvider({ signer: null, firstRestMs: 50, resolver }),
+      () => mxProvider({ signer: null, resolver }),
     )
   },
   request: { to: RECIPIENT.email },
   message,
   secrets: [],
-  badUrls: ['smtp://x.example', 'mx://', 'mx://a_b', 'mx://x.example?port=70000', 'mx://x.example?private=true'],
+  badUrls: [
+    ['smtp://x.example', 'mx://'],
+    ['mx://', 'name'],
+    ['mx://a_b', 'name'],
+    ['mx://x.example?port=0x19', 'port'],
+    ['mx://x.example?port=70000', 'port'],
+    ['mx://x.example?tls=on', 'tls'],
+    ['mx://x.example?TLS=required', 'a opção TLS não existe'],
+    ['mx://x.example?name=y.example', 'a opção name não existe'],
+    ['mx://x.example?private=true', 'private'],
+  ],
   givesNames: false,
   cannot: { 'keep a secret': 'its URL holds no user and no password' },
 }

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { simulatorSecret } from '../../../src/domain/keys.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway.js'
+import fc from '../../support/generated.js'
 import { request, send, validSend } from '../../support/requests.js'
 
 /** What a print service tells over HTTP, in any order and any number of times. */

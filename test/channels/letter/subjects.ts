@@ -1,5 +1,5 @@
-import { E_CARTA, eCartaProvider } from '../../../src/channels/letter/e-carta.js'
-import { createLotJournal } from '../../../src/channels/letter/lot-journal.js'
+import { E_CARTA, eCartaProvider } from '../../../src/channels/letter/e-carta/e-carta.js'
+import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journal.js'
 import { printShopProvider } from '../../../src/channels/letter/print-shop.js'
 import type { LetterMessage } from '../../../src/channels/provider.js'
 import { startHttpSide } from '../scripted-http.js'
@@ -36,7 +36,10 @@ export const printShopSubject: Subject<LetterMessage> = {
   request: { carta: {} },
   message,
   secrets: [TOKEN, CALLBACK_SECRET],
-  badUrls: ['print+https://cartas.example.com', 'print+https://:segredo@cartas.example.com'],
+  badUrls: [
+    ['print+https://cartas.example.com', 'token'],
+    ['print+https://:segredo@cartas.example.com', 'token'],
+  ],
   givesNames: true,
   cannot: {},
 }
@@ -75,7 +78,7 @@ async function startPost(): Promise<ScriptedSide<LetterMessage>> {
   }
 }
 
-const GOOD = 'ecarta+sftp://carteiro:x@host/pasta?matriz=1&contrato=9&cartao=7'
+const GOOD = 'ecarta+sftp://carteiro:x@host/pasta?matriz=1&contrato=9&cartao=7&chave=SHA256:x'
 
 export const eCartaSubject: Subject<LetterMessage> = {
   name: E_CARTA,
@@ -86,11 +89,11 @@ export const eCartaSubject: Subject<LetterMessage> = {
   message,
   secrets: [POST_PASSWORD],
   badUrls: [
-    GOOD,
-    `${GOOD}&chave=SHA256:x`.replace('carteiro:x', 'carteiro'),
-    `${GOOD}&chave=SHA256:x`.replace('carteiro:x@', ''),
-    `${GOOD}&chave=SHA256:x&lote=0`,
-    `${GOOD}&chave=SHA256:x`.replace('matriz=1', 'matriz=um'),
+    [GOOD.replace('&chave=SHA256:x', ''), 'chave'],
+    [GOOD.replace(':x@', '@'), 'senha'],
+    [GOOD.replace('carteiro:x@', ''), 'usuário'],
+    [GOOD.replace('matriz=1', 'matriz=um'), 'matriz'],
+    [`${GOOD}&lote=0`, 'lote'],
   ],
   givesNames: true,
   cannot: {

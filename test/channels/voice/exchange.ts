@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { VoiceMessage } from '../../../src/channels/provider.js'
 import { sipProvider } from '../../../src/channels/voice/sip.js'
-import { type Behaviour, Plan, type ScriptedSide } from '../subject.js'
+import { type Behaviour, Plan, RECIPIENT, type ScriptedSide } from '../subject.js'
 
 /** A telephone exchange over UDP that answers calls, or does with them what a test wants. */
 export async function openExchange(): Promise<ScriptedSide<VoiceMessage>> {
@@ -24,6 +24,7 @@ export async function openExchange(): Promise<ScriptedSide<VoiceMessage>> {
     const call = header(invite, 'Call-ID')
     const behaviour = decided.get(call) ?? plan.take()
     decided.set(call, behaviour)
+    if (!invite.startsWith(`INVITE sip:${RECIPIENT.number}@`)) return tell('404 Not Found')
     if (behaviour === 'refuse for good') return tell('404 Not Found')
     if (behaviour === 'refuse for a while') return tell('503 Service Unavailable')
     if (behaviour !== 'drop') rung.add(call)

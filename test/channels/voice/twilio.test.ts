@@ -281,21 +281,3 @@ test('a recording is asked for by its name, at the carrier alone; one that is no
   expect(await fetchTwilioRecording(recordingHttp(), carrier.url(), 'RE2', never)).toBeNull()
   expect(carrier.requests[0]!.url).toBe('/2010-04-01/Accounts/conta/Recordings/RE1.wav')
 })
-
-test('an account that cannot be is refused by the setting’s name, and its secret is not shown', async () => {
-  const wrong = [
-    'host',
-    'a:segredo@host',
-    'a:segredo@host?from=123',
-    'a:segredo@host?from=+5511&x=1',
-    'a@host?from=+551140041234',
-  ]
-  const more = ['ring=1', 'machine=maybe', 'record=x', 'tls=no'].map(option => `a:segredo@host?from=+551140041234&${option}`)
-  for (const rest of [...wrong, ...more]) {
-    const error = await provider()
-      .open(new URL(`twilio://${rest}`))
-      .catch((thrown: Error) => thrown)
-    expect((error as Error).message, rest).toMatch(/^VOICE_URL: /)
-    expect((error as Error).message).not.toContain('segredo')
-  }
-})
