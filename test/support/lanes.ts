@@ -75,6 +75,9 @@ const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
   attempt: claim.attempt,
 })
 
+/** Tests wait on conditions: the shorter the polls, the sooner they see them. */
+const QUICK = { pollMs: 50, reapMs: 100, closedMs: 10 }
+
 /** A worker in this process, with lanes in order of preference. */
 export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs = 30_000): TestWorker {
   const wake = new Wake()
@@ -100,6 +103,14 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
         ...options,
       }),
   ) as unknown as Lane<unknown>[]
-  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], timing: { leaseMs }, onError: () => {} })
+  const running = startLanes({
+    pool,
+    clock: Date.now,
+    wake,
+    recorder,
+    lanes: [group],
+    timing: { ...QUICK, leaseMs },
+    onError: () => {},
+  })
   return { lanes: group, recorder, wake, stop: () => running.stop() }
 }
