@@ -1,16 +1,23 @@
+import { documentUrls } from '../src/app/channels.js'
 import { readConfig } from '../src/app/config.js'
 import { loadKeys } from '../src/app/keys.js'
 import { openLog } from '../src/app/log.js'
-import { startDeliverer } from '../src/app/webhooks.js'
+import { startDeliverer, webhookWords } from '../src/app/webhooks.js'
+import { loadContracts } from '../src/channels/registry.js'
 import { openPool } from '../src/store/postgres.js'
 
 /** The worker's delivery of webhooks as it ships, without the lanes to carriers. */
 const config = readConfig(process.env)
 const log = openLog(config.logLevel, 'worker')
 const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })
+const keys = loadKeys(config)
 const deliverer = startDeliverer({
   config,
-  keys: loadKeys(config),
+  words: webhookWords(
+    await loadContracts(),
+    documentUrls(() => config.publicUrl, keys),
+  ),
+  keys,
   pool,
   clock: Date.now,
   log,

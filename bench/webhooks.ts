@@ -183,7 +183,7 @@ const FILL = `
       'template', null))), '\\x00', '\\x00', '\\x00', '\\x00' from given
   ), sent as (
     insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
-    select id, 2, now(), 'sent', 'smtp', '{"channel":"email","provider":"smtp","attempt":1,"answer":"250 OK"}', '\\x00', '\\x00', '\\x00', '\\x00'
+    select id, 2, now(), 'sent', 'smtp', '{"channel":"email","carrier":"smtp","attempt":1,"answer":"250 OK"}', '\\x00', '\\x00', '\\x00', '\\x00'
     from given
   )
   insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq)

@@ -16,9 +16,13 @@ const worker = await startWorker({
   pool,
   databaseUrl: config.databaseUrl!,
   log,
-  resolver: {
-    exchangers: async () => ({ status: 'ok', records: [{ priority: 10, exchange: 'mx.example.com' }] }),
-    addresses: async () => ({ status: 'ok', records: ['127.0.0.1'] }),
+  channelOptions: {
+    email: {
+      resolver: {
+        exchangers: async () => ({ status: 'ok', records: [{ priority: 10, exchange: 'mx.example.com' }] }),
+        addresses: async () => ({ status: 'ok', records: ['127.0.0.1'] }),
+      },
+    },
   },
 })
 

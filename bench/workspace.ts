@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { prepareDatabase } from '../src/app/database.js'
+import { moduleOf } from '../src/channels/registry.js'
 import { newId } from '../src/domain/id.js'
 import { deriveKeys, type Keys } from '../src/domain/keys.js'
 import { type LinkTarget, makeLinkCode } from '../src/domain/link.js'
@@ -76,8 +77,8 @@ export class Workspace {
   }
 
   /** Of a recipient's link, as the servers of this workspace give it out. */
-  linkCode(target: LinkTarget): string {
-    return makeLinkCode(deriveKeys(this.#masterKey).link, target)
+  linkCode({ notification, channel }: LinkTarget): string {
+    return makeLinkCode(deriveKeys(this.#masterKey).link, notification, moduleOf(channel).linkCode)
   }
 
   /** A migrated database of its own, with one account and its token. */

@@ -89,7 +89,7 @@ create table guess_window (
 );
 
 -- Until when the rate of a carrier is booked, for all nodes together. Unlogged: a crash gives one burst twice at worst.
-create unlogged table carrier_pace (
+create unlogged table carrier_rate (
   carrier text primary key,
   spent_until timestamptz not null,
   -- How many sends the latest booking was given.
@@ -149,32 +149,35 @@ create table delivery (
   mode text not null,
 
   -- waiting: for its condition, at the latest until due_at. queued: may be sent from due_at on. sending: under a lease.
-  -- uncertain: the outcome of the latest attempt is unknown. done: nothing left to send. dead: attempts are used up, an
-  -- operator may retry. cancelled: ended before it was sent.
-  state text not null check (state in ('waiting', 'queued', 'sending', 'uncertain', 'done', 'dead', 'cancelled')),
+  -- uncertain: the outcome of the latest attempt is unknown, and is looked at again at due_at. unresolved: the outcome is
+  -- unknown and only an operator can find it out. done: nothing left to send. dead: attempts are used up, an operator may
+  -- retry. cancelled: ended before it was sent.
+  state text not null check (state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved', 'done', 'dead', 'cancelled')),
   due_at timestamptz not null,
-  -- The place in the order of this notification's channels, and the condition under which this place is needed at all.
+  -- The place in the order of this notification's channels, and the condition under which this place is needed at all. On
+  -- the condition 'failed' no date decides.
   step smallint not null,
   condition text not null check (condition in ('always', 'failed', 'not delivered', 'not read', 'not confirmed')),
 
   lease_until timestamptz,
   lease_owner uuid,
   attempt integer not null default 0,
-  -- The carrier of the latest attempt, and the reference under which that carrier got the message.
-  provider text,
+  -- The carrier of the latest attempt (smpp:host/digest of the account), and the reference under which that carrier got the
+  -- message.
+  carrier text,
   reference text,
   -- Counts the messages that this delivery sent to its recipient. Part of the reference; raised only after the message
   -- before it has ended.
   ordinal smallint not null default 1,
   -- How many attempts ended with an unknown outcome.
-  doubts smallint not null default 0,
+  unknown_count smallint not null default 0,
   -- The only carrier that may take the next attempt, because it may already have the message. null: any carrier of the channel.
-  bound_to text,
+  bound_carrier text,
   -- The carriers, by their place in the operator's list, that were tried in this round. On a queued delivery: set only
   -- while another carrier may take it before due_at.
   tried smallint[],
   -- How many attempts went to another carrier in place of one that failed. They do not count against the retry plan.
-  detours smallint not null default 0,
+  failovers smallint not null default 0,
 
   recipient text,
   request jsonb not null,
@@ -206,16 +209,19 @@ create table delivery (
 ) partition by range (notification_id);
 -- Each index holds only the deliveries in one state: finished deliveries cost these indexes nothing.
 create index delivery_queued on delivery (channel, mode, account_id, due_at) where state = 'queued';
-create index delivery_detour on delivery (channel, mode, due_at) where state = 'queued' and tried is not null;
-create index delivery_bound on delivery (channel, mode, bound_to, due_at) where state = 'queued' and bound_to is not null;
-create index delivery_waiting on delivery (due_at) where state = 'waiting';
+create index delivery_failover on delivery (channel, mode, due_at) where state = 'queued' and tried is not null;
+create index delivery_bound on delivery (channel, mode, bound_carrier, due_at) where state = 'queued' and bound_carrier is not null;
+-- Steps that a date decides on, and steps that only a failure releases.
+create index delivery_waiting on delivery (due_at) where state = 'waiting' and condition <> 'failed';
+create index delivery_waiting_failure on delivery (notification_id) where state = 'waiting' and condition = 'failed';
 create index delivery_leased on delivery (lease_until) where state = 'sending';
 create index delivery_uncertain on delivery (due_at) where state = 'uncertain';
 -- By carrier: the unknown outcomes of a carrier that does not answer must not delay those of the others.
-create index delivery_doubt on delivery (channel, mode, provider, due_at) where state = 'uncertain';
+create index delivery_uncertain_carrier on delivery (channel, mode, carrier, due_at) where state = 'uncertain';
+create index delivery_unresolved on delivery (notification_id) where state = 'unresolved';
 create index delivery_dead on delivery (notification_id) where state = 'dead';
--- Finds the message that a recipient's reply belongs to.
-create index delivery_phone on delivery (recipient, notification_id) where channel in ('sms', 'whatsapp');
+-- Finds the message that a recipient's reply belongs to, by the number (E.164). E-mail addresses cost the index nothing.
+create index delivery_number on delivery (recipient, notification_id) where recipient like '+%';
 -- Registered letters on their way.
 create index delivery_tracked on delivery (notification_id)
   where channel = 'letter' and tracking_code is not null and delivered_at is null and failure is null;
@@ -288,7 +294,8 @@ end $$;
 
 -- The carrier's own reference of a message, or of one part of it: later reports name the message by it.
 create table carrier_reference (
-  carrier text not null,
+  -- The provider, not one of its carriers: two connections to the same company may report on each other's messages.
+  provider text not null,
   reference text not null,
   notification_id uuid not null,
   channel text not null,
@@ -296,7 +303,7 @@ create table carrier_reference (
   part smallint not null,
   parts smallint not null,
   created_at timestamptz not null default now(),
-  primary key (carrier, reference)
+  primary key (provider, reference)
 );
 create index carrier_reference_created on carrier_reference using brin (created_at);
 
@@ -305,7 +312,7 @@ create index carrier_reference_created on carrier_reference using brin (created_
 -- waits, and again when a reference or an unknown outcome that it may be about is stored.
 create table early_report (
   id bigint generated always as identity primary key,
-  carrier text not null,
+  provider text not null,
   names text[] not null,
   report jsonb not null,
   received_at timestamptz not null default now(),
@@ -316,11 +323,11 @@ create index early_report_received on early_report (received_at);
 create index early_report_due on early_report (due_at, id);
 -- Without fastupdate: every send searches this index, and would read the whole pending list each time.
 create index early_report_names on early_report using gin (names) with (fastupdate = off);
-create index early_report_marked on early_report ((report #>> '{of,mark,recipient}')) where (report #>> '{of,mark,recipient}') is not null;
+create index early_report_tagged on early_report ((report #>> '{of,tag,recipient}')) where (report #>> '{of,tag,recipient}') is not null;
 
 -- The parts of a long reply by SMS. Each part may reach another worker.
 create table reply_part (
-  carrier text not null,
+  provider text not null,
   -- The identifier that the parts of one reply share.
   name text not null,
   total smallint not null,
@@ -329,7 +336,7 @@ create table reply_part (
   received_at timestamptz not null default now(),
   -- The whole reply was recorded. Its parts stay for a while: a part that the carrier repeats must not start a new reply.
   joined boolean not null default false,
-  primary key (carrier, name, total, part)
+  primary key (provider, name, total, part)
 );
 
 -- Webhooks ------------------------------------------------------------------------------------------------------------
@@ -455,11 +462,9 @@ create table link (
   unique (notification_id, channel)
 );
 
--- One row per notification that was visited, or whose question somebody tried to answer.
+-- One row per notification whose question somebody tried to answer.
 create table visit_count (
   notification_id uuid primary key,
-  -- Visits that the event chain holds as notes.
-  noted integer not null default 0,
   -- Replies since the latest correct reply or lock. A reply is counted before it is checked.
   tries integer not null default 0,
   tried_at timestamptz,
@@ -510,7 +515,7 @@ create table letter_tracking (
 -- another worker can find out whether the file was uploaded.
 create table letter_lot (
   lot bigint generated always as identity primary key,
-  carrier text not null,
+  provider text not null,
   created_at timestamptz not null default now(),
   begun_at timestamptz,
   -- The temporary name; null: not known.
@@ -531,7 +536,7 @@ create table letter_lot_object (
 
 -- Recordings of calls: announced by a carrier, fetched from it, stored as a blob.
 create table recording (
-  carrier text not null,
+  provider text not null,
   -- The carrier's name for the recording.
   name text not null,
   notification_id uuid not null,
@@ -544,7 +549,7 @@ create table recording (
   seconds integer,
   sha256 bytea,
   created_at timestamptz not null default now(),
-  primary key (carrier, name)
+  primary key (provider, name)
 );
 create index recording_wanted on recording (due_at) where state = 'wanted';
 create index recording_kept on recording (created_at) where state = 'kept';
@@ -553,7 +558,7 @@ create index recording_sha256 on recording (sha256) where sha256 is not null;
 
 -- Calls whose final report may never arrive: the carrier is asked about them until the result is known.
 create table call_lookup (
-  carrier text not null,
+  provider text not null,
   -- The carrier's name for the call.
   name text not null,
   notification_id uuid not null,
@@ -562,7 +567,7 @@ create table call_lookup (
   due_at timestamptz not null default now() + interval '5 minutes',
   attempt smallint not null default 0,
   created_at timestamptz not null default now(),
-  primary key (carrier, name)
+  primary key (provider, name)
 );
 create index call_lookup_due on call_lookup (due_at);
 

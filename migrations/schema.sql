@@ -85,26 +85,26 @@ CREATE TABLE blob (
 );
 
 CREATE TABLE call_lookup (
-  carrier text NOT NULL,
+  provider text NOT NULL,
   name text NOT NULL,
   notification_id uuid NOT NULL,
   ordinal smallint NOT NULL,
   due_at timestamp with time zone NOT NULL DEFAULT now() + '00:05:00'::interval,
   attempt smallint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT call_lookup_pkey PRIMARY KEY (carrier, name)
+  CONSTRAINT call_lookup_pkey PRIMARY KEY (provider, name)
 );
 CREATE INDEX call_lookup_due ON call_lookup USING btree (due_at);
 
-CREATE UNLOGGED TABLE carrier_pace (
+CREATE UNLOGGED TABLE carrier_rate (
   carrier text NOT NULL,
   spent_until timestamp with time zone NOT NULL,
   granted integer NOT NULL,
-  CONSTRAINT carrier_pace_pkey PRIMARY KEY (carrier)
+  CONSTRAINT carrier_rate_pkey PRIMARY KEY (carrier)
 );
 
 CREATE TABLE carrier_reference (
-  carrier text NOT NULL,
+  provider text NOT NULL,
   reference text NOT NULL,
   notification_id uuid NOT NULL,
   channel text NOT NULL,
@@ -112,7 +112,7 @@ CREATE TABLE carrier_reference (
   part smallint NOT NULL,
   parts smallint NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT carrier_reference_pkey PRIMARY KEY (carrier, reference)
+  CONSTRAINT carrier_reference_pkey PRIMARY KEY (provider, reference)
 );
 CREATE INDEX carrier_reference_created ON carrier_reference USING brin (created_at);
 
@@ -128,13 +128,13 @@ CREATE TABLE delivery (
   lease_until timestamp with time zone,
   lease_owner uuid,
   attempt integer NOT NULL DEFAULT 0,
-  provider text,
+  carrier text,
   reference text,
   ordinal smallint NOT NULL DEFAULT 1,
-  doubts smallint NOT NULL DEFAULT 0,
-  bound_to text,
+  unknown_count smallint NOT NULL DEFAULT 0,
+  bound_carrier text,
   tried smallint[],
-  detours smallint NOT NULL DEFAULT 0,
+  failovers smallint NOT NULL DEFAULT 0,
   recipient text,
   request jsonb NOT NULL,
   template_id uuid,
@@ -160,18 +160,20 @@ CREATE TABLE delivery (
   CONSTRAINT delivery_cancel_reason_check CHECK (cancel_reason = ANY (ARRAY['not needed'::text, 'finalized'::text])),
   CONSTRAINT delivery_channel_check CHECK (channel ~ '^[a-z]+$'::text),
   CONSTRAINT delivery_condition_check CHECK (condition = ANY (ARRAY['always'::text, 'failed'::text, 'not delivered'::text, 'not read'::text, 'not confirmed'::text])),
-  CONSTRAINT delivery_state_check CHECK (state = ANY (ARRAY['waiting'::text, 'queued'::text, 'sending'::text, 'uncertain'::text, 'done'::text, 'dead'::text, 'cancelled'::text]))
+  CONSTRAINT delivery_state_check CHECK (state = ANY (ARRAY['waiting'::text, 'queued'::text, 'sending'::text, 'uncertain'::text, 'unresolved'::text, 'done'::text, 'dead'::text, 'cancelled'::text]))
 ) PARTITION BY RANGE (notification_id);
-CREATE INDEX delivery_bound ON delivery USING btree (channel, mode, bound_to, due_at) WHERE state = 'queued'::text AND bound_to IS NOT NULL;
+CREATE INDEX delivery_bound ON delivery USING btree (channel, mode, bound_carrier, due_at) WHERE state = 'queued'::text AND bound_carrier IS NOT NULL;
 CREATE INDEX delivery_dead ON delivery USING btree (notification_id) WHERE state = 'dead'::text;
-CREATE INDEX delivery_detour ON delivery USING btree (channel, mode, due_at) WHERE state = 'queued'::text AND tried IS NOT NULL;
-CREATE INDEX delivery_doubt ON delivery USING btree (channel, mode, provider, due_at) WHERE state = 'uncertain'::text;
+CREATE INDEX delivery_failover ON delivery USING btree (channel, mode, due_at) WHERE state = 'queued'::text AND tried IS NOT NULL;
 CREATE INDEX delivery_leased ON delivery USING btree (lease_until) WHERE state = 'sending'::text;
-CREATE INDEX delivery_phone ON delivery USING btree (recipient, notification_id) WHERE channel = ANY (ARRAY['sms'::text, 'whatsapp'::text]);
+CREATE INDEX delivery_number ON delivery USING btree (recipient, notification_id) WHERE recipient ~~ '+%'::text;
 CREATE INDEX delivery_queued ON delivery USING btree (channel, mode, account_id, due_at) WHERE state = 'queued'::text;
 CREATE INDEX delivery_tracked ON delivery USING btree (notification_id) WHERE channel = 'letter'::text AND tracking_code IS NOT NULL AND delivered_at IS NULL AND failure IS NULL;
 CREATE INDEX delivery_uncertain ON delivery USING btree (due_at) WHERE state = 'uncertain'::text;
-CREATE INDEX delivery_waiting ON delivery USING btree (due_at) WHERE state = 'waiting'::text;
+CREATE INDEX delivery_uncertain_carrier ON delivery USING btree (channel, mode, carrier, due_at) WHERE state = 'uncertain'::text;
+CREATE INDEX delivery_unresolved ON delivery USING btree (notification_id) WHERE state = 'unresolved'::text;
+CREATE INDEX delivery_waiting ON delivery USING btree (due_at) WHERE state = 'waiting'::text AND condition <> 'failed'::text;
+CREATE INDEX delivery_waiting_failure ON delivery USING btree (notification_id) WHERE state = 'waiting'::text AND condition = 'failed'::text;
 
 CREATE TABLE dkim_key (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -190,7 +192,7 @@ CREATE TABLE dkim_key (
 
 CREATE TABLE early_report (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  carrier text NOT NULL,
+  provider text NOT NULL,
   names text[] NOT NULL,
   report jsonb NOT NULL,
   received_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -199,9 +201,9 @@ CREATE TABLE early_report (
   CONSTRAINT early_report_pkey PRIMARY KEY (id)
 );
 CREATE INDEX early_report_due ON early_report USING btree (due_at, id);
-CREATE INDEX early_report_marked ON early_report USING btree ((report #>> '{of,mark,recipient}'::text[])) WHERE (report #>> '{of,mark,recipient}'::text[]) IS NOT NULL;
 CREATE INDEX early_report_names ON early_report USING gin (names) WITH (fastupdate=off);
 CREATE INDEX early_report_received ON early_report USING btree (received_at);
+CREATE INDEX early_report_tagged ON early_report USING btree ((report #>> '{of,tag,recipient}'::text[])) WHERE (report #>> '{of,tag,recipient}'::text[]) IS NOT NULL;
 
 CREATE TABLE entity (
   id uuid NOT NULL,
@@ -266,7 +268,7 @@ CREATE INDEX letter_sha256 ON letter USING btree (sha256);
 
 CREATE TABLE letter_lot (
   lot bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  carrier text NOT NULL,
+  provider text NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   begun_at timestamp with time zone,
   part text,
@@ -350,7 +352,7 @@ CREATE TABLE rate_window (
 );
 
 CREATE TABLE recording (
-  carrier text NOT NULL,
+  provider text NOT NULL,
   name text NOT NULL,
   notification_id uuid NOT NULL,
   ordinal smallint NOT NULL,
@@ -360,7 +362,7 @@ CREATE TABLE recording (
   seconds integer,
   sha256 bytea,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT recording_pkey PRIMARY KEY (carrier, name),
+  CONSTRAINT recording_pkey PRIMARY KEY (provider, name),
   CONSTRAINT recording_state_check CHECK (state = ANY (ARRAY['wanted'::text, 'kept'::text, 'missing'::text, 'expired'::text]))
 );
 CREATE INDEX recording_kept ON recording USING btree (created_at) WHERE state = 'kept'::text;
@@ -369,14 +371,14 @@ CREATE INDEX recording_sha256 ON recording USING btree (sha256) WHERE sha256 IS 
 CREATE INDEX recording_wanted ON recording USING btree (due_at) WHERE state = 'wanted'::text;
 
 CREATE TABLE reply_part (
-  carrier text NOT NULL,
+  provider text NOT NULL,
   name text NOT NULL,
   total smallint NOT NULL,
   part smallint NOT NULL,
   reply jsonb NOT NULL,
   received_at timestamp with time zone NOT NULL DEFAULT now(),
   joined boolean NOT NULL DEFAULT false,
-  CONSTRAINT reply_part_pkey PRIMARY KEY (carrier, name, total, part)
+  CONSTRAINT reply_part_pkey PRIMARY KEY (provider, name, total, part)
 );
 
 CREATE TABLE suppression (
@@ -435,7 +437,6 @@ CREATE TRIGGER token_changed AFTER INSERT OR DELETE OR UPDATE ON token FOR EACH 
 
 CREATE TABLE visit_count (
   notification_id uuid NOT NULL,
-  noted integer NOT NULL DEFAULT 0,
   tries integer NOT NULL DEFAULT 0,
   tried_at timestamp with time zone,
   locks integer NOT NULL DEFAULT 0,

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Command } from 'commander'
+import { channelModules } from './channels/registry.js'
 import { OperatorError, Refusal, StoreUnavailable } from './domain/errors.js'
 
 if (existsSync('.env')) process.loadEnvFile('.env')
@@ -13,15 +14,17 @@ const verbs: Readonly<Record<string, () => Promise<Command>>> = {
   address: async () => (await import('./cli/address.js')).addressCommand(),
   template: async () => (await import('./cli/template.js')).templateCommand(),
   suppression: async () => (await import('./cli/suppression.js')).suppressionCommand(),
-  dkim: async () => (await import('./channels/email/dkim/command.js')).dkimCommand(),
   queue: async () => (await import('./cli/queue.js')).queueCommand(),
   webhook: async () => (await import('./cli/webhook.js')).webhookCommand(),
   listen: async () => (await import('./cli/listen.js')).listenCommand(),
-  simulate: async () => (await import('./cli/simulate.js')).simulateCommand(),
+  simulate: async () => (await import('../simulator/main.js')).simulateCommand(),
   audit: async () => (await import('./cli/audit.js')).auditCommand(),
+  ...channelVerbs(),
 }
 
-const program = new Command('carteiro').description('Gateway de notificações por e-mail, SMS, WhatsApp, voz e carta')
+const program = new Command('carteiro').description(
+  `Gateway de notificações: ${channelModules.map(({ label }) => label).join(', ')}`,
+)
 const asked = Object.hasOwn(verbs, process.argv[2] ?? '') ? [verbs[process.argv[2]!]!] : Object.values(verbs)
 for (const load of asked) program.addCommand(await load())
 
@@ -32,6 +35,14 @@ try {
   process.exitCode = 1
   // Whatever still runs must not keep a failed command alive.
   setTimeout(() => process.exit(1), 5_000).unref()
+}
+
+/** The commands that channels add. */
+function channelVerbs(): Record<string, () => Promise<Command>> {
+  const commands = channelModules.flatMap(module => module.commands ?? [])
+  return Object.fromEntries(
+    commands.map(({ name, load }) => [name, async () => load((await import('./cli/command-context.js')).commandContext)]),
+  )
 }
 
 function explain(error: unknown): string {

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
-import { simulatedSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import type { Callback, CallbackRoute } from '../callbacks.js'
 import type { Stamp } from '../message.js'
 import type { Act } from './fates.js'
 import { titleOf } from './graph-fault.js'
 import { PHONE_NUMBER, PHONE_NUMBER_ID, type TemplateMessage } from './template-message.js'
 
-/** The carrier's side of its callbacks: the gateway's name for this provider, below which they go. */
+/** The gateway's name for this provider, which is the path of its callbacks. */
 const PROVIDER = 'whatsapp-cloud'
 const ACCOUNT_ID = '102290129340398'
 
@@ -26,8 +26,7 @@ export const statusCallback = (message: TemplateMessage, act: Status, route: Cal
     ],
   })
 
-/** What the person says, written or by the button of a template. */
-export interface Saying {
+export interface Reply {
   text: string
   button: boolean
   quoting: boolean
@@ -35,7 +34,7 @@ export interface Saying {
 
 export const replyCallback = (
   message: TemplateMessage,
-  { text, button, quoting }: Saying,
+  { text, button, quoting }: Reply,
   route: CallbackRoute,
   stamp: Stamp,
 ): Callback =>
@@ -61,14 +60,16 @@ const failure = (code: number) => ({
   error_data: { details: titleOf(code) },
 })
 
-/** X-Hub-Signature-256 is over the bytes of the body. */
+/** X-Hub-Signature-256 covers the bytes of the body. */
 function sign({ secret }: CallbackRoute, value: object): Callback {
   const metadata = { display_phone_number: PHONE_NUMBER.slice(1), phone_number_id: PHONE_NUMBER_ID }
   const body = JSON.stringify({
     object: 'whatsapp_business_account',
     entry: [{ id: ACCOUNT_ID, changes: [{ field: 'messages', value: { messaging_product: 'whatsapp', metadata, ...value } }] }],
   })
-  const signature = createHmac('sha256', simulatedSecret(secret, PROVIDER)).update(body).digest('hex')
+  const signature = createHmac('sha256', simulatorSecret(Buffer.from(secret, 'hex'), PROVIDER))
+    .update(body)
+    .digest('hex')
   return {
     to: `/${PROVIDER}`,
     headers: { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` },

@@ -1,21 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { findLetter, findLetterHistory } from '../channels/letter/letter-store.js'
-import { composeLetterProof } from '../channels/letter/proof.js'
-import { createTypesetter } from '../channels/letter/typesetter.js'
-import { readRecording } from '../channels/voice/recording-store.js'
+import { scopedProvider } from '../channels/carrier-name.js'
+import { loadContracts } from '../channels/registry.js'
 import { OperatorError, Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
 import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
-import { createRecorder } from '../engine/deliver/worker.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
 import { finalize } from '../engine/record/finalize.js'
+import { createRecorder } from '../engine/record/recorder.js'
 import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
-import { SendReader } from '../http/gw/send-reader.js'
-import { ContentCleaner } from '../http/recipient/content-cleaner.js'
+import { createSendReader } from '../http/gw/send-reader.js'
+import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { throttle } from '../runtime/wake.js'
@@ -34,12 +32,10 @@ import { listTemplates, resolveTemplates } from '../store/templates.js'
 import { findGrant } from '../store/tokens.js'
 import { countUnaccounted } from '../store/unaccounted.js'
 import { readWebhookDepth } from '../store/webhook-endpoints.js'
-import { wireCallbacks } from './callbacks.js'
+import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
-import { carrierKey } from './lanes.js'
-import { recordLinks } from './links.js'
 import type { Log } from './log.js'
-import { webhookRoutes } from './webhooks.js'
+import { webhookRoutes, webhookWords } from './webhooks.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
 
@@ -115,12 +111,14 @@ export async function buildApi({
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
     ...LOOKUP_LIMITS,
   })
-  const reader = new SendReader(config.attachments)
-  const typesetter = createTypesetter(1)
-  const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: tellUnmatched(log) }
+  const reader = createSendReader(config.attachments)
+  const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
   // A port of the system's choice is known once we listen.
   let publicUrl = config.publicUrl
-  const cleaner = new ContentCleaner()
+  const contracts = await loadContracts()
+  const documentUrl = documentUrls(() => publicUrl, keys)
+  const channels = await openChannels(config, { keys, pool, clock: directory.clock })
+  const cleaner = createContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
     log,
@@ -132,7 +130,8 @@ export async function buildApi({
     },
     send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
     status: {
-      links: recordLinks(() => publicUrl, keys),
+      contracts,
+      documentUrl,
       findStatus: findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
@@ -148,35 +147,28 @@ export async function buildApi({
       saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
       finalize: (account, id) => finalize(pool, directory.clock, account, id),
     },
-    webhooks: webhookRoutes(config, keys, pool, directory.clock, () => readiness.stopping),
+    webhooks: webhookRoutes({
+      config,
+      keys,
+      pool,
+      clock: directory.clock,
+      words: webhookWords(contracts, documentUrl),
+      isStopping: () => readiness.stopping,
+    }),
     recipient: {
       recipient: createRecipient({ pool, clock: directory.clock, keys, record: recorder.record, limits: recipientLimits }),
       cleaner,
       trustedProxies: config.trustedProxies,
       publicUrl: config.publicUrl,
     },
-    recording: {
-      key: keys.recording,
-      read: (notification, from, length) => readRecording(pool, notification, from, length),
-    },
-    letterProof: {
-      key: keys.letterProof,
-      compose: notification =>
-        composeLetterProof(
-          {
-            typesetter,
-            findHistory: id => findLetterHistory(pool, id),
-            findLetter: (id, ordinal) => findLetter(pool, { notification: id, ordinal }),
-          },
-          notification,
-        ),
-    },
+    documents: channels.documents,
     callbacks: {
-      ...wireCallbacks({ config, keys, pool, clock: directory.clock }),
+      real: channels.real,
+      simulated: channels.simulated,
       publicUrl: () => publicUrl,
       take: (callback, simulated, items) => {
-        const key = carrierKey(callback.name, simulated)
-        return takeCarrierEvents({ carrierKey: key, provider: key, channel: callback.channel }, items, events)
+        const provider = scopedProvider(callback.name, simulated)
+        return takeCarrierEvents({ provider, carrier: provider, channel: callback.channel }, items, events)
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
@@ -204,13 +196,13 @@ export async function buildApi({
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await Promise.all([reader.close(), cleaner.close(), typesetter.close()])
+      await Promise.all([reader.close(), cleaner.close(), channels.close()])
     },
   }
 }
 
 /** The carrier is answered that all is well, or it would tell us again for days; what it said is worth a line. */
-export const tellUnmatched =
+export const warnUnmatched =
   (log: Log): CarrierEventParts['onUnmatched'] =>
   (carrier, kind) =>
     log.warn({ carrier, kind }, 'a carrier speaks of a message that is not ours')

@@ -1,7 +1,9 @@
-import { join, resolve } from 'node:path'
-import { readEmailAddress } from '../channels/email/address.js'
+import { resolve } from 'node:path'
+import type { ChannelConfig, Environment } from '../channels/channel.js'
+import { channelModules } from '../channels/registry.js'
 import { type AddressRange, parseRange, readRange } from '../domain/address-range.js'
 import type { AttachmentLimits } from '../domain/attachment.js'
+import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readMasterKey } from '../domain/keys.js'
 
@@ -23,56 +25,16 @@ export interface Config {
   hasCarriers: boolean
   /** Where a simulator runs already; null: this start runs its own. */
   simulatorUrl: string | null
-  simulatorPorts: { http: number; smtp: number; smpp: number }
+  /** The simulator's ports by protocol; 0: any free one. */
+  simulatorPorts: Readonly<Record<string, number>>
   /** For the commands that talk HTTP. */
   client: { url: string; token: string | null }
-  email: EmailConfig
-  sms: {
-    /** Carriers in order of preference. */
-    carriers: URL[]
-  }
-  voice: VoiceConfig
-  letter: LetterConfig
+  /** The part of each channel, as its module reads it. */
+  channels: Readonly<Record<Channel, ChannelConfig>>
   /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
   webhooks: { allowedRanges: AddressRange[]; days: number }
-  whatsapp: WhatsappConfig
   maxBodyBytes: number
   attachments: AttachmentLimits
-}
-
-interface EmailConfig {
-  /** Carriers in order of preference. */
-  carriers: URL[]
-  /** Sender where an account names none. */
-  from: string
-  /** Reports come back to addresses of this domain. */
-  bounceDomain: string
-  inbound: { host: string; port: number }
-  dkim: { domain: string; selector: string; keyFile: string } | null
-}
-
-interface VoiceConfig {
-  /** Carriers in order of preference. */
-  carriers: URL[]
-  /** How long recordings of calls are kept; null: for ever. */
-  recordingDays: number | null
-}
-
-interface WhatsappConfig {
-  /** Carriers in order of preference. */
-  carriers: URL[]
-  /** Of Meta's app: signs its callbacks, and proves to it that we are who it asked for. Both are needed with a carrier. */
-  appSecret: string | null
-  verifyToken: string | null
-}
-
-interface LetterConfig {
-  /** Carriers in order of preference. */
-  carriers: URL[]
-  /** The private key that the post's server knows us by. */
-  keyFile: string | null
-  /** Tracking of registered letters; null: only carriers tell where they are. */
-  tracking: URL | null
 }
 
 const MIB = 1_048_576
@@ -96,44 +58,17 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 
   const host = setting('HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null))
   const port = whole('PORT', 8080, 0, 65_535)
-  const domain = (text: string): string | null => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) ? text.toLowerCase() : null)
-  const emailCarriers = setting<URL[]>(
-    'EMAIL_URL',
-    [],
-    'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas',
-    readCarriers(['smtp:', 'smtps:', 'mx:']),
-  )
-  const smsCarriers = setting<URL[]>(
-    'SMS_URL',
-    [],
-    'uma ou mais URLs smpp://, smpps:// ou zenvia://, separadas por vírgulas',
-    readCarriers(['smpp:', 'smpps:', 'zenvia:']),
-  )
-  const whatsappCarriers = setting<URL[]>(
-    'WHATSAPP_URL',
-    [],
-    'uma ou mais URLs whatsapp://, separadas por vírgulas',
-    readCarriers(['whatsapp:']),
-  )
-  const voiceCarriers = setting<URL[]>(
-    'VOICE_URL',
-    [],
-    'uma ou mais URLs twilio:// ou sip://, separadas por vírgulas',
-    readCarriers(['twilio:', 'sip:']),
-  )
-  const letterCarriers = setting<URL[]>(
-    'LETTER_URL',
-    [],
-    'uma URL print+https://, print+http:// ou ecarta+sftp://',
-    readCarriers(['print+https:', 'print+http:', 'ecarta+sftp:']),
-  )
-  const hasCarriers = [...emailCarriers, ...smsCarriers, ...whatsappCarriers, ...voiceCarriers, ...letterCarriers].length > 0
   const dataFolder = resolve(
     setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
   )
-  const dkimDomain = setting<string | null>('DKIM_DOMAIN', null, 'um domínio', domain)
-  const dkimSelector = setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain)
-  const dkimKeyFile = resolve(setting('DKIM_KEY_FILE', join(dataFolder, 'dkim.pem'), 'um arquivo', text => text))
+  const environment: Environment = {
+    dataFolder,
+    setting,
+    whole,
+    carriers: (name, expected, protocols) => setting<URL[]>(name, [], expected, readCarriers(protocols)),
+  }
+  const channels = Object.fromEntries(channelModules.map(module => [module.channel, module.readEnvironment(environment)]))
+  const hasCarriers = Object.values(channels).some(({ carriers }) => carriers.length > 0)
   const listenUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   const config: Config = {
     host,
@@ -169,46 +104,13 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API, sem usuário, ? ou #', readBase),
       token: setting<string | null>('CARTEIRO_TOKEN', null, 'um token', text => text),
     },
-    simulatorPorts: {
-      http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535),
-      smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535),
-      smpp: whole('SIMULATOR_SMPP_PORT', 0, 0, 65_535),
-    },
-    email: {
-      carriers: emailCarriers,
-      from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
-      bounceDomain: setting('BOUNCE_DOMAIN', 'retorno.carteiro.localhost', 'um domínio', domain),
-      inbound: {
-        host: setting('INBOUND_SMTP_HOST', '127.0.0.1', 'um endereço em que escutar', text =>
-          /^[\w.:-]+$/.test(text) ? text : null,
-        ),
-        port: whole('INBOUND_SMTP_PORT', 0, 0, 65_535),
-      },
-      dkim: dkimDomain === null ? null : { domain: dkimDomain, selector: dkimSelector, keyFile: dkimKeyFile },
-    },
-    sms: { carriers: smsCarriers },
-    voice: {
-      carriers: voiceCarriers,
-      recordingDays: setting<number | null>('RECORDING_DAYS', null, 'um número inteiro de 1 a 36500', text =>
-        /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 36_500 ? Number(text) : null,
-      ),
-    },
-    whatsapp: {
-      carriers: whatsappCarriers,
-      appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
-        /^[\x21-\x7e]{16,256}$/.test(text) ? text : null,
-      ),
-      verifyToken: setting<string | null>('WHATSAPP_VERIFY_TOKEN', null, 'um texto de 8 a 256 caracteres sem espaços', text =>
-        /^[\x21-\x7e]{8,256}$/.test(text) ? text : null,
-      ),
-    },
-    letter: {
-      carriers: letterCarriers,
-      keyFile: setting<string | null>('LETTER_KEY_FILE', null, 'um arquivo', text => resolve(text)),
-      tracking: setting<URL | null>('CORREIOS_URL', null, 'uma URL https:// com usuário, código de acesso e ?cartao=', text =>
-        URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol) ? new URL(text) : null,
-      ),
-    },
+    simulatorPorts: Object.fromEntries(
+      ['http', ...channelModules.flatMap(({ simulatorPorts = [] }) => simulatorPorts)].map(name => [
+        name,
+        whole(`SIMULATOR_${name.toUpperCase()}_PORT`, 0, 0, 65_535),
+      ]),
+    ),
+    channels,
     webhooks: {
       allowedRanges: setting<AddressRange[]>(
         'WEBHOOK_ALLOWED_RANGES',

@@ -7,7 +7,7 @@ import { hasAccounts } from '../store/accounts.js'
 import { banner } from './banner.js'
 import { type Config, readConfig } from './config.js'
 import { openDatabase, openRolePool, prepareDatabase } from './database.js'
-import { createDemo, demoToken } from './demo.js'
+import { createDemo, demoParts, demoToken } from './demo.js'
 import { loadKeys } from './keys.js'
 import { type Log, openLog } from './log.js'
 
@@ -41,7 +41,7 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
       const address = await start(['start', '--role', 'api'], childEnv)
       // The links in what leaves must lead to where the api really listens.
       await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
-      const started = { address: address!, config, token, simulator }
+      const started = { address: address!, config, token, simulator, parts: await demoParts() }
       process.stdout.write(json ? `${JSON.stringify({ role: 'all', api: address, simulator, token })}\n` : banner(started))
     }
     try {
@@ -56,12 +56,11 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
   }
 }
 
-/** The simulator keeps its ports when it is started again: those who talk to it know only these. */
+/** Free ports are chosen here, once: a simulator that is restarted must listen where the other processes know it. */
 async function simulatorArguments({ simulatorPorts }: Config): Promise<string[]> {
-  const http = simulatorPorts.http || (await freePort())
-  const smtp = simulatorPorts.smtp || (await freePort())
-  const smpp = simulatorPorts.smpp || (await freePort())
-  return ['simulate', '--http-port', String(http), '--smtp-port', String(smtp), '--smpp-port', String(smpp)]
+  const args = ['simulate']
+  for (const [name, port] of Object.entries(simulatorPorts)) args.push(`--${name}-port`, String(port || (await freePort())))
+  return args
 }
 
 async function freePort(): Promise<number> {

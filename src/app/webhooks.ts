@@ -1,13 +1,15 @@
+import type { ChannelContract, DocumentUrl } from '../channels/channel.js'
+import { moduleOf } from '../channels/registry.js'
+import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { isLoopbackHost, type TargetRules } from '../domain/target-address.js'
 import { RETRY_PLAN, type RetryPlan } from '../domain/webhook.js'
-import { patiently } from '../engine/deliver/worker.js'
-import type { Chore } from '../engine/upkeep/chores.js'
-import { statusRecords } from '../http/gw/status.js'
+import { retryWhileUnavailable } from '../engine/record/recorder.js'
 import type { WebhookOptions } from '../http/gw/webhooks.js'
-import { wireChannels, wireStatuses } from '../http/gw/wire.js'
+import { wireStatuses } from '../http/gw/wire.js'
+import type { Chore } from '../runtime/chores.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { isRowFault, type Pool } from '../store/postgres.js'
 import { pruneAttempts, readEvents } from '../store/webhook-attempts.js'
@@ -36,16 +38,14 @@ import type { AttemptOutcome } from '../webhooks/outcome.js'
 import { writeOutcomes } from '../webhooks/outcome-writer.js'
 import { renderBody, type WebhookWords } from '../webhooks/payload.js'
 import type { Config } from './config.js'
-import { recordLinks } from './links.js'
 import type { Log } from './log.js'
 
-/** Webhooks wired: their routes for the api, their delivery and upkeep for the worker. */
-export function webhookWords({ publicUrl }: Config, keys: Keys): WebhookWords {
-  const links = recordLinks(() => publicUrl, keys)
+/** Webhooks composed: their routes for the api, their delivery and upkeep for the worker. */
+export function webhookWords(contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookWords {
   return {
-    channels: wireChannels,
+    channelOf: channel => moduleOf(channel).wire,
     statuses: wireStatuses,
-    record: status => statusRecords[status.channel].from(status, links),
+    record: status => contracts.get(status.channel)!.status.from(status, documentUrl),
   }
 }
 
@@ -62,9 +62,17 @@ function isDevelopment({ simulator, hasCarriers, host, publicUrl }: Config): boo
   return simulator && !hasCarriers && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname)
 }
 
-export function webhookRoutes(config: Config, keys: Keys, pool: Pool, clock: Clock, isStopping: () => boolean): WebhookOptions {
+export interface WebhookRouteParts {
+  config: Config
+  keys: Keys
+  pool: Pool
+  clock: Clock
+  words: WebhookWords
+  isStopping(): boolean
+}
+
+export function webhookRoutes({ config, keys, pool, clock, words, isStopping }: WebhookRouteParts): WebhookOptions {
   const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
-  const words = webhookWords(config, keys)
   const listen = createListening({ pool, words, readEvents: ids => readEvents(pool, ids) })
   return {
     list: account => listEndpoints(pool, account),
@@ -105,6 +113,7 @@ const PRUNE_BATCH = 5_000
 
 export interface WebhookWorkerParts {
   config: Config
+  words: WebhookWords
   keys: Keys
   pool: Pool
   clock: Clock
@@ -119,12 +128,11 @@ export interface WebhookWorkerParts {
 }
 
 export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
-  const { config, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
-  const words = webhookWords(config, keys)
+  const { config, words, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
   const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
-      const { settled, suspended } = await patiently(() => writeOutcomes(pool, outcomes, health))
+      const { settled, suspended } = await retryWhileUnavailable(() => writeOutcomes(pool, outcomes, health))
       for (const { endpoint, account, suspended: reason } of suspended) {
         log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')
       }

@@ -1,11 +1,11 @@
 import type { Json } from '../domain/canonical-json.js'
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import type { Failure } from '../domain/status.js'
 import type { PostalAddress } from './letter/postal-address.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
 export interface Provider<Message> {
-  /** Stored with every attempt: 'smtp', 'smpp'. */
+  /** 'smtp', 'smpp': the first part of the identity of its carriers (carrier-name.ts). */
   readonly name: string
   readonly channel: Channel
   readonly whenUnknown: WhenUnknown
@@ -18,7 +18,7 @@ export interface Provider<Message> {
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
   open(url: URL): Promise<Carrier<Message>>
-  /** What tells this carrier from others of its kind, whatever its secrets and options; where absent, user and server. */
+  /** The account at the carrier, whatever its secrets and options; where absent, user and server of the URL. */
   identify?(url: URL): string
 }
 
@@ -26,7 +26,7 @@ export interface Provider<Message> {
  * What happens to a try whose outcome nobody knows. safe: sent again under the same reference (a double is harmless, a loss
  * is not); report: waits for the carrier's report; lookup: asks the carrier; never: shown to a person.
  */
-type WhenUnknown = 'safe' | 'report' | 'lookup' | 'never'
+export type WhenUnknown = 'safe' | 'report' | 'lookup' | 'never'
 
 /**
  * What a carrier says, later and on its own, of a message that it took. Such words come twice, late, in any order, and
@@ -53,7 +53,7 @@ export interface CarrierReport {
  * Both: the carrier's is learned from it, should the answer to the send have been lost or overtaken.
  */
 type Named =
-  | { carrier: readonly string[]; mark?: Mark }
+  | { carrier: readonly string[]; tag?: ReferenceTag }
   | {
       ours: string
       carrier?: readonly string[]
@@ -61,8 +61,8 @@ type Named =
       part?: { number: number; total: number }
     }
 
-/** Where a carrier gives back only a few bits of ours (domain/mark.ts): with the number, they name a send whose answer was lost. */
-export interface Mark {
+/** The few bits of our reference that a carrier gives back (domain/reference-tag.ts): with the number they name an attempt of unknown outcome. */
+export interface ReferenceTag {
   /** E.164. */
   recipient: string
   bits: number
@@ -84,8 +84,8 @@ export interface CarrierReply {
 }
 
 /** The recording of a call. */
-export interface CarrierRecording {
-  kind: 'recording'
+export interface CarrierFile {
+  kind: 'file'
   /** Our reference of the call. */
   of: { ours: string }
   /** The carrier's name for it, the same when it is told twice. */
@@ -95,7 +95,7 @@ export interface CarrierRecording {
   bytes?: Buffer
 }
 
-export type CarrierEvent = CarrierReport | CarrierReply | CarrierRecording
+export type CarrierEvent = CarrierReport | CarrierReply | CarrierFile
 
 /** A request from outside that claims to come from a carrier. */
 export interface CallbackRequest {

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../domain/notification.js'
-import { renderTemplate } from '../domain/template.js'
-import type { Refused } from '../engine/deliver/lane-options.js'
-import { templateRefusal } from '../engine/templates.js'
+import { renderTemplate, templateRefusal } from '../domain/template.js'
+import { BoundedCache } from '../runtime/bounded-cache.js'
 import type { Claim } from '../store/claims.js'
 import type { VersionContent } from '../store/templates.js'
+import type { ChannelModule, Refused } from './channel.js'
 
 /** Fills in the template that a delivery names, in the version that was current when it was accepted. */
 export type Rendering = (named: NamesTemplate, values: JsonObject) => Promise<Rendered | Refused>
 
 /** All that is needed of a delivery to find its template. */
-type NamesTemplate = Pick<Claim, 'channel' | 'template' | 'request'>
+type NamesTemplate = Pick<Claim, 'template' | 'request'>
 
 interface Rendered {
   text: string
@@ -20,23 +20,24 @@ interface Rendered {
 const REMEMBERED = 500
 const REMEMBERED_MS = 5_000
 
-export function createRendering(find: (id: string, version: number) => Promise<VersionContent | null>): Rendering {
-  const known = new Map<string, { content: VersionContent; until: number }>()
+export function createRendering(
+  { templates }: Pick<ChannelModule, 'templates'>,
+  find: (id: string, version: number) => Promise<VersionContent | null>,
+): Rendering {
+  const known = new BoundedCache<string, VersionContent>({ maxEntries: REMEMBERED, ttlMs: REMEMBERED_MS })
   const versionOf = async ({ id, version }: NonNullable<Claim['template']>): Promise<VersionContent | null> => {
     const key = `${id}.${version}`
     const remembered = known.get(key)
-    if (remembered !== undefined && performance.now() < remembered.until) return remembered.content
+    if (remembered !== undefined) return remembered
     const content = await find(id, version)
     if (content === null) return null
-    known.delete(key)
-    known.set(key, { content, until: performance.now() + REMEMBERED_MS })
-    if (known.size > REMEMBERED) known.delete(known.keys().next().value!)
+    known.set(key, content)
     return content
   }
   return async (claim, values) => {
     const template = claim.template === null ? null : await versionOf(claim.template)
     if (template === null) return refusedFor(templateReason(claim))
-    const result = renderTemplate(claim.channel, template.content, template.variables, values)
+    const result = renderTemplate(templates.html, template.content, template.variables, values)
     return 'fault' in result ? refusedFor(templateRefusal(result).message) : { text: result.text, template }
   }
 }

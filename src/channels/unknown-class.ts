@@ -1,22 +1,10 @@
-import { kindOf } from './carrier-name.js'
-import type { Provider } from './provider.js'
+import { providerOf } from './carrier-name.js'
+import type { WhenUnknown } from './provider.js'
+import { channelModules } from './registry.js'
 
-/**
- * What happens to a send without an answer, by the name that every attempt keeps: also where its provider is no longer
- * configured. A test holds this against the providers themselves.
- */
-const classes: Readonly<Record<string, Provider<unknown>['whenUnknown']>> = {
-  smtp: 'safe',
-  mx: 'safe',
-  smpp: 'report',
-  zenvia: 'never',
-  'whatsapp-cloud': 'report',
-  twilio: 'lookup',
-  sip: 'never',
-  'print-shop': 'lookup',
-  'e-carta': 'lookup',
-}
+/** As the channels' modules declare them, so that the class is known also where a carrier is no longer configured. */
+const classes: Readonly<Record<string, WhenUnknown>> = Object.assign({}, ...channelModules.map(({ providers }) => providers))
 
-/** A simulated carrier is of the class of the one that it plays. Unknown: left to a person. */
-export const unknownClassOf = (provider: string): Provider<unknown>['whenUnknown'] =>
-  classes[kindOf(provider).replace(/^simulator\//, '')] ?? 'never'
+/** By the carrier's identity. A simulated carrier has the class of the real one; a carrier of no known provider is left to a person. */
+export const unknownClassOf = (carrier: string): WhenUnknown =>
+  classes[providerOf(carrier).replace(/^simulator\//, '')] ?? 'never'

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
-import { type AccountSettings, accountSettings, type SettingName, settingNames } from '../domain/account.js'
+import { channelModules, channels } from '../channels/registry.js'
+import { coreSettings, type Setting, type SettingValue, type StoredSettings, settingsOf } from '../domain/account.js'
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { channels } from '../domain/notification.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions } from '../domain/sequence.js'
 import { type Account, findSequence, insertAccount, listAccounts, updateSequence, updateSettings } from '../store/accounts.js'
 import { listRanges } from '../store/address-ranges.js'
@@ -10,6 +10,16 @@ import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
 import { logoCommand } from './logo.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
+
+/** Every setting of an account: the core's and the channels'. */
+const allSettings: Readonly<Record<string, Setting>> = Object.assign(
+  {},
+  coreSettings,
+  ...channelModules.map(({ settings }) => settings),
+)
+/** A step, as people write it. */
+const EXAMPLE = `${channels[1]}:60:"not delivered"`
+const settingNames = Object.keys(allSettings)
 
 export function accountCommand(): Command {
   const account = new Command('account').description('contas: criar, listar, ver e configurar')
@@ -58,8 +68,8 @@ export function accountCommand(): Command {
         const addresses = await listRanges(pool, found.id)
         printRecord(
           options.json
-            ? { ...describe(found), settings: found.settings, addresses }
-            : { ...describe(found), ...found.settings, addresses: addresses.join(' ') },
+            ? { ...describe(found), settings: fullSettings(found), addresses }
+            : { ...describe(found), ...fullSettings(found), addresses: addresses.join(' ') },
           options,
         )
       }),
@@ -73,7 +83,7 @@ export function accountCommand(): Command {
     .argument('<chave=valor...>', 'configurações a mudar')
     .addHelpText(
       'after',
-      `\nConfigurações:\n${settingNames.map(name => `  ${name.padEnd(20)} ${accountSettings[name].meaning}`).join('\n')}`,
+      `\nConfigurações:\n${settingNames.map(name => `  ${name.padEnd(20)} ${allSettings[name]!.meaning}`).join('\n')}`,
     )
     .action(async (pairs: string[], options: OutputOptions & { account: string }) => {
       const changes = readChanges(pairs)
@@ -84,7 +94,7 @@ export function accountCommand(): Command {
           await audit(db, 'account set', id, changes)
           return requireAccount(db, id)
         })
-        printRecord(options.json ? { ...describe(changed), settings: changed.settings } : { ...changed.settings }, options)
+        printRecord(options.json ? { ...describe(changed), settings: fullSettings(changed) } : fullSettings(changed), options)
       })
     })
 
@@ -94,7 +104,7 @@ export function accountCommand(): Command {
     .requiredOption('--account <conta>', 'nome ou id da conta')
     .option('--clear', 'retira a régua: todos os canais saem na hora')
     .option('--json', 'resultado em JSON')
-    .argument('[etapa...]', 'etapas, como email:0:always sms:60:"not delivered" letter:1440:"not read"')
+    .argument('[etapa...]', `etapas, como ${channels[0]}:0:always ${EXAMPLE} ${channels.at(-1)}:1440:"not read"`)
     .addHelpText(
       'after',
       `\nUma etapa é canal:minutos:condição. Canais: ${channels.join(', ')}. Condições: ${stepConditions.join(', ')}.`,
@@ -124,25 +134,28 @@ function readStep(text: string): SequenceStep {
   const step = { channel, waitMinutes: Number(minutes), condition } as SequenceStep
   const valid = channels.includes(step.channel) && stepConditions.includes(step.condition) && /^\d{1,6}$/.test(minutes ?? '')
   if (!valid || step.waitMinutes > MAX_WAIT_MINUTES) {
-    throw new OperatorError(`"${text}" não é uma etapa. Use canal:minutos:condição, como sms:60:"not delivered".`)
+    throw new OperatorError(`"${text}" não é uma etapa. Use canal:minutos:condição, como ${EXAMPLE}.`)
   }
   return step
 }
 
+const fullSettings = ({ settings }: Account): Record<string, SettingValue> => settingsOf(allSettings, settings)
+
 const describe = ({ id, name, entity, createdAt }: Account) => ({ id, name, entity: entity.name, createdAt })
 
-function readChanges(pairs: readonly string[]): Partial<AccountSettings> {
-  const changes: Record<string, unknown> = {}
+function readChanges(pairs: readonly string[]): StoredSettings {
+  const changes: Record<string, SettingValue> = {}
   const problems: string[] = []
   for (const pair of pairs) {
     const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
-    if (!pair.includes('=') || !settingNames.includes(name as SettingName)) {
+    if (!pair.includes('=') || !settingNames.includes(name)) {
       problems.push(`"${pair}" não é uma configuração; existem: ${settingNames.join(', ')}`)
       continue
     }
-    const setting = accountSettings[name as SettingName]
-    changes[name] = setting.read(value)
-    if (changes[name] === null) problems.push(`${name}: ${setting.explain?.(value) ?? setting.meaning}`)
+    const setting = allSettings[name]!
+    const read = setting.read(value)
+    if (read === null) problems.push(`${name}: ${setting.explain?.(value) ?? setting.meaning}`)
+    else changes[name] = read
   }
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
   return changes

@@ -1,9 +1,8 @@
 import { Command, Option } from 'commander'
 import { readConfig } from '../app/config.js'
+import { channelModules, findModule } from '../channels/registry.js'
 import { OperatorError } from '../domain/errors.js'
 import { payloadVersions } from '../domain/webhook.js'
-import { wireChannels } from '../http/gw/wire.js'
-import { readChannelName } from './channel-name.js'
 import { forward } from './forwarding.js'
 import { print } from './output.js'
 
@@ -24,7 +23,10 @@ export function listenCommand(): Command {
     .option('--token <token>', 'token da conta (padrão: CARTEIRO_TOKEN)')
     .option('--url <url>', 'endereço da API (padrão: CARTEIRO_URL ou http://HOST:PORT)')
     .addOption(new Option('--payload <versão>', 'versão do corpo').choices(payloadVersions).default('v2'))
-    .option('--channels <canais>', 'só estes canais, separados por vírgulas: email, sms, whatsapp, voz, carta')
+    .option(
+      '--channels <canais>',
+      `só estes canais, separados por vírgulas: ${channelModules.map(({ wire }) => wire).join(', ')}`,
+    )
     .option('--statuses <situações>', 'só estas situações, separadas por vírgulas: enviado, entregue, lido, …')
     .option('--json', 'uma linha em JSON por evento; a primeira traz o segredo')
     .action(listen)
@@ -61,8 +63,7 @@ async function listen(options: ListenOptions): Promise<void> {
 
 /** What is no channel is left to the API, which says which ones there are. */
 const toWire = (name: string): string => {
-  const channel = readChannelName(name)
-  return channel === undefined ? name : wireChannels[channel]
+  return findModule(name)?.wire ?? name
 }
 
 const names = (text: string | undefined): string[] => (text === undefined ? [] : text.split(',').map(part => part.trim()))

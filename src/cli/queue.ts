@@ -1,14 +1,18 @@
 import { userInfo } from 'node:os'
 import { Command, Option } from 'commander'
+import { channelModules, moduleOf } from '../channels/registry.js'
+import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
-import { type Channel, channelNames, channels } from '../domain/notification.js'
 import { describe } from '../domain/status.js'
 import { type Repair, repairDelivery, reviveRefused } from '../engine/unknown/operator-decision.js'
 import { listQueue, readQueue, type UnfinishedState, unfinishedStates } from '../store/queue.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
+import { channelOption } from './channel-option.js'
 import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
+
+const providerNames = channelModules.flatMap(({ providers }) => Object.keys(providers))
 
 interface ListOptions extends OutputOptions {
   state: UnfinishedState
@@ -19,13 +23,11 @@ interface ListOptions extends OutputOptions {
 
 interface RetryOptions extends OutputOptions {
   channel: Channel
-  provider?: string
+  carrier?: string
   since?: Date
   reason?: string
   dryRun?: boolean
 }
-
-const channelOption = (flag: string): Option => new Option(flag, 'canal').choices([...channels])
 
 /** queue: what is not finished, and what a person decides about it. */
 export function queueCommand(): Command {
@@ -54,7 +56,7 @@ export function queueCommand(): Command {
     .command('list')
     .description('as entregas em um estado, a mais antiga primeiro')
     .addOption(new Option('--state <estado>', 'estado').choices([...unfinishedStates]).default('dead'))
-    .addOption(channelOption('--channel <canal>'))
+    .addOption(channelOption('canal'))
     .option('--account <conta>', 'nome ou id da conta')
     .option('--limit <n>', 'quantas no máximo', '100')
     .option('--json', 'resultado em JSON')
@@ -69,10 +71,10 @@ export function queueCommand(): Command {
             id: delivery.notification,
             channel: delivery.channel,
             account: delivery.account,
-            description: describe(delivery),
+            description: describe(delivery, moduleOf(delivery.channel)),
             reason: delivery.failureDetail,
             attempts: delivery.attempt,
-            provider: delivery.provider,
+            carrier: delivery.carrier,
             reference: delivery.reference,
             since: delivery.failedAt ?? delivery.acceptedAt,
           })),
@@ -86,9 +88,9 @@ export function queueCommand(): Command {
     .description(
       'envia de novo o que desistiu (dead), está em verificação (uncertain, unresolved) ou foi recusado pela operadora',
     )
-    .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --provider recusou desde --since')
-    .addOption(channelOption('--channel <canal>').makeOptionMandatory())
-    .option('--provider <nome>', 'como em queue list: smtp, mx, smpp…')
+    .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --carrier recusou desde --since')
+    .addOption(channelOption('canal').makeOptionMandatory())
+    .option('--carrier <nome>', `como em queue list, ou só o tipo: ${providerNames.join(', ')}`)
     .option('--since <momento>', 'recusados desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
     .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
     .option('--dry-run', 'só conta')
@@ -101,7 +103,7 @@ export function queueCommand(): Command {
       .command(repair)
       .description(description)
       .argument('<id>', 'idEmail da notificação')
-      .addOption(channelOption('--channel <canal>').makeOptionMandatory())
+      .addOption(channelOption('canal').makeOptionMandatory())
       .option('--json', 'resultado em JSON')
       .action((id: string, options: OutputOptions & { channel: Channel }) => decide(id, repair, options))
   }
@@ -122,17 +124,17 @@ async function decide(text: string, repair: Repair, options: OutputOptions & { c
   })
 }
 
-async function retryRefused({ channel, provider, since, reason, dryRun = false, ...output }: RetryOptions): Promise<void> {
-  if (provider === undefined || since === undefined) throw new OperatorError('Informe o idEmail, ou --provider e --since.')
+async function retryRefused({ channel, carrier, since, reason, dryRun = false, ...output }: RetryOptions): Promise<void> {
+  if (carrier === undefined || since === undefined) throw new OperatorError('Informe o idEmail, ou --carrier e --since.')
   await withDatabase(async ({ pool }) => {
-    const question = { channel, provider, since, reason: reason ?? null }
+    const question = { channel, carrier, since, reason: reason ?? null }
     const total = await reviveRefused(pool, Date.now, { ...question, by: userInfo().username, dryRun })
-    if (!dryRun) await audit(pool, 'queue retry', provider, { ...question, ...total })
-    printRecord({ channel, provider, ...total }, output)
+    if (!dryRun) await audit(pool, 'queue retry', carrier, { ...question, ...total })
+    printRecord({ channel, carrier, ...total }, output)
   })
 }
 
 const explain = (channel: Channel, repair: Repair, unknown: boolean): string =>
   unknown
-    ? `Não há ${channelNames[channel]} nesta notificação. Confira o id e o canal.`
+    ? `Não há ${moduleOf(channel).label} nesta notificação. Confira o id e o canal.`
     : `Nada a decidir: ${repair === 'retry' ? 'a entrega não desistiu, não está em verificação e não foi recusada pela operadora' : 'a entrega não está em verificação'}. Veja: carteiro queue list --state ${repair === 'retry' ? 'dead' : 'unresolved'}`

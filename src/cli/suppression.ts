@@ -1,11 +1,11 @@
-import { Command, Option } from 'commander'
-import { readEmailAddress } from '../channels/email/address.js'
+import { Command } from 'commander'
+import { channels, moduleOf } from '../channels/registry.js'
+import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
-import { type Channel, channels } from '../domain/notification.js'
-import { readNumber } from '../domain/phone.js'
 import { transaction } from '../store/postgres.js'
 import { addSuppression, listSuppressions, removeSuppression } from '../store/suppressions.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
+import { channelOption } from './channel-option.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
 type Options = OutputOptions & { account: string; channel: Channel }
@@ -22,21 +22,20 @@ export function suppressionCommand(): Command {
       .description(description)
       .requiredOption('--account <conta>', 'nome ou id da conta')
       .option('--json', 'resultado em JSON')
-  const channel = (): Option => new Option('--channel <canal>', 'canal').choices([...channels])
 
   verb('list', 'lista os contatos suprimidos, o mais recente primeiro')
-    .addOption(channel())
+    .addOption(channelOption('canal'))
     .option('--recipient <contato>', 'só este endereço ou número')
     .option('--limit <n>', 'quantos no máximo', '100')
     .action((options: ListOptions) => list(options))
 
   verb('add', 'suprime um contato: a conta não envia mais a ele por este canal')
-    .addOption(channel().default('email'))
+    .addOption(channelOption('canal').default(channels[0]))
     .argument('<contato>', 'endereço de e-mail, número ou, em cartas, o nome')
     .action((text: string, options: Options) => change(text, options, true))
 
   verb('remove', 'permite de novo o envio a um contato')
-    .addOption(channel().default('email'))
+    .addOption(channelOption('canal').default(channels[0]))
     .argument('<contato>', 'endereço de e-mail, número ou, em cartas, o nome')
     .action((text: string, options: Options) => change(text, options, false))
 
@@ -46,7 +45,8 @@ export function suppressionCommand(): Command {
 async function list({ account, channel, recipient, limit: text, ...options }: ListOptions): Promise<void> {
   const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
   if (limit === 0) throw new OperatorError('--limit deve ser um número inteiro a partir de 1.')
-  const asked = recipient === undefined ? null : channel === undefined ? recipient.trim() : requireContact(recipient, channel)
+  const asked =
+    recipient === undefined ? null : channel === undefined ? recipient.trim() : await requireContact(recipient, channel)
   await withDatabase(async ({ pool }) => {
     const { id } = await requireAccount(pool, account)
     const found = await listSuppressions(pool, { account: id, channel: channel ?? null, recipient: asked, limit })
@@ -59,7 +59,7 @@ async function list({ account, channel, recipient, limit: text, ...options }: Li
 
 async function change(text: string, options: Options, adds: boolean): Promise<void> {
   const { channel } = options
-  const recipient = requireContact(text, channel)
+  const recipient = await requireContact(text, channel)
   await withDatabase(async ({ pool }) => {
     const name = await transaction(pool, async db => {
       const account = await requireAccount(db, options.account)
@@ -76,26 +76,11 @@ async function change(text: string, options: Options, adds: boolean): Promise<vo
   })
 }
 
-/** As deliveries name it. */
-function requireContact(text: string, channel: Channel): string {
-  const contact = readContact(text.trim(), channel)
-  if (contact === null || contact === '') {
-    const wanted = channel === 'email' ? 'um endereço de e-mail' : channel === 'letter' ? 'um nome' : 'um número deste canal'
-    throw new OperatorError(`"${text}" não é ${wanted}. Para outro canal, use --channel (${channels.join(', ')}).`)
-  }
+/** As deliveries of the channel store it. */
+async function requireContact(text: string, channel: Channel): Promise<string> {
+  const { readContact, contactKind } = await moduleOf(channel).contract()
+  const contact = readContact(text.trim())
+  if (contact === null || contact === '')
+    throw new OperatorError(`"${text}" não é ${contactKind}. Para outro canal, use --channel (${channels.join(', ')}).`)
   return contact
-}
-
-function readContact(text: string, channel: Channel): string | null {
-  switch (channel) {
-    case 'email':
-      return readEmailAddress(text)?.toLowerCase() ?? null
-    case 'sms':
-    case 'whatsapp':
-      return readNumber(text, 'mobile')
-    case 'voice':
-      return readNumber(text, 'any')
-    case 'letter':
-      return text
-  }
 }

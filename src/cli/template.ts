@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
+import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
-import { type Channel, channels } from '../domain/notification.js'
 import { createTemplate, editTemplate, requireTemplate, type TemplateEdit } from '../engine/templates.js'
 import { listTemplates, type Template } from '../store/templates.js'
 import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
+import { channelOption } from './channel-option.js'
 import { type OutputOptions, print, printList, printRecord } from './output.js'
 
 type Options = OutputOptions & { account: string }
@@ -22,7 +23,7 @@ export function templateCommand(): Command {
 
   verb('create', 'cria um template')
     .requiredOption('--name <nome>', 'nome do template')
-    .addOption(new Option('--channel <canal>', 'canal').choices(channels).makeOptionMandatory())
+    .addOption(channelOption('canal').makeOptionMandatory())
     .requiredOption('--file <arquivo>', 'arquivo com o conteúdo em Liquid (- para a entrada padrão)')
     .option('--template-id <id>', 'identificador próprio, seu ou da operadora')
     .option('--shared', 'compartilha com a entidade')
@@ -48,7 +49,7 @@ export function templateCommand(): Command {
     )
 
   verb('list', 'lista os templates próprios e os compartilhados')
-    .addOption(new Option('--channel <canal>', 'só de um canal').choices(channels))
+    .addOption(channelOption('só de um canal'))
     .action((options: Options & { channel?: Channel }) =>
       forAccount(options, async ({ pool }, account) =>
         printList((await listTemplates(pool, account, options.channel ?? null)).map(describe), options),

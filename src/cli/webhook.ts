@@ -1,11 +1,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { documentUrls } from '../app/channels.js'
 import { targetRules, webhookWords } from '../app/webhooks.js'
+import { channelModules, findModule, loadContracts } from '../channels/registry.js'
+import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
-import type { Channel } from '../domain/notification.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
-import { channelOf, wireStatuses } from '../http/gw/wire.js'
+import { wireStatuses } from '../http/gw/wire.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook-endpoints.js'
 import { showAttempts } from '../webhooks/attempt-log.js'
 import {
@@ -21,11 +23,12 @@ import {
 } from '../webhooks/endpoints.js'
 import type { WebhookWords } from '../webhooks/payload.js'
 import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
-import { readChannelName } from './channel-name.js'
 import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
 
 type Options = OutputOptions & { account: string }
+const wireNames = channelModules.map(({ wire }) => wire)
+
 type Interests = { payload?: PayloadVersion; channels?: Channel[]; statuses?: AnnouncedFact[] }
 
 const ATTEMPTS_SHOWN = 50
@@ -49,11 +52,7 @@ const verb = (webhook: Command, name: string, description: string): Command =>
 const withInterests = (command: Command): Command =>
   command
     .addOption(new Option('--payload <versão>', 'versão do corpo').choices(payloadVersions))
-    .option(
-      '--channels <canais>',
-      `canais, separados por vírgulas (${Object.keys(channelOf).join(', ')}); all: todos`,
-      readChannels,
-    )
+    .option('--channels <canais>', `canais, separados por vírgulas (${wireNames.join(', ')}); all: todos`, readChannels)
     .option(
       '--statuses <situações>',
       `situações, separadas por vírgulas (${Object.keys(statusOf).join(', ')}); all: todas`,
@@ -180,7 +179,15 @@ type Parts = EndpointParts & { words: WebhookWords }
 const forAccount = (options: Options, work: (parts: Parts, account: string) => Promise<void>): Promise<void> =>
   withDatabase(async ({ pool, keys, config }: Administration) =>
     work(
-      { pool, sealing: keys.sealing, rules: targetRules(config), words: webhookWords(config, keys) },
+      {
+        pool,
+        sealing: keys.sealing,
+        rules: targetRules(config),
+        words: webhookWords(
+          await loadContracts(),
+          documentUrls(() => config.publicUrl, keys),
+        ),
+      },
       (await requireAccount(pool, options.account)).id,
     ),
   )
@@ -200,7 +207,7 @@ const describe = (endpoint: WebhookEndpoint) => ({
 const someOrAll = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list)
 
 function readChannels(text: string): Channel[] {
-  return readNames(text, readChannelName, Object.keys(channelOf))
+  return readNames(text, name => findModule(name)?.channel, wireNames)
 }
 
 function readStatuses(text: string): AnnouncedFact[] {

@@ -1,51 +1,52 @@
-import { readEmailAddress } from '../channels/email/address.js'
-import { readSenderAddress } from '../channels/letter/postal-address.js'
 import { contrastWithWhite, readColor } from './color.js'
-import { type AccentRule, accentRules } from './message-parts.js'
 import { hasControlCharacters } from './text.js'
 
-/** The settings of an account: one table of names, defaults, meaning and accepted values. */
-export interface AccountSettings {
+/** The settings of an account that belong to no channel; each channel's module declares its own beside these. */
+export interface CoreSettings {
   validation: boolean
   'limit.registered': number
   'limit.unregistered': number
-  'fallback.minutes': number
-  'email.from': string
-  'email.name': string
-  'email.receipt': boolean
-  'sms.accents': AccentRule
-  'voice.name': string
-  'voice.retries': number
-  'voice.retry.minutes': number
   'brand.name': string
   'brand.color': string
   'link.domain': string
   'link.days': number
-  'letter.name': string
-  'letter.address': string
-  'letter.color': string
 }
 
-export type SettingName = keyof AccountSettings
+export type SettingValue = string | number | boolean
 
-interface Setting<T> {
-  default: T
-  meaning: string
+/** What an account stores: only the values that differ from the defaults, of any table. */
+export type StoredSettings = Readonly<Record<string, SettingValue>>
+
+/** The core settings in full, and those of the channels as they are stored. */
+export type AccountSettings = CoreSettings & StoredSettings
+
+export interface Setting<T extends SettingValue = SettingValue> {
+  readonly default: T
+  /** What it does and which values it accepts, in Portuguese. */
+  readonly meaning: string
   read(text: string): T | null
   /** Why a value was refused, where more can be said than what is accepted. */
   explain?(text: string): string | null
 }
 
-const whole =
+export type SettingsTable<T> = { readonly [Name in keyof T]: T[Name] extends SettingValue ? Setting<T[Name]> : never }
+
+/** The settings of a table: what is stored, the defaults otherwise. */
+export function settingsOf<T>(table: SettingsTable<T>, stored: StoredSettings): T {
+  const entries = Object.entries(table as Record<string, Setting>)
+  return Object.fromEntries(entries.map(([name, setting]) => [name, stored[name] ?? setting.default])) as T
+}
+
+export const whole =
   (least: number, most: number) =>
   (text: string): number | null => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
     return value >= least && value <= most ? value : null
   }
 
-const oneLine = (text: string): string | null => (hasControlCharacters(text) || text.length > 200 ? null : text.trim())
+export const oneLine = (text: string): string | null => (hasControlCharacters(text) || text.length > 200 ? null : text.trim())
 
-const yesOrNo = (text: string): boolean | null => (text === 'true' ? true : text === 'false' ? false : null)
+export const yesOrNo = (text: string): boolean | null => (text === 'true' ? true : text === 'false' ? false : null)
 
 /** WCAG 2.2 AA, for white text on the colour and for the colour as text on white. */
 const LEAST_CONTRAST = 4.5
@@ -72,7 +73,7 @@ function readLinkDomain(text: string): string | null {
   return bare && (url.protocol === 'https:' || loopback) ? url.origin : null
 }
 
-export const accountSettings: { readonly [Name in SettingName]: Setting<AccountSettings[Name]> } = {
+export const coreSettings: SettingsTable<CoreSettings> = {
   validation: { default: false, meaning: 'pergunta e resposta antes da leitura: true ou false', read: yesOrNo },
   'limit.registered': {
     default: 6000,
@@ -83,38 +84,6 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     default: 120,
     meaning: 'requisições por minuto de outros endereços: 1 a 10000000',
     read: whole(1, 10_000_000),
-  },
-  'fallback.minutes': {
-    default: 30,
-    meaning: "minutos sem entrega confirmada do e-mail até sair o SMS de typeSend '1': 1 a 10080",
-    read: whole(1, 10_080),
-  },
-  'email.from': {
-    default: '',
-    meaning: 'endereço de remetente dos e-mails da conta (vazio: o do servidor)',
-    read: text => (text === '' ? '' : readEmailAddress(text)),
-  },
-  'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
-  'email.receipt': {
-    default: false,
-    meaning: 'pede ao programa de e-mail do destinatário a confirmação de leitura (MDN): true ou false',
-    read: yesOrNo,
-  },
-  'sms.accents': {
-    default: 'transliterate',
-    meaning: 'acentos do SMS: keep mantém; transliterate tira quando isso poupa uma parte da mensagem',
-    read: text => accentRules.find(rule => rule === text) ?? null,
-  },
-  'voice.name': { default: '', meaning: 'nome falado no começo das ligações da conta (vazio: o nome da conta)', read: oneLine },
-  'voice.retries': {
-    default: 2,
-    meaning: 'novas ligações depois de uma ocupada ou não atendida: 0 a 10',
-    read: whole(0, 10),
-  },
-  'voice.retry.minutes': {
-    default: 15,
-    meaning: 'minutos entre uma ligação ocupada ou não atendida e a seguinte: 1 a 1440',
-    read: whole(1, 1_440),
   },
   'brand.name': { default: '', meaning: 'nome mostrado nas páginas do destinatário (vazio: o nome da conta)', read: oneLine },
   'brand.color': {
@@ -133,25 +102,10 @@ export const accountSettings: { readonly [Name in SettingName]: Setting<AccountS
     meaning: 'dias em que os links abrem, a contar da aceitação: 1 a 36500',
     read: whole(1, 36_500),
   },
-  'letter.name': { default: '', meaning: 'nome de remetente das cartas da conta (vazio: o nome da conta)', read: oneLine },
-  'letter.address': {
-    default: '',
-    meaning: 'endereço de remetente das cartas: logradouro; número; complemento; bairro; cidade; UF; CEP',
-    read: text => (text === '' || readSenderAddress(text) !== null ? text.trim() : null),
-  },
-  'letter.color': {
-    default: '#1f3a5f',
-    meaning: 'cor do remetente nas cartas da conta, como #1f3a5f',
-    read: text => (/^#[0-9a-f]{6}$/i.test(text) ? text.toLowerCase() : null),
-  },
 }
 
-export const settingNames = Object.keys(accountSettings) as SettingName[]
-
-/** What is stored holds only the differences; the rest follows the defaults. */
-export function completeSettings(stored: Partial<AccountSettings>): AccountSettings {
-  const defaults = Object.fromEntries(
-    settingNames.map(name => [name, accountSettings[name].default]),
-  ) as unknown as AccountSettings
-  return { ...defaults, ...stored }
-}
+export const completeSettings = (stored: StoredSettings): AccountSettings =>
+  ({
+    ...settingsOf(coreSettings, stored),
+    ...stored,
+  }) as AccountSettings

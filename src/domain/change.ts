@@ -11,11 +11,15 @@ interface FactOf {
 /** Something that was learned: it is true whatever the state of the delivery. */
 export interface LearnedFact extends FactOf {
   kind: 'fact'
+  /** Where the fact is a note that may come again and again. */
+  repeatable?: NoteLimit
 }
 
-/** A carrier's later report. A carrier may repeat the same note for ever: the note is kept once, and not too many of them. */
+/** A carrier's later report. */
 export interface CarrierReported extends FactOf {
   kind: 'report'
+  /** Where the fact is a note: a carrier may repeat it for ever. */
+  repeatable: NoteLimit
   references?: CarrierReferences
   /** How long to wait before the next message, where the report asks for one. */
   delayMs?: number
@@ -74,14 +78,27 @@ export interface Fence {
   ordinal: number
 }
 
-/** The carrier's names for a message, one per part; null where the carrier did not tell it. */
+/** The carrier's names for a message, one per part; null where the carrier did not tell it. A provider's names are unique. */
 export interface CarrierReferences {
-  carrier: string
+  provider: string
   names: readonly (string | null)[]
 }
 
-/** fenced: the change came too late to count; unknown: there is no such delivery. */
-export type ChangeOutcome = 'recorded' | 'nothing new' | 'fenced' | 'unknown'
+/**
+ * Bounds the notes of one source in the chain of one notification, or anybody could make the chain grow without end. The last note
+ * that is kept is marked (lastNote). Facts that change the status are always recorded.
+ */
+export interface NoteLimit {
+  most: number
+  /** Whether a note with the same words as an earlier one is dropped. */
+  once: boolean
+}
+
+/**
+ * last note: recorded, and no further notes of its source are kept; fenced: the change came too late to count; unknown: there is no
+ * such delivery.
+ */
+export type ChangeOutcome = 'recorded' | 'last note' | 'nothing new' | 'fenced' | 'unknown'
 
 export interface Recorder {
   record(change: Change): Promise<ChangeOutcome>

@@ -39,3 +39,7 @@ export function readIso(text: string): Date | null {
   const date = new Date(text)
   return Number.isNaN(date.getTime()) ? null : date
 }
+
+/** A date that has not happened is null in some status records and an empty text in others. */
+export const dateOrNull = (date: Date | null): string | null => (date === null ? null : brazilianDate(date))
+export const dateOrEmpty = (date: Date | null): string => (date === null ? '' : brazilianDate(date))

@@ -1,12 +1,12 @@
 import { brazilianDate } from './dates.js'
-import { channelNames as names } from './notification.js'
+import type { TraitsOf } from './notification.js'
 import { FALLBACK_STEP, type StepCondition } from './sequence.js'
 import type { DeliveryStatus } from './status.js'
 import type { Fact } from './transition.js'
 
 /**
- * Whether a later step of a notification is still needed. Asked after every fact and when a step's wait is over; the
- * answer, with its reason in words, becomes an event.
+ * Decides whether a later step of a notification is still needed: after every fact, and when the wait of a step is over. The
+ * decision and its reason become an event.
  */
 export interface Planned {
   status: DeliveryStatus
@@ -15,19 +15,22 @@ export interface Planned {
   dueAt: Date
 }
 
-/** The facts that follow from how things stand now. */
-export function decide(deliveries: readonly Planned[], now: Date): Fact[] {
+/** The decisions that follow from the present statuses. */
+export function decide(deliveries: readonly Planned[], now: Date, traitsOf: TraitsOf): Fact[] {
   return deliveries.flatMap(delivery => {
     const { state, cancelReason, channel } = delivery.status
     const open = state === 'waiting' || (state === 'cancelled' && cancelReason === 'not needed')
     if (!open) return []
-    const earlier = deliveries.filter(other => isEarlier(other, delivery)).map(other => other.status)
-    const verdict = judge(delivery, earlier, now)
+    const earlier = deliveries.filter(other => isEarlier(other, delivery, traitsOf)).map(other => other.status)
+    const verdict = judge(delivery, earlier, now, traitsOf)
     if (verdict === null) return []
     const { needed, reason } = verdict
     if (!needed && state === 'cancelled') return []
     const [type, words] = needed === 'again' ? AGAIN : needed ? RELEASED : NOT_NEEDED
-    const data = { reason: `${names[channel]} ${words}: ${reason}`, ...(needed ? {} : { cancelReason: 'not needed' as const }) }
+    const data = {
+      reason: `${traitsOf(channel).label} ${words}: ${reason}`,
+      ...(needed ? {} : { cancelReason: 'not needed' as const }),
+    }
     return [{ channel, type, at: now, source: 'sequence', data }]
   })
 }
@@ -37,31 +40,33 @@ const RELEASED = ['released', 'liberado'] as const
 const NOT_NEEDED = ['cancelled', 'não enviado'] as const
 
 /** Steps 0 and below are outside the order. */
-const isEarlier = (other: Planned, delivery: Planned): boolean =>
-  delivery.step === FALLBACK_STEP ? other.status.channel === 'email' : other.step > 0 && other.step < delivery.step
+const isEarlier = (other: Planned, delivery: Planned, traitsOf: TraitsOf): boolean =>
+  delivery.step === FALLBACK_STEP
+    ? other.status.channel === traitsOf(delivery.status.channel).fallback?.for
+    : other.step > 0 && other.step < delivery.step
 
 interface Verdict {
-  /** again: it waits once more. */
+  /** again: the step waits once more. */
   needed: boolean | 'again'
   reason: string
 }
 
 const failed = (status: DeliveryStatus): boolean => status.failure !== null
 
-const failures = (statuses: readonly DeliveryStatus[]): string =>
-  statuses.map(status => `${names[status.channel]} falhou`).join(', ')
+const failures = (statuses: readonly DeliveryStatus[], traitsOf: TraitsOf): string =>
+  statuses.map(status => `${traitsOf(status.channel).label} falhou`).join(', ')
 
-/** null: not yet known, keep waiting. */
-function judge(delivery: Planned, earlier: readonly DeliveryStatus[], now: Date): Verdict | null {
+/** null: nothing is decided yet, the step keeps waiting. */
+function judge(delivery: Planned, earlier: readonly DeliveryStatus[], now: Date, traitsOf: TraitsOf): Verdict | null {
   const due = delivery.dueAt.getTime() <= now.getTime()
   if (delivery.condition === 'always') return due ? { needed: true, reason: 'chegou a sua vez' } : null
-  const reached = earlier.flatMap(status => goal(delivery.condition, status) ?? [])
+  const reached = earlier.flatMap(status => goal(delivery.condition, status, traitsOf) ?? [])
   if (reached[0] !== undefined) return { needed: false, reason: reached[0] }
   if (earlier.every(status => failed(status) || status.cancelReason === 'finalized')) {
-    return { needed: true, reason: failures(earlier) }
+    return { needed: true, reason: failures(earlier, traitsOf) }
   }
-  // What made it needless has failed since, and a step before it goes after all: it waits for that one, as it first did.
-  if (delivery.status.state === 'cancelled') return { needed: 'again', reason: failures(earlier.filter(failed)) }
+  // The step that made this one needless has failed since, and another earlier step is sent: this one waits for it again.
+  if (delivery.status.state === 'cancelled') return { needed: 'again', reason: failures(earlier.filter(failed), traitsOf) }
   if (!due || delivery.condition === 'failed') return null
   return { needed: true, reason: `${missed[delivery.condition]} no prazo` }
 }
@@ -72,11 +77,11 @@ const missed: Record<Exclude<StepCondition, 'always' | 'failed'>, string> = {
   'not confirmed': 'recebimento não confirmado',
 }
 
-/** How an earlier step made this one needless, in words; a step that failed made nothing needless. */
-function goal(condition: StepCondition, status: DeliveryStatus): string | null {
+/** How an earlier step made this one needless, in words. A step that failed makes nothing needless. */
+function goal(condition: StepCondition, status: DeliveryStatus, traitsOf: TraitsOf): string | null {
   if (status.failure !== null) return null
   const read = status.readAt ?? status.linkOpenedAt ?? status.answeredAt
-  // Who answers was reached, whether or not the carrier said so.
+  // A recipient who answers was reached, whether or not the carrier reported the delivery.
   const delivered = status.deliveredAt ?? read
   const moments: Record<StepCondition, [Date | null, string]> = {
     always: [null, ''],
@@ -86,5 +91,5 @@ function goal(condition: StepCondition, status: DeliveryStatus): string | null {
     'not confirmed': [status.confirmedAt, 'confirmado'],
   }
   const [at, word] = moments[condition]
-  return at === null ? null : `${names[status.channel]} ${word} às ${brazilianDate(at)}`
+  return at === null ? null : `${traitsOf(status.channel).label} ${word} às ${brazilianDate(at)}`
 }

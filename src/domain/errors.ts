@@ -47,14 +47,14 @@ const messages = {
   lineBreak: ['invalid', field => `O campo ${field} não pode ter quebras de linha nem caracteres de controle.`],
   toRequired: [
     'invalid',
-    () => 'O campo to é obrigatório quando o envio é somente por e-mail. Informe to ou outro canal (sms, whatsapp, voz, carta).',
+    others => `O campo to é obrigatório quando o envio é somente por e-mail. Informe to ou outro canal (${others}).`,
   ],
   badEmail: [
     'invalid',
     field => `O campo ${field} não é um endereço de e-mail válido. Informe um único endereço, como nome@dominio.com.br.`,
   ],
   badNumber: ['invalid', field => `Número do destinatário inválido. Verifique o número informado. Campo: ${field}.`],
-  badTypeSend: ['invalid', () => "O campo sms.typeSend deve ser '1' (só se o e-mail não for entregue) ou '2' (sempre)."],
+  badTypeSend: ['invalid', field => `O campo ${field} deve ser '1' (só se o e-mail não for entregue) ou '2' (sempre).`],
   // Attachments
   badFileName: [
     'invalid',
@@ -166,6 +166,9 @@ export class Refusal extends Error {
     this.retryAfter = options.retryAfter
   }
 }
+
+/** Too many wait for the same thing: the caller is to come back. */
+export const overloaded = (): Refusal => new Refusal('overloaded', [], { retryAfter: 5 })
 
 export const refuse = (code: RefusalCode, ...details: string[]): never => {
   throw new Refusal(code, details)

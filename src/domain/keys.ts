@@ -6,15 +6,9 @@ export interface Keys {
   fingerprint: string
   tokenSigning: KeyObject
   tokenVerifying: KeyObject
-  /** Signs the addresses that bounces come back to. */
-  bounce: Buffer
   /** Signs recipients' links. */
   link: Buffer
-  /** Signs the addresses of letters' receipts: the code printed on a letter opens none. */
-  letterProof: Buffer
-  /** Signs the addresses of calls' recordings: whoever has one cannot open the notification with it. */
-  recording: Buffer
-  /** Shared with the simulator, whose carriers sign their callbacks with it. */
+  /** Shared with the simulator. Callbacks are signed with secrets made from it (simulatorSecret), never with the key itself. */
   simulator: Buffer
   /** Signs recipients' sessions and forms. */
   session: Buffer
@@ -22,6 +16,8 @@ export interface Keys {
   pepper: Buffer
   /** Encrypts the secrets that the database keeps (domain/sealed.ts). */
   sealing: Buffer
+  /** A secret of a channel's own, for a purpose that the channel names. */
+  derive(purpose: string): Buffer
 }
 
 export const MASTER_KEY_BYTES = 32
@@ -40,27 +36,20 @@ export function deriveKeys(master: Buffer): Keys {
     fingerprint: createHash('sha256').update(derive('fingerprint')).digest('hex').slice(0, 16),
     tokenSigning,
     tokenVerifying: createPublicKey(tokenSigning),
-    bounce: derive('bounce'),
     link: derive('link'),
-    letterProof: derive('letter proof'),
-    recording: derive('recording'),
     simulator: derive('simulator'),
     session: derive('session'),
     pepper: derive('pepper'),
     sealing: derive('sealing'),
+    derive,
   }
 }
 
-/** What one of the simulator's carriers signs with: each has a secret of its own, as real ones do. */
-export const simulatedSecret = (simulatorKeyHex: string, carrier: string): string =>
-  createHmac('sha256', Buffer.from(simulatorKeyHex, 'hex')).update(carrier).digest('hex')
+/** The secret with which the simulator signs the callbacks of one provider. Each provider has its own, as real carriers do. */
+export const simulatorSecret = (key: Buffer, provider: string): string => createHmac('sha256', key).update(provider).digest('hex')
 
 /** Reads a master key written as 64 hexadecimal digits or as base64; null when it is neither. */
 export function readMasterKey(text: string): Buffer | null {
   const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64')
   return key.length === MASTER_KEY_BYTES ? key : null
 }
-
-/** What a simulated carrier shows or signs its callbacks with, one per carrier, from the key shared with the simulator. */
-export const carrierSecret = (simulator: Buffer, carrier: string): string =>
-  createHmac('sha256', simulator).update(carrier).digest('hex')

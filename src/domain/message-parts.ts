@@ -1,7 +1,7 @@
-import { plainForm, septetsOf } from './gsm7.js'
+import { septetsOf } from './gsm7.js'
 
-/** How a text travels as SMS: in which alphabet, and in how many parts. */
-export interface SmsPlan {
+/** The parts in which a text travels over a mobile network, and their alphabet. */
+export interface PartPlan {
   encoding: 'gsm7' | 'ucs2'
   /** What each part says; joined, the whole text. */
   parts: readonly string[]
@@ -10,10 +10,7 @@ export interface SmsPlan {
 /** Units in a message by itself, and in one of several, whose header (UDH) takes the room of six octets. */
 const ROOM = { gsm7: { alone: 160, joined: 153 }, ucs2: { alone: 70, joined: 67 } } as const
 
-export const accentRules = ['keep', 'transliterate'] as const
-export type AccentRule = (typeof accentRules)[number]
-
-export function planSms(text: string): SmsPlan {
+export function planParts(text: string): PartPlan {
   const characters = [...text]
   const encoding = characters.every(character => septetsOf(character) !== null) ? 'gsm7' : 'ucs2'
   const size = (character: string): number => (encoding === 'gsm7' ? septetsOf(character)!.length : character.length)
@@ -34,14 +31,4 @@ export function planSms(text: string): SmsPlan {
     used += size(character)
   }
   return { encoding, parts: [...parts, part] }
-}
-
-/** The text as it leaves: accents go only where the account allows it and it saves parts, and only all of them. */
-export function fitSms(text: string, accents: AccentRule): string {
-  const composed = text.normalize('NFC')
-  if (accents === 'keep') return composed
-  const forms = [...composed].map(plainForm)
-  if (forms.some(form => form === null)) return composed
-  const plain = forms.join('')
-  return planSms(plain).parts.length < planSms(composed).parts.length ? plain : composed
 }

@@ -1,34 +1,34 @@
+import type { AccountSettings } from './account.js'
 import type { Attachment } from './attachment.js'
 import { canonicalJson, type Json } from './canonical-json.js'
+import type { Channel, ChannelTraits } from './channel.js'
 import { type ChainedEvent, chainEvent, GENESIS, sha256 } from './evidence.js'
 import { FALLBACK_STEP, type SequenceStep, type StepCondition, type Turn, turnsOf } from './sequence.js'
 import type { Mode } from './token.js'
 
-export const channels = ['email', 'sms', 'whatsapp', 'voice', 'letter'] as const
-export type Channel = (typeof channels)[number]
-
-/** For people. */
-export const channelNames: Record<Channel, string> = {
-  email: 'e-mail',
-  sms: 'SMS',
-  whatsapp: 'WhatsApp',
-  voice: 'ligação',
-  letter: 'carta',
-}
-
 /** A send request that passed every rule, in the project's own words. */
 export interface SendRequest {
   recipientName: string
-  email: string | null
   subject: string
   content: string
   customId: string | null
   attachments: Attachment[]
   validation: { question: string; reply: string } | null
-  sms: { number: string; always: boolean; customMessage: string | null } | null
-  whatsapp: { number: string; template: string | null; variables: JsonObject } | null
-  voice: { number: string; template: string | null; payload: JsonObject } | null
-  letter: { name: string | null; model: string | null; template: string | null; variables: JsonObject } | null
+  /** One for each channel that was asked for, in the order of the registry. */
+  deliveries: RequestedDelivery[]
+}
+
+/** One channel of a send request, as the channel's module read it. */
+export interface RequestedDelivery {
+  channel: Channel
+  /** Address, number or name; null where the request names none. */
+  recipient: string | null
+  /** Stored with the delivery, for the channel to prepare the message from. */
+  request: JsonObject
+  /** The template that the request names. */
+  template: string | null
+  /** The sender wants it sent at once, whatever a sequence says. */
+  immediate: boolean
 }
 
 export type JsonObject = { readonly [key: string]: Json }
@@ -76,14 +76,8 @@ export interface Sender {
 }
 
 /** The template that each channel of a request names, if it names one. */
-export function namedTemplates(request: SendRequest): { channel: Channel; name: string }[] {
-  const named: { channel: Channel; name: string }[] = []
-  for (const channel of ['whatsapp', 'voice', 'letter'] as const) {
-    const name = request[channel]?.template
-    if (name != null) named.push({ channel, name })
-  }
-  return named
-}
+export const namedTemplates = ({ deliveries }: SendRequest): { channel: Channel; name: string }[] =>
+  deliveries.flatMap(({ channel, template }) => (template === null ? [] : [{ channel, name: template }]))
 
 /** A channel outside the order: it goes at once, and no step depends on it. */
 const IMMEDIATE: Turn = { step: 0, waitMinutes: 0, condition: 'always' }
@@ -91,51 +85,49 @@ const FIRST: Turn = { step: 1, waitMinutes: 0, condition: 'always' }
 
 export interface DeliveryRules {
   sequence: readonly SequenceStep[] | null
-  fallbackMinutes: number
+  settings: AccountSettings
 }
 
-/** The deliveries of a request in their first state: the account's sequence orders them, or all go at once but a fallback SMS. */
+/** Finds the traits of a channel that a request named. */
+export type TraitsOf = (channel: Channel) => ChannelTraits
+
+/** The deliveries of a request in their first state: the account's sequence orders them, or all go at once but a fallback. */
 export function planDeliveries(
-  request: SendRequest,
+  { deliveries }: SendRequest,
   rules: DeliveryRules,
   templates: ReadonlyMap<Channel, TemplateVersion>,
+  traitsOf: TraitsOf,
 ): PlannedDelivery[] {
-  const deliveries: PlannedDelivery[] = []
-  const turns = turnsFor(request, rules)
-  const plan = (channel: Channel, recipient: string | null, details: JsonObject): void => {
+  const turns = planTurns(deliveries, rules, traitsOf)
+  return deliveries.map(({ channel, recipient, request }) => {
     const { step, waitMinutes, condition } = turns.get(channel) ?? IMMEDIATE
-    deliveries.push({
+    return {
       channel,
       state: step === 0 || step === 1 ? 'queued' : 'waiting',
       waitMs: waitMinutes * 60_000,
       step,
       condition,
       recipient,
-      request: details,
+      request,
       template: templates.get(channel) ?? null,
-    })
-  }
-  const { email, sms, whatsapp, voice, letter } = request
-  if (email !== null) plan('email', email, {})
-  if (sms !== null) plan('sms', sms.number, { always: sms.always, customMessage: sms.customMessage })
-  if (whatsapp !== null) plan('whatsapp', whatsapp.number, { template: whatsapp.template, variables: whatsapp.variables })
-  if (voice !== null) plan('voice', voice.number, { template: voice.template, payload: voice.payload })
-  if (letter !== null) {
-    plan('letter', letter.name, { model: letter.model, template: letter.template, variables: letter.variables })
-  }
-  return deliveries
+    }
+  })
 }
 
-function turnsFor(request: SendRequest, { sequence, fallbackMinutes }: DeliveryRules): Map<Channel, Turn> {
-  const asked = new Set(channels.filter(channel => request[channel] !== null))
-  // typeSend '2': always sent, whatever a sequence says.
-  if (request.sms?.always) asked.delete('sms')
-  const turns = turnsOf(sequence ?? [], asked)
-  // typeSend '1' where no sequence says otherwise: the SMS waits for the e-mail.
-  if (asked.has('email') && asked.has('sms') && !turns.has('sms')) {
-    const email = turns.get('email') ?? FIRST
-    turns.set('email', email)
-    turns.set('sms', { step: FALLBACK_STEP, waitMinutes: email.waitMinutes + fallbackMinutes, condition: 'not delivered' })
+function planTurns(
+  deliveries: readonly RequestedDelivery[],
+  { sequence, settings }: DeliveryRules,
+  traitsOf: TraitsOf,
+): Map<Channel, Turn> {
+  const ordered = new Set(deliveries.filter(({ immediate }) => !immediate).map(({ channel }) => channel))
+  const turns = turnsOf(sequence ?? [], ordered)
+  for (const channel of ordered) {
+    const { fallback } = traitsOf(channel)
+    if (fallback === undefined || !ordered.has(fallback.for) || turns.has(channel)) continue
+    const before = turns.get(fallback.for) ?? FIRST
+    turns.set(fallback.for, before)
+    const waitMinutes = before.waitMinutes + fallback.waitMinutes(settings)
+    turns.set(channel, { step: FALLBACK_STEP, waitMinutes, condition: 'not delivered' })
   }
   return turns
 }

@@ -1,5 +1,6 @@
 import type { Json } from './canonical-json.js'
-import type { Channel } from './notification.js'
+import type { Channel } from './channel.js'
+import type { TraitsOf } from './notification.js'
 import { FALLBACK_STEP } from './sequence.js'
 import { type DeliveryStatus, newStatus } from './status.js'
 import { applyFact, type Fact, type FactType } from './transition.js'
@@ -18,8 +19,8 @@ interface AcceptedDelivery {
   step: number
 }
 
-/** From the first event on, in order. */
-export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[]): Map<Channel, DeliveryStatus> {
+/** All events of a notification, in order. */
+export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[], traitsOf: TraitsOf): Map<Channel, DeliveryStatus> {
   const statuses = new Map<Channel, DeliveryStatus>()
   if (accepted === undefined) return statuses
   for (const { channel, state, step } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
@@ -29,13 +30,13 @@ export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[]): Map
     const fact = toldFact(event)
     const before = statuses.get(fact.channel)
     if (before === undefined) continue
-    const after = applyFact(before, fact)
+    const after = applyFact(before, fact, traitsOf(fact.channel))
     if (after !== null) statuses.set(fact.channel, after)
   }
   return statuses
 }
 
-/** The fact that an event wrote down; not of the first event. */
+/** The fact of an event. The first event, 'accepted', has none. */
 export function toldFact({ type, at, source, data: told }: ToldEvent): Fact {
   const { channel, ...data } = told as unknown as { channel: Channel } & Fact['data']
   return { channel, type: type as FactType, at: new Date(at), source, data }

@@ -1,4 +1,4 @@
-import type { Channel } from './notification.js'
+import type { Channel } from './channel.js'
 
 /**
  * An account's sequence (régua): ordered steps, each a channel, a wait after the step before it, and the condition under
@@ -13,7 +13,7 @@ export interface SequenceStep {
   condition: StepCondition
 }
 
-/** The place of an SMS that stands in for the e-mail: outside the order, and it looks at the e-mail alone. */
+/** The place of a fallback: outside the order, and it depends on the one channel that it is the fallback for. */
 export const FALLBACK_STEP = -1
 
 export const MAX_WAIT_MINUTES = 129_600

@@ -1,4 +1,4 @@
-import type { Channel } from './notification.js'
+import type { Channel, ChannelTraits } from './channel.js'
 
 /** What became of a notification on one channel, and the Portuguese words for it. */
 export type DeliveryState = 'waiting' | 'queued' | 'sending' | 'uncertain' | 'unresolved' | 'done' | 'dead' | 'cancelled'
@@ -15,12 +15,12 @@ export type Failure =
   | 'busy'
   | 'machine'
   | 'stranger' // whoever opened it says that they are not the recipient
-  | 'returned' // a letter came back; the detail says why
+  | 'returned' // it came back; the detail says why
 
 export interface DeliveryStatus {
   channel: Channel
   state: DeliveryState
-  /** An SMS that stands in for the e-mail (typeSend '1'): every other wait is a step of the account's sequence. */
+  /** The delivery is the fallback for another channel; every other wait is a step of the account's sequence. */
   isFallback: boolean
   acceptedAt: Date
   processedAt: Date | null
@@ -39,20 +39,20 @@ export interface DeliveryStatus {
   /** A reason's code for failed validations, otherwise a Portuguese reason. */
   failureDetail: string | null
   answers: Answer[]
-  /** Of a letter; of a call, the SHA-256 of its recording. */
+  /** The carrier's code for following the message; of a call, the SHA-256 of its recording. */
   trackingCode: string | null
   /** Which of several messages to the same recipient this is: a call after a busy one is a new message. */
   ordinal: number
-  /** How often nobody knew whether it was sent. */
-  doubts: number
+  /** How many attempts of this message ended with an unknown outcome. */
+  unknownCount: number
   /** The delivered parts of a message that travels in several. */
   parts: number[]
-  /** Those that are known to be with the carrier while nobody can tell of the others; null: there is no such doubt. */
+  /** The parts that a carrier is known to have while the outcome of the others is unknown; null: there are none. */
   taken: TakenParts | null
 }
 
 export interface TakenParts {
-  /** The provider that took them: no other can complete them. */
+  /** The carrier that took the parts: no other carrier can complete them. */
   by: string
   parts: number[]
   total: number
@@ -91,7 +91,7 @@ export const newStatus = (
   answers: [],
   trackingCode: null,
   ordinal: 1,
-  doubts: 0,
+  unknownCount: 0,
   parts: [],
   taken: null,
 })
@@ -101,81 +101,62 @@ export interface Step {
   at: Date
 }
 
-/** Why an e-mail address fails before anything is sent: a short label and the whole sentence. */
-export const validationFailures: Record<string, { label: string; description: string }> = {
-  syntax: { label: 'Endereço inválido', description: 'O endereço de e-mail não segue as regras do domínio e não pode existir.' },
-  'domain-missing': { label: 'Domínio inexistente', description: 'O domínio do endereço de e-mail não existe.' },
-  'no-exchanger': {
-    label: 'Domínio não recebe e-mail',
-    description: 'O domínio do endereço não tem servidor que receba e-mails.',
-  },
-  disposable: { label: 'E-mail descartável', description: 'O endereço é de um serviço de e-mails descartáveis.' },
-  suppressed: {
-    label: 'Endereço suprimido',
-    description: 'O endereço devolveu um envio anterior em definitivo, reclamou de um envio desta conta ou é de outra pessoa.',
-  },
-}
-
-const failureLabels: Record<Channel, Partial<Record<Failure, string>>> = {
-  email: { validation: 'Falha na validação', bounced: 'Devolvido' },
-  sms: { undelivered: 'Não entregue' },
-  whatsapp: { undelivered: 'Não entregue' },
-  voice: { 'no-answer': 'Não atendida', busy: 'Ocupado', machine: 'Caixa postal', rejected: 'Falha na chamada' },
-  letter: { rejected: 'Falha no processamento', returned: 'Devolvida', undelivered: 'Extraviada' },
-}
-
-function failureLabel(status: DeliveryStatus): string {
-  if (status.failure === 'stranger') return 'Não é o destinatário'
-  const label = failureLabels[status.channel][status.failure!] ?? 'Falha no envio'
-  return status.failure === 'returned' && status.failureDetail !== null ? `${label}: ${status.failureDetail}` : label
+function failureLabel({ failure, failureDetail }: DeliveryStatus, { labels }: ChannelTraits): string {
+  if (failure === 'stranger') return 'Não é o destinatário'
+  const label = labels.failures[failure!] ?? 'Falha no envio'
+  return failure === 'returned' && failureDetail !== null ? `${label}: ${failureDetail}` : label
 }
 
 /** The one line that says where a delivery stands. */
-export function describe(status: DeliveryStatus): string {
-  if (status.failure !== null) return failureLabel(status)
+export function describe(status: DeliveryStatus, traits: ChannelTraits): string {
+  if (status.failure !== null) return failureLabel(status, traits)
   if (isUnknown(status.state)) return 'Em verificação'
-  if (status.cancelReason !== null) return cancelLabel(status)
-  if (status.state === 'waiting' && status.isFallback) return 'Aguardando o e-mail'
-  return topRung(status).label(status)
+  if (status.cancelReason !== null) return cancelLabel(status, traits)
+  if (status.state === 'waiting' && status.isFallback && traits.labels.waiting !== undefined) return traits.labels.waiting
+  return highestLevel(status).label(status, traits)
 }
 
-/** Why it failed, where more is known than the line above says; null: nothing is, or it did not fail. */
-export function explainFailure(status: DeliveryStatus): string | null {
+/** Why it failed, where more is known than the description says; null: nothing more is known, or it did not fail. */
+export function explainFailure(status: DeliveryStatus, traits: ChannelTraits): string | null {
   const { failure, failureDetail } = status
   if (failure === null || failureDetail === null) return null
-  const reason = failure === 'validation' ? validationFailures[failureDetail]?.description : failureDetail
-  return reason === undefined || describe(status).endsWith(reason) ? null : reason
+  const { explain } = traits.labels
+  const reason = explain === undefined ? failureDetail : explain(failure, failureDetail)
+  return reason === null || describe(status, traits).endsWith(reason) ? null : reason
 }
 
-/** The same line, with the moment since when it holds. */
-export const lastStep = (status: DeliveryStatus): Step => ({ label: describe(status), at: status[topRung(status).date]! })
+/** The description, with the moment since when it holds. */
+export const lastStep = (status: DeliveryStatus, traits: ChannelTraits): Step => ({
+  label: describe(status, traits),
+  at: status[highestLevel(status).date]!,
+})
 
-/** Every step that happened, oldest first. Same moment: the higher one is the later one; sorting is stable. */
-export const timeline = (status: DeliveryStatus): Step[] =>
-  rungs
-    .flatMap(({ date, label }) => (status[date] === null ? [] : [{ label: label(status), at: status[date] }]))
+/** Every step that happened, oldest first. Of two steps at the same moment the higher level comes last; sorting is stable. */
+export const timeline = (status: DeliveryStatus, traits: ChannelTraits): Step[] =>
+  levels
+    .flatMap(({ date, label }) => (status[date] === null ? [] : [{ label: label(status, traits), at: status[date] }]))
     .sort((a, b) => a.at.getTime() - b.at.getTime())
 
-interface Rung {
+interface Level {
   date: 'acceptedAt' | 'sentAt' | 'deliveredAt' | 'readAt' | 'confirmedAt' | 'answeredAt' | 'cancelledAt' | 'failedAt'
-  label(status: DeliveryStatus): string
+  label(status: DeliveryStatus, traits: ChannelTraits): string
 }
 
-/** The steps, lowest first: a delivery receipt may come in after the reading, and the reading stands. */
-const rungs: readonly Rung[] = [
+/** The levels of a status, lowest first. A delivery receipt that arrives after the reading does not lower the status. */
+const levels: readonly Level[] = [
   { date: 'acceptedAt', label: () => 'Processado' },
   { date: 'sentAt', label: () => 'Enviado' },
   { date: 'deliveredAt', label: () => 'Entregue' },
-  { date: 'readAt', label: ({ channel }) => (channel === 'sms' ? 'Lido (acessou o link)' : 'Lido') },
+  { date: 'readAt', label: (_, { labels }) => labels.read ?? 'Lido' },
   { date: 'confirmedAt', label: () => 'Confirmou o recebimento' },
   { date: 'answeredAt', label: () => 'Respondido' },
   { date: 'cancelledAt', label: cancelLabel },
-  { date: 'failedAt', label: status => (status.failure === null ? '' : failureLabel(status)) },
+  { date: 'failedAt', label: (status, traits) => (status.failure === null ? '' : failureLabel(status, traits)) },
 ]
 
-const topRung = (status: DeliveryStatus): Rung => rungs.findLast(({ date }) => status[date] !== null)!
+const highestLevel = (status: DeliveryStatus): Level => levels.findLast(({ date }) => status[date] !== null)!
 
-function cancelLabel(status: DeliveryStatus): string {
-  if (status.cancelReason === 'finalized') return 'Finalizado'
-  return status.isFallback ? 'Não enviado: e-mail entregue' : 'Não enviado: não foi necessário'
+function cancelLabel({ cancelReason, isFallback }: DeliveryStatus, { labels }: ChannelTraits): string {
+  if (cancelReason === 'finalized') return 'Finalizado'
+  return (isFallback ? labels.notNeeded : undefined) ?? 'Não enviado: não foi necessário'
 }

@@ -1,5 +1,6 @@
 import { Liquid, type Template as ParsedTemplate } from 'liquidjs'
-import type { Channel, JsonObject } from './notification.js'
+import { Refusal } from './errors.js'
+import type { JsonObject } from './notification.js'
 
 /**
  * Message templates: Liquid, rendered strictly. A missing obligatory variable is an error, never a hole; nothing but the
@@ -29,8 +30,6 @@ const engine = (html: boolean): Liquid =>
 
 const plainEngine = engine(false)
 const htmlEngine = engine(true)
-/** What people write into variables must not become markup where the result is a page. */
-const engineOf = (channel: Channel): Liquid => (channel === 'email' || channel === 'letter' ? htmlEngine : plainEngine)
 
 export type TemplateFault =
   | { fault: 'syntax'; line: number | null }
@@ -57,8 +56,9 @@ export function checkTemplate(content: string, declared: readonly TemplateVariab
   return undeclared === undefined ? [...declared] : { fault: 'undeclared', variable: undeclared }
 }
 
+/** `html`: the result is markup, so that the values of variables are escaped. */
 export function renderTemplate(
-  channel: Channel,
+  html: boolean,
   content: string,
   variables: readonly TemplateVariable[],
   values: JsonObject,
@@ -71,7 +71,7 @@ export function renderTemplate(
     scope[name] = empty ? '' : value
   }
   try {
-    const liquid = engineOf(channel)
+    const liquid = html ? htmlEngine : plainEngine
     const text = render(liquid, liquid.parse(content), scope)
     return text.length > MAX_RENDERED_CHARACTERS ? { fault: 'limits' } : { text }
   } catch (error) {
@@ -97,4 +97,18 @@ function toFault(error: unknown): TemplateFault {
   // The engine's own limits, and V8's for a text and for the stack.
   if (/^(\w+ \w+ limit exceeded|Invalid string length|Maximum call stack)/.test(message)) return { fault: 'limits' }
   return { fault: 'syntax', line: token?.getPosition?.()[0] ?? null }
+}
+
+/** A template's fault as a refusal that names the cure. */
+export function templateRefusal(fault: TemplateFault): Refusal {
+  switch (fault.fault) {
+    case 'syntax':
+      return new Refusal('templateSyntax', [fault.line === null ? '' : ` na linha ${fault.line}`])
+    case 'undeclared':
+      return new Refusal('templateUndeclared', [fault.variable])
+    case 'missing':
+      return new Refusal('templateVariable', [fault.variable])
+    case 'limits':
+      return new Refusal('templateLimits')
+  }
 }

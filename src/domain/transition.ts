@@ -1,16 +1,16 @@
 import type { Json } from './canonical-json.js'
-import type { Channel } from './notification.js'
+import type { Channel, ChannelTraits } from './channel.js'
 import { type DeliveryState, type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
 
 /**
- * How facts change a delivery. Events are the facts, the status columns are their sum: the same function writes the
- * columns as facts arrive and rebuilds them from the events for comparison.
+ * The rules by which facts change the status of a delivery. The same function computes the status columns when a fact is recorded
+ * and computes them again from the stored events for comparison.
  */
 export type FactType =
   | 'released' // a waiting step goes after all
   | 'reopened' // a step that was not needed waits again
-  | 'processed' // a letter was taken into production
-  | 'prepared' // a letter is ready for the post
+  | 'processed' // the carrier took the message into production
+  | 'prepared' // the carrier has produced the message
   | 'sent'
   | 'delivered'
   | 'read'
@@ -32,70 +32,81 @@ export interface Fact {
   type: FactType
   at: Date
   source: string
-  /** Why and how, for people and proofs; only these members matter to the status. */
+  /** For people and proofs. Only the members that are listed here change the status. */
   data: {
     failure?: Failure
     failureDetail?: string
     dead?: boolean
-    /** Of an attempt that is repeated: its worker is gone, and nobody knows whether it was sent. */
+    /** The attempt is repeated because its worker is gone: its outcome is unknown. */
     interrupted?: boolean
-    /** Of an attempt that is repeated: the carrier says that it never took this message, so no outcome is unknown any more. */
+    /** The attempt is repeated because the carrier never took the message: no outcome is unknown any more. */
     notTaken?: boolean
     cancelReason?: 'not needed' | 'finalized'
     answer?: string
-    /** The carrier's name for an answer. */
+    /** The carrier's id of an answer. */
     answerId?: string | null
-    /** All the names under which it may be known already. */
+    /** All ids under which the same answer may be known already. */
     answerIds?: string[]
-    /** Of a report: which message it speaks of. */
+    /** Which message of the delivery a report is about. */
     ordinal?: number
     part?: number
     parts?: number
-    /** Of a send without an answer: the parts whose answers came. */
+    /** The parts that the carrier took, of a message whose other parts have an unknown outcome. */
     taken?: { parts: number[]; total: number }
-    provider?: string
-    /** In how many parts it left. */
+    /** The carrier that took, refused or reported it. */
+    carrier?: string
+    /** The number of parts in which the message was sent. */
     segments?: number
     trackingCode?: string
     /** SHA-256 of a call's recording. */
     recording?: string
-    /** When it happened by whoever told of it, where the chain had gone on since: the status bears this date. */
+    /** The earlier time that the source named, where the chain already held later events. The status shows this time. */
     occurredAt?: string
     [member: string]: Json | undefined
   }
 }
 
-/** The status after a fact, or null when the fact tells nothing new (a report that came twice, or late). */
-export function applyFact(status: DeliveryStatus, told: Fact): DeliveryStatus | null {
+type Traits = Pick<ChannelTraits, 'producedFirst'>
+
+/** The status after a fact; null: the fact changes nothing (a report that came twice, or too late). */
+export function applyFact(status: DeliveryStatus, told: Fact, traits: Traits): DeliveryStatus | null {
   const fact = { ...told, at: dateOf(status, told) }
-  const next = settled(status, advance(status, fact), fact)
+  const next = settled(status, advance(status, fact, traits), fact, traits)
   const { trackingCode } = fact.data
   if (trackingCode === undefined || status.trackingCode !== null) return next
-  // A report whose step is known already may still be the first to name the code.
+  // A report that changes nothing else may still be the first one with the tracking code.
   return { ...(next ?? status), trackingCode }
 }
 
-/** A refusal was none when the same message is known to have been taken, and a new message has no unknown outcomes yet. */
-function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact): DeliveryStatus | null {
+/** A proof that the message was taken undoes a refusal of the same message, and a new message starts without unknown outcomes. */
+function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact, traits: Traits): DeliveryStatus | null {
   if (next === null) return null
-  const known = next.ordinal > before.ordinal ? { ...next, doubts: 0 } : next
+  const made = traits.producedFirst === true ? produced(next, fact.at) : next
+  const known = made.ordinal > before.ordinal ? { ...made, unknownCount: 0 } : made
   return known.failure === 'rejected' && provesTaken(before, known, fact)
     ? { ...known, failure: null, failureDetail: null, failedAt: null }
     : known
 }
 
-/** Each of these says that the carrier, or the recipient, has the message. */
+/** A message that was sent had been produced, whether or not the carrier reported it. */
+function produced(status: DeliveryStatus, at: Date): DeliveryStatus {
+  const { sentAt, processedAt, preparedAt } = status
+  if (sentAt === null || (processedAt !== null && preparedAt !== null)) return status
+  return { ...status, processedAt: processedAt ?? at, preparedAt: preparedAt ?? at }
+}
+
+/** The facts that prove that the carrier, or the recipient, has the message. */
 const PROOFS: readonly FactType[] = ['processed', 'sent', 'delivered', 'read', 'confirmed']
 
-/** Of the latest message, and of the whole of it: one part that arrived says nothing of the others. */
+/** Only a proof about the latest message and about the whole of it: one part that arrived proves nothing about the others. */
 const provesTaken = (before: DeliveryStatus, next: DeliveryStatus, { type, data }: Fact): boolean =>
   PROOFS.includes(type) &&
   isAboutLatest(before, data) &&
   (data.part === undefined || (type === 'delivered' && next.deliveredAt !== null))
 
 /**
- * A letter handed over at ten was delivered at ten, even if an e-mail was opened at eleven and the post asked at noon. But no
- * step comes before those that it needs, whatever a carrier's clock says.
+ * The date of a fact in the status. A letter delivered at ten has that date, even if the tracking was read at noon and the chain
+ * holds an event of eleven. But no date is earlier than the dates of the steps before it, whatever a carrier's clock says.
  */
 export function dateOf(status: DeliveryStatus, { type, at, data: { occurredAt } }: Fact): Date {
   if (occurredAt === undefined) return at
@@ -107,28 +118,28 @@ export function dateOf(status: DeliveryStatus, { type, at, data: { occurredAt } 
   return new Date(Math.min(at.getTime(), Math.max(Date.parse(occurredAt), earliest)))
 }
 
-/** Whether a fact, by the status after it, says something of the whole message: of a part alone the sender need not hear. */
+/** Whether a fact is about the whole message, by the status after it. A fact about one part alone is not announced. */
 export const isOfWhole = ({ type, data }: Fact, { sentAt, deliveredAt }: DeliveryStatus): boolean =>
   data.part === undefined || (type === 'delivered' ? deliveredAt !== null : type !== 'sent' || sentAt !== null)
 
-function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
+function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliveryStatus | null {
   const { at, data } = fact
   switch (fact.type) {
     case 'note':
       return status
     case 'retried':
-      return isUnderWay(status) ? { ...status, state: 'queued', doubts: doubtsAfterRetry(status, data) } : null
+      return isUnderWay(status) ? { ...status, state: 'queued', unknownCount: unknownAfterRetry(status, data) } : null
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
         : null
     case 'uncertain':
-      return isUnderWay(status) ? doubted(status, fact) : null
+      return isUnderWay(status) ? leftUnknown(status, fact) : null
     case 'unresolved':
       return status.state === 'uncertain' ? { ...status, state: 'unresolved' } : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
-        ? { ...reported(status, fact), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
+        ? { ...reported(status, fact, traits), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
         : null
     case 'revived':
       return status.state === 'dead' || isUnknown(status.state) || wasRefused(status) ? revived(status) : null
@@ -155,58 +166,54 @@ function advance(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
     case 'link opened':
       return status.linkOpenedAt === null ? { ...sent(status, at), linkOpenedAt: at } : null
     case 'answered':
-      // Whatever is on its way goes on: the answer is to an earlier message.
+      // A message on its way must still be sent: the answer is to an earlier message.
       return answered(isOnItsWay(status) ? status : sent(status, at), fact)
     case 'failed':
       return status.failure === null && isAboutLatest(status, data) && !wasHeard(status, data)
-        ? failed(reported(status, fact), fact)
+        ? failed(reported(status, fact, traits), fact)
         : null
     case 'recorded':
-      // Of a call that another one followed: kept as evidence, the status speaks of the latest.
+      // The recording of an earlier call is kept as evidence; the status is about the latest call.
       if (!isAboutLatest(status, data)) return status
       return status.trackingCode === data.recording ? null : { ...sent(status, at), trackingCode: data.recording ?? null }
   }
 }
 
-function doubtsAfterRetry({ doubts }: DeliveryStatus, { interrupted, notTaken }: Fact['data']): number {
+function unknownAfterRetry({ unknownCount }: DeliveryStatus, { interrupted, notTaken }: Fact['data']): number {
   if (notTaken === true) return 0
-  return interrupted === true ? doubts + 1 : doubts
+  return interrupted === true ? unknownCount + 1 : unknownCount
 }
 
-/** The carrier has it: nobody sends it again. */
+/** The carrier has the message: nobody sends it again. */
 const processed = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
   ...status,
   state: 'done',
   processedAt: status.processedAt ?? at,
 })
 
-/** A letter that was posted had been made, whether anybody told of it or not. */
-const made = (status: DeliveryStatus, at: Date): DeliveryStatus =>
-  status.channel === 'letter' ? { ...processed(status, at), preparedAt: status.preparedAt ?? at } : status
-
 const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
-  ...made(status, at),
+  ...status,
   state: 'done',
   sentAt: status.sentAt ?? at,
   taken: null,
 })
 
-/** The carrier has it, or one part of it. */
+/** The carrier has the message, or one part of it. */
 function accepted(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   const { part, parts = 1 } = fact.data
-  // What another carrier delivered of it does not complete this one's.
+  // Parts that another carrier delivered do not complete the message of this carrier.
   if (part === undefined) return sent(isAnother(status.taken, fact.data) ? { ...status, parts: [] } : status, fact.at)
   const next = take(status, fact, [part], parts)
   return next === status ? null : next
 }
 
-function doubted(status: DeliveryStatus, fact: Fact): DeliveryStatus {
+function leftUnknown(status: DeliveryStatus, fact: Fact): DeliveryStatus {
   const { parts, total } = fact.data.taken ?? { parts: [], total: 1 }
   const known = parts.length === 0 ? status : take(status, fact, parts, total)
-  return known.state === 'done' ? known : { ...known, state: 'uncertain', doubts: status.doubts + 1 }
+  return known.state === 'done' ? known : { ...known, state: 'uncertain', unknownCount: status.unknownCount + 1 }
 }
 
-/** Parts that are known to be with the carrier: all of them are a message that was sent, fewer must not hide what is missing. */
+/** The carrier has these parts. The message counts as sent only when the carrier has all parts, so that the missing ones are sent. */
 function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number[], total: number): DeliveryStatus {
   if (total === 1 || !isUnderWay(status)) return sent(status, at)
   const { taken } = status
@@ -214,46 +221,46 @@ function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number
   const known = [...new Set([...(isSame ? taken.parts : []), ...parts])].sort((a, b) => a - b)
   if (known.length === total) return sent(status, at)
   if (isSame) return known.length === taken.parts.length ? status : { ...status, taken: { ...taken, parts: known } }
-  return { ...status, parts: [], taken: { by: data.provider ?? '', parts: known, total } }
+  return { ...status, parts: [], taken: { by: data.carrier ?? '', parts: known, total } }
 }
 
-/** Whether this speaks of a message that those parts do not belong to: of another carrier, or cut otherwise. */
-const isAnother = (taken: TakenParts | null, { provider = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
-  taken !== null && (provider !== taken.by || segments !== taken.total)
+/** Whether a fact is about a message that these parts do not belong to: of another carrier, or with another number of parts. */
+const isAnother = (taken: TakenParts | null, { carrier = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
+  taken !== null && (carrier !== taken.by || segments !== taken.total)
 
 const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 
 const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
   failure === null && (state === 'queued' || state === 'sending' || isUnknown(state))
 
-/** What is told of an earlier message no longer matters once another one follows it. */
+/** A report about an earlier message no longer matters once another message follows it. */
 const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boolean =>
   ordinal === undefined || ordinal >= status.ordinal
 
 /**
- * Whatever a carrier tells of a message says that it had got it, even where it overtakes the answer to the send. But a letter
- * is sent when it is posted.
+ * Any report of a carrier about a message says that the carrier had got it, even where the report overtakes the answer to the
+ * send. But a message that is produced first is sent later.
  */
-const reported = (status: DeliveryStatus, { at, data }: Fact): DeliveryStatus =>
-  data.ordinal === undefined || status.sentAt !== null || status.channel === 'letter' ? status : { ...status, sentAt: at }
+const reported = (status: DeliveryStatus, { at, data }: Fact, { producedFirst = false }: Traits): DeliveryStatus =>
+  data.ordinal === undefined || status.sentAt !== null || producedFirst ? status : { ...status, sentAt: at }
 
-/** A call that somebody listened to was answered, whatever is told of its end. */
+/** A call that was heard is not a failed one, whatever the carrier reports later about its end. */
 const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>
   deliveredAt !== null && (failure === 'no-answer' || failure === 'busy' || failure === 'machine')
 
-/** A message in parts has arrived when all of them have. */
+/** A message in parts is delivered when all of its parts are. */
 function delivered(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   const { at, data } = fact
   const { part = 1, parts = 1 } = data
   if (parts === 1) return { ...sent(status, at), parts: [], deliveredAt: at }
-  // Parts of an earlier message do not complete the one that followed it.
+  // Parts of an earlier message do not complete the message that followed it.
   if (status.parts.includes(part) || !isAboutLatest(status, data)) return null
   const known = take(status, fact, [part], parts)
   const arrived = [...known.parts, part].sort((a, b) => a - b)
   return { ...known, parts: arrived, deliveredAt: arrived.length === parts ? at : null }
 }
 
-/** Somebody who writes a thousand times must not make every lookup heavy. */
+/** A recipient who answers a thousand times must not make every status lookup slow. */
 const MAX_ANSWERS = 100
 
 function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | null {
@@ -263,11 +270,11 @@ function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | 
   return { ...status, answeredAt: status.answeredAt ?? at, answers: [...status.answers, { text: answer, id: answerId }] }
 }
 
-/** The carrier never took it: what was taken and failed later had its message. */
+/** Whether the carrier never took the message. A message that was taken and failed later is not refused. */
 const wasRefused = ({ failure, sentAt, processedAt }: DeliveryStatus): boolean =>
   failure === 'rejected' && sentAt === null && processedAt === null
 
-/** What is dead was refused, and is a new message when it goes again; what is uncertain keeps its reference. */
+/** A refused message becomes a new message when it is sent again; one with unknown outcome keeps its reference, so that a double can be recognised. */
 const revived = (status: DeliveryStatus): DeliveryStatus => ({
   ...status,
   state: 'queued',

@@ -50,7 +50,6 @@ export const RETRY_PLAN: RetryPlan = {
 }
 
 const JITTER = 0.2
-const MAX_RETRY_AFTER_MS = HOUR
 
 /** How long to wait after a failed try, or null when there is no further one. */
 export function nextDelay(plan: RetryPlan, tries: number, ageMs: number, random: () => number): number | null {
@@ -58,11 +57,4 @@ export function nextDelay(plan: RetryPlan, tries: number, ageMs: number, random:
   // The last try may come earlier than planned by the jitter of all the waits before it.
   const planned = plan.delaysMs[tries - 1] ?? (ageMs < wholeMs * (1 - JITTER) ? plan.laterMs : null)
   return planned === null ? null : Math.round(planned * (1 - JITTER + random() * 2 * JITTER))
-}
-
-/** RFC 9110: seconds, or a date; bounded, so that an answer cannot silence an endpoint for good. */
-export function readRetryAfter(text: unknown, nowMs: number): number | null {
-  if (typeof text !== 'string') return null
-  const ms = /^\d{1,9}$/.test(text) ? Number(text) * SECOND : Date.parse(text) - nowMs
-  return Number.isFinite(ms) && ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : null
 }

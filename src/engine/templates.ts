@@ -1,7 +1,7 @@
+import type { Channel } from '../domain/channel.js'
 import { Refusal } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import type { Channel } from '../domain/notification.js'
-import { checkTemplate, type TemplateFault, type TemplateVariable } from '../domain/template.js'
+import { checkTemplate, type TemplateVariable, templateRefusal } from '../domain/template.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 import {
   addTemplateVersion,
@@ -76,18 +76,4 @@ function requireVariables(content: string, declared: TemplateVariable[] | null):
   const variables = checkTemplate(content, declared)
   if ('fault' in variables) throw templateRefusal(variables)
   return variables
-}
-
-/** A template's fault in words that name the cure. */
-export function templateRefusal(fault: TemplateFault): Refusal {
-  switch (fault.fault) {
-    case 'syntax':
-      return new Refusal('templateSyntax', [fault.line === null ? '' : ` na linha ${fault.line}`])
-    case 'undeclared':
-      return new Refusal('templateUndeclared', [fault.variable])
-    case 'missing':
-      return new Refusal('templateVariable', [fault.variable])
-    case 'limits':
-      return new Refusal('templateLimits')
-  }
 }

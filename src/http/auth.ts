@@ -5,6 +5,7 @@ import { Refusal } from '../domain/errors.js'
 import { MAX_TOKEN_BYTES, type TokenClaims, verifyToken } from '../domain/token.js'
 import type { Budgets, Verdict } from '../engine/access/budgets.js'
 import type { Caller, Directory } from '../engine/access/directory.js'
+import { BoundedCache } from '../runtime/bounded-cache.js'
 
 /** Who calls, and how often they may: the first two refusals, 401 and 429, in that order. */
 declare module 'fastify' {
@@ -30,7 +31,7 @@ const MAX_REMEMBERED_TOKENS = 20_000
 
 export function createAuthentication({ key, directory, budgets, trustedProxies }: AuthOptions) {
   /** Signatures already checked, by the token's hash: an Ed25519 check costs 30 times as much. */
-  const verified = new Map<string, TokenClaims>()
+  const verified = new BoundedCache<string, TokenClaims>({ maxEntries: MAX_REMEMBERED_TOKENS })
 
   async function identify(request: FastifyRequest): Promise<{ token: TokenClaims; caller: Caller } | null> {
     const text = request.headers.authorization
@@ -40,7 +41,6 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
     if (token === undefined) {
       const claims = await verifyToken(key, text, directory.clock())
       if (claims === null) return null
-      if (verified.size >= MAX_REMEMBERED_TOKENS) verified.delete(verified.keys().next().value!)
       verified.set(name, claims)
       token = claims
     }

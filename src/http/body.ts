@@ -1,13 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Refusal } from '../domain/errors.js'
+import { overloaded, Refusal } from '../domain/errors.js'
 import { parseUntrustedJson } from '../domain/json.js'
 import { mebibytes } from '../domain/text.js'
+import { Semaphore } from '../runtime/semaphore.js'
 
 /**
  * Request bodies: JSON only, bounded each, and bounded together. A body waits for its share of the memory before it is
- * read (the sender's socket is simply not drained meanwhile); who waits too long is told to come back.
+ * read (the sender's socket is simply not drained meanwhile); a request that waits too long is refused with Retry-After.
  */
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -22,7 +23,6 @@ declare module 'fastify' {
 }
 
 export const LARGE_BODY = 262_144
-const RETRY_AFTER_SECONDS = 5
 
 export interface BodyLimits {
   /** Bytes of bodies held at once. */
@@ -30,59 +30,18 @@ export interface BodyLimits {
   maxWaitMs: number
 }
 
-export class BodyBudget {
-  readonly #limits: BodyLimits
-  #free: number
-  readonly #waiting: { bytes: number; grant(): void }[] = []
+/** A small body may use all of the budget, a large one leaves a quarter: large attachments never shut out small sends. */
+const budgetOf = ({ budgetBytes, maxWaitMs }: BodyLimits): Semaphore =>
+  new Semaphore({
+    permits: budgetBytes,
+    reserve: bytes => (bytes > LARGE_BODY ? budgetBytes / 4 : 0),
+    overtaking: true,
+    maxWaitMs,
+    refusal: overloaded,
+  })
 
-  constructor(limits: BodyLimits) {
-    this.#limits = limits
-    this.#free = limits.budgetBytes
-  }
-
-  /** Small bodies may use all of it, large ones leave a quarter: big attachments never shut out small sends. */
-  #fits(bytes: number): boolean {
-    const reserve = bytes > LARGE_BODY ? this.#limits.budgetBytes / 4 : 0
-    return this.#free - bytes >= reserve || this.#free === this.#limits.budgetBytes
-  }
-
-  take(bytes: number): Promise<void> | null {
-    if (this.#fits(bytes)) {
-      this.#free -= bytes
-      return null
-    }
-    return new Promise((resolve, reject) => {
-      const entry = {
-        bytes,
-        grant: () => {
-          clearTimeout(timer)
-          resolve()
-        },
-      }
-      const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(entry), 1)
-        reject(new Refusal('overloaded', [], { retryAfter: RETRY_AFTER_SECONDS }))
-      }, this.#limits.maxWaitMs)
-      this.#waiting.push(entry)
-    })
-  }
-
-  give(bytes: number): void {
-    this.#free += bytes
-    for (let index = 0; index < this.#waiting.length; ) {
-      const entry = this.#waiting[index]!
-      if (!this.#fits(entry.bytes)) {
-        index++
-        continue
-      }
-      this.#waiting.splice(index, 1)
-      this.#free -= entry.bytes
-      entry.grant()
-    }
-  }
-}
-
-export function addBodyParser(app: FastifyInstance, budget: BodyBudget): void {
+export function addBodyParser(app: FastifyInstance, limits: BodyLimits): void {
+  const budget = budgetOf(limits)
   app.addHook('onRequest', (request, reply, done) => {
     request.answer = reply.raw
     done()
@@ -97,18 +56,17 @@ export function addBodyParser(app: FastifyInstance, budget: BodyBudget): void {
   })
 }
 
-async function collect(request: FastifyRequest, payload: Readable, budget: BodyBudget): Promise<Buffer> {
+async function collect(request: FastifyRequest, payload: Readable, budget: Semaphore): Promise<Buffer> {
   const limit = request.routeOptions.bodyLimit
   const tooLarge = (): Refusal => new Refusal('bodyTooLarge', [mebibytes(limit)])
   const declared = request.headers['content-length'] === undefined ? limit : Number(request.headers['content-length'])
   if (declared > limit) throw tooLarge()
-  const waiting = budget.take(declared)
-  // Who waits in vain has taken nothing.
+  const waiting = budget.acquire(declared)
   if (waiting !== null) await waiting
   // Held until the answer is out, or the sender gone: what was read lives on in the request until then.
   const { answer } = request
-  if (answer.closed) budget.give(declared)
-  else answer.once('close', () => budget.give(declared))
+  if (answer.closed) budget.release(declared)
+  else answer.once('close', () => budget.release(declared))
   if (payload.destroyed) throw new Error('the sender went away')
   // Events, not `for await`: its iterator would take 5 % of the whole time of a small send.
   return new Promise((resolve, reject) => {

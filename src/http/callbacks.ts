@@ -13,7 +13,7 @@ export interface CallbackOptions {
   take(callback: Callback, simulated: boolean, events: CarrierEvent[]): Promise<void>
 }
 
-/** Meta gathers reports into bodies of up to 3 MB. */
+/** Some carriers gather reports into bodies of up to 3 MB. */
 const BODY_LIMIT = 4 * 1_048_576
 
 export function addCallbacks(app: FastifyInstance, { real, simulated, publicUrl, take }: CallbackOptions): void {

@@ -2,7 +2,8 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
-import { compileCheck } from './schema.js'
+import { channelModules } from '../channels/registry.js'
+import { compileCheck } from '../domain/schema.js'
 
 /** The interface's own description, made from the schemas that validate and serialise: /openapi.json and /docs. */
 const errorSchema = Type.Object(
@@ -36,7 +37,7 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
         title: 'Carteiro',
         version: '1.0',
         description:
-          'Uma requisição, cinco canais: e-mail, SMS, WhatsApp, voz e carta. As datas são de Brasília (dd/MM/aaaa HH:mm:ss). ' +
+          `Uma requisição, ${channelModules.length} canais: ${channelModules.map(({ label }) => label).join(', ')}. As datas são de Brasília (dd/MM/aaaa HH:mm:ss). ` +
           `Tokens e registro de endereços: ${supportEmail}.`,
       },
       // Where the document came from first: the page can try things out wherever it is served.

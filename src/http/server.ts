@@ -3,8 +3,9 @@ import type { Socket } from 'node:net'
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { Refusal } from '../domain/errors.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
-import { addBodyParser, BodyBudget, type BodyLimits } from './body.js'
+import { addBodyParser, type BodyLimits } from './body.js'
 import { addCallbacks, type CallbackOptions } from './callbacks.js'
+import { addDocuments, type ServedDocument } from './documents.js'
 import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
 import { addFinalize, type FinalizeOptions } from './gw/finalize.js'
 import { addFull, type FullOptions } from './gw/full.js'
@@ -20,9 +21,7 @@ import { addMetrics, type MetricSources } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
 import { addAssets } from './recipient/assets.js'
 import { addImage } from './recipient/image.js'
-import { addLetterProof, type LetterProofOptions } from './recipient/letter-proof.js'
 import { addPages, type PageOptions } from './recipient/pages.js'
-import { addRecording, type RecordingOptions } from './recipient/recording.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
@@ -35,8 +34,7 @@ export interface ServerOptions {
   webhooks: WebhookOptions
   openApi: OpenApiOptions
   recipient: PageOptions
-  letterProof: LetterProofOptions
-  recording: RecordingOptions
+  documents: readonly ServedDocument[]
   metrics: MetricSources
   readiness: Readiness
   bodies: BodyLimits
@@ -108,12 +106,11 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     )
     done()
   })
-  addBodyParser(app, new BodyBudget(bodies))
+  addBodyParser(app, bodies)
   addOpenApi(app, options.openApi)
   addHealth(app, readiness)
   addImage(app, options.recipient)
-  addLetterProof(app, options.letterProof)
-  addRecording(app, options.recording)
+  addDocuments(app, options.documents)
   addCallbacks(app, options.callbacks)
   addAssets(app, options.recipient.recipient)
   addPages(app, options.recipient)

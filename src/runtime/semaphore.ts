@@ -1,59 +1,125 @@
-import { Refusal } from '../domain/errors.js'
+export interface SemaphoreOptions {
+  /** Held at once by all holders together: a count of them, or bytes. */
+  permits: number
+  /** Waiters at most. One more is refused at once; so is every waiter after `maxWaitMs`. */
+  maxWaiting?: number
+  maxWaitMs?: number
+  /** Makes the error of a refusal. Required where there can be one. */
+  refusal?(): Error
+  /** Permits that stay free when a request of this weight is granted: small requests find room beside large ones. */
+  reserve?(weight: number): number
+  /** Lets a request that fits pass one that does not. Otherwise large requests would be overtaken by small ones for ever. */
+  overtaking?: boolean
+}
 
-const RETRY_AFTER_SECONDS = 5
+interface Waiter {
+  weight: number
+  grant(): void
+}
 
-/** Lets few through at once, and few wait: costly work cannot be piled up by whoever asks for it. */
-export class Turnstile {
-  readonly #atOnce: number
-  readonly #maxWaiting: number
-  readonly #waiting: (() => void)[] = []
-  #inside = 0
+/** Bounds what is held at once. Waiters are served in order of arrival; a request for more than all permits is granted alone. */
+export class Semaphore {
+  readonly #options: Required<SemaphoreOptions>
+  readonly #waiters = new Set<Waiter>()
+  #free: number
 
-  constructor(atOnce: number, maxWaiting: number) {
-    this.#atOnce = atOnce
-    this.#maxWaiting = maxWaiting
+  constructor(options: SemaphoreOptions) {
+    const refusal = (): Error => new Error('too many wait for a permit')
+    const defaults = { maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: 0, refusal, reserve: () => 0, overtaking: false }
+    this.#options = { ...defaults, ...options }
+    this.#free = options.permits
   }
 
   get idle(): boolean {
-    return this.#inside === 0
+    return this.#free === this.#options.permits && this.#waiters.size === 0
   }
 
-  async pass<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#inside >= this.#atOnce) {
-      if (this.#waiting.length >= this.#maxWaiting) throw new Refusal('overloaded', [], { retryAfter: RETRY_AFTER_SECONDS })
-      await new Promise<void>(resolve => this.#waiting.push(resolve))
-    } else {
-      this.#inside++
+  /** null: granted at once, without a promise to wait for. Rejects when it is refused, or with the signal's reason. */
+  acquire(weight = 1, signal?: AbortSignal): Promise<void> | null {
+    const { overtaking, maxWaiting, refusal } = this.#options
+    if ((overtaking || this.#waiters.size === 0) && this.#fits(weight)) {
+      this.#free -= weight
+      return null
     }
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    return this.#waiters.size >= maxWaiting ? Promise.reject(refusal()) : this.#wait(weight, signal)
+  }
+
+  release(weight = 1): void {
+    this.#free += weight
+    this.#serve()
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const waiting = this.acquire()
+    if (waiting !== null) await waiting
     try {
       return await work()
     } finally {
-      // The place is handed on, not given back: nobody slips in between.
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#inside--
-      else next()
+      this.release()
     }
+  }
+
+  #wait(weight: number, signal: AbortSignal | undefined): Promise<void> {
+    const { maxWaitMs, refusal } = this.#options
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiters.delete(waiter)
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abandon)
+      }
+      const fail = (error: unknown): void => {
+        leave()
+        reject(error)
+        // The next waiter may be smaller than the one that left.
+        this.#serve()
+      }
+      const abandon = (): void => fail(signal!.reason)
+      const timer = maxWaitMs > 0 ? setTimeout(() => fail(refusal()), maxWaitMs) : undefined
+      const waiter: Waiter = {
+        weight,
+        grant: () => {
+          leave()
+          resolve()
+        },
+      }
+      signal?.addEventListener('abort', abandon)
+      this.#waiters.add(waiter)
+    })
+  }
+
+  #serve(): void {
+    for (const waiter of this.#waiters) {
+      if (this.#fits(waiter.weight)) {
+        // Taken here, not by the waiter itself: a newcomer could take the permits before the waiter wakes.
+        this.#free -= waiter.weight
+        waiter.grant()
+      } else if (!this.#options.overtaking) return
+    }
+  }
+
+  #fits(weight: number): boolean {
+    const { permits, reserve } = this.#options
+    return this.#free - weight >= reserve(weight) || this.#free === permits
   }
 }
 
-/** A turnstile for each key, kept only while somebody passes. */
-export class Turnstiles {
-  readonly #atOnce: number
-  readonly #maxWaiting: number
-  readonly #open = new Map<string, Turnstile>()
+/** A semaphore for each key, kept only while it is used. */
+export class KeyedSemaphore {
+  readonly #options: SemaphoreOptions
+  readonly #byKey = new Map<string, Semaphore>()
 
-  constructor(atOnce: number, maxWaiting: number) {
-    this.#atOnce = atOnce
-    this.#maxWaiting = maxWaiting
+  constructor(options: SemaphoreOptions) {
+    this.#options = options
   }
 
-  async pass<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const own = this.#open.get(key) ?? new Turnstile(this.#atOnce, this.#maxWaiting)
-    this.#open.set(key, own)
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const own = this.#byKey.get(key) ?? new Semaphore(this.#options)
+    this.#byKey.set(key, own)
     try {
-      return await own.pass(work)
+      return await own.run(work)
     } finally {
-      if (own.idle) this.#open.delete(key)
+      if (own.idle) this.#byKey.delete(key)
     }
   }
 }

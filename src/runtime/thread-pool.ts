@@ -1,17 +1,24 @@
 import { isMainThread, parentPort, type Transferable, Worker, workerData } from 'node:worker_threads'
 
 /**
- * Work that would hold up everything else, done in threads of its own. The file that asks is also the one that answers: both
- * ends of a conversation are read in one place.
+ * Work that would hold up the event loop, done in threads. The file that asks is also the file that the thread runs, so both
+ * ends of a conversation are read in one place. docs/adr/0015-own-thread-pool.md says why this is our own.
  */
 export interface ThreadPoolOptions {
   /** The file of both ends (import.meta.url). */
   file: string
-  /** Marks its threads among others. */
+  /** Tells the threads of this file from others. */
   purpose: string
   threads: number
-  /** The longest that one answer may take; whoever takes longer ends with its thread, the others are asked again. */
+  /** Handed to every thread when it starts; read there by `threadData`. */
+  data?: unknown
+  /** The longest that one answer may take. A thread that takes longer is ended. */
   limitMs?: number
+  /** The heap that one thread may fill; a thread that needs more dies alone, the process lives on. */
+  heapMib?: number
+  /** Questions at one thread, the one under way included; `ask` rejects one more with the error that `overloaded` makes. */
+  maxPending?: number
+  overloaded?(): Error
 }
 
 /** An answer took longer than it may. */
@@ -20,6 +27,22 @@ export class OutOfTime extends Error {
     super(`an answer of ${purpose} took longer than it may`)
     this.name = 'OutOfTime'
   }
+}
+
+/** The thread ended before it answered. */
+export class ThreadDied extends Error {
+  constructor(purpose: string, cause?: unknown) {
+    super(`a thread of ${purpose} ended before it answered`, { cause })
+    this.name = 'ThreadDied'
+  }
+}
+
+interface Pending<Question, Answer> {
+  question: Question
+  /** Its bytes are in the thread, so that it cannot be asked again. */
+  handedOver: boolean
+  resolve(answer: Answer): void
+  reject(error: Error): void
 }
 
 type Reply<Answer> = { id: number; answer: Answer } | { id: number; bug: string }
@@ -31,13 +54,9 @@ export class ThreadPool<Question, Answer> {
     this.#threads = Array.from({ length: Math.max(1, threads) }, () => new Thread<Question, Answer>(options))
   }
 
-  /** How many questions wait at the thread that has the fewest. */
-  get load(): number {
-    return this.#idlest.load
-  }
-
-  ask(question: Question): Promise<Answer> {
-    return this.#idlest.ask(question)
+  /** Rejects with OutOfTime or ThreadDied, or with a plain error where the answering function threw. `transfer` moves bytes instead of copying them. */
+  ask(question: Question, transfer: readonly Transferable[] = []): Promise<Answer> {
+    return this.#idlest.ask(question, transfer)
   }
 
   async close(): Promise<void> {
@@ -52,8 +71,8 @@ export class ThreadPool<Question, Answer> {
 class Thread<Question, Answer> {
   readonly #options: Omit<ThreadPoolOptions, 'threads'>
   /** In the order in which they are answered. */
-  readonly #pending = new Map<number, { question: Question; resolve(answer: Answer): void; reject(error: Error): void }>()
-  #thread: Worker | undefined
+  readonly #pending = new Map<number, Pending<Question, Answer>>()
+  #worker: Worker | undefined
   #limit: NodeJS.Timeout | undefined
   #lastId = 0
 
@@ -65,74 +84,89 @@ class Thread<Question, Answer> {
     return this.#pending.size
   }
 
-  ask(question: Question): Promise<Answer> {
+  ask(question: Question, transfer: readonly Transferable[]): Promise<Answer> {
+    const { maxPending = Number.POSITIVE_INFINITY, overloaded = () => new Error('too many questions wait') } = this.#options
+    if (this.#pending.size >= maxPending) return Promise.reject(overloaded())
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
-      this.#pending.set(id, { question, resolve, reject })
-      this.#open().postMessage({ id, question })
+      this.#pending.set(id, { question, handedOver: transfer.length > 0, resolve, reject })
+      this.#open().postMessage({ id, question }, transfer)
       if (this.#pending.size === 1) this.#watch()
     })
   }
 
   async close(): Promise<void> {
+    const worker = this.#worker
+    this.#worker = undefined
     clearTimeout(this.#limit)
-    await this.#thread?.terminate()
+    for (const { reject } of this.#pending.values()) reject(new ThreadDied(this.#options.purpose))
+    this.#pending.clear()
+    await worker?.terminate()
   }
 
-  /** The oldest question is the one that is being answered. */
+  /** Limits the time of the oldest question: that is the one that is being answered. */
   #watch(): void {
-    const { limitMs } = this.#options
+    const { limitMs, purpose } = this.#options
     clearTimeout(this.#limit)
-    if (limitMs !== undefined && this.#pending.size > 0) this.#limit = setTimeout(() => this.#giveUp(), limitMs).unref()
+    if (limitMs === undefined || this.#pending.size === 0) return
+    this.#limit = setTimeout(() => {
+      const worker = this.#worker
+      this.#replace(new OutOfTime(purpose))
+      // Nothing else ends a computation.
+      void worker?.terminate()
+    }, limitMs).unref()
   }
 
-  /** Nothing else ends a computation; what waited behind it starts anew in another thread. */
-  #giveUp(): void {
-    const [id, oldest] = this.#pending.entries().next().value!
-    this.#pending.delete(id)
-    const thread = this.#thread
-    this.#thread = undefined
-    void thread?.terminate()
-    oldest.reject(new OutOfTime(this.#options.purpose))
-    for (const [waiting, { question }] of this.#pending) this.#open().postMessage({ id: waiting, question })
+  /** Fails the question that was being answered; the ones behind it had no part in that and are asked again in a new thread. */
+  #replace(failure: Error): void {
+    this.#worker = undefined
+    const pending = [...this.#pending]
+    for (const [index, [id, { handedOver, reject }]] of pending.entries()) {
+      if (index > 0 && !handedOver) continue
+      this.#pending.delete(id)
+      reject(index === 0 ? failure : new ThreadDied(this.#options.purpose, failure))
+    }
+    for (const [id, { question }] of this.#pending) this.#open().postMessage({ id, question })
     this.#watch()
   }
 
-  /** Opened when first asked, and again after it died: what it was asked then is failed, not lost silently. */
+  /** Opened when it is first asked, and again after it died. */
   #open(): Worker {
-    if (this.#thread !== undefined) return this.#thread
-    const { file, purpose } = this.#options
-    const thread = new Worker(new URL(file), { workerData: { purpose } })
-    thread.unref()
-    thread.on('message', (reply: Reply<Answer>) => {
-      if (this.#thread !== thread) return
+    if (this.#worker !== undefined) return this.#worker
+    const { file, purpose, data, heapMib } = this.#options
+    const worker = new Worker(new URL(file), {
+      workerData: { purpose, data },
+      ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
+    })
+    worker.unref()
+    worker.on('message', (reply: Reply<Answer>) => {
+      // An answer of a thread that was replaced belongs to a question that has failed or is being asked again.
+      if (this.#worker !== worker) return
       const pending = this.#pending.get(reply.id)
       this.#pending.delete(reply.id)
       this.#watch()
       if ('answer' in reply) pending?.resolve(reply.answer)
       else pending?.reject(new Error(reply.bug))
     })
-    let failure = new Error(`a thread of ${purpose} ended`)
-    thread.on('error', error => {
-      failure = error as Error
+    let cause: unknown
+    worker.on('error', error => {
+      cause = error
     })
-    thread.on('exit', () => {
-      // Another one has taken over.
-      if (this.#thread !== thread) return
-      this.#thread = undefined
-      clearTimeout(this.#limit)
-      for (const pending of this.#pending.values()) pending.reject(failure)
-      this.#pending.clear()
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#replace(new ThreadDied(purpose, cause))
     })
-    this.#thread = thread
-    return thread
+    this.#worker = worker
+    return worker
   }
 }
 
 /** Whether this is a thread of a pool of that purpose. */
 export const isThreadOf = (purpose: string): boolean => !isMainThread && parentPort !== null && workerData?.purpose === purpose
 
-/** The other end: answers every question, and says so where it cannot. `own` lists what may be handed over instead of copied. */
+/** In a thread: the `data` of its pool. */
+export const threadData = <Data>(): Data => workerData.data as Data
+
+/** In a thread: answers every question. `own` lists the parts of an answer that are handed over instead of copied. */
 export function answerQuestions<Question, Answer>(
   answer: (question: Question) => Answer,
   own: (answer: Answer) => readonly Transferable[] = () => [],

@@ -1,4 +1,4 @@
-import { type AccountSettings, completeSettings } from '../domain/account.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
 import type { SequenceStep } from '../domain/sequence.js'
 import { type Queryable, run } from './postgres.js'
 
@@ -15,7 +15,7 @@ interface AccountRow {
   name: string
   entity_id: string
   entity_name: string
-  settings: Partial<AccountSettings>
+  settings: StoredSettings
   created_at: Date
 }
 
@@ -50,7 +50,7 @@ export async function findAccount(db: Queryable, nameOrId: string): Promise<Acco
 /** Makes the account, and its entity where that is new. False when the name is taken. */
 export async function insertAccount(
   db: Queryable,
-  account: { id: string; name: string; entityId: string; entityName: string; settings: Partial<AccountSettings> },
+  account: { id: string; name: string; entityId: string; entityName: string; settings: StoredSettings },
 ): Promise<boolean> {
   const { rowCount } = await run(
     db,
@@ -64,7 +64,7 @@ export async function insertAccount(
   return rowCount === 1
 }
 
-export async function updateSettings(db: Queryable, id: string, changes: Partial<AccountSettings>): Promise<void> {
+export async function updateSettings(db: Queryable, id: string, changes: StoredSettings): Promise<void> {
   await run(db, 'update account set settings = settings || $2 where id = $1', [id, JSON.stringify(changes)])
 }
 

@@ -36,24 +36,29 @@ export async function storeBlobs(db: Queryable, attachments: readonly Attachment
  * What was touched within a day stays: whoever stored it may be about to refer to it, and a row that is touched meanwhile is
  * looked at again before it goes.
  */
-const UNUSED = `b.touched_at < now() - interval '1 day'
-  and not exists (select from attachment a where a.sha256 = b.sha256)
-  and not exists (select from letter l where l.sha256 = b.sha256)
-  and not exists (select from recording r where r.sha256 = b.sha256 and r.state <> 'expired')`
+const unused = (uses: readonly string[]): string =>
+  ["b.touched_at < now() - interval '1 day'", ...[...uses, ATTACHED].map(use => `not ${use}`)].join(' and ')
+
+const ATTACHED = 'exists (select from attachment a where a.sha256 = b.sha256)'
 
 /** Of these, the blobs that nothing refers to any more. */
-export async function dropBlobs(db: Queryable, hashes: readonly string[]): Promise<void> {
-  await run(db, `delete from blob b where b.sha256 = any($1) and ${UNUSED}`, [hashes.map(hash => Buffer.from(hash, 'hex'))])
+export async function dropBlobs(db: Queryable, uses: readonly string[], hashes: readonly string[]): Promise<void> {
+  await run(db, `delete from blob b where b.sha256 = any($1) and ${unused(uses)}`, [hashes.map(hash => Buffer.from(hash, 'hex'))])
 }
 
 /** Some of the largest blobs are 10 MiB: this many go, with their pages, in well under a statement's time. */
 const SWEPT_AT_ONCE = 200
 
 /** Looks at all blobs, some at a time, and removes those that nothing refers to. */
-export async function deleteUnusedBlobs(db: Queryable, signal?: AbortSignal, atOnce: number = SWEPT_AT_ONCE): Promise<number> {
+export async function deleteUnusedBlobs(
+  db: Queryable,
+  uses: readonly string[],
+  signal?: AbortSignal,
+  atOnce: number = SWEPT_AT_ONCE,
+): Promise<number> {
   let deleted = 0
   for (let after: Buffer | null = Buffer.alloc(0); after !== null && signal?.aborted !== true; ) {
-    const swept: Swept = await sweepBlobs(db, after, atOnce)
+    const swept: Swept = await sweepBlobs(db, uses, after, atOnce)
     deleted += swept.deleted
     after = swept.last
   }
@@ -66,12 +71,12 @@ interface Swept {
   deleted: number
 }
 
-async function sweepBlobs(db: Queryable, after: Buffer, limit: number): Promise<Swept> {
+async function sweepBlobs(db: Queryable, uses: readonly string[], after: Buffer, limit: number): Promise<Swept> {
   const { rows } = await run<Swept>(db, {
     name: 'sweep-blobs',
     text: `with seen as materialized (select sha256 from blob where sha256 > $1 order by sha256 limit $2),
              gone as (
-               delete from blob b where b.sha256 = any(array(select sha256 from seen)) and ${UNUSED} returning 1
+               delete from blob b where b.sha256 = any(array(select sha256 from seen)) and ${unused(uses)} returning 1
              )
            select (select sha256 from seen order by sha256 offset $2 - 1 limit 1) as last, (select count(*) from gone) as deleted`,
     values: [after, limit],

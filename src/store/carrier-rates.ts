@@ -1,29 +1,29 @@
 import { type Queryable, run } from './postgres.js'
 
 /** Messages per second to one carrier, from all nodes together. */
-export interface Pace {
+export interface CarrierRate {
   carrier: string
   perSecond: number
 }
 
-export interface PaceGrant {
+export interface RateGrant {
   granted: number
   /** Where nothing was granted: how long until it is worth asking again. */
   waitMs: number
 }
 
-/** What may have been saved up: enough for timers that are late, and a tenth of a second's worth above the rate at most. */
+/** A tenth of a second's worth may be saved up: without it a timer that fires late would lose its share. */
 const burstOf = (perSecond: number): number => Math.max(1, Math.floor(perSecond / 10))
 
 /**
  * Books up to `want` messages, as many as the carrier may get by now (a token bucket, by the database's clock). That clock counts
- * microseconds: without the hundredth a seventh of a second would never be a whole message.
+ * microseconds: without the hundredth, a seventh of a second would never be a whole message.
  */
-export async function takePace(db: Queryable, { carrier, perSecond }: Pace, want: number): Promise<PaceGrant> {
+export async function takeRate(db: Queryable, { carrier, perSecond }: CarrierRate, want: number): Promise<RateGrant> {
   const burst = burstOf(perSecond)
   const { rows } = await run<{ granted: number; wait_ms: number }>(db, {
-    name: 'take-pace',
-    text: `insert into carrier_pace as p (carrier, spent_until, granted)
+    name: 'take-rate',
+    text: `insert into carrier_rate as p (carrier, spent_until, granted)
            values ($1, now() - interval '1 second' * (($3::int - least($3, $4::int)) / $2::float8), least($3, $4))
            on conflict (carrier) do update set (spent_until, granted) = (
              select start + interval '1 second' * (free / $2), free
@@ -38,11 +38,11 @@ export async function takePace(db: Queryable, { carrier, perSecond }: Pace, want
   return { granted, waitMs: granted > 0 ? 0 : Math.max(1, waitMs) }
 }
 
-/** What was booked and is not needed after all. */
-export async function returnPace(db: Queryable, { carrier, perSecond }: Pace, count: number): Promise<void> {
+/** Gives back what was booked and is not needed. */
+export async function returnRate(db: Queryable, { carrier, perSecond }: CarrierRate, count: number): Promise<void> {
   await run(
     db,
-    "update carrier_pace set spent_until = spent_until - interval '1 second' * ($2::int / $3::float8) where carrier = $1",
+    "update carrier_rate set spent_until = spent_until - interval '1 second' * ($2::int / $3::float8) where carrier = $1",
     [carrier, count, perSecond],
   )
 }

@@ -1,7 +1,7 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { deleteInBatches, type Queryable, run } from './postgres.js'
 
-/** What carriers call our messages. */
+/** The message, or the part of it, that a carrier's own reference names. */
 export interface CarrierReference {
   notification: string
   channel: Channel
@@ -12,51 +12,51 @@ export interface CarrierReference {
 
 export const REFERENCE_COLUMNS = 'r.notification_id as notification, r.channel, r.ordinal, r.part, r.parts'
 
-/** The message that a carrier knows by one of these names, the likeliest first. */
-export async function findReference(db: Queryable, carrier: string, names: readonly string[]): Promise<CarrierReference | null> {
+/** The message that a carrier knows by one of these names; the first name that is found counts. */
+export async function findReference(db: Queryable, provider: string, names: readonly string[]): Promise<CarrierReference | null> {
   const { rows } = await run<CarrierReference>(
     db,
-    `select ${REFERENCE_COLUMNS} from carrier_reference r where r.carrier = $1 and r.reference = any($2::text[])
+    `select ${REFERENCE_COLUMNS} from carrier_reference r where r.provider = $1 and r.reference = any($2::text[])
      order by array_position($2::text[], r.reference) limit 1`,
-    [carrier, names],
+    [provider, names],
   )
   return rows[0] ?? null
 }
 
-/** Those of these names that some message of ours bears already. */
-export async function findKnownNames(db: Queryable, carrier: string, names: readonly string[]): Promise<Set<string>> {
+/** Which of these names belong to a message already. */
+export async function findKnownNames(db: Queryable, provider: string, names: readonly string[]): Promise<Set<string>> {
   const { rows } = await run<{ reference: string }>(
     db,
-    'select reference from carrier_reference where carrier = $1 and reference = any($2::text[])',
-    [carrier, names],
+    'select reference from carrier_reference where provider = $1 and reference = any($2::text[])',
+    [provider, names],
   )
   return new Set(rows.map(row => row.reference))
 }
 
-/** Names of messages that no carrier speaks of any more. */
+/** No carrier reports on a message after three months. */
 export async function deleteStaleReferences(db: Queryable): Promise<void> {
   await deleteInBatches(db, 'carrier_reference', "created_at < now() - interval '90 days'")
 }
 
 /**
- * The newest notification that had reached one of these numbers by then: whoever answers without saying to what, answers to
- * that. Before those of other carriers of its kind, those of the carrier itself.
+ * The newest notification that had reached one of these numbers by then: a reply that does not name its message is a reply to
+ * the newest. Messages that this carrier sent come before those that other carriers of its provider sent.
  */
 export async function findNewestTo(
   db: Queryable,
   channel: Channel,
   recipients: readonly string[],
-  provider: string,
+  carrier: string,
   at: Date | null,
 ): Promise<string | null> {
   const { rows } = await run<{ id: string }>(
     db,
     `select notification_id as id from delivery
-     where channel = $1 and channel in ('sms', 'whatsapp') and recipient = any($2::text[])
-       and split_part(provider, ':', 1) = split_part($3, ':', 1)
+     where channel = $1 and recipient = any($2::text[]) and recipient like '+%'
+       and split_part(carrier, ':', 1) = split_part($3, ':', 1)
        and sent_at <= coalesce($4::timestamptz, now()) + interval '1 minute'
-     order by (failure is null) desc, ($3 like '%:%' and provider = $3) desc, notification_id desc limit 1`,
-    [channel, recipients, provider, at],
+     order by (failure is null) desc, (carrier = $3) desc, notification_id desc limit 1`,
+    [channel, recipients, carrier, at],
   )
   return rows[0]?.id ?? null
 }

@@ -1,7 +1,7 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { type Queryable, run } from './postgres.js'
 
-/** A claimed delivery, and who claimed it. */
+/** A claimed delivery and the claim that holds it. */
 export interface HeldDelivery {
   notification: string
   channel: Channel
@@ -9,9 +9,9 @@ export interface HeldDelivery {
   owner: string
 }
 
-/** Who carries it from now on. */
+/** The lane that sends the delivery from now on. */
 export interface Taker {
-  provider: string
+  carrier: string
   owner: string
   leaseMs: number
 }
@@ -19,7 +19,7 @@ export interface Taker {
 const HELD =
   "notification_id = $1 and channel = $2 and attempt = $3 and lease_owner = $4 and state = 'sending' and lease_until > now()"
 
-/** The attempt becomes another lane's, before its carrier is called; false: it was no longer theirs who gave it. */
+/** Gives the attempt to another lane before any carrier is called; false: the claim no longer held it. */
 export async function passDelivery(
   db: Queryable,
   { notification, channel, attempt, owner }: HeldDelivery,
@@ -27,13 +27,13 @@ export async function passDelivery(
 ): Promise<boolean> {
   const { rowCount } = await run(
     db,
-    `update delivery set provider = $5, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond' where ${HELD}`,
-    [notification, channel, attempt, owner, to.provider, to.owner, to.leaseMs],
+    `update delivery set carrier = $5, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond' where ${HELD}`,
+    [notification, channel, attempt, owner, to.carrier, to.owner, to.leaseMs],
   )
   return rowCount === 1
 }
 
-/** As if nobody had claimed it, but for the time at which it is claimed again. */
+/** Undoes the claim; only the time at which the delivery may be claimed again changes. */
 export async function putBackDelivery(
   db: Queryable,
   { notification, channel, attempt, owner }: HeldDelivery,
@@ -41,21 +41,21 @@ export async function putBackDelivery(
 ): Promise<void> {
   await run(
     db,
-    // A second place in the list of this round: the claim was a detour, and is one no longer.
-    `update delivery set state = 'queued', attempt = attempt - 1, detours = detours - (cardinality(tried) > 1)::int, tried = null,
+    // More than one carrier in this round: the claim was a failover, which does not count any more.
+    `update delivery set state = 'queued', attempt = attempt - 1, failovers = failovers - (cardinality(tried) > 1)::int, tried = null,
        lease_owner = null, lease_until = null, due_at = now() + $5 * interval '1 millisecond' where ${HELD}`,
     [notification, channel, attempt, owner, delayMs],
   )
 }
 
 /**
- * The same of all that these claims took, whose answers were lost. Their leases may be over: as long as nobody else has done
- * anything about it, nothing of it has left. The due dates are still those from before the claims.
+ * Undoes claims whose answers from the database were lost. Their leases may be over: as long as nobody else has taken the
+ * deliveries up, nothing was sent. The due dates are still those from before the claims.
  */
 export async function putBackClaims(db: Queryable, owners: readonly string[]): Promise<void> {
   await run(
     db,
-    `update delivery set state = 'queued', attempt = attempt - 1, detours = detours - (cardinality(tried) > 1)::int,
+    `update delivery set state = 'queued', attempt = attempt - 1, failovers = failovers - (cardinality(tried) > 1)::int,
        tried = case when cardinality(tried) > 1 then trim_array(tried, 1) end, lease_owner = null, lease_until = null
      where state = 'sending' and lease_owner = any($1::uuid[])`,
     [owners],

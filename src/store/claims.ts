@@ -1,38 +1,38 @@
-import type { AccountSettings } from '../domain/account.js'
-import { completeSettings } from '../domain/account.js'
-import type { Channel, JsonObject } from '../domain/notification.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
+import type { Channel } from '../domain/channel.js'
+import type { JsonObject } from '../domain/notification.js'
 import type { TakenParts } from '../domain/status.js'
 import type { Mode } from '../domain/token.js'
 import { type Queryable, run } from './postgres.js'
 
-/** One delivery that a worker holds: all that is needed to send it. */
+/** One delivery that a worker holds, with everything that is needed to send it. */
 export interface Claim {
   notification: string
   channel: Channel
   mode: Mode
-  /** The name of the claim, under which alone it is held. */
+  /** The id of the claim: only under this id is the delivery held. */
   owner: string
   account: string
   accountName: string
   settings: AccountSettings
   ordinal: number
   attempt: number
-  /** How many of the attempts stood in for a carrier that failed. */
-  detours: number
-  /** The carriers that this round of tries has come to, this one included, by their rank. */
+  /** How many of the attempts went to another carrier in place of one that failed. */
+  failovers: number
+  /** The carriers that were tried in this round, this one included, by their rank. */
   tried: number[]
-  /** The same at every try, so that a carrier or a recipient can tell a repetition. */
+  /** The same at every attempt, so that a carrier or a recipient can recognise a repetition. */
   reference: string
   recipient: string | null
   recipientName: string
   subject: string
-  /** null where the channel does not send it, or it is large: then it is read when it is needed. */
+  /** null where the channel does not send the content, or the content is large: then it is read when it is needed. */
   content: string | null
   contentSize: number
   protected: boolean
-  /** How often nobody knew whether it was sent. */
-  doubts: number
-  /** Its carrier may have it already: no other one may take it. */
+  /** How many attempts of this message ended with an unknown outcome. */
+  unknownCount: number
+  /** Its carrier may have the message already: no other carrier may take it. */
   bound: boolean
   /** The account must not send to this recipient on this channel. */
   suppressed: boolean
@@ -40,7 +40,7 @@ export interface Claim {
   template: { id: string; version: number } | null
   attachments: { name: string; sha256: string; size: number }[]
   acceptedAt: Date
-  /** Parts of it that this carrier has already, of a try whose other parts were lost. */
+  /** The parts that this carrier has already, of an attempt whose other parts were lost. */
   taken?: { parts: readonly number[]; total: number }
 }
 
@@ -51,12 +51,12 @@ interface ClaimRow {
   lease_owner: string
   account_id: string
   account_name: string
-  settings: Partial<AccountSettings>
+  settings: StoredSettings
   ordinal: number
   attempt: number
-  detours: number
+  failovers: number
   tried: number[]
-  provider: string
+  carrier: string
   reference: string
   recipient: string | null
   recipient_name: string
@@ -71,34 +71,35 @@ interface ClaimRow {
   attachments: { name: string; sha256: string; size: number }[] | null
   accepted_at: Date
   taken: TakenParts | null
-  doubts: number
-  bound_to: string | null
+  unknown_count: number
+  bound_carrier: string | null
 }
 
 export interface ClaimQuestion {
   channel: Channel
   mode: Mode
-  provider: string
-  /** All the names of this carrier's attempts, those of other times too; otherwise the provider alone. */
-  names?: readonly string[]
-  /** The provider's place among those of its channel, the preferred one first. */
+  /** The carrier's identity. */
+  carrier: string
+  /** The carrier's place among those of its channel, the preferred one being 0. */
   rank: number
-  /** Of this claim alone. */
+  /** The id of this claim alone. */
   owner: string
   limit: number
   leaseMs: number
+  /** The claim brings the notification's content, unless it is large. */
+  withContent?: boolean
 }
 
-/** Only e-mails carry the content itself; a claim of many must not bring many large ones into memory at once. */
-const CONTENT = `case when c.channel = 'email' and octet_length(n.content) <= 65536 then n.content end as content,
+/** A claim of many must not bring many large contents into memory at once. */
+const CONTENT = `case when $8::boolean and octet_length(n.content) <= 65536 then n.content end as content,
         coalesce(octet_length(n.content), 0) as content_size`
 
-/** How often a claim is asked again that found others taking all it had looked at, before its worker rests. */
+/** How often a claim is repeated where other workers were taking all that it had looked at. */
 const CONTESTED_ROUNDS = 3
 
 /**
- * Takes due deliveries for a worker: the attempt, its provider and its reference are committed before anything is sent.
- * Accounts take turns, so that one that floods delays only itself; what another worker is taking is passed over for the next.
+ * Takes due deliveries for a worker: the attempt, its carrier and its reference are committed before anything is sent.
+ * Accounts take turns, so that an account with many deliveries delays only itself. Rows that another worker is taking are skipped.
  */
 export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
   for (let round = 0; round < CONTESTED_ROUNDS; round++) {
@@ -109,10 +110,10 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
   return []
 }
 
-/** A single row without a notification: there is work, and others are taking what was looked at of it. */
+/** A single row without a notification says that there is work, but other workers are taking all that was looked at. */
 function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
   const due =
-    "state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and (bound_to is null or bound_to = any($8::text[]))"
+    "state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and (bound_carrier is null or bound_carrier = $6)"
   return claim(db, question, 'claim-deliveries', {
     taken: `
       senders as (
@@ -123,7 +124,7 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
       ), chosen as materialized (
         select account_id from senders where account_id is not null order by random() limit least($3::int, 100)
       ), turns as (
-        -- Four times an equal share is looked at for each: enough to fill what others leave, and not the whole queue of a hundred accounts.
+        -- Four times an equal share is looked at for each account: enough to fill what others leave, and not the whole queue.
         select s.account_id, row_number() over (partition by s.account_id) as turn
         from chosen s cross join lateral (
           select from delivery where ${due} and account_id = s.account_id
@@ -132,7 +133,7 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
       ), quotas as materialized (
         select account_id, count(*) as quota from (select account_id from turns order by turn, random() limit $3::int) t group by account_id
       ), taken as (
-        -- Locked while they are chosen: picked first and locked after, all workers would pick the same and only one get them.
+        -- Locked while they are chosen: if they were chosen first and locked later, all workers would choose the same rows.
         select t.notification_id from quotas q cross join lateral (
           select notification_id from delivery where ${due} and account_id = q.account_id order by due_at limit q.quota for update skip locked
         ) t
@@ -143,16 +144,16 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
 }
 
 /**
- * Takes deliveries that another carrier failed to take and that this one has not seen in this round, due or not; and what is due
- * that only this one may take, whether or not it is the preferred one.
+ * Takes deliveries that another carrier failed to take and that this carrier was not tried for in this round, due or not; and due
+ * deliveries that only this carrier may take, because it may have the message already.
  */
-export async function claimDetours(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+export async function claimFailovers(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
   const queued = "state = 'queued' and channel = $1 and mode = $2"
-  const untried = 'bound_to is null and tried is not null and $7::smallint <> all(tried)'
-  const rows = await claim(db, question, 'claim-detours', {
+  const untried = 'bound_carrier is null and tried is not null and $7::smallint <> all(tried)'
+  const rows = await claim(db, question, 'claim-failovers', {
     taken: `
       own as (
-        select notification_id from delivery where ${queued} and bound_to = any($8::text[]) and due_at <= now()
+        select notification_id from delivery where ${queued} and bound_carrier = $6 and due_at <= now()
         order by due_at limit $3 for update skip locked
       ), others as (
         select notification_id from delivery where ${queued} and ${untried}
@@ -160,18 +161,18 @@ export async function claimDetours(db: Queryable, question: ClaimQuestion): Prom
       ), taken as (
         select notification_id from own union all select notification_id from others limit $3
       )`,
-    set: `tried = case when bound_to is null then tried || $7::smallint else array[$7::smallint] end,
-          detours = detours + (bound_to is null)::int`,
+    set: `tried = case when bound_carrier is null then tried || $7::smallint else array[$7::smallint] end,
+          failovers = failovers + (bound_carrier is null)::int`,
     work: 'claimed',
   })
   return rows.map(toClaim)
 }
 
 interface ClaimText {
-  /** The steps that lock what is taken. */
+  /** The common table expressions that lock the rows. */
   taken: string
   set: string
-  /** Of which step a row means that there is work, even where others take it. */
+  /** The expression that has a row if there is work, even if other workers take it. */
   work: string
 }
 
@@ -181,11 +182,11 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
     text: `
       with recursive ${taken}, claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
-          provider = $6, reference = d.notification_id || '.' || d.channel || '.' || d.ordinal, ${set}
+          carrier = $6, reference = d.notification_id || '.' || d.channel || '.' || d.ordinal, ${set}
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
-      select c.notification_id, c.channel, c.mode, c.lease_owner, c.account_id, c.ordinal, c.attempt, c.detours, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.provider, c.doubts, c.bound_to,
+      select c.notification_id, c.channel, c.mode, c.lease_owner, c.account_id, c.ordinal, c.attempt, c.failovers, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.carrier, c.unknown_count, c.bound_carrier,
         a.name as account_name, a.settings, n.recipient_name, n.subject, ${CONTENT}, n.validation is not null as protected, n.accepted_at,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
@@ -198,9 +199,9 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
       question.limit,
       question.owner,
       question.leaseMs,
-      question.provider,
+      question.carrier,
       question.rank,
-      question.names ?? [question.provider],
+      question.withContent ?? false,
     ],
   })
   return rows
@@ -216,7 +217,7 @@ const toClaim = (row: ClaimRow): Claim => ({
   settings: completeSettings(row.settings),
   ordinal: row.ordinal,
   attempt: row.attempt,
-  detours: row.detours,
+  failovers: row.failovers,
   tried: row.tried,
   reference: row.reference,
   recipient: row.recipient,
@@ -225,23 +226,23 @@ const toClaim = (row: ClaimRow): Claim => ({
   content: row.content,
   contentSize: row.content_size,
   protected: row.protected,
-  doubts: row.doubts,
-  bound: row.bound_to !== null,
+  unknownCount: row.unknown_count,
+  bound: row.bound_carrier !== null,
   suppressed: row.suppressed,
   request: row.request,
   template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
   attachments: row.attachments ?? [],
   acceptedAt: row.accepted_at,
-  ...(row.taken !== null && row.taken.by === row.provider ? { taken: row.taken } : {}),
+  ...(row.taken !== null && row.taken.by === row.carrier ? { taken: row.taken } : {}),
 })
 
-/** A delivery, and the claim that holds it. */
+/** A delivery and the claim that holds it. */
 export interface Lease {
   notification: string
   owner: string
 }
 
-/** Keeps the leases of what a living worker still has in its hands from running out; what it lost is left to others. Which it has. */
+/** Prolongs the leases of the deliveries that a worker still holds. Returns those that it still has; a lease that ran out is lost. */
 export async function renewLeases(db: Queryable, held: readonly Lease[], leaseMs: number): Promise<Set<Lease>> {
   const { rows } = await run<Lease>(
     db,
@@ -260,20 +261,21 @@ const nameOf = ({ notification, owner }: Lease): string => `${notification} ${ow
 export interface ExpiredLease {
   notification: string
   channel: Channel
-  provider: string
+  carrier: string
   ordinal: number
   attempt: number
-  detours: number
+  failovers: number
   owner: string
   mode: Mode
-  doubts: number
+  unknownCount: number
 }
 
-/** Deliveries whose worker is gone. */
+/** Deliveries whose worker is gone: nobody renewed the lease. */
 export async function findExpiredLeases(db: Queryable, limit: number): Promise<ExpiredLease[]> {
   const { rows } = await run<ExpiredLease>(
     db,
-    `select notification_id as notification, channel, provider, ordinal, attempt, detours, lease_owner as owner, mode, doubts
+    `select notification_id as notification, channel, carrier, ordinal, attempt, failovers, lease_owner as owner, mode,
+       unknown_count as "unknownCount"
      from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1`,
     [limit],
   )

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import { FALLBACK_STEP, type StepCondition } from '../domain/sequence.js'
 import type { Answer, DeliveryState, DeliveryStatus, Failure, TakenParts } from '../domain/status.js'
 import { type Queryable, run } from './postgres.js'
@@ -36,7 +36,7 @@ export interface StatusRow {
   answers: Answer[] | null
   tracking_code: string | null
   ordinal: number
-  doubts: number
+  unknown_count: number
   parts: number[] | null
   taken: TakenParts | null
   custom_id: string | null
@@ -44,7 +44,7 @@ export interface StatusRow {
 
 export const STATUS_COLUMNS = `d.notification_id, d.channel, d.state, d.step, d.processed_at, d.prepared_at, d.sent_at, d.delivered_at, d.read_at, d.confirmed_at,
   d.link_opened_at, d.answered_at, d.failed_at, d.cancelled_at, d.cancel_reason, d.failure, d.failure_detail, d.answers, d.tracking_code,
-  d.ordinal, d.doubts, d.parts, d.taken,
+  d.ordinal, d.unknown_count, d.parts, d.taken,
   n.accepted_at, n.custom_id`
 
 export const toStatus = (row: StatusRow): FoundStatus => ({
@@ -70,7 +70,7 @@ export const toStatus = (row: StatusRow): FoundStatus => ({
   answers: row.answers ?? [],
   trackingCode: row.tracking_code,
   ordinal: row.ordinal,
-  doubts: row.doubts,
+  unknownCount: row.unknown_count,
   parts: row.parts ?? [],
   taken: row.taken,
 })
@@ -96,7 +96,7 @@ export async function findStatuses(db: Queryable, questions: readonly StatusQues
 
 export interface NotificationStatuses {
   code: number
-  /** With the parts in which each message left, where that is known. */
+  /** With the number of parts of each message, where it is known. */
   statuses: (FoundStatus & { segments: number | null })[]
 }
 
@@ -117,7 +117,7 @@ export async function findNotification(db: Queryable, account: string, id: strin
     : { code: rows[0].code, statuses: rows.map(row => ({ ...toStatus(row), segments: row.segments })) }
 }
 
-/** Whether and when a delivery left; null when it does not exist. */
+/** Whether and when a delivery was sent; null: there is no such delivery. */
 export async function findDeparture(
   db: Queryable,
   id: string,
@@ -139,12 +139,12 @@ export async function belongsTo(db: Queryable, account: string, id: string): Pro
 export interface ComingStep {
   channel: Channel
   state: 'waiting' | 'queued'
-  /** null: whenever the steps before it have failed; no date decides on that. */
+  /** null: no date decides, but the failure of the steps before it. */
   dueAt: Date | null
   condition: StepCondition
 }
 
-/** What a notification still has before it, in its order; null when the account has no such one. */
+/** The steps of a notification that are still to come, in their order; null: the account has no such notification. */
 export async function findComing(db: Queryable, account: string, id: string): Promise<ComingStep[] | null> {
   if (!(await belongsTo(db, account, id))) return null
   const { rows } = await run<ComingStep>(

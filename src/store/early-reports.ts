@@ -1,17 +1,21 @@
 import type { Json } from '../domain/canonical-json.js'
 import { type CarrierReference, REFERENCE_COLUMNS } from './carrier-references.js'
 import { deleteInBatches, type Queryable, run } from './postgres.js'
-import { DOUBTFUL, ofKind } from './unknown-by-recipient.js'
+import { ofSameProvider, WITH_UNKNOWN_OUTCOME } from './unknown-by-recipient.js'
 
-/** Reports that came before we knew what they are about, or that speak of nothing of ours. */
-export async function keepEarlyReport(db: Queryable, carrier: string, names: readonly string[], report: Json): Promise<void> {
-  await run(db, 'insert into early_report (carrier, names, report) values ($1, $2, $3)', [carrier, names, JSON.stringify(report)])
+/** Keeps a report that came before its message was known, or that is about no message of ours. */
+export async function keepEarlyReport(db: Queryable, provider: string, names: readonly string[], report: Json): Promise<void> {
+  await run(db, 'insert into early_report (provider, names, report) values ($1, $2, $3)', [
+    provider,
+    names,
+    JSON.stringify(report),
+  ])
 }
 
 export interface EarlyReport {
   id: string
   report: Json
-  /** What it speaks of by its likeliest name; null: still unknown. */
+  /** The message that it is about; null: still unknown. */
   reference: CarrierReference | null
 }
 
@@ -21,8 +25,8 @@ interface EarlyRow extends CarrierReference {
 }
 
 /**
- * Those whose turn it is, in the order in which they came, each for one worker alone. Each is put off by the next of these
- * waits before it is looked at, so that whoever dies over it leaves it to others; after the last one it waits to be woken.
+ * Takes the reports that are due, in the order in which they came, each for one worker alone. Each is put off by the next of
+ * these waits before it is looked at, so that a worker that dies leaves it to the others; after the last wait it stays until it is woken.
  */
 export async function probeEarlyReports(db: Queryable, limit: number, waitsMs: readonly number[]): Promise<EarlyReport[]> {
   const { rows } = await run<EarlyRow>(
@@ -32,10 +36,10 @@ export async function probeEarlyReports(db: Queryable, limit: number, waitsMs: r
      ), probed as (
        update early_report e set probes = e.probes + 1,
          due_at = coalesce(now() + ($2::bigint[])[e.probes + 1] * interval '1 millisecond', 'infinity')
-       from due where e.id = due.id returning e.id, e.carrier, e.names, e.report
+       from due where e.id = due.id returning e.id, e.provider, e.names, e.report
      )
      select p.id::text, p.report, r.* from probed p left join lateral (
-       select ${REFERENCE_COLUMNS} from carrier_reference r where r.carrier = p.carrier and r.reference = any(p.names)
+       select ${REFERENCE_COLUMNS} from carrier_reference r where r.provider = p.provider and r.reference = any(p.names)
        order by array_position(p.names, r.reference) limit 1
      ) r on true order by p.id`,
     [limit, waitsMs],
@@ -47,43 +51,44 @@ export async function probeEarlyReports(db: Queryable, limit: number, waitsMs: r
   }))
 }
 
-/** Our references of the doubtful sends to the numbers of these reports, by report. */
-export async function findEarlyMarked(db: Queryable, ids: readonly string[]): Promise<Map<string, string[]>> {
+/** Our references of the messages with unknown outcome to the numbers in these reports, by report. */
+export async function findTagged(db: Queryable, ids: readonly string[]): Promise<Map<string, string[]>> {
   const { rows } = await run<{ id: string; references: string[] }>(
     db,
     `select e.id::text, array_agg(d.reference) as "references"
      from early_report e
-     join delivery d on d.recipient = e.report #>> '{of,mark,recipient}' and ${ofKind("e.report ->> 'provider'")} and ${DOUBTFUL}
+     join delivery d on d.recipient = e.report #>> '{of,tag,recipient}' and ${ofSameProvider("e.report ->> 'carrier'")}
+       and ${WITH_UNKNOWN_OUTCOME}
      where e.id = any($1::bigint[]) group by e.id`,
     [ids],
   )
   return new Map(rows.map(({ id, references }) => [id, references]))
 }
 
-/** Before all others, and with all their waits before them. */
+/** Due before all others, and probed from the first wait on. */
 const WOKEN = "due_at = '-infinity', probes = 0"
 
-/** These names have just become known: whatever was kept under them has its turn, once this is committed. */
-export async function wakeNamed(db: Queryable, carriers: readonly string[], names: readonly string[]): Promise<void> {
-  await run(db, `update early_report set ${WOKEN} where carrier = any($1::text[]) and names && $2::text[]`, [carriers, names])
+/** These names are being stored in this transaction: reports that were kept under them are due once it commits. */
+export async function wakeNamed(db: Queryable, providers: readonly string[], names: readonly string[]): Promise<void> {
+  await run(db, `update early_report set ${WOKEN} where provider = any($1::text[]) and names && $2::text[]`, [providers, names])
 }
 
-/** Of these notifications something has just become doubtful: whatever was kept about their numbers has its turn. */
-export async function wakeMarked(db: Queryable, notifications: readonly string[]): Promise<void> {
+/** An outcome of these notifications has just become unknown: reports with a tag that were kept for their numbers are due. */
+export async function wakeTagged(db: Queryable, notifications: readonly string[]): Promise<void> {
   await run(
     db,
     `update early_report e set ${WOKEN} from delivery d
-     where d.notification_id = any($1::uuid[]) and ${DOUBTFUL} and e.report #>> '{of,mark,recipient}' = d.recipient`,
+     where d.notification_id = any($1::uuid[]) and ${WITH_UNKNOWN_OUTCOME} and e.report #>> '{of,tag,recipient}' = d.recipient`,
     [notifications],
   )
 }
 
-/** One at a time: two statements that each hold some of several could wait for each other. */
+/** One at a time: two statements that delete several in different orders could wait for each other. */
 export async function deleteEarlyReport(db: Queryable, id: string): Promise<void> {
   await run(db, 'delete from early_report where id = $1', [id])
 }
 
-/** Those of messages that are not ours. */
+/** After a day a report is about a message that is not ours. */
 export async function deleteStaleReports(db: Queryable): Promise<void> {
   await deleteInBatches(db, 'early_report', "received_at < now() - interval '1 day'")
 }

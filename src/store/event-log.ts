@@ -3,7 +3,7 @@ import type { ChainedEvent } from '../domain/evidence.js'
 import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 import { type Pool, type Queryable, run, snapshot } from './postgres.js'
 
-/** Notifications with their whole chain and their stored statuses, page by page, for whoever checks one against the other. */
+/** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export interface LoggedNotification {
   id: string
   events: LoggedEvent[]
@@ -71,29 +71,55 @@ const toEvent = (row: EventRow): LoggedEvent => ({
   hash: row.hash.toString('hex'),
 })
 
-/** How many notes of one source a notification's chain holds. */
-export async function countNotes(db: Queryable, notification: string, source: string): Promise<number> {
-  const { rows } = await run<{ count: number }>(
-    db,
-    "select count(*)::int as count from event where notification_id = $1 and type = 'note' and source = $2",
-    [notification, source],
-  )
-  return rows[0]!.count
+/** The place of an event in the order in which incremental readers get events. */
+export interface EventPosition {
+  /** A 64-bit transaction id, in decimal. */
+  transactionId: string
+  notification: string
+  seq: number
+}
+
+/**
+ * Events after a position (null: from the beginning), in the order of their transactions. Events of transactions that are not older
+ * than every open one are left for a later call: such a transaction may still write events, and a reader that had passed its id
+ * would never see them.
+ */
+export async function readEventsAfter(
+  db: Queryable,
+  position: EventPosition | null,
+  limit: number,
+): Promise<(LoggedEvent & EventPosition)[]> {
+  const { transactionId, notification, seq } = position ?? { transactionId: '0', notification: FIRST, seq: 0 }
+  const { rows } = await run<EventRow & { transaction_id: string }>(db, {
+    name: 'read-events-after',
+    text: `select * from event
+           where (transaction_id, notification_id, seq) > ($1::xid8, $2::uuid, $3::int)
+             and transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+           order by transaction_id, notification_id, seq limit $4`,
+    values: [transactionId, notification, seq, limit],
+  })
+  return rows.map(row => ({ ...toEvent(row), transactionId: row.transaction_id }))
 }
 
 export interface Note {
   notification: string
   source: string
-  /** null: erased. */
-  data: { [member: string]: Json | undefined } | null
+  /** By which notes are compared; empty where the data were erased. */
+  words: { [member in 'channel' | 'ordinal' | 'part' | 'answer' | 'reason']?: Json | undefined }
 }
 
-/** The notes of these sources that the chains of these notifications hold. */
+/**
+ * The notes of these sources that the chains of these notifications hold. Wrong replies to a question are left out: the limit of
+ * tries bounds them, and they must not take the room of other notes. Only what is compared is read: a note may hold a long reply.
+ */
 export async function readNotes(db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> {
   const { rows } = await run<Note>(
     db,
-    `select notification_id as notification, source, data from event
-     where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[])`,
+    `select notification_id as notification, source,
+       jsonb_build_object('channel', data->'channel', 'ordinal', data->'ordinal', 'part', data->'part', 'answer', data->'answer',
+         'reason', data->'reason') as words
+     from event
+     where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[]) and not coalesce(data ? 'try', false)`,
     [notifications, sources],
   )
   return rows

@@ -1,5 +1,5 @@
+import type { Channel } from '../domain/channel.js'
 import type { LinkTarget } from '../domain/link.js'
-import type { Channel } from '../domain/notification.js'
 import { type Queryable, run } from './postgres.js'
 
 /** Guesses at short codes, counted for all nodes by the database's clock. */

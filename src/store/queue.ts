@@ -1,9 +1,9 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import type { DeliveryState } from '../domain/status.js'
 import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 import { type Queryable, run } from './postgres.js'
 
-/** What is not finished: how much of it, since when, and which. */
+/** The deliveries that are not finished: how many, since when, and which. */
 export interface QueueDepth {
   channel: Channel
   state: DeliveryState
@@ -50,7 +50,7 @@ export interface QueueFilter {
 export interface QueuedDelivery extends FoundStatus {
   account: string
   recipient: string | null
-  provider: string | null
+  carrier: string | null
   reference: string | null
   attempt: number
   dueAt: Date
@@ -59,10 +59,10 @@ export interface QueuedDelivery extends FoundStatus {
 /** The oldest first. */
 export async function listQueue(db: Queryable, { state, channel, account, limit }: QueueFilter): Promise<QueuedDelivery[]> {
   const { rows } = await run<
-    StatusRow & { account: string; recipient: string; provider: string; reference: string; attempt: number; due_at: Date }
+    StatusRow & { account: string; recipient: string; carrier: string; reference: string; attempt: number; due_at: Date }
   >(
     db,
-    `select ${STATUS_COLUMNS}, a.name as account, d.recipient, d.provider, d.reference, d.attempt, d.due_at
+    `select ${STATUS_COLUMNS}, a.name as account, d.recipient, d.carrier, d.reference, d.attempt, d.due_at
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.state = '${state}' and ($1::text is null or d.channel = $1) and ($2::uuid is null or d.account_id = $2)
      order by d.notification_id limit $3`,
@@ -72,7 +72,7 @@ export async function listQueue(db: Queryable, { state, channel, account, limit 
     ...toStatus(row),
     account: row.account,
     recipient: row.recipient,
-    provider: row.provider,
+    carrier: row.carrier,
     reference: row.reference,
     attempt: row.attempt,
     dueAt: row.due_at,
@@ -81,8 +81,9 @@ export async function listQueue(db: Queryable, { state, channel, account, limit 
 
 export interface RefusedQuestion {
   channel: Channel
-  provider: string
-  /** Refused since then; accepted at most a month before. */
+  /** One carrier, or a provider for all of its carriers. */
+  carrier: string
+  /** Refused since then, and accepted at most a month before. */
   since: Date
   /** Found in the reason; null: any. */
   reason: string | null
@@ -94,15 +95,15 @@ const PAGE = 20_000
 const MAX_FOUND = 250
 const MONTH_MS = 31 * 86_400_000
 
-/** What a carrier refused, or what gave up on it. Looked for in pages by key: finished deliveries have no index of their own. */
+/** Deliveries that a carrier refused, or whose attempts with it are used up. Read in pages by key: finished deliveries have no index. */
 export async function findRefused(
   db: Queryable,
-  { channel, provider, since, reason, after }: RefusedQuestion,
+  { channel, carrier, since, reason, after }: RefusedQuestion,
 ): Promise<{ ids: string[]; last: string | null }> {
   const { rows } = await run<{ id: string; refused: boolean }>(
     db,
     `with page as (
-       select notification_id as id, provider = $3 and failed_at >= $4 and failure = 'rejected' and sent_at is null and processed_at is null
+       select notification_id as id, (carrier = $3 or split_part(carrier, ':', 1) = $3) and failed_at >= $4 and failure = 'rejected' and sent_at is null and processed_at is null
          and (state = 'done' or state = 'dead') and ($5::text is null or position($5 in failure_detail) > 0) as refused
        from delivery where notification_id > $1 and channel = $2 order by notification_id limit $6
      ), found as (
@@ -111,7 +112,7 @@ export async function findRefused(
      select id, true as refused from found
      union all
      (select id, false from page order by id desc limit 1)`,
-    [after ?? firstIdAt(since.getTime() - MONTH_MS), channel, provider, since, reason, PAGE, MAX_FOUND],
+    [after ?? firstIdAt(since.getTime() - MONTH_MS), channel, carrier, since, reason, PAGE, MAX_FOUND],
   )
   const ids = rows.filter(({ refused }) => refused).map(({ id }) => id)
   const end = rows.find(({ refused }) => !refused)?.id ?? null

@@ -1,11 +1,11 @@
+import type { Channel } from '../domain/channel.js'
 import type { ChainedEvent } from '../domain/evidence.js'
-import type { Channel } from '../domain/notification.js'
 import type { StepCondition } from '../domain/sequence.js'
 import type { DeliveryStatus } from '../domain/status.js'
 import { STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 import { type Queryable, run } from './postgres.js'
 
-/** The writing of facts: lock, look, then one statement for everything that changed. */
+/** Writes facts: locks the notifications, reads them, then writes everything that changed with one statement. */
 export interface StoredDelivery {
   notification: string
   account: string
@@ -78,11 +78,11 @@ export async function readLocked(
 export interface DeliveryWrite {
   notification: string
   status: DeliveryStatus
-  /** From now, for those that go again; null leaves the due date alone. */
+  /** When it is due, from now; null leaves the date alone. */
   delayMs: number | null
   /** Whether another carrier may take it before that. */
-  detour: boolean
-  /** Which carriers may take it from now on: only the one of its latest attempt, any, or whichever might before. */
+  failover: boolean
+  /** Which carriers may take it from now on: only the carrier of its latest attempt, any, or the same ones as before. */
   bind: 'carrier' | 'none' | 'keep'
 }
 
@@ -94,9 +94,9 @@ export interface EventWrite {
   announced: boolean
 }
 
-/** What a carrier calls a message, or one part of it. */
+/** The carrier's own reference of a message, or of one part of it. */
 export interface ReferenceWrite {
-  carrier: string
+  provider: string
   reference: string
   notification: string
   channel: Channel
@@ -106,8 +106,8 @@ export interface ReferenceWrite {
 }
 
 /**
- * One statement: events, statuses, the outbox of webhooks and the carriers' references. Leases end with it, but those of deliveries that are still being sent. Returns how many
- * webhook messages it queued.
+ * Writes events, statuses, the outbox of webhooks and the carriers' references in one statement. The lease of each written delivery
+ * ends, unless the delivery is still being sent. Returns how many webhook messages were queued.
  */
 export async function writeRecords(
   db: Queryable,
@@ -115,90 +115,105 @@ export async function writeRecords(
   deliveries: readonly DeliveryWrite[],
   references: readonly ReferenceWrite[] = [],
 ): Promise<number> {
-  const ofEvent = <T>(pick: (write: EventWrite) => T): T[] => events.map(pick)
-  const ofStatus = <T>(pick: (status: DeliveryStatus) => T): T[] => deliveries.map(delivery => pick(delivery.status))
   const { rows } = await run<{ queued: number }>(db, {
     name: 'write-records',
-    text: `
-      with events as (
-        insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
-        select id, seq, at, type, source, data::jsonb, decode(salt, 'hex'), decode(substr(hashes, 1, 64), 'hex'),
-          decode(substr(hashes, 65, 64), 'hex'), decode(substr(hashes, 129, 64), 'hex')
-        from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-          as t(id, seq, at, type, source, data, salt, hashes)
-      ), messages as (
-        insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
-        select gen_random_uuid(), w.id, t.id, t.channel, t.seq, case when w.disabled_at is null then 'queued' else 'held' end
-        from unnest($1::uuid[], $2::int[], $4::text[], $9::uuid[], $10::text[], $11::boolean[]) as t(id, seq, type, account_id, channel, announced)
-        join webhook_endpoint w on w.account_id = t.account_id and w.deleted_at is null
-          and (w.channels is null or t.channel = any(w.channels)) and (w.statuses is null or t.type = any(w.statuses))
-        where t.announced
-        order by t.id, t.seq
-        returning state
-      ), refs as (
-        insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
-        select * from jsonb_to_recordset($34::jsonb)
-          as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
-        on conflict do nothing
-      ), statuses as (
-      update delivery d set
-        state = u.state, due_at = coalesce(now() + u.delay_ms * interval '1 millisecond', d.due_at),
-        lease_owner = case when u.state = 'sending' then d.lease_owner end, lease_until = case when u.state = 'sending' then d.lease_until end,
-        attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end, detours = case when u.ordinal > d.ordinal then 0 else d.detours end,
-        tried = case when u.detour or u.state = 'sending' then d.tried end,
-        bound_to = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.provider else d.bound_to end,
-        processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
-        confirmed_at = u.confirmed_at, link_opened_at = u.link_opened_at, answered_at = u.answered_at, failed_at = u.failed_at,
-        cancelled_at = u.cancelled_at, cancel_reason = u.cancel_reason, failure = u.failure, failure_detail = u.failure_detail,
-        answers = u.answers::jsonb, tracking_code = u.tracking_code, ordinal = u.ordinal, doubts = u.doubts, parts = u.parts::jsonb, taken = u.taken::jsonb
-      from unnest($12::uuid[], $13::text[], $14::text[], $15::bigint[], $16::timestamptz[], $17::timestamptz[], $18::timestamptz[],
-          $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[], $23::timestamptz[], $24::timestamptz[],
-          $25::timestamptz[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[],
-          $31::int[], $32::int[], $33::text[], $35::boolean[], $36::text[], $37::text[])
-        as u(id, channel, state, delay_ms, processed_at, prepared_at, sent_at, delivered_at, read_at, confirmed_at, link_opened_at,
-          answered_at, failed_at, cancelled_at, cancel_reason, failure, failure_detail, answers, tracking_code, ordinal, doubts, parts, detour, taken, bind)
-      where d.notification_id = u.id and d.channel = u.channel and d.notification_id = any($12::uuid[])
-      )
-      select count(*) as queued from messages where state = 'queued'`,
-    values: [
-      ofEvent(({ event }) => event.notification),
-      ofEvent(({ event }) => event.seq),
-      ofEvent(({ event }) => event.at),
-      ofEvent(({ event }) => event.type),
-      ofEvent(({ event }) => event.source),
-      ofEvent(({ event }) => JSON.stringify(event.data)),
-      ofEvent(({ event }) => event.salt.toString('hex')),
-      ofEvent(({ event }) => event.commit + event.prev + event.hash),
-      ofEvent(write => write.account),
-      ofEvent(write => write.channel),
-      ofEvent(write => write.announced),
-      deliveries.map(delivery => delivery.notification),
-      ofStatus(status => status.channel),
-      ofStatus(status => status.state),
-      deliveries.map(delivery => delivery.delayMs),
-      ofStatus(status => status.processedAt),
-      ofStatus(status => status.preparedAt),
-      ofStatus(status => status.sentAt),
-      ofStatus(status => status.deliveredAt),
-      ofStatus(status => status.readAt),
-      ofStatus(status => status.confirmedAt),
-      ofStatus(status => status.linkOpenedAt),
-      ofStatus(status => status.answeredAt),
-      ofStatus(status => status.failedAt),
-      ofStatus(status => status.cancelledAt),
-      ofStatus(status => status.cancelReason),
-      ofStatus(status => status.failure),
-      ofStatus(status => status.failureDetail),
-      ofStatus(status => (status.answers.length === 0 ? null : JSON.stringify(status.answers))),
-      ofStatus(status => status.trackingCode),
-      ofStatus(status => status.ordinal),
-      ofStatus(status => status.doubts),
-      ofStatus(status => (status.parts.length === 0 ? null : JSON.stringify(status.parts))),
-      references.length === 0 ? null : JSON.stringify(references),
-      deliveries.map(delivery => delivery.detour),
-      ofStatus(status => (status.taken === null ? null : JSON.stringify(status.taken))),
-      deliveries.map(delivery => delivery.bind),
-    ],
+    text: WRITE_RECORDS,
+    values: [eventRows(events), deliveryRows(deliveries), JSON.stringify(references)],
   })
   return rows[0]!.queued
 }
+
+const WRITE_RECORDS = `
+  with happened as materialized (
+    select * from json_to_recordset($1) as e(notification_id uuid, seq int, at timestamptz, type text, source text, data jsonb, salt text,
+      commit text, prev text, hash text, account_id uuid, channel text, announced boolean)
+  ), changed as materialized (
+    select * from json_to_recordset($2) as u(notification_id uuid, channel text, state text, delay_ms bigint, failover boolean, bind text,
+      processed_at timestamptz, prepared_at timestamptz, sent_at timestamptz, delivered_at timestamptz, read_at timestamptz,
+      confirmed_at timestamptz, link_opened_at timestamptz, answered_at timestamptz, failed_at timestamptz, cancelled_at timestamptz,
+      cancel_reason text, failure text, failure_detail text, answers jsonb, tracking_code text, ordinal int, unknown_count int, parts jsonb, taken jsonb)
+  ), events as (
+    insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
+    select notification_id, seq, at, type, source, data, decode(salt, 'hex'), decode(commit, 'hex'), decode(prev, 'hex'), decode(hash, 'hex')
+    from happened
+  ), messages as (
+    insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
+    select gen_random_uuid(), w.id, e.notification_id, e.channel, e.seq, case when w.disabled_at is null then 'queued' else 'held' end
+    from happened e
+    join webhook_endpoint w on w.account_id = e.account_id and w.deleted_at is null
+      and (w.channels is null or e.channel = any(w.channels)) and (w.statuses is null or e.type = any(w.statuses))
+    where e.announced
+    order by e.notification_id, e.seq
+    returning state
+  ), refs as (
+    insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts)
+    select * from json_to_recordset($3)
+      as r(provider text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
+    on conflict do nothing
+  ), statuses as (
+    update delivery d set
+      state = u.state, due_at = coalesce(now() + u.delay_ms * interval '1 millisecond', d.due_at),
+      lease_owner = case when u.state = 'sending' then d.lease_owner end, lease_until = case when u.state = 'sending' then d.lease_until end,
+      attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end, failovers = case when u.ordinal > d.ordinal then 0 else d.failovers end,
+      tried = case when u.failover or u.state = 'sending' then d.tried end,
+      bound_carrier = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.carrier else d.bound_carrier end,
+      processed_at = u.processed_at, prepared_at = u.prepared_at, sent_at = u.sent_at, delivered_at = u.delivered_at, read_at = u.read_at,
+      confirmed_at = u.confirmed_at, link_opened_at = u.link_opened_at, answered_at = u.answered_at, failed_at = u.failed_at,
+      cancelled_at = u.cancelled_at, cancel_reason = u.cancel_reason, failure = u.failure, failure_detail = u.failure_detail,
+      answers = u.answers, tracking_code = u.tracking_code, ordinal = u.ordinal, unknown_count = u.unknown_count, parts = u.parts, taken = u.taken
+    from changed u
+    -- The list of ids limits the update to the months that hold them, before the join.
+    where d.notification_id = u.notification_id and d.channel = u.channel
+      and d.notification_id = any(array(select notification_id from changed))
+  )
+  select count(*) as queued from messages where state = 'queued'`
+
+const eventRows = (events: readonly EventWrite[]): string =>
+  JSON.stringify(
+    events.map(({ event, account, channel, announced }) => ({
+      notification_id: event.notification,
+      seq: event.seq,
+      at: event.at,
+      type: event.type,
+      source: event.source,
+      data: event.data,
+      salt: event.salt.toString('hex'),
+      commit: event.commit,
+      prev: event.prev,
+      hash: event.hash,
+      account_id: account,
+      channel,
+      announced,
+    })),
+  )
+
+const deliveryRows = (deliveries: readonly DeliveryWrite[]): string =>
+  JSON.stringify(
+    deliveries.map(({ notification, status, delayMs, failover, bind }) => ({
+      notification_id: notification,
+      channel: status.channel,
+      state: status.state,
+      delay_ms: delayMs,
+      failover,
+      bind,
+      processed_at: status.processedAt,
+      prepared_at: status.preparedAt,
+      sent_at: status.sentAt,
+      delivered_at: status.deliveredAt,
+      read_at: status.readAt,
+      confirmed_at: status.confirmedAt,
+      link_opened_at: status.linkOpenedAt,
+      answered_at: status.answeredAt,
+      failed_at: status.failedAt,
+      cancelled_at: status.cancelledAt,
+      cancel_reason: status.cancelReason,
+      failure: status.failure,
+      failure_detail: status.failureDetail,
+      answers: status.answers.length === 0 ? null : status.answers,
+      tracking_code: status.trackingCode,
+      ordinal: status.ordinal,
+      unknown_count: status.unknownCount,
+      parts: status.parts.length === 0 ? null : status.parts,
+      taken: status.taken,
+    })),
+  )

@@ -1,4 +1,5 @@
-import type { Channel, TemplateVersion } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
+import type { TemplateVersion } from '../domain/notification.js'
 import type { TemplateVariable } from '../domain/template.js'
 import { type Queryable, run } from './postgres.js'
 

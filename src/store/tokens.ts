@@ -1,5 +1,4 @@
-import type { AccountSettings } from '../domain/account.js'
-import { completeSettings } from '../domain/account.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
 import type { SequenceStep } from '../domain/sequence.js'
 import type { Mode, TokenClaims } from '../domain/token.js'
 import { type Queryable, run } from './postgres.js'
@@ -69,7 +68,7 @@ export interface Grant {
 
 /** The grant of a token that is known and not revoked. */
 export async function findGrant(db: Queryable, jti: string): Promise<Grant | null> {
-  const { rows } = await run<Omit<Grant, 'settings'> & { settings: Partial<AccountSettings> }>(db, {
+  const { rows } = await run<Omit<Grant, 'settings'> & { settings: StoredSettings }>(db, {
     name: 'find-grant',
     text: `select t.account_id as account, a.settings, a.sequence,
              array(select r.range::text from address_range r where r.account_id = a.id) as ranges

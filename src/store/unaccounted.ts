@@ -1,11 +1,11 @@
 import { type Queryable, run } from './postgres.js'
 
-/** Two days may hold millions: page by page no statement outlasts its time limit. */
+/** Two days may hold millions: read in pages, no statement exceeds its time limit. */
 const PAGE = 5_000
 
 /**
- * Notifications of the last two days whose deliveries do not add up: a channel that was accepted has no delivery, or one is
- * over without a word of how. There must be none.
+ * Counts the notifications of the last two days that are not accounted for: an accepted channel has no delivery, or a delivery
+ * ended without a date that says how. There must be none.
  */
 export async function countUnaccounted(db: Queryable, pageSize = PAGE): Promise<number> {
   let unaccounted = 0

@@ -1,68 +1,69 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import type { Mode } from '../domain/token.js'
 import { type Queryable, run } from './postgres.js'
 
-/** A send of which nobody knows whether it happened. */
-export interface Uncertain {
+/** An attempt whose outcome is unknown. */
+export interface UnknownOutcome {
   notification: string
   channel: Channel
   mode: Mode
-  provider: string
+  /** The carrier that may have the message. */
+  carrier: string
   reference: string
   recipient: string | null
   attempt: number
-  /** Of the message: a later one counts its attempts anew. */
+  /** Of the message: a later message counts its attempts from the start. */
   ordinal: number
-  detours: number
-  doubts: number
+  failovers: number
+  unknownCount: number
 }
 
-const COLUMNS =
-  'd.notification_id as notification, d.channel, d.mode, d.provider, d.reference, d.recipient, d.attempt, d.ordinal, d.detours, d.doubts'
+const COLUMNS = `d.notification_id as notification, d.channel, d.mode, d.carrier, d.reference, d.recipient, d.attempt, d.ordinal,
+  d.failovers, d.unknown_count as "unknownCount"`
 
-/** Of which carrier, and how many; nobody else looks at them for so long. */
-export interface DoubtQuestion {
+export interface UnknownQuestion {
   channel: Channel
   mode: Mode
-  providers: readonly string[]
+  carrier: string
   limit: number
+  /** For so long no other worker takes the same ones. */
   holdMs: number
 }
 
-/** Takes those of one carrier whose time to be looked at has come. */
-export async function takeUncertain(
+/** Takes the unknown outcomes of one carrier that are due to be looked at. */
+export async function takeUnknown(
   db: Queryable,
-  { channel, mode, providers, limit, holdMs }: DoubtQuestion,
-): Promise<Uncertain[]> {
-  const { rows } = await run<Uncertain>(
+  { channel, mode, carrier, limit, holdMs }: UnknownQuestion,
+): Promise<UnknownOutcome[]> {
+  const { rows } = await run<UnknownOutcome>(
     db,
     `with due as (
        select notification_id from delivery
-       where state = 'uncertain' and channel = $1 and mode = $2 and provider = any($3::text[]) and due_at <= now()
+       where state = 'uncertain' and channel = $1 and mode = $2 and carrier = $3 and due_at <= now()
        order by due_at limit $4 for update skip locked
      )
      update delivery d set due_at = now() + $5 * interval '1 millisecond'
      where d.notification_id = any(array(select notification_id from due)) and d.channel = $1
      returning ${COLUMNS}`,
-    [channel, mode, providers, limit, holdMs],
+    [channel, mode, carrier, limit, holdMs],
   )
   return rows
 }
 
-/** The names of carriers, each with its channel and mode, as one text. */
-const NAMED = (provider: string): string => `d.channel || ' ' || d.mode || ' ' || d.${provider}`
+/** A carrier with its channel and mode as one text. */
+const named = (column: string): string => `d.channel || ' ' || d.mode || ' ' || d.${column}`
 
-/** Takes those of carriers that are none of these ("channel mode name"). */
+/** Takes the unknown outcomes of carriers that are none of these ("channel mode carrier"). */
 export async function takeOrphaned(
   db: Queryable,
   known: readonly string[],
-  { limit, holdMs }: Pick<DoubtQuestion, 'limit' | 'holdMs'>,
-): Promise<Uncertain[]> {
-  const { rows } = await run<Uncertain>(
+  { limit, holdMs }: Pick<UnknownQuestion, 'limit' | 'holdMs'>,
+): Promise<UnknownOutcome[]> {
+  const { rows } = await run<UnknownOutcome>(
     db,
     `with due as (
        select notification_id, channel from delivery d
-       where state = 'uncertain' and due_at <= now() and ${NAMED('provider')} <> all($1::text[])
+       where state = 'uncertain' and due_at <= now() and ${named('carrier')} <> all($1::text[])
        order by due_at limit $2 for update skip locked
      )
      update delivery d set due_at = now() + $3 * interval '1 millisecond'
@@ -73,22 +74,27 @@ export async function takeOrphaned(
   return rows
 }
 
-/** Queued ones that should have left so long ago and that only a carrier may take which is none of these. */
-export async function findStranded(db: Queryable, known: readonly string[], lateMs: number, limit: number): Promise<Uncertain[]> {
-  const { rows } = await run<Uncertain>(
+/** Queued deliveries that were due so long ago, and that are bound to a carrier that is none of these. */
+export async function findStranded(
+  db: Queryable,
+  known: readonly string[],
+  lateMs: number,
+  limit: number,
+): Promise<UnknownOutcome[]> {
+  const { rows } = await run<UnknownOutcome>(
     db,
     `select ${COLUMNS} from delivery d
-     where state = 'queued' and bound_to is not null and due_at < now() - $2 * interval '1 millisecond' and ${NAMED('bound_to')} <> all($1::text[])
+     where state = 'queued' and bound_carrier is not null and due_at < now() - $2 * interval '1 millisecond' and ${named('bound_carrier')} <> all($1::text[])
      order by due_at limit $3`,
     [known, lateMs, limit],
   )
   return rows
 }
 
-/** Only while the outcome of this attempt is unknown. */
-export async function putOffUncertain(
+/** Looks again later, unless the outcome of this attempt became known meanwhile. */
+export async function putOffUnknown(
   db: Queryable,
-  { notification, channel, attempt, ordinal }: Pick<Uncertain, 'notification' | 'channel' | 'attempt' | 'ordinal'>,
+  { notification, channel, attempt, ordinal }: Pick<UnknownOutcome, 'notification' | 'channel' | 'attempt' | 'ordinal'>,
   delayMs: number,
 ): Promise<void> {
   await run(

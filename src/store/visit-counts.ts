@@ -1,19 +1,6 @@
 import { deleteInBatches, type Queryable, run } from './postgres.js'
 
-/** What is counted of the visits to one notification, by all nodes together. */
-
-/** Takes a place among the accesses that the chain holds; null when they are used up. */
-export async function takeNote(db: Queryable, notification: string, limit: number): Promise<number | null> {
-  const { rows } = await run<{ noted: number }>(db, {
-    name: 'take-note',
-    text: `insert into visit_count as v (notification_id, noted) values ($1, 1)
-           on conflict (notification_id) do update set noted = v.noted + 1 where v.noted < $2
-           returning noted`,
-    values: [notification, limit],
-  })
-  return rows[0]?.noted ?? null
-}
-
+/** The tries to answer the question of one notification, counted by all nodes together. */
 export interface TryLimit {
   tries: number
   /** How long the first lock lasts. */
@@ -72,7 +59,7 @@ export async function forgetTries(db: Queryable, notification: string): Promise<
   await run(db, 'update visit_count set tries = 0, locks = 0, locked_until = null where notification_id = $1', [notification])
 }
 
-/** Forgotten sooner, a count would let the chain grow by as many notes again, or a question be guessed at anew. */
+/** Were a count deleted sooner, a question could be guessed at anew. */
 export async function deleteLostCounts(db: Queryable): Promise<void> {
   await deleteInBatches(db, 'visit_count', 'notification_id < (select id from notification order by id limit 1)')
 }

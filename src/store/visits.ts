@@ -1,4 +1,4 @@
-import { type AccountSettings, completeSettings } from '../domain/account.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
 import type { LinkTarget } from '../domain/link.js'
 import type { StoredValidation } from '../domain/notification.js'
 import type { DeliveryState, Failure } from '../domain/status.js'
@@ -34,7 +34,7 @@ export interface Visited {
 interface VisitedRow {
   place: number
   account_name: string
-  settings: Partial<AccountSettings>
+  settings: StoredSettings
   logo: Buffer | null
   subject: string
   recipient_name: string

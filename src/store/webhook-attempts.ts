@@ -1,5 +1,5 @@
 import type { Json } from '../domain/canonical-json.js'
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import type { ToldEvent } from '../domain/rebuild.js'
 import type { PayloadVersion } from '../domain/webhook.js'
 import { type Queryable, run } from './postgres.js'

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import type { AnnouncedFact, PayloadVersion } from '../domain/webhook.js'
 import { type Queryable, run } from './postgres.js'
 

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/notification.js'
+import type { Channel } from '../domain/channel.js'
 import type { PayloadVersion } from '../domain/webhook.js'
 import { type Queryable, run } from './postgres.js'
 
@@ -60,11 +60,11 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
           order by m.endpoint_id, m.due_at, m.position limit 1)
         from waiting where waiting.endpoint_id is not null
       ), ready as (
-        select w.id, w.account_id, $9 - coalesce(a.held, 0) as account_room,
+        select w.id, w.account_id, $7 - coalesce(a.held, 0) as account_room,
           case when w.failures >= $5 then 1 else coalesce(h.room, $4) end - coalesce(h.held, 0) as room
         from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
-        left join unnest($6::uuid[], $7::int[], $8::int[]) as h(id, held, room) on h.id = w.id
-        left join unnest($10::uuid[], $11::int[]) as a(id, held) on a.id = w.account_id
+        left join json_to_recordset($6) as h(id uuid, held int, room int) on h.id = w.id
+        left join json_to_recordset($8) as a(id uuid, held int) on a.id = w.account_id
         where w.url is not null and w.disabled_at is null and (w.paused_until is null or w.paused_until <= now())
       ), offered as (
         select p.id, r.account_id, r.account_room, row_number() over (partition by r.id order by p.due_at, p.position) as turn
@@ -105,12 +105,9 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
       question.limit,
       question.room,
       question.tolerated,
-      [...question.endpoints.keys()],
-      [...question.endpoints.values()].map(({ held }) => held),
-      [...question.endpoints.values()].map(({ room }) => room),
+      JSON.stringify(Array.from(question.endpoints, ([id, { held, room }]) => ({ id, held, room }))),
       question.perAccount,
-      [...question.accounts.keys()],
-      [...question.accounts.values()],
+      JSON.stringify(Array.from(question.accounts, ([id, held]) => ({ id, held }))),
     ],
   })
   const { messages, endpoints } = rows[0]!

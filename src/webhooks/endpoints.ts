@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { channels } from '../channels/registry.js'
+import type { Channel } from '../domain/channel.js'
 import { Refusal } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import type { Channel } from '../domain/notification.js'
 import { seal, unseal } from '../domain/sealed.js'
 import type { TargetRules } from '../domain/target-address.js'
 import { type AnnouncedFact, type PayloadVersion, SECRET_BYTES, showSecret } from '../domain/webhook.js'
@@ -120,7 +121,7 @@ export async function removeEndpoint({ pool }: EndpointParts, account: string, i
 export async function testEndpoint({ pool }: EndpointParts, account: string, id: string, nowMs: number): Promise<string> {
   const endpoint = await requireActive(pool, account, id)
   const message = newId(nowMs)
-  await insertTestMessage(pool, id, message, endpoint.channels?.[0] ?? 'email')
+  await insertTestMessage(pool, id, message, endpoint.channels?.[0] ?? channels[0]!)
   return message
 }
 

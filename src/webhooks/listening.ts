@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../domain/errors.js'
+import { KeyedSemaphore } from '../runtime/semaphore.js'
 import type { Pool } from '../store/postgres.js'
 import type { WebhookEvent } from '../store/webhook-attempts.js'
 import { acknowledge, type ListedMessage, readUnacknowledged, touchListener } from '../store/webhook-messages.js'
@@ -37,19 +38,11 @@ const RETRY_AFTER_SECONDS = 5
 export function createListening(
   parts: ListenParts,
 ): (account: string, listener: string, question: ListenQuestion) => Promise<HeardMessage[]> {
-  const waiting = new Map<string, number>()
-  return async (account, listener, question) => {
-    if (question.waitMs === 0) return listen(parts, account, listener, question)
-    const before = waiting.get(account) ?? 0
-    if (before >= MOST_WAITING) throw new Refusal('tooManyPolls', [String(MOST_WAITING)], { retryAfter: RETRY_AFTER_SECONDS })
-    waiting.set(account, before + 1)
-    try {
-      return await listen(parts, account, listener, question)
-    } finally {
-      const left = waiting.get(account)! - 1
-      if (left === 0) waiting.delete(account)
-      else waiting.set(account, left)
-    }
+  const refusal = (): Refusal => new Refusal('tooManyPolls', [String(MOST_WAITING)], { retryAfter: RETRY_AFTER_SECONDS })
+  const polls = new KeyedSemaphore({ permits: MOST_WAITING, maxWaiting: 0, refusal })
+  return (account, listener, question) => {
+    const answer = (): Promise<HeardMessage[]> => listen(parts, account, listener, question)
+    return question.waitMs === 0 ? answer() : polls.run(account, answer)
   }
 }
 

@@ -1,6 +1,7 @@
 import { BADNAME, NODATA, NOTFOUND } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { isLoopbackName } from '../domain/target-address.js'
+import { BoundedCache } from '../runtime/bounded-cache.js'
 import { type NamedAddress, openHosts } from './hosts-file.js'
 
 /**
@@ -44,18 +45,16 @@ const LOOPBACK: NamedAddress[] = [
 export function createNameLookup(options: NameLookupOptions = {}): ResolveName {
   const { servers, hostsFile = '/etc/hosts', now = () => performance.now() } = options
   const readHosts = openHosts(hostsFile)
-  const known = new Map<string, { answer: Promise<Answer>; until: number }>()
+  const known = new BoundedCache<string, Promise<Answer>>({ maxEntries: MOST_NAMES, now })
   const remember = (name: string): Promise<Answer> => {
     const found = known.get(name)
-    if (found !== undefined && found.until > now()) return found.answer
-    const entry = { answer: ask(name, servers), until: Number.POSITIVE_INFINITY }
-    known.delete(name)
-    known.set(name, entry)
-    if (known.size > MOST_NAMES) known.delete(known.keys().next().value!)
-    void entry.answer.then(({ keptMs }) => {
-      entry.until = now() + keptMs
+    if (found !== undefined) return found
+    const answer = ask(name, servers)
+    known.set(name, answer)
+    void answer.then(({ keptMs }) => {
+      if (known.get(name) === answer) known.set(name, answer, keptMs)
     })
-    return entry.answer
+    return answer
   }
   return async hostname => {
     const name = hostname.toLowerCase().replace(/\.$/, '')

@@ -1,6 +1,7 @@
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { isForbiddenAddress, isLoopbackAddress, type TargetRules } from '../domain/target-address.js'
+import { BoundedCache } from '../runtime/bounded-cache.js'
 import { createNameLookup, type ResolveName } from './name-lookup.js'
 
 /**
@@ -99,15 +100,13 @@ interface Target {
 }
 
 /** Of the endpoints called lately: taking a URL apart costs as much as sending a small message. */
-const targets = new Map<string, Target>()
-const MAX_TARGETS = 1_000
+const targets = new BoundedCache<string, Target>({ maxEntries: 1_000 })
 
 function targetOf(url: string): Target {
   const known = targets.get(url)
   if (known !== undefined) return known
   const { origin, pathname, search } = new URL(url)
   const target = { origin, path: pathname + search }
-  if (targets.size >= MAX_TARGETS) targets.clear()
   targets.set(url, target)
   return target
 }

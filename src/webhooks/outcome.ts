@@ -1,4 +1,5 @@
-import { nextDelay, type RetryPlan, readRetryAfter } from '../domain/webhook.js'
+import { readRetryAfter } from '../domain/retry-after.js'
+import { nextDelay, type RetryPlan } from '../domain/webhook.js'
 import type { MessageFence, Settlement, WebhookClaim } from '../store/webhook-queue.js'
 import type { Reply } from './outbound.js'
 

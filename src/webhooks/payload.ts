@@ -1,5 +1,6 @@
+import { moduleOf } from '../channels/registry.js'
+import type { Channel } from '../domain/channel.js'
 import { brazilianDate, brazilianIso } from '../domain/dates.js'
-import type { Channel } from '../domain/notification.js'
 import { rebuildStatuses, toldFact } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
 import { dateOf } from '../domain/transition.js'
@@ -11,7 +12,8 @@ import type { WebhookEvent } from '../store/webhook-attempts.js'
  * neither does what a message says; only the number of the attempt in it does.
  */
 export interface WebhookWords {
-  channels: Record<Channel, string>
+  /** The channel's name on the wire. */
+  channelOf(channel: Channel): string
   statuses: Record<AnnouncedFact, string>
   /** The status record, as the status lookup gives it. */
   record(status: DeliveryStatus & { notification: string; customId: string | null }): object
@@ -39,13 +41,13 @@ export function renderBody(
   const told = message.seq === 0 ? testEvent(message) : retell(message, events, words)
   if (told === null) return null
   const { at, occurredAt, status, state, customId } = told
-  const channel = words.channels[message.channel]
+  const channel = words.channelOf(message.channel)
   const notificationID = message.notification
   if (version === 'v1') {
     return JSON.stringify({
       notificationID,
       channel,
-      description: told.description ?? describe(state),
+      description: told.description ?? describe(state, moduleOf(message.channel)),
       dateSent: dateOrNull(state.sentAt),
       dateDelivery: dateOrNull(state.deliveredAt),
       dateRead: dateOrNull(state.readAt),
@@ -84,7 +86,7 @@ function retell({ channel, seq }: ToldMessage, events: readonly WebhookEvent[], 
   const event = past[seq - 1]
   // Erased events are missing from the list: then the last one is not where its number says.
   if (event === undefined || event.seq !== seq || !isAnnounced(event.type)) return null
-  const state = rebuildStatuses(past).get(channel)
+  const state = rebuildStatuses(past, moduleOf).get(channel)
   if (state === undefined) return null
   const { customId } = past[0]!.data as { customId: string | null }
   const fact = toldFact(event)

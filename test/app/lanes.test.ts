@@ -1,18 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type ChannelWiring, openLanes } from '../../src/app/lanes.js'
+import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
 import { unknownClassOf } from '../../src/channels/unknown-class.js'
 import { cloudProvider } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import type { Lane } from '../../src/engine/deliver/lane.js'
-import { createRecorder, startLanes } from '../../src/engine/deliver/worker.js'
+import { startLanes } from '../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
+import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Wake } from '../../src/runtime/wake.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Parcel, refused, ScriptedCarrier } from '../support/lanes.js'
 import { request, send, validSend } from '../support/requests.js'
 
-/** Several carriers of one kind: how they are called, and who is asked about what went through which. */
+/** The identities of carriers, and which carrier is asked about which attempt. */
 let database: TestDatabase
 let gateway: Gateway
 let account: TestAccount
@@ -38,11 +39,11 @@ afterAll(async () => {
 const A = 'pombo://ana:segredo@correio.example:7/x'
 const B = 'pombo://bia:segredo@correio.example:7/x'
 
-const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}): ChannelWiring<Parcel> => ({
+const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}, settleMs = 50): ChannelWiring<Parcel> => ({
   channel: 'sms',
   carriers: urls.map(url => new URL(url)),
   concurrency: () => 5,
-  settleMs: 50,
+  settleMs,
   provider: url => ({
     name: url.protocol.slice(0, -1),
     channel: 'sms',
@@ -53,7 +54,8 @@ const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}
   prepare: () => async claim => ({ notification: claim.notification, reference: claim.reference, attempt: claim.attempt }),
 })
 
-async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<Lane<unknown>[]> {
+async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> = {}): Promise<Lane<unknown>[]> {
+  const wake = new Wake()
   const recorder = createRecorder(database.pool, Date.now, wake)
   const groups = await openLanes(wiring, {
     pool: database.pool,
@@ -63,9 +65,11 @@ async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<L
     hasCarriers: true,
     leaseMs: 30_000,
     trace: undefined,
-    takeCarrierEvents: (source, events) =>
+    simulatorAddress: async () => null,
+    takeEvents: (source, events) =>
       takeCarrierEvents(source, events, { pool: database.pool, clock: Date.now, recorder, onUnmatched: () => {} }),
     onError: () => {},
+    ...changes,
   })
   const lanes = groups.flat()
   running = startLanes({
@@ -73,33 +77,40 @@ async function open(wiring: ChannelWiring<Parcel>, wake = new Wake()): Promise<L
     clock: Date.now,
     wake,
     recorder,
-    lanes: [lanes],
-    leaseMs: 30_000,
+    lanes: groups,
     onError: () => {},
   })
   return lanes
 }
 
-const namesOf = async (...urls: string[]): Promise<string[]> => {
+const identitiesOf = async (...urls: string[]): Promise<string[]> => {
   const lanes = await open(wiringOf(urls))
   await running!.stop()
   running = undefined
-  return lanes.map(({ name }) => name)
+  return lanes.map(({ identity }) => identity)
 }
 
-describe('the name of a carrier', () => {
-  test('alone of its kind it is the kind’s', async () => {
-    expect(await namesOf(A)).toEqual(['pombo'])
-    expect(await namesOf(A, 'coruja://ana:segredo@correio.example')).toEqual(['pombo', 'coruja'])
-  })
-
-  test('beside others it is its own: in any order, with any secret and any option', async () => {
-    const [ana, bia] = await namesOf(A, B)
+describe('the identity of a carrier', () => {
+  test('names provider, host and account, alone or beside others, in any order, with any secret and any option', async () => {
+    const [ana, bia] = await identitiesOf(A, B)
     expect(ana).toMatch(/^pombo:correio\.example\/[0-9a-f]{8}$/)
     expect(bia).not.toBe(ana)
-    expect(await namesOf(B, `${A.replace('segredo', 'outro')}?window=9`)).toEqual([bia, ana])
+    expect(await identitiesOf(A)).toEqual([ana])
+    expect(await identitiesOf(B, `${A.replace('segredo', 'outro')}?window=9`)).toEqual([bia, ana])
     expect(unknownClassOf(ana!)).toBe(unknownClassOf('pombo'))
     expect(unknownClassOf('smpp:smsc.example/00000000')).toBe('report')
+  })
+
+  test('of a simulated carrier is the same after every start, although its port is another one', async () => {
+    const start = async (port: number): Promise<string[]> => {
+      const simulated = { simulatorUrl: 'http://127.0.0.1:1', simulatorAddress: async () => new URL(`pombo://127.0.0.1:${port}`) }
+      const lanes = await open(wiringOf([]), { ...simulated, hasCarriers: false })
+      await running!.stop()
+      running = undefined
+      return lanes.map(({ mode, identity }) => `${mode} ${identity}`)
+    }
+    expect(await start(7001)).toEqual(['live simulator/pombo', 'test simulator/pombo'])
+    expect(await start(7002)).toEqual(['live simulator/pombo', 'test simulator/pombo'])
   })
 
   test('the same carrier twice is refused, in words that hold no secret', async () => {
@@ -151,11 +162,9 @@ describe('a send without an answer', () => {
     expect(bia.carrier.got).toHaveLength(1)
   })
 
-  test('of the time before the carrier had a neighbour, or after it lost it, is still its own', async () => {
+  test('is still its own after the carrier got a neighbour', async () => {
     // Nobody asks yet: the first worker knows no more than that the answer did not come.
-    const before = silent(taken)
-    delete before.carrier.find
-    await open(wiringOf([B], { bia: before.carrier }))
+    await open(wiringOf([B], { bia: silent(taken).carrier }, 60_000))
     const id = await accept()
     await described(id).toBe('Em verificação')
     await running!.stop()
@@ -169,9 +178,8 @@ describe('a send without an answer', () => {
 
   test('of a carrier that is gone is asked of nobody else', async () => {
     const [ana, bia] = [silent('unknown'), silent(taken)]
-    delete bia.carrier.find
     Object.assign(ana.carrier, { ready: false })
-    await open(wiringOf([A, B], { ana: ana.carrier, bia: bia.carrier }))
+    await open(wiringOf([A, B], { ana: ana.carrier, bia: bia.carrier }, 60_000))
     const id = await accept()
     await described(id).toBe('Em verificação')
     await running!.stop()

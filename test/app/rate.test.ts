@@ -3,7 +3,8 @@ import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lan
 import { readTwilioAccount } from '../../src/channels/voice/twilio-account.js'
 import { readCloudUrl } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
-import { createRecorder, startLanes } from '../../src/engine/deliver/worker.js'
+import { startLanes } from '../../src/engine/deliver/worker.js'
+import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Wake } from '../../src/runtime/wake.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
@@ -52,7 +53,8 @@ function node() {
     hasCarriers: true,
     leaseMs: 30_000,
     trace: undefined,
-    takeCarrierEvents: async () => {},
+    simulatorAddress: async () => null,
+    takeEvents: async () => {},
     onError: () => {},
   }
   return {

@@ -1,170 +1,253 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Carrier, type Provider, SendError, type SendErrorKind } from '../../src/channels/provider.js'
-import { request } from '../support/requests.js'
+import { inspect } from 'node:util'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type Carrier, type CarrierEvent, type Provider, SendError } from '../../src/channels/provider.js'
+import type { Channel } from '../../src/domain/channel.js'
+import { OperatorError } from '../../src/domain/errors.js'
+import { engineTiming } from '../../src/engine/timing.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { type Behaviour, type Inapplicable, type ScriptedSide, type Subject, WAIT_SECONDS } from './subject.js'
 
-/** What every provider owes the engine, tried against its desk at the simulator. */
-export interface ContractSubject<Message> {
-  provider: Provider<Message>
-  /** The carrier's side, opened for one test: the simulator, or a desk of its own where the simulator has none. */
-  simulator?(): Promise<{ url: string }>
-  desk?(): Promise<ContractDesk>
-  channel: string
-  /** Where the provider finds its desk; the channel's own address unless said. */
-  carrier?: string
-  /** A message that will be taken, and others whose tries end as their kind says. */
-  taken(reference: string): Message
-  refused: Partial<Record<SendErrorKind, (reference: string) => Message>>
-  /** A message that is taken and never answered; one of the taken ones by a slow carrier unless given. */
-  silent?(reference: string): Message
-  /** Whether taken messages are named by the carrier. */
-  named: boolean
-  /** How many it carries at a time; a hundred unless said. */
-  atOnce?: number
-  /** Whether there is no moment between taking a message and answering in which the answer could be lost. */
-  answersLast?: true
-}
-
-/** A carrier's side: where it is, what ails it, and how many messages it took. */
-export interface ContractDesk {
-  carrier: URL
-  setFaults(faults: Faults): unknown
-  /** How many messages it kept. */
-  count(): number | Promise<number>
-}
-
-export interface Faults {
-  errorRate?: number
-  outage?: boolean
-  resetAfterAccept?: boolean
-  latencyMs?: number
-}
-
+const LONGEST = { timeout: 60_000 }
+/** Of one send: a signal that many share would gather their listeners. */
 const never = (): AbortSignal => new AbortController().signal
-const LONGEST = { timeout: 20_000 }
-const LEASE_MS = 54_000
+/** A sentence, as it is shown to people. */
+const SENTENCE = /^\p{Lu}.*\.$/u
 
-export function describeContract<Message>(subject: ContractSubject<Message>): void {
-  const { provider, channel, atOnce = 100 } = subject
+/** As the engine makes references; the same one for the same number. */
+const reference = (channel: Channel, number: number): string =>
+  `0190a3c2-7b1e-7000-8000-${String(number).padStart(12, '0')}.${channel}.1`
 
-  async function open(): Promise<{ carrier: Carrier<Message>; desk: ContractDesk }> {
-    const desk = await (subject.desk?.() ?? simulatedDesk(subject))
-    const carrier = await provider.open(desk.carrier)
+export function describeContract<Message>(subject: Subject<Message>): void {
+  const { name, channel, setting, cannot, atOnce = 100 } = subject
+  let database: TestDatabase
+  let made = 0
+  let events: CarrierEvent[] = []
+
+  const message = (): Message => subject.message(reference(channel, ++made))
+  const providerOf = (side: ScriptedSide<Message>): Provider<Message> =>
+    side.provider({ pool: database.pool, onEvents: async told => void events.push(...told) })
+
+  async function open(side: ScriptedSide<Message>): Promise<Carrier<Message>> {
+    const carrier = await providerOf(side).open(side.url)
     onTestFinished(() => carrier.close())
-    return { carrier, desk }
+    return carrier
   }
 
-  describe(`the provider ${provider.name} keeps the contract`, () => {
-    test('it says which channel it serves, and a send fits three times into a lease unless it may be repeated, or never is', () => {
-      expect(provider.channel).toBe(channel)
-      if (provider.whenUnknown === 'lookup' || provider.whenUnknown === 'report')
-        expect(provider.timeoutMs * 3).toBeLessThanOrEqual(LEASE_MS)
-    })
+  async function start(behaviour: Behaviour = 'accept'): Promise<{ carrier: Carrier<Message>; side: ScriptedSide<Message> }> {
+    const side = await subject.start()
+    side.behave(behaviour)
+    return { side, carrier: await open(side) }
+  }
 
-    test('a message is sent once, and its names and the answer come back', async () => {
-      const { carrier, desk } = await open()
-      const { references, answer } = await carrier.send(subject.taken('contract-1'), never())
-      expect(answer).not.toBe('')
-      expect(references.length > 0).toBe(subject.named)
-      expect(references).not.toContain('')
-      expect(await desk.count()).toBe(1)
-    })
+  const hidesSecrets = (error: unknown): void => {
+    const shown = inspect(error, { depth: 8 })
+    for (const secret of subject.secrets) expect(shown).not.toContain(secret)
+  }
 
-    test(`${atOnce} at once are all taken, each under names of its own`, async () => {
-      const { carrier, desk } = await open()
-      const sending = Array.from({ length: atOnce }, (_, index) => carrier.send(subject.taken(`contract-many-${index}`), never()))
-      const references = (await Promise.all(sending)).flatMap(receipt => receipt.references)
-      expect(references.length >= atOnce).toBe(subject.named)
-      expect(new Set(references).size).toBe(references.length)
-      expect(await desk.count()).toBe(atOnce)
-    })
+  /** The error of a send, which is a SendError with a sentence for people and without a secret, whatever happened. */
+  async function failureOf(sending: Promise<unknown>): Promise<SendError> {
+    const error: unknown = await sending.then(
+      receipt => receipt,
+      thrown => thrown,
+    )
+    expect(error).toBeInstanceOf(SendError)
+    hidesSecrets(error)
+    expect((error as SendError).reason).toMatch(SENTENCE)
+    return error as SendError
+  }
 
-    test.each(Object.entries(subject.refused))(
-      '%s: the error says so, with a Portuguese reason and the carrier’s answer, and nothing is kept there',
-      async (kind, make) => {
-        const { carrier, desk } = await open()
-        const error = await failureOf(carrier.send(make(`contract-${kind}`), never()))
-        expect(error).toMatchObject({ kind, reason: expect.stringMatching(/^\p{Lu}.*\.$/u) })
-        expect(error.answer ?? '').not.toBe('')
-        expect(await desk.count()).toBe(0)
-      },
+  const kindOf = (sending: Promise<unknown>): Promise<string> =>
+    sending.then(
+      () => 'taken',
+      error => (error as SendError).kind,
     )
 
-    test('trouble at the carrier passes: temporary while it lasts, nothing kept there, and taken afterwards', async () => {
-      const { carrier, desk } = await open()
-      await carrier.send(subject.taken('contract-2'), never())
-      for (const faults of [{ errorRate: 1 }, { outage: true }]) {
-        await desk.setFaults(faults)
-        // A connection that breaks under the first one leaves that one in doubt.
-        await expect
-          .poll(() => kindOf(carrier.send(subject.taken('contract-3'), never())), LONGEST)
-          .toMatch(/^(temporary|throttled)$/)
-      }
-      await desk.setFaults({})
-      expect(await desk.count()).toBe(1)
-      await expect.poll(() => kindOf(carrier.send(subject.taken('contract-3'), never())), LONGEST).toBe('taken')
-      expect(await desk.count()).toBe(2)
+  /** What the operator reads where a URL cannot be. */
+  async function refusalOf(side: ScriptedSide<Message>, url: URL): Promise<string> {
+    const error = await providerOf(side)
+      .open(url)
+      .then(
+        () => null,
+        thrown => thrown,
+      )
+    expect(error, url.href).toBeInstanceOf(OperatorError)
+    hidesSecrets(error)
+    expect((error as OperatorError).message).toContain(setting)
+    return (error as OperatorError).message
+  }
+
+  const testUnless = (needs: readonly Inapplicable[], statement: string, body: () => Promise<void>): void => {
+    const missing = needs.find(need => cannot[need] !== undefined)
+    if (missing === undefined) test(statement, body)
+    else test.skip(`${statement} (cannot ${missing}: ${cannot[missing]})`)
+  }
+
+  describe(`the provider ${name} keeps the contract:`, () => {
+    beforeAll(async () => {
+      database = await createDatabase()
+    })
+    beforeEach(() => {
+      events = []
+    })
+    afterAll(() => database.drop())
+
+    test('it says its name and channel, and a send fits three times into a lease unless it may be repeated, or never is', async () => {
+      const { name: ownName, channel: ownChannel, whenUnknown, timeoutMs } = providerOf(await subject.start())
+      expect([ownName, ownChannel]).toEqual([name, channel])
+      if (whenUnknown === 'lookup' || whenUnknown === 'report') expect(timeoutMs * 3).toBeLessThanOrEqual(engineTiming.leaseMs)
     })
 
-    if (subject.answersLast !== true) {
-      test('taken, but never answered: nobody can know', async () => {
-        const { carrier, desk } = await open()
-        await carrier.send(subject.taken('contract-4'), never())
-        await desk.setFaults({ resetAfterAccept: true })
-        expect((await failureOf(carrier.send(subject.taken('contract-5'), never()))).kind).toBe('uncertain')
-        expect(await desk.count()).toBe(2)
-      })
-    }
+    test('a provider that is asked about unknown outcomes can be asked, and no other', async () => {
+      const { carrier, side } = await start()
+      expect(carrier.find !== undefined).toBe(providerOf(side).whenUnknown === 'lookup')
+    })
 
-    test('whoever gives up waiting is answered at once, and does not know either', async () => {
-      const { carrier, desk } = await open()
-      if (subject.silent === undefined) await desk.setFaults({ latencyMs: 60_000 })
+    test('a message arrives once, and its receipt has the answer and the carrier’s names', async () => {
+      const { carrier, side } = await start()
+      const { references, answer } = await carrier.send(message(), never())
+      expect(answer).not.toBe('')
+      expect(references.length > 0).toBe(subject.givesNames)
+      expect(references).not.toContain('')
+      expect(side.taken()).toHaveLength(1)
+    })
+
+    test(`${atOnce} messages at once all arrive, each under names of its own`, async () => {
+      const { carrier, side } = await start()
+      const receipts = await Promise.all(Array.from({ length: atOnce }, () => carrier.send(message(), never())))
+      const names = receipts.flatMap(({ references }) => references)
+      expect(names.length >= atOnce).toBe(subject.givesNames)
+      expect(new Set(names).size).toBe(names.length)
+      expect(side.taken()).toHaveLength(atOnce)
+    })
+
+    testUnless(['refuse for good'], 'a permanent refusal is permanent, with the carrier’s own answer', async () => {
+      const { carrier, side } = await start('refuse for good')
+      const error = await failureOf(carrier.send(message(), never()))
+      expect(error.kind).toBe('permanent')
+      expect(error.answer ?? '').not.toBe('')
+      expect([side.taken(), events]).toEqual([[], []])
+    })
+
+    test('a temporary refusal is temporary, with the carrier’s own answer', async () => {
+      const { carrier, side } = await start('refuse for a while')
+      const error = await failureOf(carrier.send(message(), never()))
+      expect(error.kind).toBe('temporary')
+      expect(error.answer ?? '').not.toBe('')
+      expect([side.taken(), events]).toEqual([[], []])
+    })
+
+    testUnless(['throttle'], 'a carrier that asks for fewer messages throttles', async () => {
+      const { carrier, side } = await start('throttle')
+      expect((await failureOf(carrier.send(message(), never()))).kind).toBe('throttled')
+      expect(side.taken()).toEqual([])
+    })
+
+    testUnless(['throttle', 'say how long to wait'], 'throttling says how long to wait', async () => {
+      const { carrier } = await start('throttle')
+      expect((await failureOf(carrier.send(message(), never()))).retryAfterMs).toBe(WAIT_SECONDS * 1_000)
+    })
+
+    test('a carrier that is not there is temporary: nothing left', async () => {
+      const side = await subject.start()
+      await side.leave()
+      const carrier = await open(side)
+      expect((await failureOf(carrier.send(message(), never()))).kind).toBe('temporary')
+      expect(events).toEqual([])
+    })
+
+    test('trouble at the carrier passes: once it is back, messages arrive again', async () => {
+      const { carrier, side } = await start('refuse for a while')
+      expect(await kindOf(carrier.send(message(), never()))).toBe('temporary')
+      await side.leave()
+      // A connection that breaks under the first message leaves its outcome unknown.
+      await expect.poll(() => kindOf(carrier.send(message(), never())), LONGEST).toBe('temporary')
+      await side.comeBack()
+      side.behave('accept')
+      await expect.poll(() => kindOf(carrier.send(message(), never())), LONGEST).toBe('taken')
+      expect(side.taken()).toHaveLength(1)
+    })
+
+    test('silence after the message left is an unknown outcome, told as soon as the signal ends the wait, and nothing is left open', async () => {
+      const { carrier, side } = await start('stay silent')
       const giveUp = new AbortController()
-      const sending = failureOf(carrier.send((subject.silent ?? subject.taken)('contract-6'), giveUp.signal))
-      await expect.poll(() => desk.count(), LONGEST).toBe(1)
+      const sending = failureOf(carrier.send(message(), giveUp.signal))
+      await expect.poll(() => side.taken().length, LONGEST).toBe(1)
       giveUp.abort()
       expect((await sending).kind).toBe('uncertain')
+      await carrier.close()
+      await expect.poll(() => side.open(), LONGEST).toBe(0)
+    })
+
+    test('a break after the message left is an unknown outcome', async () => {
+      const { carrier, side } = await start('reset')
+      expect((await failureOf(carrier.send(message(), never()))).kind).toBe('uncertain')
+      expect(side.taken()).toHaveLength(1)
+    })
+
+    test('garbage for an answer is never a success, nor a refusal', async () => {
+      const { side } = await start('answer garbage')
+      for (let turn = 0; turn < 2; turn++) {
+        const carrier = await open(side)
+        const { kind } = await failureOf(carrier.send(message(), never()))
+        expect(kind).toBe(subject.garbageIs ?? 'uncertain')
+      }
     })
 
     test('a signal that has fired already sends nothing', async () => {
-      const { carrier, desk } = await open()
-      expect((await failureOf(carrier.send(subject.taken('contract-7'), AbortSignal.abort()))).kind).toBe('temporary')
-      expect(await desk.count()).toBe(0)
+      const { carrier, side } = await start()
+      expect((await failureOf(carrier.send(message(), AbortSignal.abort()))).kind).toBe('temporary')
+      expect(side.taken()).toEqual([])
     })
 
-    test('closing ends it, twice as well as once, and what is sent afterwards is a temporary trouble', async () => {
-      const { carrier } = await open()
-      await carrier.send(subject.taken('contract-8'), never())
+    test('a send that is called off at its beginning ends, and one that is called temporary sent nothing', async () => {
+      const { carrier, side } = await start('stay silent')
+      const giveUp = new AbortController()
+      const sending = failureOf(carrier.send(message(), giveUp.signal))
+      giveUp.abort()
+      const { kind } = await sending
+      expect(kind).toMatch(/^(temporary|uncertain)$/)
+      await carrier.close()
+      if (kind === 'temporary') expect(side.taken()).toEqual([])
+    })
+
+    testUnless(['carry our reference'], 'the same reference makes the same message, another one another', async () => {
+      const { carrier, side } = await start()
+      const same = message()
+      await carrier.send(same, never())
+      await carrier.send(same, never())
+      expect(new Set(side.taken()).size).toBe(1)
+      await carrier.send(message(), never())
+      expect(new Set(side.taken()).size).toBe(2)
+    })
+
+    test('closing ends every connection and process, twice as well as once, and nothing is sent afterwards', async () => {
+      const { carrier, side } = await start()
+      await carrier.send(message(), never())
       await carrier.close()
       await carrier.close()
-      expect((await failureOf(carrier.send(subject.taken('contract-9'), never()))).kind).toBe('temporary')
+      await expect.poll(() => side.open(), LONGEST).toBe(0)
+      expect((await failureOf(carrier.send(message(), never()))).kind).toBe('temporary')
+      expect(side.taken()).toHaveLength(1)
+    })
+
+    test.each(subject.badUrls)('%s stops the start with the setting’s name, for %j', async (url, says) => {
+      expect(await refusalOf(await subject.start(), new URL(url))).toContain(says)
+    })
+
+    testUnless(['keep a secret'], 'a user or password that is not well encoded stops the start', async () => {
+      const side = await subject.start()
+      for (const part of ['username', 'password'] as const) {
+        const wrong = new URL(side.url)
+        if (wrong[part] === '') continue
+        wrong[part] = '%zz'
+        await refusalOf(side, wrong)
+      }
+    })
+
+    test('an option that does not exist stops the start with its name', async () => {
+      const side = await subject.start()
+      side.url.searchParams.set('naoexiste', '1')
+      expect(await refusalOf(side, side.url)).toContain('naoexiste')
     })
   })
-}
-
-async function simulatedDesk<Message>({ simulator, channel, carrier }: ContractSubject<Message>): Promise<ContractDesk> {
-  const { url } = await simulator!()
-  const carriers = (await request(`${url}/simulator/carriers`)).body as Record<string, string>
-  return {
-    carrier: new URL(carriers[carrier ?? channel]!),
-    setFaults: faults => request(`${url}/simulator/faults`, { method: 'PUT', body: { [channel]: faults } }),
-    async count() {
-      const log = (await request(`${url}/simulator/log`)).body as { channel: string }[]
-      return log.filter(entry => entry.channel === channel).length
-    },
-  }
-}
-
-const kindOf = (trying: Promise<unknown>): Promise<string> =>
-  trying.then(
-    () => 'taken',
-    (error: SendError) => error.kind,
-  )
-
-async function failureOf(trying: Promise<unknown>): Promise<SendError> {
-  const error = await trying.then(
-    () => null,
-    error => error,
-  )
-  expect(error).toBeInstanceOf(SendError)
-  return error as SendError
 }

@@ -20,11 +20,11 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
 
   const options = { data: dataFolder(), env: { DATABASE_URL: url, CARTEIRO_MASTER_KEY: '07'.repeat(32) } }
   const retry = (...args: string[]) => carteiro(['queue', 'retry', '--channel', 'email', '--json', ...args], options)
-  expect(retry('--provider', 'relay').stderr).toContain('Informe o idEmail, ou --provider e --since.')
-  expect(retry('--provider', 'relay', '--since', 'ontem').stderr).toContain('ISO 8601')
-  const since = ['--provider', 'relay', '--since', '2020-01-01T00:00:00-03:00']
+  expect(retry('--carrier', 'relay').stderr).toContain('Informe o idEmail, ou --carrier e --since.')
+  expect(retry('--carrier', 'relay', '--since', 'ontem').stderr).toContain('ISO 8601')
+  const since = ['--carrier', 'relay', '--since', '2020-01-01T00:00:00-03:00']
   expect(JSON.parse(retry(...since, '--dry-run').stdout)).toMatchObject({ found: 1, retried: 0 })
-  expect(JSON.parse(retry(...since, '--reason', 'Motivo').stdout)).toMatchObject({ provider: 'relay', found: 1, retried: 1 })
+  expect(JSON.parse(retry(...since, '--reason', 'Motivo').stdout)).toMatchObject({ carrier: 'relay', found: 1, retried: 1 })
   expect(await states()).toEqual([{ state: 'queued', ordinal: 2, failure: null }])
   const { rows } = await pool.query("select subject, detail from audit where action = 'queue retry'")
   expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', retried: 1 } }])

@@ -1,8 +1,8 @@
 import { createHmac, scryptSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Channel } from '../../src/domain/channel.js'
 import { sha256 } from '../../src/domain/evidence.js'
 import { newId } from '../../src/domain/id.js'
-import type { Channel } from '../../src/domain/notification.js'
 import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
 import {
   createAccount,

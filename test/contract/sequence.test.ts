@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { moduleOf } from '../../src/channels/registry.js'
 import { newId } from '../../src/domain/id.js'
 import { rebuildStatuses } from '../../src/domain/rebuild.js'
 import type { SequenceStep } from '../../src/domain/sequence.js'
@@ -243,8 +244,11 @@ describe('a send under a sequence', () => {
       for (const logged of page.filter(({ id }) => id === ordered || id === fallback)) {
         expect(findFaults(logged)).toEqual([])
         // What webhooks tell is told from the events alone.
-        const told = rebuildStatuses(logged.events)
-        for (const status of logged.statuses) expect(describeStatus(told.get(status.channel)!)).toBe(describeStatus(status))
+        const told = rebuildStatuses(logged.events, moduleOf)
+        for (const status of logged.statuses) {
+          const module = moduleOf(status.channel)
+          expect(describeStatus(told.get(status.channel)!, module)).toBe(describeStatus(status, module))
+        }
       }
     }
   })

@@ -1,13 +1,20 @@
 import { expect, test } from 'vitest'
-import { accountSettings, completeSettings, settingNames } from '../../src/domain/account.js'
+import { channelModules } from '../../src/channels/registry.js'
+import { smsSettings } from '../../src/channels/sms/channel.js'
+import { completeSettings, coreSettings, type Setting, settingsOf } from '../../src/domain/account.js'
+
+const accountSettings = { ...coreSettings, ...smsSettings }
+const allSettings: [string, Setting][] = [coreSettings, ...channelModules.map(({ settings }) => settings)].flatMap(table =>
+  Object.entries(table as Record<string, Setting>),
+)
 
 test('an account without settings of its own follows the defaults', () => {
   expect(completeSettings({})).toMatchObject({
     validation: false,
     'limit.registered': 6000,
     'limit.unregistered': 120,
-    'fallback.minutes': 30,
   })
+  expect(settingsOf(smsSettings, {})).toMatchObject({ 'fallback.minutes': 30 })
 })
 
 test('what is stored wins over the default, one setting at a time', () => {
@@ -51,8 +58,13 @@ test.each([
   for (const text of texts) expect([text, accountSettings[name].read(text)]).toEqual([text, null])
 })
 
-test.each(settingNames)('the default of %s is a value that the setting accepts, and its meaning is told', name => {
-  const { default: value, meaning, read } = accountSettings[name]
+test('no two tables declare a setting of the same name', () => {
+  const names = allSettings.map(([name]) => name)
+  expect(new Set(names).size).toBe(names.length)
+})
+
+test.each(allSettings)('the default of %s is a value that the setting accepts, and its meaning is told', (_, setting) => {
+  const { default: value, meaning, read } = setting
   expect(read(String(value))).toBe(value)
   expect(meaning).toMatch(/\w{3}/)
 })

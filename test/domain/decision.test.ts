@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
-import { decide, type Planned } from '../../src/domain/decision.js'
+import { moduleOf } from '../../src/channels/registry.js'
+import { decide as decideBy, type Planned } from '../../src/domain/decision.js'
 import { FALLBACK_STEP, type StepCondition } from '../../src/domain/sequence.js'
-import { type DeliveryStatus, describe as label } from '../../src/domain/status.js'
-import { applyFact } from '../../src/domain/transition.js'
-import { freshStatus } from '../support/statuses.js'
+import { type DeliveryStatus, describe } from '../../src/domain/status.js'
+
+import { applyFact, freshStatus } from '../support/statuses.js'
+
+const decide = (deliveries: readonly Planned[], at: Date) => decideBy(deliveries, at, moduleOf)
+const label = (status: DeliveryStatus): string => describe(status, moduleOf(status.channel))
 
 const now = new Date('2026-11-15T12:10:00Z')
 const later = new Date('2026-11-15T12:30:00Z')

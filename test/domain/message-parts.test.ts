@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { fitSms } from '../../src/channels/sms/fit-text.js'
 import { readGsm7, septetsOf } from '../../src/domain/gsm7.js'
-import { fitSms, planSms } from '../../src/domain/message-parts.js'
+import { planParts } from '../../src/domain/message-parts.js'
 import fc from '../support/generated.js'
 
-const counts = (text: string): [string, number] => [planSms(text).encoding, planSms(text).parts.length]
+const counts = (text: string): [string, number] => [planParts(text).encoding, planParts(text).parts.length]
 
 describe('parts', () => {
   test.each([
@@ -33,7 +34,7 @@ describe('parts', () => {
     fc.assert(
       fc.property(fc.array(character, { maxLength: 400 }), characters => {
         const text = characters.join('').toWellFormed()
-        const { encoding, parts } = planSms(text)
+        const { encoding, parts } = planParts(text)
         expect(parts.join('')).toBe(text)
         const size = (part: string): number =>
           encoding === 'ucs2' ? part.length : [...part].reduce((sum, one) => sum + septetsOf(one)!.length, 0)

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { DeliveryStatus } from '../../src/domain/status.js'
-import { applyFact, type Fact, type FactType } from '../../src/domain/transition.js'
-import { freshStatus } from '../support/statuses.js'
+import type { Fact, FactType } from '../../src/domain/transition.js'
+
+import { applyFact, freshStatus } from '../support/statuses.js'
 
 /** Words about one message that come while another one follows it. */
 const at = new Date('2026-11-15T12:10:00Z')

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type Channel, channels, type DeliveryRules, planDeliveries, type SendRequest } from '../../src/domain/notification.js'
+import { channels, moduleOf } from '../../src/channels/registry.js'
+import { completeSettings, type StoredSettings } from '../../src/domain/account.js'
+import type { Channel } from '../../src/domain/channel.js'
+import { type DeliveryRules, planDeliveries, type RequestedDelivery, type SendRequest } from '../../src/domain/notification.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions, turnsOf } from '../../src/domain/sequence.js'
 import fc from '../support/generated.js'
 
@@ -69,57 +72,76 @@ describe('turns of a sequence', () => {
 
 describe('planned deliveries', () => {
   const number = '+5511987654321'
+  const requested: RequestedDelivery[] = [
+    { channel: 'email', recipient: 'maria@example.com', request: {}, template: null, immediate: false },
+    { channel: 'sms', recipient: number, request: { always: false, customMessage: 'Oi' }, template: null, immediate: false },
+    {
+      channel: 'whatsapp',
+      recipient: number,
+      request: { template: 'aviso', variables: { nome: 'Maria' } },
+      template: 'aviso',
+      immediate: false,
+    },
+    {
+      channel: 'voice',
+      recipient: number,
+      request: { template: 'ligacao', payload: { nome: 'Maria' } },
+      template: 'ligacao',
+      immediate: false,
+    },
+    {
+      channel: 'letter',
+      recipient: 'Maria',
+      request: { model: 'simples', template: 'carta', variables: { nome: 'Maria' } },
+      template: 'carta',
+      immediate: false,
+    },
+  ]
   const complete: SendRequest = {
     recipientName: 'Maria',
-    email: 'maria@example.com',
     subject: 'Aviso',
     content: '<p>Aviso</p>',
     customId: null,
     attachments: [],
     validation: null,
-    sms: { number, always: false, customMessage: 'Oi' },
-    whatsapp: { number, template: 'aviso', variables: { nome: 'Maria' } },
-    voice: { number, template: 'ligacao', payload: { nome: 'Maria' } },
-    letter: { name: 'Maria', model: 'simples', template: 'carta', variables: { nome: 'Maria' } },
+    deliveries: requested,
   }
-  const plan = (request: Partial<SendRequest>, rules: Partial<DeliveryRules> = {}) =>
-    planDeliveries({ ...complete, ...request }, { sequence: null, fallbackMinutes: 30, ...rules }, new Map()).map(
+  const always = requested.map(delivery => (delivery.channel === 'sms' ? { ...delivery, immediate: true } : delivery))
+  const only = (...wanted: string[]): RequestedDelivery[] => requested.filter(({ channel }) => wanted.includes(channel))
+  const rulesOf = (sequence: SequenceStep[] | null, settings: StoredSettings = {}): DeliveryRules => ({
+    sequence,
+    settings: completeSettings(settings),
+  })
+  const plan = (deliveries: RequestedDelivery[], sequence: SequenceStep[] | null = null, settings: StoredSettings = {}) =>
+    planDeliveries({ ...complete, deliveries }, rulesOf(sequence, settings), new Map(), moduleOf).map(
       ({ channel, state, waitMs, step, condition }) => [channel, state, waitMs / 60_000, step, condition],
     )
-  const only = { email: null, sms: null, whatsapp: null, voice: null, letter: null }
 
   test('2.3 without a sequence all go at once, but an SMS of type 1 waits for the e-mail', () => {
-    expect(plan({})).toEqual([
+    expect(plan(requested)).toEqual([
       ['email', 'queued', 0, 1, 'always'],
       ['sms', 'waiting', 30, -1, 'not delivered'],
       ['whatsapp', 'queued', 0, 0, 'always'],
       ['voice', 'queued', 0, 0, 'always'],
       ['letter', 'queued', 0, 0, 'always'],
     ])
-    expect(plan({ ...only, email: complete.email, sms: complete.sms }, { fallbackMinutes: 7 })[1]).toEqual([
-      'sms',
-      'waiting',
-      7,
-      -1,
-      'not delivered',
-    ])
+    expect(plan(only('email', 'sms'), null, { 'fallback.minutes': 7 })[1]).toEqual(['sms', 'waiting', 7, -1, 'not delivered'])
   })
 
   test('2.3 an SMS of type 1 without an e-mail goes at once', () => {
-    expect(plan({ ...only, sms: complete.sms })).toEqual([['sms', 'queued', 0, 0, 'always']])
+    expect(plan(only('sms'))).toEqual([['sms', 'queued', 0, 0, 'always']])
   })
 
   test('2.3 an SMS of type 2 goes at once, with and without a sequence that names it', () => {
-    const always = { ...complete.sms!, always: true }
     const sequence = [step('email', 0, 'always'), step('sms', 60, 'not read'), step('voice', 5, 'failed')]
-    for (const rules of [{}, { sequence }]) expect(plan({ sms: always }, rules)[1]).toEqual(['sms', 'queued', 0, 0, 'always'])
+    for (const given of [null, sequence]) expect(plan(always, given)[1]).toEqual(['sms', 'queued', 0, 0, 'always'])
     // Its place is not taken: the step after it follows the one before.
-    expect(plan({ sms: always }, { sequence })[3]).toEqual(['voice', 'waiting', 5, 2, 'failed'])
+    expect(plan(always, sequence)[3]).toEqual(['voice', 'waiting', 5, 2, 'failed'])
   })
 
   test('a sequence orders the asked channels that it names; the others go at once', () => {
     const sequence = [step('whatsapp', 0, 'always'), step('email', 30, 'not read'), step('sms', 60, 'always')]
-    expect(plan({}, { sequence })).toEqual([
+    expect(plan(requested, sequence)).toEqual([
       ['email', 'waiting', 30, 2, 'not read'],
       ['sms', 'waiting', 90, 3, 'always'],
       ['whatsapp', 'queued', 0, 1, 'always'],
@@ -130,17 +152,17 @@ describe('planned deliveries', () => {
 
   test('2.3 an SMS of type 1 still waits for the e-mail under a sequence that does not name SMS', () => {
     const sequence = [step('email', 0, 'always'), step('letter', 60, 'not read')]
-    expect(plan({}, { sequence })[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
+    expect(plan(requested, sequence)[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
     const later = [step('whatsapp', 0, 'always'), step('email', 45, 'not read')]
-    expect(plan({}, { sequence: later })[1]).toEqual(['sms', 'waiting', 75, -1, 'not delivered'])
-    expect(plan({}, { sequence: [step('letter', 0, 'always')] })[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
-    expect(plan({ email: null }, { sequence })[0]).toEqual(['sms', 'queued', 0, 0, 'always'])
+    expect(plan(requested, later)[1]).toEqual(['sms', 'waiting', 75, -1, 'not delivered'])
+    expect(plan(requested, [step('letter', 0, 'always')])[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
+    expect(plan(requested.slice(1), sequence)[0]).toEqual(['sms', 'queued', 0, 0, 'always'])
   })
 
   test('channels that were not asked for are not planned, and each delivery keeps what was asked of it', () => {
-    expect(plan({ ...only, letter: complete.letter })).toEqual([['letter', 'queued', 0, 0, 'always']])
+    expect(plan(only('letter'))).toEqual([['letter', 'queued', 0, 0, 'always']])
     const template = { id: '0198a0b2-0000-7000-8000-000000000001', version: 3 }
-    const planned = planDeliveries(complete, { sequence: null, fallbackMinutes: 30 }, new Map([['letter', template]]))
+    const planned = planDeliveries(complete, rulesOf(null), new Map([['letter', template]]), moduleOf)
     expect(planned.map(({ channel, recipient, request, template }) => [channel, recipient, request, template])).toEqual([
       ['email', 'maria@example.com', {}, null],
       ['sms', number, { always: false, customMessage: 'Oi' }, null],

@@ -1,14 +1,18 @@
 import { describe, expect, test } from 'vitest'
-import { type Channel, channels } from '../../src/domain/notification.js'
+import { validationFailures } from '../../src/channels/email/validation-failures.js'
+import { channels, moduleOf } from '../../src/channels/registry.js'
+import type { Channel } from '../../src/domain/channel.js'
 import {
   type DeliveryStatus,
-  describe as describeStatus,
+  describe as describeBy,
   type Failure,
   newStatus,
-  timeline,
-  validationFailures,
+  timeline as timelineBy,
 } from '../../src/domain/status.js'
 import fc from '../support/generated.js'
+
+const describeStatus = (record: DeliveryStatus): string => describeBy(record, moduleOf(record.channel))
+const timeline = (record: DeliveryStatus) => timelineBy(record, moduleOf(record.channel))
 
 const accepted = new Date('2026-07-18T04:00:00Z')
 const minute = (minutes: number): Date => new Date(accepted.getTime() + minutes * 60_000)
@@ -21,7 +25,7 @@ const status = (channel: Channel, changes: Partial<DeliveryStatus> = {}): Delive
 const labels = (record: DeliveryStatus): string[] => timeline(record).map(({ label }) => label)
 
 describe('3 the description climbs', () => {
-  const ladder: [Partial<DeliveryStatus>, string][] = [
+  const levels: [Partial<DeliveryStatus>, string][] = [
     [{}, 'Processado'],
     [{ sentAt: minute(1) }, 'Enviado'],
     [{ deliveredAt: minute(2) }, 'Entregue'],
@@ -29,9 +33,9 @@ describe('3 the description climbs', () => {
     [{ confirmedAt: minute(4) }, 'Confirmou o recebimento'],
   ]
 
-  test.each(channels)('3 of %s, one rung at a time', channel => {
+  test.each(channels)('3 of %s, one level at a time', channel => {
     let changes: Partial<DeliveryStatus> = {}
-    for (const [change, label] of ladder) {
+    for (const [change, label] of levels) {
       changes = { ...changes, ...change }
       const expected = channel === 'sms' && label === 'Lido' ? 'Lido (acessou o link)' : label
       expect(describeStatus(status(channel, changes))).toBe(expected)
@@ -48,7 +52,7 @@ describe('3 the description climbs', () => {
     expect(describeStatus(record)).toBe('Respondido')
   })
 
-  test('3 it never falls back when a fact of a lower rung arrives late', () => {
+  test('3 it never falls back when a fact of a lower level arrives late', () => {
     // A delivery receipt that comes in after the recipient has read and confirmed.
     const record = status('email', { sentAt: minute(1), readAt: minute(2), confirmedAt: minute(3), deliveredAt: minute(9) })
     expect(describeStatus(record)).toBe('Confirmou o recebimento')
@@ -57,17 +61,17 @@ describe('3 the description climbs', () => {
 
   test('3 it never falls, whatever order the facts come in', () => {
     const facts = ['sentAt', 'deliveredAt', 'readAt', 'confirmedAt'] as const
-    const rungs = ['Processado', 'Enviado', 'Entregue', 'Lido', 'Confirmou o recebimento']
+    const order = ['Processado', 'Enviado', 'Entregue', 'Lido', 'Confirmou o recebimento']
     const minutes = fc.record(Object.fromEntries(facts.map(fact => [fact, fc.integer({ min: 0, max: 9 })])))
     fc.assert(
-      fc.property(fc.shuffledSubarray([...facts]), minutes, (order, times) => {
+      fc.property(fc.shuffledSubarray([...facts]), minutes, (shuffled, times) => {
         let changes: Partial<DeliveryStatus> = {}
-        let rung = 0
-        for (const fact of order) {
+        let level = 0
+        for (const fact of shuffled) {
           changes = { ...changes, [fact]: minute(times[fact]!) }
-          const next = rungs.indexOf(describeStatus(status('email', changes)))
-          expect(next).toBeGreaterThanOrEqual(rung)
-          rung = next
+          const next = order.indexOf(describeStatus(status('email', changes)))
+          expect(next).toBeGreaterThanOrEqual(level)
+          level = next
         }
       }),
       { numRuns: 1_000 },
@@ -75,7 +79,7 @@ describe('3 the description climbs', () => {
   })
 })
 
-describe('3 what is neither rung nor failure', () => {
+describe('3 what is neither a level nor a failure', () => {
   test('3 an SMS that waits for the e-mail', () => {
     expect(describeStatus(status('sms', { state: 'waiting', isFallback: true }))).toBe('Aguardando o e-mail')
   })
@@ -159,7 +163,7 @@ describe('timeline', () => {
     ])
   })
 
-  test('steps of one and the same moment stand in the order of the ladder', () => {
+  test('steps of one and the same moment stand in the order of their levels', () => {
     expect(labels(status('sms', { sentAt: accepted, deliveredAt: accepted, readAt: accepted, answeredAt: accepted }))).toEqual([
       'Processado',
       'Enviado',

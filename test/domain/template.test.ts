@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { channels, type JsonObject } from '../../src/domain/notification.js'
+import { channels, moduleOf } from '../../src/channels/registry.js'
+import type { JsonObject } from '../../src/domain/notification.js'
 import { checkTemplate, MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable } from '../../src/domain/template.js'
 import fc from '../support/generated.js'
 
@@ -13,7 +14,7 @@ const optional = (...names: string[]): TemplateVariable[] => names.map(name => (
 /** Checks and renders, as a template that was saved and is then used. */
 function fill(content: string, values: JsonObject = {}, channel: (typeof channels)[number] = 'sms') {
   const variables = checkTemplate(content, null)
-  return 'fault' in variables ? variables : renderTemplate(channel, content, variables, values)
+  return 'fault' in variables ? variables : renderTemplate(moduleOf(channel).templates.html, content, variables, values)
 }
 
 describe('what a content uses', () => {
@@ -58,7 +59,7 @@ describe('strictness', () => {
   })
 
   test.each([{}, { nome: null }, { nome: '' }])('a missing optional variable leaves nothing behind: %j', values => {
-    expect(renderTemplate('sms', 'Olá[{{ nome }}]', optional('nome'), values)).toEqual({ text: 'Olá[]' })
+    expect(renderTemplate(false, 'Olá[{{ nome }}]', optional('nome'), values)).toEqual({ text: 'Olá[]' })
   })
 
   test('zero and false are values', () => {
@@ -71,8 +72,8 @@ describe('strictness', () => {
   })
 
   test('values that the template does not declare are not seen', () => {
-    expect(renderTemplate('sms', '{{ nome }}', obligatory('nome'), { nome: 'Ana', outra: 'x' })).toEqual({ text: 'Ana' })
-    expect(renderTemplate('sms', '{{ outra }}', [], { outra: 'x' })).toEqual({ fault: 'missing', variable: 'outra' })
+    expect(renderTemplate(false, '{{ nome }}', obligatory('nome'), { nome: 'Ana', outra: 'x' })).toEqual({ text: 'Ana' })
+    expect(renderTemplate(false, '{{ outra }}', [], { outra: 'x' })).toEqual({ fault: 'missing', variable: 'outra' })
   })
 })
 
@@ -183,7 +184,7 @@ describe('files', () => {
     for (const name of [file, join(folder, 'segredo'), '/etc/passwd', '../../../../etc/passwd', 'package.json']) {
       expect(fill(`{% ${tag} '${name}' %}`)).toHaveProperty('fault', 'syntax')
       const values = { arquivo: name }
-      expect(renderTemplate('sms', `{% ${tag} arquivo %}`, obligatory('arquivo'), values)).toHaveProperty('fault')
+      expect(renderTemplate(false, `{% ${tag} arquivo %}`, obligatory('arquivo'), values)).toHaveProperty('fault')
     }
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type DeliveryStatus, newStatus } from '../../src/domain/status.js'
-import { applyFact, type Fact } from '../../src/domain/transition.js'
+import type { Fact } from '../../src/domain/transition.js'
+import { applyFact } from '../support/statuses.js'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 12, minute))
 const fact = (type: Fact['type'], minute: number, data: Fact['data'] = {}): Fact => ({
@@ -39,9 +40,9 @@ describe('what is told of an earlier message', () => {
 
 describe('a message in three parts of which nobody knows whether it was sent', () => {
   const part = (type: Fact['type'], minute: number, number: number, more: Fact['data'] = {}): Fact =>
-    fact(type, minute, { ordinal: 1, part: number, parts: 3, provider: 'smpp', ...more })
+    fact(type, minute, { ordinal: 1, part: number, parts: 3, carrier: 'smpp', ...more })
   const doubt = (minute: number, ...parts: number[]): Fact =>
-    fact('uncertain', minute, { provider: 'smpp', ...(parts.length === 0 ? {} : { taken: { parts, total: 3 } }) })
+    fact('uncertain', minute, { carrier: 'smpp', ...(parts.length === 0 ? {} : { taken: { parts, total: 3 } }) })
 
   test.each(['sent', 'delivered'] as const)('one part that was %s only marks itself; all of them settle it', type => {
     const one = sum(doubt(1), part(type, 2, 1))
@@ -53,7 +54,7 @@ describe('a message in three parts of which nobody knows whether it was sent', (
 
   test('what was answered in time counts with what is told later', () => {
     const known = sum(doubt(1, 1, 3))
-    expect(known).toMatchObject({ state: 'uncertain', doubts: 1, taken: { parts: [1, 3], total: 3 } })
+    expect(known).toMatchObject({ state: 'uncertain', unknownCount: 1, taken: { parts: [1, 3], total: 3 } })
     expect(applyFact(known, part('delivered', 2, 1))).toMatchObject({ state: 'uncertain', parts: [1] })
     expect(applyFact(known, part('delivered', 2, 2))).toMatchObject({
       state: 'done',
@@ -64,19 +65,19 @@ describe('a message in three parts of which nobody knows whether it was sent', (
   })
 
   test('its parts stay known while it is sent again, and a second doubt adds to them', () => {
-    const again = sum(doubt(1, 1), fact('retried', 2, { provider: 'smpp' }))
+    const again = sum(doubt(1, 1), fact('retried', 2, { carrier: 'smpp' }))
     expect(again).toMatchObject({ state: 'queued', taken: { parts: [1] } })
-    expect(applyFact(again, doubt(3, 3))).toMatchObject({ state: 'uncertain', doubts: 2, taken: { parts: [1, 3] } })
-    expect(applyFact(again, fact('sent', 3, { provider: 'smpp', segments: 3 }))).toMatchObject({ state: 'done', taken: null })
+    expect(applyFact(again, doubt(3, 3))).toMatchObject({ state: 'uncertain', unknownCount: 2, taken: { parts: [1, 3] } })
+    expect(applyFact(again, fact('sent', 3, { carrier: 'smpp', segments: 3 }))).toMatchObject({ state: 'done', taken: null })
   })
 
   test('what one carrier delivered of it does not complete what another sent whole', () => {
     const torn = sum(doubt(1), part('delivered', 2, 1), fact('retried', 3))
-    expect(applyFact(torn, fact('sent', 4, { provider: 'smpp', segments: 3 }))).toMatchObject({ parts: [1] })
-    expect(applyFact(torn, fact('sent', 4, { provider: 'another', segments: 3 }))).toMatchObject({ parts: [] })
-    expect(applyFact(torn, fact('sent', 4, { provider: 'smpp', segments: 2 }))).toMatchObject({ parts: [] })
-    const whole = applyFact(torn, fact('sent', 4, { provider: 'another' }))!
-    expect(applyFact(whole, fact('delivered', 5, { ordinal: 1, provider: 'another' }))).toMatchObject({ deliveredAt: at(5) })
+    expect(applyFact(torn, fact('sent', 4, { carrier: 'smpp', segments: 3 }))).toMatchObject({ parts: [1] })
+    expect(applyFact(torn, fact('sent', 4, { carrier: 'another', segments: 3 }))).toMatchObject({ parts: [] })
+    expect(applyFact(torn, fact('sent', 4, { carrier: 'smpp', segments: 2 }))).toMatchObject({ parts: [] })
+    const whole = applyFact(torn, fact('sent', 4, { carrier: 'another' }))!
+    expect(applyFact(whole, fact('delivered', 5, { ordinal: 1, carrier: 'another' }))).toMatchObject({ deliveredAt: at(5) })
   })
 
   test('a person who has it sent anew after it gave up begins with none', () => {
@@ -114,16 +115,16 @@ describe('the count of unknown outcomes', () => {
   const unknown = sum(fact('uncertain', 1))
 
   test('starts again with a new message', () => {
-    expect(unknown).toMatchObject({ doubts: 1 })
-    expect(applyFact(unknown, fact('again', 2, { ordinal: 1 }))).toMatchObject({ ordinal: 2, doubts: 0 })
+    expect(unknown).toMatchObject({ unknownCount: 1 })
+    expect(applyFact(unknown, fact('again', 2, { ordinal: 1 }))).toMatchObject({ ordinal: 2, unknownCount: 0 })
     const dead = sum(fact('uncertain', 1), fact('failed', 2, { failure: 'rejected', dead: true }))
-    expect(applyFact(dead, fact('revived', 3))).toMatchObject({ ordinal: 2, doubts: 0 })
+    expect(applyFact(dead, fact('revived', 3))).toMatchObject({ ordinal: 2, unknownCount: 0 })
   })
 
   test('is reset when the carrier never took the message, and stays when an attempt is only repeated', () => {
-    expect(applyFact(unknown, fact('retried', 2, { notTaken: true }))).toMatchObject({ state: 'queued', doubts: 0 })
-    expect(applyFact(unknown, fact('retried', 2))).toMatchObject({ state: 'queued', doubts: 1 })
-    expect(applyFact(begin(), fact('retried', 2, { interrupted: true }))).toMatchObject({ state: 'queued', doubts: 1 })
+    expect(applyFact(unknown, fact('retried', 2, { notTaken: true }))).toMatchObject({ state: 'queued', unknownCount: 0 })
+    expect(applyFact(unknown, fact('retried', 2))).toMatchObject({ state: 'queued', unknownCount: 1 })
+    expect(applyFact(begin(), fact('retried', 2, { interrupted: true }))).toMatchObject({ state: 'queued', unknownCount: 1 })
   })
 })
 
@@ -131,7 +132,7 @@ describe('an unknown outcome that only a person can find out', () => {
   const unresolved = sum(fact('uncertain', 1), fact('unresolved', 2))
 
   test('is a state of its own, which only an unknown outcome reaches', () => {
-    expect(unresolved).toMatchObject({ state: 'unresolved', doubts: 1 })
+    expect(unresolved).toMatchObject({ state: 'unresolved', unknownCount: 1 })
     expect(applyFact(unresolved, fact('unresolved', 3))).toBeNull()
     expect(applyFact(begin(), fact('unresolved', 1))).toBeNull()
   })

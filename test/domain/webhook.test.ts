@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { seal, unseal } from '../../src/domain/sealed.js'
-import { isAnnounced, nextDelay, RETRY_PLAN, readRetryAfter, showSecret, signMessage } from '../../src/domain/webhook.js'
+import { isAnnounced, nextDelay, RETRY_PLAN, showSecret, signMessage } from '../../src/domain/webhook.js'
 
 test('an unknown outcome is announced once: that only a person can settle it is no news for the sender', () => {
   expect(isAnnounced('uncertain')).toBe(true)
@@ -31,15 +31,6 @@ describe('retries', () => {
     expect(nextDelay(RETRY_PLAN, 10, HOUR, () => 0.5)).toBe(2 * HOUR)
     expect(nextDelay(RETRY_PLAN, 40, 59 * HOUR, () => 0.5)).toBe(2 * HOUR)
     expect(nextDelay(RETRY_PLAN, 40, 76 * HOUR, () => 0.5)).toBeNull()
-  })
-
-  test('Retry-After is seconds or a date, bounded, and anything else is nothing', () => {
-    const now = Date.parse('2026-11-15T12:00:00Z')
-    expect(readRetryAfter('120', now)).toBe(120_000)
-    expect(readRetryAfter('Sun, 15 Nov 2026 12:00:30 GMT', now)).toBe(30_000)
-    expect(readRetryAfter('999999999', now)).toBe(HOUR)
-    for (const odd of [undefined, '', '-5', 'soon', 'Sun, 15 Nov 2020 12:00:30 GMT', ['1', '2'], '9'.repeat(40)])
-      expect(readRetryAfter(odd, now)).toBeNull()
   })
 })
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Channel } from '../../src/domain/notification.js'
+import type { Channel } from '../../src/domain/channel.js'
 import { seeded } from '../support/random.js'
 import { Cluster, type Node } from './cluster.js'
 import { findNotifications, findTaken, isClean, judge, type Verdict } from './verdict.js'

@@ -1,4 +1,4 @@
-import type { Channel } from '../../src/domain/notification.js'
+import type { Channel } from '../../src/domain/channel.js'
 import { findFaults } from '../../src/engine/record/audit.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { Cluster } from './cluster.js'

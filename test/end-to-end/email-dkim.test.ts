@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createSimulator } from '../../simulator/simulator.js'
 import { readConfig } from '../../src/app/config.js'
 import { startWorker } from '../../src/app/worker.js'
+import type { EmailConfig } from '../../src/channels/email/channel.js'
 import { generateDkimKey, removeDkimKey, requireDkimKey, saveDkimKey, startSigning } from '../../src/channels/email/dkim/keys.js'
 import { openKeyring } from '../../src/channels/email/dkim/open-keyring.js'
 import { dataFolder } from '../support/data-folder.js'
@@ -22,7 +23,8 @@ test('mail is signed with the key of its sender’s domain, else the installatio
   const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url, DKIM_DOMAIN: 'Gateway.example.net', DKIM_KEY_FILE: file }
   const gateway = await gatewayForTest(pool, env)
   const log = pino({ level: 'silent' })
-  const worker = await startWorker({ config: readConfig(env), keys: testKeys, pool, databaseUrl: url, log, dkimRefreshMs: 50 })
+  const channelOptions = { email: { dkimRefreshMs: 50 } }
+  const worker = await startWorker({ config: readConfig(env), keys: testKeys, pool, databaseUrl: url, log, channelOptions })
   onTestFinished(() => worker.close())
   const acme = await createAccount(pool, { settings: { 'email.from': 'avisos@acme.example.com' } })
   const other = await createAccount(pool, { mode: 'test', settings: { 'email.from': 'avisos@sp.outra.example.com' } })
@@ -59,6 +61,7 @@ test('mail is signed with the key of its sender’s domain, else the installatio
 
 test('an installation’s key that cannot be read stops the start with the setting’s name', async () => {
   const { pool } = await databaseForTest()
-  const config = readConfig({ DKIM_DOMAIN: 'example.com', DKIM_KEY_FILE: '/nao/existe.pem' })
+  const { channels } = readConfig({ DKIM_DOMAIN: 'example.com', DKIM_KEY_FILE: '/nao/existe.pem' })
+  const config = channels.email as EmailConfig
   await expect(openKeyring({ config, keys: testKeys, pool, onError: expect.fail })).rejects.toThrow('(DKIM_KEY_FILE)')
 })

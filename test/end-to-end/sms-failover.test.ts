@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSimulator, type Simulator } from '../../simulator/simulator.js'
 import { readConfig } from '../../src/app/config.js'
 import { startWorker } from '../../src/app/worker.js'
-import { carrierSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
@@ -60,8 +60,8 @@ const messageIdOf = async (id: string): Promise<string> =>
 
 test('every SMS leaves by the second carrier, once, without a try at the first', async () => {
   for (const id of ids) await expect.poll(async () => (await statusOf(id)).description, { timeout: 40_000 }).toBe('Enviado')
-  const { rows } = await database.pool.query('select distinct provider, attempt from delivery')
-  expect(rows).toEqual([{ provider: 'zenvia', attempt: 1 }])
+  const { rows } = await database.pool.query('select distinct carrier, attempt from delivery')
+  expect(rows).toEqual([{ carrier: expect.stringMatching(/^zenvia:127\.0\.0\.1\/[0-9a-f]{8}$/), attempt: 1 }])
   const log = (await request(`${simulator.url}/simulator/log`)).body as { channel: string; to: string }[]
   expect(log.map(({ to }) => to).sort()).toEqual(ids.map((_, n) => `+551198700000${n}`))
 })
@@ -90,7 +90,7 @@ test('what a simulated carrier says of a number says nothing of the real one’s
   const answer = await request(`${gateway.url}/callbacks/simulator/zenvia`, {
     method: 'POST',
     body,
-    headers: { 'x-carteiro-secret': carrierSecret(testKeys.simulator, 'zenvia') },
+    headers: { 'x-carteiro-secret': simulatorSecret(testKeys.simulator, 'zenvia') },
   })
   expect(answer.status).toBe(200)
   expect(await statusOf(ids[1]!)).toMatchObject({ description: 'Enviado', answered: [] })

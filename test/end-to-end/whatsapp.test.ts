@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Simulator } from '../../simulator/simulator.js'
 import { FATES, fateNumber } from '../../simulator/whatsapp/fates.js'
-import { simulatedSecret } from '../../src/domain/keys.js'
+import { simulatorSecret } from '../../src/domain/keys.js'
 import { findFaults } from '../../src/engine/record/audit.js'
 import { readEventLog } from '../../src/store/event-log.js'
 import type { TestDatabase } from '../support/database.js'
@@ -77,10 +77,7 @@ async function gotBy(id: string): Promise<Got[]> {
   return Promise.all(mine.map(async entry => (await request(`${simulator.url}/simulator/messages/${entry.id}`)).body as Got))
 }
 
-async function callBack(
-  value: object,
-  secret = simulatedSecret(testKeys.simulator.toString('hex'), 'whatsapp-cloud'),
-): Promise<number> {
+async function callBack(value: object, secret = simulatorSecret(testKeys.simulator, 'whatsapp-cloud')): Promise<number> {
   const changes = [{ field: 'messages', value: { metadata: { phone_number_id: '106540352242922' }, ...value } }]
   const body = JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: '1', changes }] })
   const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`

@@ -1,6 +1,6 @@
 import fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { addBodyParser, BodyBudget, LARGE_BODY } from '../../src/http/body.js'
+import { addBodyParser, LARGE_BODY } from '../../src/http/body.js'
 import { handleError } from '../../src/http/errors.js'
 import { type Answer, request } from '../support/requests.js'
 
@@ -9,7 +9,7 @@ async function startServer(budgetBytes: number, maxWaitMs: number) {
   const arrived: { size: number; answer(): void }[] = []
   const app = fastify({ bodyLimit: 100 * LARGE_BODY, forceCloseConnections: true })
   app.setErrorHandler(handleError)
-  addBodyParser(app, new BodyBudget({ budgetBytes, maxWaitMs }))
+  addBodyParser(app, { budgetBytes, maxWaitMs })
   app.post(
     '/',
     { config: { rawBody: true } },

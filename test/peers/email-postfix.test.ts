@@ -154,7 +154,9 @@ async function startThrough(
     databaseUrl: url,
     log: pino({ level: 'silent' }),
     // Nothing is known of example.net here: the e-mail goes on.
-    resolver: { exchangers: async () => ({ status: 'unknown' }), addresses: async () => ({ status: 'unknown' }) },
+    channelOptions: {
+      email: { resolver: { exchangers: async () => ({ status: 'unknown' }), addresses: async () => ({ status: 'unknown' }) } },
+    },
   })
   onTestFinished(() => worker.close())
   return {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierEvent, CarrierReport, SendError, SmsMessage } from '../../src/channels/provider.js'
 import { smppProvider } from '../../src/channels/sms/smpp.js'
-import { readMark } from '../../src/domain/mark.js'
+import { readTag } from '../../src/domain/reference-tag.js'
 import { ROOT } from '../support/sources.js'
 
 /** Our client against an SMSC made with Net::SMPP, an implementation that shares nothing with ours. */
@@ -48,16 +48,16 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
     const text = `Olá, João! ${'Há uma notificação para você. '.repeat(4)}`
     const receipt = await send(smsc, 1, text)
     expect(smsc.lines('BIND')).toEqual([['usuario', 'senha']])
-    const parts = smsc.lines('SUBMIT').map(([to, esmClass, coding, hex, registered, mark]) => {
+    const parts = smsc.lines('SUBMIT').map(([to, esmClass, coding, hex, registered, tag]) => {
       const bytes = Buffer.from(hex!, 'hex')
-      return { to, esmClass, coding, registered, mark: Number.parseInt(mark!, 16), header: bytes.subarray(0, 6), bytes }
+      return { to, esmClass, coding, registered, tag: Number.parseInt(tag!, 16), header: bytes.subarray(0, 6), bytes }
     })
     expect(parts.length).toBe(receipt.references.length)
     expect(parts.length).toBeGreaterThan(1)
     for (const [index, part] of parts.entries()) {
       expect(part).toMatchObject({ to: TO.slice(1), esmClass: '64', coding: '8', registered: '1' })
       expect([...part.header]).toEqual([5, 0, 3, expect.any(Number), parts.length, index + 1])
-      expect(readMark(part.mark, reference(1))).toEqual({ part: index + 1, parts: parts.length })
+      expect(readTag(part.tag, reference(1))).toEqual({ part: index + 1, parts: parts.length })
     }
     expect(parts.map(({ bytes }) => Buffer.from(bytes.subarray(6)).swap16().toString('utf16le')).join('')).toBe(text)
     await expect.poll(() => smsc.events.length, { timeout: 10_000 }).toBe(parts.length)
@@ -85,7 +85,7 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
       ])
   })
 
-  test('lost in the middle of the window: uncertain, and the receipt on the next connection bears our mark', async () => {
+  test('lost in the middle of the window: uncertain, and the receipt on the next connection bears our tag', async () => {
     const smsc = await peer()
     await send(smsc, 3, 'Antes')
     smsc.tell('drop 1')
@@ -97,7 +97,7 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
     expect(kind).toBe('uncertain')
     const marks = () =>
       (smsc.events as CarrierReport[]).flatMap(({ of }) =>
-        !('ours' in of) && of.mark !== undefined ? [readMark(of.mark.bits, reference(4))] : [],
+        !('ours' in of) && of.tag !== undefined ? [readTag(of.tag.bits, reference(4))] : [],
       )
     await expect.poll(marks, { timeout: 15_000 }).toContainEqual({ part: 1, parts: 1 })
     expect(await send(smsc, 5, 'Depois')).toMatchObject({ delivered: false })

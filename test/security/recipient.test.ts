@@ -4,7 +4,7 @@ import { Refusal } from '../../src/domain/errors.js'
 import { matchesReply } from '../../src/domain/reply.js'
 import { createReplies, tryLimit } from '../../src/engine/recipient/replies.js'
 import { createVisitRecorder } from '../../src/engine/recipient/visits.js'
-import { forgetTries, takeNote, takeTry } from '../../src/store/visit-counts.js'
+import { forgetTries, takeTry } from '../../src/store/visit-counts.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
 import { eventsOf, openLink, type Sent, sendNotification, statusOf } from '../support/recipients.js'
@@ -179,7 +179,7 @@ describe('guessed replies', () => {
       return createReplies({
         pepper: testKeys.pepper,
         record,
-        visits: createVisitRecorder({ record, takeNote: (notification, limit) => takeNote(database.pool, notification, limit) }),
+        visits: createVisitRecorder({ record }),
         takeTry: (notification, limit) => takeTry(database.pool, notification, limit),
         forgetTries: notification => forgetTries(database.pool, notification),
         matches: (...given) => {

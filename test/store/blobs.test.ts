@@ -1,8 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { channelModules } from '../../src/channels/registry.js'
 import { deleteUnusedBlobs, storeBlobs } from '../../src/store/blobs.js'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+
+const USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 let database: TestDatabase
 
@@ -52,10 +55,10 @@ test('what nothing refers to goes after a day; whatever is referred to stays, an
     sha256(printed),
   ])
   await pool.query(
-    "insert into recording (carrier, name, notification_id, ordinal, state, sha256) values ('twilio', $3, $1, 1, 'kept', $2)",
+    "insert into recording (provider, name, notification_id, ordinal, state, sha256) values ('twilio', $3, $1, 1, 'kept', $2)",
     [id, sha256(recorded), randomUUID()],
   )
-  expect(await deleteUnusedBlobs(database.pool)).toBe(2)
+  expect(await deleteUnusedBlobs(database.pool, USES)).toBe(2)
   expect(await left()).toEqual(['attached', 'fresh', 'printed', 'recorded'])
 })
 
@@ -71,14 +74,14 @@ test('a long backlog goes a few at a time, each in a statement of its own', asyn
       return result as never
     },
   }
-  expect(await deleteUnusedBlobs(counting, undefined, 4)).toBe(11)
+  expect(await deleteUnusedBlobs(counting, USES, undefined, 4)).toBe(11)
   expect(counted).toEqual([4, 4, 3])
   expect(await left()).toEqual([])
 })
 
 test('it ends where it is when it is told to stop', async () => {
   await storeOld('one', 'two')
-  expect(await deleteUnusedBlobs(database.pool, AbortSignal.abort())).toBe(0)
+  expect(await deleteUnusedBlobs(database.pool, USES, AbortSignal.abort())).toBe(0)
   expect(await left()).toEqual(['one', 'two'])
 })
 
@@ -87,7 +90,7 @@ test('a file that is being used again in this very moment is not taken away', as
   let swept: Promise<number> | undefined
   await transaction(database.pool, async db => {
     await storeBlobs(db, [fileOf('again')])
-    swept = deleteUnusedBlobs(database.pool)
+    swept = deleteUnusedBlobs(database.pool, USES)
     // The sweep waits for the row: what was true when it began is no longer.
     const isWaiting = async (): Promise<boolean> =>
       (await database.pool.query("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"))

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record/record.js'
 import { putBackClaims, putBackDelivery } from '../../src/store/claim-returns.js'
-import { type Claim, claimDeliveries, claimDetours, findExpiredLeases, renewLeases } from '../../src/store/claims.js'
+import { type Claim, claimDeliveries, claimFailovers, findExpiredLeases, renewLeases } from '../../src/store/claims.js'
 import { openPool, type Pool, type Queryable } from '../../src/store/postgres.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
@@ -48,7 +48,7 @@ test('content comes with the claim of an e-mail where it is small; what is large
     ...(await claimDeliveries(pool, {
       channel: 'sms',
       mode: 'live',
-      provider: 'smpp',
+      carrier: 'smpp',
       rank: 0,
       owner: OWNER,
       limit: 10,
@@ -62,7 +62,7 @@ test('content comes with the claim of an e-mail where it is small; what is large
 })
 
 const claim = (db: Queryable, limit: number): Promise<Claim[]> =>
-  claimDeliveries(db, { channel: 'email', mode: 'live', provider: 'smtp', rank: 0, owner: OWNER, limit, leaseMs: 60_000 })
+  claimDeliveries(db, { channel: 'email', mode: 'live', carrier: 'smtp', rank: 0, owner: OWNER, limit, leaseMs: 60_000 })
 
 const recordSent = (pool: Pool, claims: readonly Claim[]) =>
   recordChanges(
@@ -105,10 +105,10 @@ test.each([
 test.each([
   ['made while it was empty', 12],
   ['made for it', 0],
-])('a claim of detours reads what it takes, however long the queue, by plans %s', async (_, earlier) => {
+])('a claim of failovers reads what it takes, however long the queue, by plans %s', async (_, earlier) => {
   const pool = await singleConnection()
   const standIn = () =>
-    claimDetours(pool, { channel: 'email', mode: 'live', provider: 'smtp', rank: 1, owner: OWNER, limit: 20, leaseMs: 60_000 })
+    claimFailovers(pool, { channel: 'email', mode: 'live', carrier: 'smtp', rank: 1, owner: OWNER, limit: 20, leaseMs: 60_000 })
   for (let round = 0; round < earlier; round++) await standIn()
   await queue(pool, 5_000)
   const failed = await pool.query<{ id: string }>(
@@ -209,33 +209,33 @@ test('a lease is renewed for what its worker still holds, and not once it has ru
   expect(left.sort()).toEqual([dropped, expired].sort())
 })
 
-test('what is put back is as it was before the claim, detour or not: the plan goes on from there', async () => {
+test('what is put back is as it was before the claim, failover or not: the plan goes on from there', async () => {
   const { pool } = await databaseWithAccounts(1)
   await queue(pool, 1)
-  const question = { channel: 'email', mode: 'live', provider: 'smtp', owner: OWNER, limit: 1, leaseMs: 60_000 } as const
-  const counts = async () => (await pool.query('select state, attempt, detours, tried from delivery')).rows[0]
+  const question = { channel: 'email', mode: 'live', carrier: 'smtp', owner: OWNER, limit: 1, leaseMs: 60_000 } as const
+  const counts = async () => (await pool.query('select state, attempt, failovers, tried from delivery')).rows[0]
   const back = ({ notification, channel, attempt }: Claim) =>
     putBackDelivery(pool, { notification, channel, attempt, owner: OWNER }, 0)
   const [first] = await claimDeliveries(pool, { ...question, rank: 0 })
   await back(first!)
-  expect(await counts()).toEqual({ state: 'queued', attempt: 0, detours: 0, tried: null })
+  expect(await counts()).toEqual({ state: 'queued', attempt: 0, failovers: 0, tried: null })
   await claimDeliveries(pool, { ...question, rank: 0 })
   await pool.query("update delivery set state = 'queued', lease_owner = null, lease_until = null")
-  const [detour] = await claimDetours(pool, { ...question, rank: 1 })
-  expect(await counts()).toEqual({ state: 'sending', attempt: 2, detours: 1, tried: [0, 1] })
-  await back(detour!)
-  expect(await counts()).toEqual({ state: 'queued', attempt: 1, detours: 0, tried: null })
+  const [failover] = await claimFailovers(pool, { ...question, rank: 1 })
+  expect(await counts()).toEqual({ state: 'sending', attempt: 2, failovers: 1, tried: [0, 1] })
+  await back(failover!)
+  expect(await counts()).toEqual({ state: 'queued', attempt: 1, failovers: 0, tried: null })
 })
 
 test('what a lost claim took goes back as it was, its lease over or not; what other claims hold stays', async () => {
   const { pool } = await databaseWithAccounts(1)
   await queue(pool, 3)
   const lost = crypto.randomUUID()
-  const question = { channel: 'email', mode: 'live', provider: 'smtp', limit: 1, leaseMs: 60_000 } as const
+  const question = { channel: 'email', mode: 'live', carrier: 'smtp', limit: 1, leaseMs: 60_000 } as const
   const stored = async () =>
     (
       await pool.query(
-        'select state, attempt, detours, tried, lease_owner as owner, due_at from delivery order by notification_id',
+        'select state, attempt, failovers, tried, lease_owner as owner, due_at from delivery order by notification_id',
       )
     ).rows
   await claimDeliveries(pool, { ...question, rank: 0, owner: OWNER })
@@ -246,7 +246,7 @@ test('what a lost claim took goes back as it was, its lease over or not; what ot
   const before = await stored()
   await claimDeliveries(pool, { ...question, rank: 0, owner: lost })
   await pool.query("update delivery set lease_until = now() - interval '1 second' where lease_owner = $1", [lost])
-  await claimDetours(pool, { ...question, rank: 1, owner: lost })
+  await claimFailovers(pool, { ...question, rank: 1, owner: lost })
   expect((await stored()).map(({ state }) => state)).toEqual(Array(3).fill('sending'))
   await putBackClaims(pool, [lost])
   expect(await stored()).toEqual(before)

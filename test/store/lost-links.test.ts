@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
+import { tryLimit } from '../../src/engine/recipient/replies.js'
 import { deleteLostLinks, findCodes, insertLinks } from '../../src/store/links.js'
-import { deleteLostCounts, takeNote } from '../../src/store/visit-counts.js'
+import { deleteLostCounts, takeTry } from '../../src/store/visit-counts.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
 import { send, validSend } from '../support/requests.js'
@@ -22,7 +23,7 @@ afterAll(async () => {
 /** Marks a notification with a link and one visit, and tells later whether they are still there. */
 async function visit(notification: string): Promise<void> {
   await insertLinks(database.pool, [{ code: notification.replaceAll('-', '').slice(0, 20), notification, channel: 'sms' }])
-  await takeNote(database.pool, notification, 100)
+  await takeTry(database.pool, notification, tryLimit)
 }
 
 const isKnown = async (notification: string): Promise<boolean[]> => {

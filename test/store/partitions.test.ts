@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { moduleOf } from '../../src/channels/registry.js'
+import { completeSettings } from '../../src/domain/account.js'
 import { newId } from '../../src/domain/id.js'
 import { type Acceptance, acceptedEvent, planDeliveries, type SendRequest } from '../../src/domain/notification.js'
 import { ensureMonths } from '../../src/store/migrate.js'
@@ -22,16 +24,12 @@ const PARENTS = ['notification', 'attachment', 'delivery', 'event'] as const
 
 const sendRequest: SendRequest = {
   recipientName: 'Maria da Silva',
-  email: 'maria@example.com',
   subject: 'Aviso de vencimento',
   content: '<p>Seu contrato vence em 30 dias.</p>',
   customId: null,
   attachments: [],
   validation: null,
-  sms: null,
-  whatsapp: null,
-  voice: null,
-  letter: null,
+  deliveries: [{ channel: 'email', recipient: 'maria@example.com', request: {}, template: null, immediate: false }],
 }
 
 /** A request with an attachment, accepted under a given id: it writes a row into each partitioned table. */
@@ -39,8 +37,8 @@ function acceptance(id: string, at: Date): Acceptance {
   const bytes = Buffer.from('x')
   const request = { ...sendRequest, attachments: [{ name: 'a.txt', bytes, sha256: '0'.repeat(64) }] }
   const account = randomUUID()
-  const rules = { sequence: null, fallbackMinutes: 30 }
-  const deliveries = planDeliveries(request, rules, new Map())
+  const rules = { sequence: null, settings: completeSettings({}) }
+  const deliveries = planDeliveries(request, rules, new Map(), moduleOf)
   const sender = { account, mode: 'live' as const, token: randomUUID(), address: '127.0.0.1', rules }
   const event = acceptedEvent(id, at, request, sender, deliveries, randomBytes(16))
   return { id, account, mode: 'live', acceptedAt: at, request, validation: null, deliveries, event, idempotency: null }

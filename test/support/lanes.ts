@@ -1,10 +1,11 @@
 import { queueOf } from '../../src/app/lanes.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import type { Recorder } from '../../src/domain/change.js'
-import type { Channel } from '../../src/domain/notification.js'
+import type { Channel } from '../../src/domain/channel.js'
 import { Lane } from '../../src/engine/deliver/lane.js'
 import type { LaneOptions } from '../../src/engine/deliver/lane-options.js'
-import { createRecorder, startLanes } from '../../src/engine/deliver/worker.js'
+import { startLanes } from '../../src/engine/deliver/worker.js'
+import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Wake } from '../../src/runtime/wake.js'
 import type { Claim } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
@@ -83,7 +84,7 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
       new Lane<Parcel>({
         provider: provider(name, channel, whenUnknown, timeoutMs),
         carrier,
-        carrierKey: name,
+        identity: name,
         mode: 'live',
         rank,
         carriers: lanes.length,
@@ -99,6 +100,6 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
         ...options,
       }),
   ) as unknown as Lane<unknown>[]
-  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], leaseMs, onError: () => {} })
+  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], timing: { leaseMs }, onError: () => {} })
   return { lanes: group, recorder, wake, stop: () => running.stop() }
 }

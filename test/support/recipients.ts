@@ -1,5 +1,6 @@
+import { moduleOf } from '../../src/channels/registry.js'
+import type { Channel } from '../../src/domain/channel.js'
 import { type LinkTarget, makeLinkCode } from '../../src/domain/link.js'
-import type { Channel } from '../../src/domain/notification.js'
 import { createShortLinks } from '../../src/engine/recipient/short-links.js'
 import { recordChanges } from '../../src/engine/record/record.js'
 import type { Pool } from '../../src/store/postgres.js'
@@ -30,7 +31,8 @@ export async function sendNotification(
   const fact = { channel, type: 'sent' as const, at: new Date(), source: 'test', data: {} }
   await recordChanges(pool, Date.now, [{ kind: 'fact', notification: id, fact }])
   const code = await createShortLinks(pool, testKeys.link)(target)
-  return { id, target, url: `${gateway.url}/n/${makeLinkCode(testKeys.link, target)}`, short: `${gateway.url}/s/${code}` }
+  const full = makeLinkCode(testKeys.link, id, moduleOf(channel).linkCode)
+  return { id, target, url: `${gateway.url}/n/${full}`, short: `${gateway.url}/s/${code}` }
 }
 
 /** Presses "Abrir" as a person; gives the session's cookie. */

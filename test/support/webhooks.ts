@@ -1,13 +1,17 @@
 import { pino } from 'pino'
+import { documentUrls } from '../../src/app/channels.js'
 import { readConfig } from '../../src/app/config.js'
-import { startDeliverer, type WebhookWorkerParts } from '../../src/app/webhooks.js'
+import { startDeliverer, type WebhookWorkerParts, webhookWords } from '../../src/app/webhooks.js'
+import { loadContracts } from '../../src/channels/registry.js'
 import type { ChangeOutcome } from '../../src/domain/change.js'
-import type { Channel } from '../../src/domain/notification.js'
+import type { Channel } from '../../src/domain/channel.js'
 import type { Fact } from '../../src/domain/transition.js'
 import { recordChanges } from '../../src/engine/record/record.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { testKeys } from './gateway.js'
 import { request } from './requests.js'
+
+const contracts = await loadContracts()
 
 /** The delivery of webhooks in this process, and facts for it to tell of. */
 export function startTestDeliverer(
@@ -15,8 +19,13 @@ export function startTestDeliverer(
   parts: Partial<WebhookWorkerParts> = {},
   env: NodeJS.ProcessEnv = {},
 ): { stop(): Promise<void> } {
+  const config = readConfig(env)
   const deliverer = startDeliverer({
-    config: readConfig(env),
+    config,
+    words: webhookWords(
+      contracts,
+      documentUrls(() => config.publicUrl, testKeys),
+    ),
     keys: testKeys,
     pool,
     clock: Date.now,

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Channel, channels } from '../../src/domain/notification.js'
+import { channels } from '../../src/channels/registry.js'
+import type { Channel } from '../../src/domain/channel.js'
 import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook-queue.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'

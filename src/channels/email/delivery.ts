@@ -1,63 +1,71 @@
-import type { Config } from '../../app/config.js'
-import type { ChannelWiring, World } from '../../app/lanes.js'
-import type { Keys } from '../../domain/keys.js'
-import { ByteBudget } from '../../runtime/byte-budget.js'
+import { Semaphore } from '../../runtime/semaphore.js'
 import { readBlobs } from '../../store/blobs.js'
 import { readContent } from '../../store/notifications.js'
-import type { Pool } from '../../store/postgres.js'
 import { suppress } from '../../store/suppressions.js'
+import type { ChannelDelivery, ChannelRuntime, DeliveryContext, World } from '../channel.js'
 import type { EmailMessage } from '../provider.js'
-import type { Signer } from './dkim/signer.js'
-import type { Composer } from './message/composer.js'
+import { type EmailConfig, email } from './channel.js'
+import { openKeyring } from './dkim/open-keyring.js'
+import { createSigner } from './dkim/signer.js'
+import { createComposer } from './message/composer.js'
 import { createEmailPreparation, saysMailboxIsGone, weighEmail } from './preparation.js'
-import { type MailResolver, simulatedResolver } from './resolver.js'
+import { openInbound } from './reports/inbound.js'
+import { readReport } from './reports/reports.js'
+import { createReturns } from './reports/returns.js'
+import { type MailResolver, simulatedResolver, systemResolver } from './resolver.js'
 import { mxProvider } from './smtp/mx.js'
 import { smtpProvider } from './smtp/smtp.js'
 import { validateRecipient } from './validation.js'
 import { type Verp, verpAddress } from './verp.js'
 
-export interface EmailWiring {
-  config: Config
-  keys: Keys
-  pool: Pool
-  verp: Verp
-  signer: Signer
-  composer: Composer
-  /** Of the real world's domains. */
-  resolver: MailResolver
+/** What tests and benchmarks replace. */
+export interface EmailOptions {
+  /** Instead of the system's name servers. */
+  resolver?: MailResolver
+  /** The age at which the DKIM keys are read again. */
+  dkimRefreshMs?: number
 }
 
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 const EMAILS_PER_CONNECTION = 2
 const CONNECTIONS = 20
-/** The simulated world runs faster. */
+/** The simulator answers faster than real servers. */
 const SIMULATED_PATIENCE = { upload: 10_000, data: 15_000 }
 /** Of the e-mails on their way in this process: two of the largest, or fifty with a file of 1 MiB. */
 const BYTES_ON_THEIR_WAY = 128 * 1_048_576
+/** Some servers return the whole original message. */
+const MAX_RETURN_BYTES = 40 * 1_048_576
+const DKIM_REFRESH_MS = 30_000
 
-export function wireEmail(wiring: EmailWiring): ChannelWiring<EmailMessage> {
-  const { config, keys, pool, verp, signer, composer, resolver: system } = wiring
-  const { compose } = composer
+export const emailRuntime: ChannelRuntime<EmailConfig> = { openDelivery }
+
+async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<ChannelDelivery<EmailMessage>> {
+  const { config, keys, pool, publicUrl, onError } = context
+  const { resolver: system = systemResolver(), dkimRefreshMs = DKIM_REFRESH_MS } = context.options as EmailOptions
+  const verp: Verp = { domain: config.bounceDomain, key: keys.derive('bounce') }
+  const keyring = await openKeyring({ config, keys, pool, onError })
+  const signer = createSigner({ find: domain => keyring.find(domain) })
+  const composer = createComposer()
+  const inbound = await listenForReports(context, verp, composer)
   const resolverOf = ({ simulatorUrl }: World): MailResolver => (simulatorUrl === null ? system : simulatedResolver(simulatorUrl))
   return {
-    channel: 'email',
-    carriers: config.email.carriers,
     // A bad number is refused when the carrier is opened.
     concurrency: url => EMAILS_PER_CONNECTION * Number(withPool(url).searchParams.get('pool')),
     provider(url, world) {
-      const options = { signer, compose, ...(world.simulatorUrl === null ? {} : { patience: SIMULATED_PATIENCE }) }
+      const simulated = world.simulatorUrl === null ? {} : { patience: SIMULATED_PATIENCE }
+      const options = { signer, compose: composer.compose, ...simulated }
       const provider = url.protocol === 'mx:' ? mxProvider({ ...options, resolver: resolverOf(world) }) : smtpProvider(options)
       return { ...provider, open: given => provider.open(withPool(given)) }
     },
-    memory: { budget: new ByteBudget(BYTES_ON_THEIR_WAY), weigh: weighEmail },
+    memory: { budget: new Semaphore({ permits: BYTES_ON_THEIR_WAY }), weigh: weighEmail },
     async follow({ notification, fact }) {
-      if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: 'email', reason: 'hard bounce' })
+      if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: email.channel, reason: 'hard bounce' })
     },
     prepare(world) {
       const resolver = resolverOf(world)
       return createEmailPreparation({
-        publicUrl: config.publicUrl,
-        defaultFrom: config.email.from,
+        publicUrl,
+        defaultFrom: config.from,
         linkKey: keys.link,
         envelopeSender: notification => verpAddress(notification, verp),
         validate: address => validateRecipient(address, { resolver }),
@@ -66,7 +74,36 @@ export function wireEmail(wiring: EmailWiring): ChannelWiring<EmailMessage> {
         toText: html => composer.toText(html),
       })
     },
+    chores: [{ name: 'DKIM keys', everyMs: dkimRefreshMs, run: () => keyring.refresh() }],
+    returnRoutes: host => ({ bounces: `smtp://${host}:${inbound.port}` }),
+    async close() {
+      await inbound.close()
+      await Promise.all([signer.close(), composer.close()])
+    },
   }
+}
+
+/** The listener for bounces, receipts, complaints and answers. */
+function listenForReports(
+  { config, pool, clock, record, warn }: DeliveryContext<EmailConfig>,
+  verp: Verp,
+  composer: ReturnType<typeof createComposer>,
+) {
+  const takeReturn = createReturns({
+    clock,
+    record,
+    suppress: (notification, reason) => suppress(pool, { notification, channel: email.channel, reason }),
+    onLastNote: (notification, kind) => warn({ notification, kind }, 'no more of what comes back for this e-mail is kept'),
+  })
+  return openInbound({
+    ...config.inbound,
+    maxBytes: MAX_RETURN_BYTES,
+    verp,
+    onMessage: async (recipients, raw) => {
+      const report = await readReport(raw, composer.toText)
+      for (const { notification } of recipients) await takeReturn(notification, report)
+    },
+  })
 }
 
 /** Enough connections for the lane, unless the URL says how many the carrier likes. */

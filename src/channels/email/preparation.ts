@@ -1,8 +1,10 @@
+import { settingsOf } from '../../domain/account.js'
 import { linkBase, makeLinkCode } from '../../domain/link.js'
 import type { Fact } from '../../domain/transition.js'
-import type { Refused } from '../../engine/deliver/lane-options.js'
 import type { Claim } from '../../store/claims.js'
+import type { Refused } from '../channel.js'
 import type { EmailMessage } from '../provider.js'
+import { email, emailSettings } from './channel.js'
 import { findStatus, isMailboxGone } from './status-code.js'
 
 /** From a claimed e-mail to the message that leaves: validated, addressed so that reports find back, with link and image. */
@@ -25,7 +27,8 @@ export function createEmailPreparation(parts: EmailParts) {
     const address = claim.recipient!
     const problem = claim.suppressed ? 'suppressed' : await parts.validate(address)
     if (problem !== null) return { refused: { failure: 'validation', failureDetail: problem } }
-    const code = makeLinkCode(parts.linkKey, claim)
+    const settings = settingsOf(emailSettings, claim.settings)
+    const code = makeLinkCode(parts.linkKey, claim.notification, email.linkCode)
     const base = linkBase(claim.settings, parts.publicUrl)
     const content = claim.protected ? PROTECTED_NOTICE : (claim.content ?? (await parts.readContent(claim.notification)))
     if (content === null) throw new Error('the content of the notification is gone')
@@ -37,13 +40,13 @@ export function createEmailPreparation(parts: EmailParts) {
       reference: claim.reference,
       envelopeFrom,
       // An account without an address of its own has nobody else to answer to: replies come back as facts.
-      ...(claim.settings['email.from'] === '' ? { replyTo: envelopeFrom } : {}),
+      ...(settings['email.from'] === '' ? { replyTo: envelopeFrom } : {}),
       // To the address that names the delivery: the receipt comes back as a fact.
-      ...(claim.settings['email.receipt'] ? { receiptTo: envelopeFrom } : {}),
+      ...(settings['email.receipt'] ? { receiptTo: envelopeFrom } : {}),
       to: address,
       toName: claim.recipientName,
-      from: claim.settings['email.from'] || parts.defaultFrom,
-      fromName: claim.settings['email.name'] || claim.accountName,
+      from: settings['email.from'] || parts.defaultFrom,
+      fromName: settings['email.name'] || claim.accountName,
       subject: claim.subject,
       html,
       text: await parts.toText(html),

@@ -1,5 +1,6 @@
 import { NODATA, NOTFOUND } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 
 /** What DNS says about a mail domain. unknown: nobody could tell, which proves nothing. */
 export interface MailResolver {
@@ -91,22 +92,19 @@ export interface CacheSettings {
   now?: () => number
 }
 
-/** Remembers answers, and joins questions that are asked while the answer is under way. The oldest go first. */
+/** Caches answers, and joins questions that are asked while the answer is under way. */
 export function cached(resolver: MailResolver, settings: CacheSettings = {}): MailResolver {
   const { size = 10_000, ttlMs = 300_000, unknownTtlMs = 5_000, now = () => performance.now() } = settings
   function remember<T>(ask: (name: string) => Promise<Lookup<T>>): (name: string) => Promise<Lookup<T>> {
-    const known = new Map<string, { answer: Promise<Lookup<T>>; until: number }>()
+    const known = new BoundedCache<string, Promise<Lookup<T>>>({ maxEntries: size, ttlMs, now })
     return name => {
       const key = name.toLowerCase()
       const found = known.get(key)
-      if (found !== undefined && found.until > now()) return found.answer
+      if (found !== undefined) return found
       const answer = ask(key)
-      const entry = { answer, until: now() + ttlMs }
-      known.delete(key)
-      known.set(key, entry)
-      if (known.size > size) known.delete(known.keys().next().value!)
+      known.set(key, answer)
       void answer.then(({ status }) => {
-        if (status === 'unknown') entry.until = now() + unknownTtlMs
+        if (status === 'unknown' && known.get(key) === answer) known.set(key, answer, unknownTtlMs)
       })
       return answer
     }

@@ -1,47 +1,34 @@
-import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Config } from '../../app/config.js'
-import { type ChannelWiring, carrierKey, type World } from '../../app/lanes.js'
-import type { Recorder } from '../../domain/change.js'
-import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
-import type { Keys } from '../../domain/keys.js'
+import { simulatorSecret } from '../../domain/keys.js'
 import type { Mode } from '../../domain/token.js'
-import type { Chore } from '../../engine/upkeep/chores.js'
+import type { Chore } from '../../runtime/chores.js'
 import { storeBlobs } from '../../store/blobs.js'
 import { findReference } from '../../store/carrier-references.js'
-import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
-import type { Callback, LetterMessage, Provider } from '../provider.js'
+import { scopedProvider } from '../carrier-name.js'
+import type {
+  CallbackContext,
+  CallbackReaders,
+  ChannelDelivery,
+  ChannelRuntime,
+  DeliveryContext,
+  DocumentReader,
+  RuntimeContext,
+  World,
+} from '../channel.js'
+import type { LetterMessage, Provider } from '../provider.js'
 import { createRendering } from '../rendering.js'
+import { type LetterConfig, letter, proofDocument } from './channel.js'
 import { E_CARTA, eCartaProvider } from './e-carta.js'
-import { findLetter, insertLetter, insertLetterReceipt } from './letter-store.js'
+import { findLetter, findLetterHistory, insertLetter, insertLetterReceipt } from './letter-store.js'
 import { createLotJournal } from './lot-journal.js'
 import { createLetterPreparation } from './preparation.js'
-import { printShopCallback, printShopProvider, readPrintAccount } from './print-shop.js'
+import { PRINT_SHOP, printShopCallback, printShopProvider, readPrintAccount } from './print-shop.js'
+import { composeLetterProof } from './proof.js'
 import { createRastro } from './rastro.js'
 import { trackLetters } from './tracking.js'
 import { createTypesetter } from './typesetter.js'
-
-export interface LetterParts {
-  config: Config
-  keys: Keys
-  pool: Pool
-  onError(error: unknown, what: string): void
-}
-
-export interface LetterWiring {
-  wiring: ChannelWiring<LetterMessage>
-  /** Asking the post where letters are. */
-  chores(parts: ChoreParts): Promise<Chore[]>
-  close(): Promise<void>
-}
-
-interface ChoreParts {
-  recorder: Recorder
-  clock: Clock
-  simulatorUrl: string | null
-}
 
 /** More than a core can typeset while a carrier answers, and few enough that the last is made long before its lease ends. */
 const LETTERS_AT_ONCE = 50
@@ -51,51 +38,52 @@ const TRACKED_EVERY_MS = 2 * 3_600 * SECOND
 const TRACKING_CHORE_MS = 60 * SECOND
 const SIMULATED_TRACKED_EVERY_MS = SECOND
 
-export function wireLetter(parts: LetterParts): LetterWiring {
-  const { config, keys, pool } = parts
+export const letterRuntime: ChannelRuntime<LetterConfig> = { openDelivery, callbacks, documents }
+
+async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<ChannelDelivery<LetterMessage>> {
+  const { config, keys, pool, publicUrl } = context
   // A letter that has its place in a lot may still leave with it: a second carrier would print it a second time.
-  if (config.letter.carriers.length > 1) {
+  if (config.carriers.length > 1) {
     throw new OperatorError('LETTER_URL aceita uma só operadora: com duas, uma carta poderia ser impressa duas vezes.')
   }
   const typesetter = createTypesetter()
   return {
-    wiring: {
-      channel: 'letter',
-      carriers: config.letter.carriers,
-      concurrency: () => LETTERS_AT_ONCE,
-      provider: (url, world) => openProvider(url, world, parts),
-      prepare: () =>
-        createLetterPreparation({
-          publicUrl: config.publicUrl,
-          linkKey: keys.link,
-          render: createRendering((id, version) => findVersionContent(pool, id, version)),
-          typesetter,
-          find: (notification, ordinal) => findLetter(pool, { notification, ordinal }),
-          async keep(notification, ordinal, { pdf, sha256, pages, sheet }) {
-            await storeBlobs(pool, [{ name: 'carta.pdf', bytes: pdf, sha256 }])
-            await insertLetter(pool, { notification, ordinal }, { sha256, pages, sheet: JSON.parse(JSON.stringify(sheet)) })
-          },
-        }),
-    },
-    chores: choreParts => trackingChores(parts, choreParts),
+    concurrency: () => LETTERS_AT_ONCE,
+    provider: (url, world) => openProvider(url, world, context),
+    prepare: () =>
+      createLetterPreparation({
+        publicUrl,
+        linkKey: keys.link,
+        render: createRendering(letter, (id, version) => findVersionContent(pool, id, version)),
+        typesetter,
+        find: (notification, ordinal) => findLetter(pool, { notification, ordinal }),
+        async keep(notification, ordinal, { pdf, sha256, pages, sheet }) {
+          await storeBlobs(pool, [{ name: 'carta.pdf', bytes: pdf, sha256 }])
+          await insertLetter(pool, { notification, ordinal }, { sha256, pages, sheet: JSON.parse(JSON.stringify(sheet)) })
+        },
+      }),
+    chores: await trackingChores(context),
     close: () => typesetter.close(),
   }
 }
 
-function openProvider(url: URL, world: World, { config, pool, onError }: LetterParts): Provider<LetterMessage> {
-  if (url.protocol !== 'ecarta+sftp:') return printShopProvider()
-  const key = carrierKey(E_CARTA, world.simulatorUrl !== null)
+function openProvider(url: URL, world: World, context: DeliveryContext<LetterConfig>): Provider<LetterMessage> {
+  if (!isPost(url)) return printShopProvider()
+  const { config, pool, onError } = context
+  const provider = scopedProvider(E_CARTA, world.simulatorUrl !== null)
   return eCartaProvider({
-    journal: createLotJournal(pool, key),
-    privateKey: readKey(config.letter.keyFile),
+    journal: createLotJournal(pool, provider),
+    privateKey: readKey(config.keyFile),
     onEvents: world.onEvents,
     async onReceipt(name, image) {
-      const letter = await findReference(pool, key, [name])
-      if (letter !== null) await insertLetterReceipt(pool, letter.notification, image)
+      const found = await findReference(pool, provider, [name])
+      if (found !== null) await insertLetterReceipt(pool, found.notification, image)
     },
     onError,
   })
 }
+
+const isPost = ({ protocol }: URL): boolean => protocol === 'ecarta+sftp:'
 
 function readKey(file: string | null): string | null {
   if (file === null) return null
@@ -106,39 +94,47 @@ function readKey(file: string | null): string | null {
   }
 }
 
-/** One chore for each world that letters of a mode go to. */
-async function trackingChores({ config, pool }: LetterParts, { recorder, clock, simulatorUrl }: ChoreParts): Promise<Chore[]> {
-  const simulated = simulatorUrl === null ? null : await readSimulatedTracking(simulatorUrl)
-  const real = config.hasCarriers
-  const worlds: [Mode, URL | null, number, number][] = [
-    [
-      'live',
-      real ? config.letter.tracking : simulated,
-      real ? TRACKED_EVERY_MS : SIMULATED_TRACKED_EVERY_MS,
-      real ? TRACKING_CHORE_MS : SECOND,
-    ],
+/** One chore for each mode whose letters are tracked. */
+async function trackingChores(context: DeliveryContext<LetterConfig>): Promise<Chore[]> {
+  const { config, pool, clock, hasCarriers, record, simulatorAddress } = context
+  const simulated = await simulatorAddress('letter-tracking')
+  const modes: [Mode, URL | null, number, number][] = [
+    hasCarriers
+      ? ['live', config.tracking, TRACKED_EVERY_MS, TRACKING_CHORE_MS]
+      : ['live', simulated, SIMULATED_TRACKED_EVERY_MS, SECOND],
     ['test', simulated, SIMULATED_TRACKED_EVERY_MS, SECOND],
   ]
-  return worlds.flatMap(([mode, url, trackedEveryMs, everyMs]) => {
+  return modes.flatMap(([mode, url, trackedEveryMs, everyMs]) => {
     if (url === null) return []
     const rastro = createRastro(url, clock)
-    const run = (): Promise<void> => trackLetters({ pool, recorder, rastro, mode, everyMs: trackedEveryMs })
+    const run = (): Promise<void> => trackLetters({ pool, record, rastro, mode, everyMs: trackedEveryMs })
     return [{ name: `tracking of ${mode} letters`, everyMs, run }]
   })
 }
 
-async function readSimulatedTracking(simulatorUrl: string): Promise<URL | null> {
-  const response = await fetch(`${simulatorUrl}/simulator/carriers`)
-  const url = ((await response.json()) as Record<string, string>)['letter-tracking']
-  return url === undefined ? null : new URL(url)
+/** A bad URL stops the start. */
+function callbacks({ config, keys, clock, simulator }: CallbackContext<LetterConfig>): CallbackReaders {
+  const secrets = config.carriers.filter(url => !isPost(url)).map(url => readPrintAccount(url).secret)
+  return {
+    real: secrets.length === 0 ? [] : [printShopCallback(secrets, clock)],
+    simulated: simulator ? [printShopCallback([simulatorSecret(keys.simulator, PRINT_SHOP)], clock)] : [],
+  }
 }
 
-/** The reader of a print service's callbacks; a bad URL stops the start. */
-export function realLetterCallbacks({ letter }: Config, clock: Clock): Callback[] {
-  const secrets = letter.carriers.filter(url => url.protocol !== 'ecarta+sftp:').map(url => readPrintAccount(url).secret)
-  return secrets.length === 0 ? [] : [printShopCallback(secrets, clock)]
+function documents({ pool }: RuntimeContext<LetterConfig>): Record<string, DocumentReader> {
+  const typesetter = createTypesetter(1)
+  const parts = {
+    typesetter,
+    findHistory: (id: string) => findLetterHistory(pool, id),
+    findLetter: (notification: string, ordinal: number) => findLetter(pool, { notification, ordinal }),
+  }
+  return {
+    [proofDocument.name]: {
+      async open(notification) {
+        const pdf = await composeLetterProof(parts, notification)
+        return pdf && { size: pdf.length, read: async (from, length) => pdf.subarray(from, from + length) }
+      },
+      close: () => typesetter.close(),
+    },
+  }
 }
-
-export const simulatedLetterCallbacks = ({ simulator }: Keys, clock: Clock): Callback[] => [
-  printShopCallback([createHmac('sha256', simulator).update('print-shop').digest('hex')], clock),
-]

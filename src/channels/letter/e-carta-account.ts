@@ -1,5 +1,6 @@
 import ssh2 from 'ssh2'
 import { OperatorError } from '../../domain/errors.js'
+import { decodePart, refuseUnknown } from '../url-options.js'
 import type { SftpAccount } from './sftp.js'
 
 /** The contract with the post and where its folders are, read from LETTER_URL. */
@@ -19,8 +20,16 @@ export interface ECartaAccount {
   firstLot: number | null
 }
 
+const OPTIONS = [
+  ...['matriz', 'contrato', 'cartao', 'chave', 'simples', 'registrada', 'lote', 'espera'],
+  ...['retorno', 'lidos', 'retornos', 'primeiro', 'rate'],
+]
+
 /** ecarta+sftp://usuario@servidor:22/pasta?matriz=…&contrato=…&cartao=…&chave=SHA256:… */
 export function readECartaAccount(url: URL, privateKey: string | null): ECartaAccount {
+  const wrong = (what: string): never => {
+    throw new OperatorError(`LETTER_URL: ${what} (docs/carta.md).`)
+  }
   const value = (name: string, fallback?: string): string => {
     const given = url.searchParams.get(name) ?? fallback
     if (given === undefined || given === '')
@@ -37,6 +46,7 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
     if (!/^\d{1,20}$/.test(text)) throw new OperatorError(`LETTER_URL: ${name}= deve ter só dígitos.`)
     return text
   }
+  refuseUnknown(url, OPTIONS, wrong)
   if (url.username === '' || url.hostname === '') throw new OperatorError('LETTER_URL: o e-Carta pede usuário e servidor.')
   if (url.password === '' && privateKey === null) {
     throw new OperatorError('LETTER_URL: o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE.')
@@ -44,7 +54,7 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
   if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
     throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
   }
-  const folder = decodeURIComponent(url.pathname).replace(/\/+$/, '') || '/'
+  const folder = decodePart(url.pathname, wrong).replace(/\/+$/, '') || '/'
   // In a query a plus sign is a blank, which no fingerprint has.
   const fingerprint = value('chave')
     .replaceAll(' ', '+')
@@ -54,8 +64,8 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
     sftp: {
       host: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port || 22),
-      username: decodeURIComponent(url.username),
-      password: url.password === '' ? null : decodeURIComponent(url.password),
+      username: decodePart(url.username, wrong),
+      password: url.password === '' ? null : decodePart(url.password, wrong),
       privateKey,
       fingerprint,
     },

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Carrier, CarrierEvent, Found, LetterMessage, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
 import { type ECartaAccount, readECartaAccount } from './e-carta-account.js'
@@ -21,6 +22,7 @@ const TIMEOUT_MS = 18_000
 const RETURNS_TIMEOUT_MS = 120_000
 /** The letters of a lot are asked about one by one: the folder is looked at once for all of them. */
 const LOOKED_MS = 60_000
+const MAX_LOOKS = 10_000
 const TAKEN =
   'O número do lote já foi usado nos Correios, por outra instalação ou antes de o banco ser restaurado: o operador precisa definir primeiro= em LETTER_URL.'
 
@@ -54,7 +56,7 @@ class ECarta implements Carrier<LetterMessage> {
   #timer: NodeJS.Timeout | undefined
   #returns: NodeJS.Timeout | undefined
   readonly #flights = new Set<Promise<void>>()
-  readonly #looks = new Map<number, { at: number; outcome: Promise<void> }>()
+  readonly #looks = new BoundedCache<number, Promise<void>>({ maxEntries: MAX_LOOKS, ttlMs: LOOKED_MS })
   #taken = false
 
   constructor(account: ECartaAccount, options: ECartaOptions) {
@@ -177,9 +179,10 @@ class ECarta implements Carrier<LetterMessage> {
   }
 
   #look({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
-    for (const [known, { at }] of this.#looks) if (performance.now() - at >= LOOKED_MS) this.#looks.delete(known)
-    const outcome = this.#looks.get(lot)?.outcome ?? this.#lookNow(lot, upload, signal)
-    if (!this.#looks.has(lot)) this.#looks.set(lot, { at: performance.now(), outcome })
+    const known = this.#looks.get(lot)
+    if (known !== undefined) return known
+    const outcome = this.#lookNow(lot, upload, signal)
+    this.#looks.set(lot, outcome)
     return outcome
   }
 

@@ -27,12 +27,12 @@ export interface LotName {
 /** A new lot for those of the letters that are not with the post, nor on their way; tells where all of them are. */
 export function openLot(
   pool: Pool,
-  carrier: string,
+  provider: string,
   references: readonly string[],
 ): Promise<{ lot: number; places: StoredPlace[] }> {
   return transaction(pool, async db => {
     await deletePlaces(db, references, 'waiting')
-    const { rows } = await run<{ lot: number }>(db, 'insert into letter_lot (carrier) values ($1) returning lot', [carrier])
+    const { rows } = await run<{ lot: number }>(db, 'insert into letter_lot (provider) values ($1) returning lot', [provider])
     const { lot } = rows[0]!
     await run(
       db,
@@ -108,7 +108,7 @@ async function deletePlaces(db: Queryable, references: readonly string[], from: 
  */
 export function beginLot(
   pool: Pool,
-  carrier: string,
+  provider: string,
   lot: number,
   { part, size, sha256 }: StoredUpload,
   names: readonly LotName[],
@@ -129,10 +129,10 @@ export function beginLot(
     ])
     await run(
       db,
-      `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
+      `insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts)
        select $1, n.name, n.notification, 'letter', n.ordinal, 1, 1
        from jsonb_to_recordset($2::jsonb) as n(name text, notification uuid, ordinal smallint) on conflict do nothing`,
-      [carrier, JSON.stringify(names)],
+      [provider, JSON.stringify(names)],
     )
     return true
   })

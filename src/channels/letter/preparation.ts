@@ -1,11 +1,13 @@
+import { settingsOf } from '../../domain/account.js'
 import { sha256 } from '../../domain/evidence.js'
 import { makeLinkCode } from '../../domain/link.js'
 import type { JsonObject } from '../../domain/notification.js'
-import type { Refused } from '../../engine/deliver/lane-options.js'
 import type { Claim } from '../../store/claims.js'
+import type { Refused } from '../channel.js'
 import type { LetterMessage } from '../provider.js'
 import { type Rendering, refusedFor } from '../rendering.js'
 import { type Block, countLines, readBlocks } from './blocks.js'
+import { letter, letterSettings } from './channel.js'
 import type { StoredLetter } from './letter-store.js'
 import { addressLines, type PostalAddress, readPostalAddress, readSenderAddress } from './postal-address.js'
 import { type LetterLayout, layouts, type Sheet } from './sheet.js'
@@ -48,8 +50,8 @@ export function createLetterPreparation(parts: LetterParts) {
     const read = readPostalAddress(variablesOf(claim))
     if ('problem' in read) return refusedFor(read.problem)
     const recipient = { name: claim.recipient?.trim() || read.name || claim.recipientName, address: read.address }
-    const senderAddress = readSenderAddress(claim.settings['letter.address'])
-    const sender = { name: claim.settings['letter.name'] || claim.accountName, address: senderAddress }
+    const settings = settingsOf(letterSettings, claim.settings)
+    const sender = { name: settings['letter.name'] || claim.accountName, address: readSenderAddress(settings['letter.address']) }
     const made = await obtain(parts, claim, { layout, recipient, sender })
     if ('refused' in made) return made
     const { pdf, sha256: hash, pages } = made
@@ -108,7 +110,7 @@ function makeSheet({ publicUrl, linkKey }: LetterParts, claim: Claim, envelope: 
     sender: {
       name: sender.name,
       lines: sender.address === null ? [] : addressLines(sender.address),
-      color: claim.settings['letter.color'],
+      color: settingsOf(letterSettings, claim.settings)['letter.color'],
     },
     recipient: { name: recipient.name, lines: addressLines(recipient.address) },
     // The moment of acceptance: a letter that is made again is the same letter.
@@ -116,7 +118,7 @@ function makeSheet({ publicUrl, linkKey }: LetterParts, claim: Claim, envelope: 
     moment: Math.floor(claim.acceptedAt.getTime() / 1_000),
     subject: claim.subject,
     blocks,
-    verification: `${publicUrl}/n/${makeLinkCode(linkKey, claim)}`,
+    verification: `${publicUrl}/n/${makeLinkCode(linkKey, claim.notification, letter.linkCode)}`,
   }
 }
 

@@ -2,17 +2,24 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
+import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
 import type { Callback, CallbackRequest, CarrierReport, Found, LetterMessage, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
-import { ask, type HttpAnswer } from './http-answer.js'
+import { decodePart, refuseUnknown } from '../url-options.js'
 import type { PostalAddress } from './postal-address.js'
 
 /**
  * A print service over HTTP, as docs/carta.md describes it: it prints, puts into envelopes and posts. Our reference is its
  * idempotency key and the name under which it can be asked.
  */
-const PRINT_SHOP = 'print-shop'
+export const PRINT_SHOP = 'print-shop'
 const TIMEOUT_MS = 18_000
+const MAX_ANSWER = 4 * 1_048_576
+const MAX_SHOWN = 500
+const REASONS = {
+  unsent: 'O serviço de impressão não pôde ser alcançado.',
+  unanswered: 'O serviço de impressão não respondeu.',
+}
 /** A callback that is older than this may be a recording of an old one. */
 const FRESH_MS = 300_000
 
@@ -23,14 +30,16 @@ interface PrintAccount {
   secret: string
 }
 
-/** print+https://TOKEN:SEGREDO@host/caminho */
+/** print+https://TOKEN:SEGREDO@host/caminho; option: rate=letters a second (of the lane). */
 export function readPrintAccount(url: URL): PrintAccount {
-  const token = decodeURIComponent(url.username)
-  if (token === '' || url.hostname === '') {
-    throw new OperatorError('LETTER_URL: o serviço de impressão pede print+https://TOKEN:SEGREDO@servidor/caminho.')
+  const wrong = (what: string): never => {
+    throw new OperatorError(`LETTER_URL: ${what}. Exemplo: print+https://TOKEN:SEGREDO@servidor/caminho`)
   }
+  const token = decodePart(url.username, wrong)
+  if (token === '' || url.hostname === '') wrong('faltam o token ou o servidor do serviço de impressão')
+  refuseUnknown(url, ['rate'], wrong)
   const base = `${url.protocol.slice('print+'.length)}//${url.host}${url.pathname.replace(/\/+$/, '')}`
-  return { base, token, secret: decodeURIComponent(url.password) }
+  return { base, token, secret: decodePart(url.password, wrong) }
 }
 
 /** What the service's words mean. */
@@ -53,15 +62,14 @@ export function printShopProvider(): Provider<LetterMessage> {
     timeoutMs: TIMEOUT_MS,
     async open(url) {
       const { base, token } = readPrintAccount(url)
-      let closed = false
+      const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, reasons: REASONS })
       const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
       return {
         async send(message, signal) {
-          if (closed || signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de sair.')
-          const answer = await ask(
-            `${base}/cartas`,
+          const answer = await http.send(
             {
               method: 'POST',
+              url: `${base}/cartas`,
               headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': message.reference },
               body: JSON.stringify(toOrder(message)),
             },
@@ -70,15 +78,14 @@ export function printShopProvider(): Provider<LetterMessage> {
           return readReceipt(answer)
         },
         async find(reference, _sentTo, signal): Promise<Found> {
-          const answer = await ask(`${base}/cartas/${encodeURIComponent(reference)}`, { method: 'GET', headers }, signal)
+          const url = `${base}/cartas/${encodeURIComponent(reference)}`
+          const answer = await http.send({ method: 'GET', url, headers }, signal)
           // Said in so many words: a 404 of something in between must not have a letter printed twice.
-          if (answer.status === 404 && answer.body?.situacao === 'desconhecida') return 'unknown'
+          if (answer.status === 404 && objectOf(answer)?.situacao === 'desconhecida') return 'unknown'
           const { references, answer: text } = readReceipt(answer)
           return { references, answer: text }
         },
-        async close() {
-          closed = true
-        },
+        close: () => http.close(),
       }
     },
   }
@@ -104,7 +111,10 @@ const toAddress = ({ street, number, complement, district, city, state, postcode
 })
 
 /** Idempotent by contract: 5xx but 503 may have taken it, so it is asked for first. */
-function readReceipt({ status, body, text, retryAfterMs }: HttpAnswer): Receipt {
+function readReceipt(answer: CarrierAnswer): Receipt {
+  const { status, retryAfterMs } = answer
+  const body = objectOf(answer)
+  const text = `${status} ${storable(textOf(answer).slice(0, MAX_SHOWN))}`
   if (status >= 200 && status < 300) {
     const id = body?.id
     if (typeof id !== 'string' || id === '') {

@@ -1,7 +1,8 @@
 import { brazilianDate } from '../../domain/dates.js'
-import { Refusal } from '../../domain/errors.js'
+import { overloaded } from '../../domain/errors.js'
 import { describe } from '../../domain/status.js'
 import { OutOfTime } from '../../runtime/thread-pool.js'
+import { letter } from './channel.js'
 import type { LetterHistory, StoredLetter } from './letter-store.js'
 import type { LetterReceipt, Sheet } from './sheet.js'
 import { type Typesetter, TypesetterBusy } from './typesetter.js'
@@ -17,26 +18,26 @@ export interface ProofParts {
 export async function composeLetterProof(parts: ProofParts, notification: string): Promise<Uint8Array | null> {
   const history = await parts.findHistory(notification)
   if (history === null) return null
-  const letter = await parts.findLetter(notification, history.status.ordinal)
-  if (letter === null) return null
-  const sheet = letter.sheet as unknown as Sheet
+  const stored = await parts.findLetter(notification, history.status.ordinal)
+  if (stored === null) return null
+  const sheet = stored.sheet as unknown as Sheet
   try {
-    return (await parts.typesetter.compose(sheet, toReceipt(history, letter, sheet))).pdf
+    return (await parts.typesetter.compose(sheet, toReceipt(history, stored, sheet))).pdf
   } catch (error) {
-    throw error instanceof TypesetterBusy || error instanceof OutOfTime ? new Refusal('overloaded', [], { retryAfter: 5 }) : error
+    throw error instanceof TypesetterBusy || error instanceof OutOfTime ? overloaded() : error
   }
 }
 
-function toReceipt({ status, image, events }: LetterHistory, letter: StoredLetter, sheet: Sheet): LetterReceipt {
+function toReceipt({ status, image, events }: LetterHistory, stored: StoredLetter, sheet: Sheet): LetterReceipt {
   const facts: [string, string | null][] = [
-    ['Situação', describe(status)],
+    ['Situação', describe(status, letter)],
     ['Identificador', status.notification],
     ['Referência do remetente', status.customId],
     ['Remetente', [sheet.sender.name, ...sheet.sender.lines].join(', ')],
     ['Destinatário', sheet.recipient.name],
     ['Endereço', sheet.recipient.lines.join(', ')],
     ['Modelo', sheet.layout],
-    ['Páginas', String(letter.pages)],
+    ['Páginas', String(stored.pages)],
     ['Objeto (SRO)', status.trackingCode],
     ['Aceita', brazilianDate(status.acceptedAt)],
   ]
@@ -46,9 +47,9 @@ function toReceipt({ status, image, events }: LetterHistory, letter: StoredLette
       const text = wordsFor(type, data)
       return text === null ? [] : [{ at: brazilianDate(at), text }]
     }),
-    sha256: letter.sha256,
+    sha256: stored.sha256,
     image,
-    letter: letter.pdf,
+    letter: stored.pdf,
   }
 }
 
@@ -64,6 +65,6 @@ function wordsFor(type: string, data: LetterHistory['events'][number]['data']): 
   const said = (name: string): string => (typeof data?.[name] === 'string' ? data[name] : '')
   if (type === 'failed') return said('failureDetail') === '' ? 'Falhou' : `Não entregue: ${said('failureDetail')}`
   // What the post says on the way.
-  if (type === 'note') return said('provider') === 'correios' ? said('answer') : null
+  if (type === 'note') return said('carrier') === 'correios' ? said('answer') : null
   return WORDS[type] ?? null
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
-import { ask } from './http-answer.js'
+import { CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from './return-reasons.js'
 
 /** The post's tracking (SRO Rastro): where registered letters are, asked in batches. */
@@ -23,6 +23,10 @@ export const MAX_TRACKED = 50
 /** A token is asked for again before it ends. */
 const TOKEN_MARGIN_MS = 60_000
 const DEFAULT_TOKEN_MS = 30 * 60_000
+const TIMEOUT_MS = 20_000
+const MAX_ANSWER = 4 * 1_048_576
+const MAX_SHOWN = 500
+const REASONS = { unsent: 'Os Correios não puderam ser alcançados.', unanswered: 'Os Correios não responderam.' }
 
 interface Token {
   text: string
@@ -37,20 +41,23 @@ export function createRastro(url: URL, clock: Clock): Rastro {
     throw new OperatorError('CORREIOS_URL deve ter usuário, código de acesso e ?cartao= com o cartão de postagem.')
   }
   const basic = Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')
+  const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, reasons: REASONS })
   let token: Token | null = null
 
   async function authenticate(signal: AbortSignal): Promise<string> {
     if (token !== null && clock() < token.until) return token.text
-    const { status, body, text } = await ask(
-      `${base}/token/v1/autentica/cartaopostagem`,
+    const answer = await http.send(
       {
         method: 'POST',
+        url: `${base}/token/v1/autentica/cartaopostagem`,
         headers: { authorization: `Basic ${basic}`, 'content-type': 'application/json', accept: 'application/json' },
         body: JSON.stringify({ numero: card }),
       },
       signal,
     )
-    if (status >= 300 || typeof body?.token !== 'string') throw new Error(`the post gave no token: ${text.slice(0, 40)}`)
+    const body = objectOf(answer)
+    if (answer.status >= 300 || typeof body?.token !== 'string')
+      throw new Error(`the post gave no token: ${answer.status} ${textOf(answer).slice(0, 40)}`)
     const ends = typeof body.expiraEm === 'string' ? readPostDate(body.expiraEm).getTime() : Number.NaN
     token = { text: body.token, until: (Number.isNaN(ends) ? clock() + DEFAULT_TOKEN_MS : ends) - TOKEN_MARGIN_MS }
     return token.text
@@ -65,10 +72,13 @@ export function createRastro(url: URL, clock: Clock): Rastro {
         accept: 'application/json',
         'accept-language': 'pt-BR',
       }
-      const { status, body, text } = await ask(`${base}/srorastro/v1/objetos?${query}`, { method: 'GET', headers }, signal)
+      const answer = await http.send({ method: 'GET', url: `${base}/srorastro/v1/objetos?${query}`, headers }, signal)
+      const { status } = answer
+      const objects = objectOf(answer)?.objetos
       if (status === 401 || status === 403) token = null
-      if (status >= 300 || !Array.isArray(body?.objetos)) throw new Error(`the post did not answer for its objects: ${text}`)
-      return new Map(body.objetos.flatMap(object => readObject(object)))
+      if (status >= 300 || !Array.isArray(objects))
+        throw new Error(`the post did not answer for its objects: ${status} ${textOf(answer).slice(0, MAX_SHOWN)}`)
+      return new Map(objects.flatMap(object => readObject(object)))
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Change, Recorder } from '../../domain/change.js'
+import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Mode } from '../../domain/token.js'
 import type { Pool } from '../../store/postgres.js'
 import { claimTracked, saveSeen, type TrackedLetter } from './letter-store.js'
@@ -7,7 +7,7 @@ import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
 /** Asks the post where registered letters are, and records what it tells. */
 export interface TrackingParts {
   pool: Pool
-  recorder: Recorder
+  record(change: Change): Promise<ChangeOutcome>
   rastro: Rastro
   mode: Mode
   /** How often each letter is asked about. */
@@ -30,9 +30,9 @@ export async function trackLetters(parts: TrackingParts): Promise<void> {
 }
 
 /** In the order in which it happened. What changes the status is told at every asking, lest one that came in late be missed: it counts once. */
-async function take({ pool, recorder }: TrackingParts, letter: TrackedLetter, events: readonly PostEvent[]): Promise<void> {
+async function take({ pool, record }: TrackingParts, letter: TrackedLetter, events: readonly PostEvent[]): Promise<void> {
   const telling = events.filter(({ type }, place) => type !== 'note' || place >= letter.seen)
-  for (const event of telling) await recorder.record(toChange(letter, event))
+  for (const event of telling) await record(toChange(letter, event))
   if (events.length > letter.seen) await saveSeen(pool, letter.notification, events.length)
 }
 
@@ -45,7 +45,7 @@ const toChange = ({ notification, code }: TrackedLetter, { at, type, text, failu
     at,
     source: SOURCE,
     data: {
-      provider: 'correios',
+      carrier: 'correios',
       answer: text,
       trackingCode: code,
       ...(failure === undefined ? {} : { failure, failureDetail: reason!, reason: reason! }),

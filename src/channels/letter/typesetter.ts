@@ -42,7 +42,7 @@ type Answer = Typeset | { fault: string; missing?: string[] }
 
 /** Marks the threads of this file among others. */
 const PURPOSE = 'carteiro-typesetter'
-const MAX_WAITING = 256
+const MAX_PENDING = 256
 const MAX_FAULT = 2_000
 /** Forty pages take about two seconds; on a machine with other work, several times that. */
 const LIMIT_MS = 15_000
@@ -54,10 +54,16 @@ const STANDARDS = { plain: 'a-2b', withFiles: 'a-3b' }
 const REMEMBERED = 10
 
 export function createTypesetter(threads = availableParallelism() - 1, limitMs = LIMIT_MS): Typesetter {
-  const pool = new ThreadPool<SheetInputs, Answer>({ file: import.meta.url, purpose: PURPOSE, threads, limitMs })
+  const pool = new ThreadPool<SheetInputs, Answer>({
+    file: import.meta.url,
+    purpose: PURPOSE,
+    threads,
+    limitMs,
+    maxPending: MAX_PENDING,
+    overloaded: () => new TypesetterBusy(),
+  })
   return {
     async compose(sheet, receipt = null) {
-      if (pool.load >= MAX_WAITING) throw new TypesetterBusy()
       const answer = await pool.ask(sheetInputs(sheet, receipt))
       if ('fault' in answer) throw new TypesettingError(answer.fault, answer.missing)
       return answer

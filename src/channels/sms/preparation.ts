@@ -1,9 +1,12 @@
+import { settingsOf } from '../../domain/account.js'
 import { type LinkTarget, linkBase } from '../../domain/link.js'
-import { type AccentRule, fitSms, planSms } from '../../domain/message-parts.js'
-import type { Refused } from '../../engine/deliver/lane-options.js'
+import { planParts } from '../../domain/message-parts.js'
 import type { Claim } from '../../store/claims.js'
+import type { Refused } from '../channel.js'
 import type { SmsMessage } from '../provider.js'
 import { refusedFor } from '../rendering.js'
+import { smsSettings } from './channel.js'
+import { type AccentRule, fitSms } from './fit-text.js'
 
 /** From a claimed SMS to the message that leaves: the sender's words, or ours, with the short link where it belongs. */
 export interface SmsParts {
@@ -24,7 +27,7 @@ export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
     const custom = claim.request.customMessage
     const linked = typeof custom !== 'string' || custom.includes(PLACEHOLDER)
     const link = linked ? `${linkBase(settings, publicUrl)}/s/${await shortLink({ notification, channel })}` : ''
-    const accents = settings['sms.accents']
+    const accents = settingsOf(smsSettings, settings)['sms.accents']
     const text =
       typeof custom === 'string'
         ? fitSms(custom.replaceAll(PLACEHOLDER, link), accents)
@@ -38,10 +41,10 @@ function ownText(sender: string, subject: string, link: string, accents: AccentR
   const who = cut(sender, MAX_SENDER)
   const say = (words: string): string => fitSms(`${who}: ${words} ${link}`, accents)
   const characters = [...subject]
-  if (planSms(say(subject)).parts.length === 1) return say(subject)
+  if (planParts(say(subject)).parts.length === 1) return say(subject)
   for (let length = Math.min(characters.length, 160); length >= LEAST_SUBJECT; length--) {
     const text = say(cut(subject, length))
-    if (planSms(text).parts.length === 1) return text
+    if (planParts(text).parts.length === 1) return text
   }
   return say('há uma notificação para você.')
 }

@@ -60,16 +60,16 @@ function readReceipt(deliver: Deliver): CarrierReport[] {
   const word = (state === undefined ? null : numbered[state]) ?? field(text, 'stat')?.toUpperCase() ?? 'UNKNOWN'
   const code = field(text, 'err')
   const known = states[aliases[word] ?? word] ?? { type: 'note' as const }
-  const mark = deliver.tlvs.get(tags.userMessageReference)
+  const referenceTag = deliver.tlvs.get(tags.userMessageReference)
   const recipient = readNumber(deliver.source, 'any')
   return [
     {
       kind: 'report',
       of: {
         carrier: namesOf(id, deliver),
-        ...(mark === undefined || mark.length < 2 || recipient === null
+        ...(referenceTag === undefined || referenceTag.length < 2 || recipient === null
           ? {}
-          : { mark: { recipient, bits: mark.readUInt16BE(0) } }),
+          : { tag: { recipient, bits: referenceTag.readUInt16BE(0) } }),
       },
       at: null,
       answer: `id:${id} stat:${word}${code === null ? '' : ` err:${code}`}`,

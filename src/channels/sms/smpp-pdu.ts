@@ -91,10 +91,10 @@ export interface Submit {
   validity: string
   dataCoding: number
   message: Buffer
-  mark: number
+  referenceTag: number
 }
 
-export function submitBody({ source, to, esmClass, validity, dataCoding, message, mark }: Submit): Buffer {
+export function submitBody({ source, to, esmClass, validity, dataCoding, message, referenceTag }: Submit): Buffer {
   const registeredDelivery = 1
   return Buffer.concat([
     text(''),
@@ -107,7 +107,7 @@ export function submitBody({ source, to, esmClass, validity, dataCoding, message
     text(validity),
     Buffer.from([registeredDelivery, 0, dataCoding, 0, message.length]),
     message,
-    Buffer.from([tags.userMessageReference >> 8, tags.userMessageReference & 0xff, 0, 2, mark >> 8, mark & 0xff]),
+    Buffer.from([tags.userMessageReference >> 8, tags.userMessageReference & 0xff, 0, 2, referenceTag >> 8, referenceTag & 0xff]),
   ])
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
+import { Semaphore } from '../../runtime/semaphore.js'
 import { SendError } from '../provider.js'
 import { errorOf } from './smpp-errors.js'
 import { bindBody, commands, nextSequence, type Pdu, PduReader, RESPONSE, readMessageId, writePdu } from './smpp-pdu.js'
@@ -70,8 +71,7 @@ export class SmppSession {
   readonly #events: SessionEvents
   readonly #reader = new PduReader()
   readonly #pending = new Map<number, Pending>()
-  readonly #waiting = new Set<() => void>()
-  #underWay = 0
+  readonly #window: Semaphore
   #late = 0
   #sequence = 0
   #ended = false
@@ -104,6 +104,7 @@ export class SmppSession {
     this.#socket = socket
     this.#settings = settings
     this.#events = events
+    this.#window = new Semaphore({ permits: settings.window })
     socket.on('data', chunk => this.#read(chunk))
     socket.on('error', error => this.#end(error))
     socket.on('close', () => this.#end())
@@ -115,11 +116,18 @@ export class SmppSession {
 
   /** Hands over the parts of one message, in one write. Never throws: what could not be written is temporary. */
   async submit(parts: readonly Part[], signal: AbortSignal): Promise<PartOutcome[]> {
-    while (!this.#ended && !signal.aborted && this.#underWay > 0 && this.#underWay + parts.length > this.#settings.window) {
-      await this.#room(signal)
+    const unsent = (): PartOutcome[] => parts.map(() => ({ error: away() }))
+    if (this.#ended || signal.aborted) return unsent()
+    try {
+      await this.#window.acquire(parts.length, signal)
+    } catch {
+      return unsent()
     }
-    if (this.#ended || signal.aborted) return parts.map(() => ({ error: away() }))
-    this.#underWay += parts.length
+    // The end of the session releases what was under way, and so wakes those that wait.
+    if (this.#ended || signal.aborted) {
+      this.#window.release(parts.length)
+      return unsent()
+    }
     const answers = this.#write(parts, commands.submit, signal)
     return Promise.all(answers)
   }
@@ -134,18 +142,6 @@ export class SmppSession {
     this.#end()
   }
 
-  #room(signal: AbortSignal): Promise<void> {
-    return new Promise(resolve => {
-      const go = (): void => {
-        this.#waiting.delete(go)
-        signal.removeEventListener('abort', go)
-        resolve()
-      }
-      this.#waiting.add(go)
-      signal.addEventListener('abort', go)
-    })
-  }
-
   #write(parts: readonly Part[], command: number, signal?: AbortSignal): Promise<PartOutcome>[] {
     const pdus: Buffer[] = []
     const answers = parts.map(({ body, name }) => {
@@ -157,7 +153,7 @@ export class SmppSession {
         signal?.addEventListener('abort', giveUp)
         const settle = (outcome: PartOutcome): void => {
           signal?.removeEventListener('abort', giveUp)
-          if (command === commands.submit) this.#free()
+          if (command === commands.submit) this.#window.release()
           resolve(outcome)
         }
         this.#pending.set(sequence, { name, settle, late: false })
@@ -165,11 +161,6 @@ export class SmppSession {
     })
     this.#socket.write(Buffer.concat(pdus))
     return answers
-  }
-
-  #free(): void {
-    this.#underWay--
-    for (const go of [...this.#waiting]) go()
   }
 
   /** Its answer may still come, and is then told as news. */
@@ -256,7 +247,6 @@ export class SmppSession {
     this.#socket.destroy()
     for (const pending of this.#pending.values()) if (!pending.late) pending.settle({ error: lost(cause) })
     this.#pending.clear()
-    for (const go of [...this.#waiting]) go()
     this.#events.onEnd()
   }
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OperatorError } from '../../domain/errors.js'
 import { septetsOf } from '../../domain/gsm7.js'
-import { MAX_MARKED_PARTS, makeMark } from '../../domain/mark.js'
-import { planSms, type SmsPlan } from '../../domain/message-parts.js'
+import { type PartPlan, planParts } from '../../domain/message-parts.js'
+import { MAX_TAGGED_PARTS, makeTag } from '../../domain/reference-tag.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
 import { nameOf, readEvents } from './smpp-events.js'
@@ -43,7 +43,7 @@ export function smppProvider(options: SmppOptions): Provider<SmsMessage> {
   return {
     name: 'smpp',
     channel: 'sms',
-    // Receipts bring back our mark: what arrived after all is known, what did not is sent once more.
+    // Receipts give back our reference tag: a message that arrived after all is known, one that did not is sent once more.
     whenUnknown: 'report',
     timeoutMs,
     open: async url => openSmsc(url, options),
@@ -68,9 +68,9 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
       return link.ready
     },
     async send(message, signal): Promise<Receipt> {
-      const plan = planSms(message.text)
-      if (plan.parts.length > MAX_MARKED_PARTS) {
-        throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_MARKED_PARTS}.`)
+      const plan = planParts(message.text)
+      if (plan.parts.length > MAX_TAGGED_PARTS) {
+        throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_TAGGED_PARTS}.`)
       }
       const outcomes = await submitAll(link, missingOf(message, partsOf(message, plan, source, validity)), signal)
       const references = plan.parts.map((_, place) => nameIn(outcomes.get(place), message.to))
@@ -150,7 +150,7 @@ function errorIn(outcomes: readonly PartOutcome[], references: readonly (string 
   })
 }
 
-function partsOf(message: SmsMessage, plan: SmsPlan, source: Address, validity: string): Part[] {
+function partsOf(message: SmsMessage, plan: PartPlan, source: Address, validity: string): Part[] {
   const total = plan.parts.length
   // The same at every try: a phone that has a part already knows it again.
   const series = createHash('sha256').update(message.reference).digest()[31]!
@@ -166,13 +166,13 @@ function partsOf(message: SmsMessage, plan: SmsPlan, source: Address, validity: 
         validity,
         dataCoding: plan.encoding === 'gsm7' ? 0 : 8,
         message: Buffer.concat([Buffer.from(header), encode(text, plan.encoding)]),
-        mark: makeMark(message.reference, index + 1, total),
+        referenceTag: makeTag(message.reference, index + 1, total),
       }),
     }
   })
 }
 
-const encode = (text: string, encoding: SmsPlan['encoding']): Buffer =>
+const encode = (text: string, encoding: PartPlan['encoding']): Buffer =>
   encoding === 'gsm7'
     ? Buffer.from([...text].flatMap(character => septetsOf(character) ?? []))
     : Buffer.from(text, 'utf16le').swap16()

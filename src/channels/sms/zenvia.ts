@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperatorError } from '../../domain/errors.js'
-import { planSms } from '../../domain/message-parts.js'
+import { planParts } from '../../domain/message-parts.js'
 import { readNumber } from '../../domain/phone.js'
-import { readBeginning } from '../answer-body.js'
+import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
 import {
   type Callback,
   type Carrier,
@@ -13,8 +13,10 @@ import {
   type SendErrorKind,
   type SmsMessage,
 } from '../provider.js'
-import { neverLeft } from '../unsent.js'
 import { refuseUnknown } from '../url-options.js'
+
+/** The provider's name, stored with every attempt and the last part of its callbacks' path. */
+export const ZENVIA = 'zenvia'
 
 /**
  * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
@@ -22,6 +24,10 @@ import { refuseUnknown } from '../url-options.js'
  */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
+const REASONS = {
+  unsent: 'Sem conexão com a Zenvia.',
+  unanswered: 'A Zenvia não respondeu a tempo, ou a conexão caiu antes da resposta.',
+}
 const MAX_WORDS = 500
 const MAX_ID = 200
 const MAX_WINDOW = 1_000
@@ -40,7 +46,7 @@ const statuses: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' |
 
 export function zenviaProvider(): Provider<SmsMessage> {
   return {
-    name: 'zenvia',
+    name: ZENVIA,
     channel: 'sms',
     // Its reports bear no name of ours and it cannot be asked: what was lost on the way is for a person to look at.
     whenUnknown: 'never',
@@ -55,16 +61,17 @@ export function zenviaProvider(): Provider<SmsMessage> {
 
 function openZenvia(url: URL): Carrier<SmsMessage> {
   const { endpoint, token, from } = readZenviaUrl(url)
-  let closed = false
+  const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, reasons: REASONS })
+  const headers = { 'content-type': 'application/json', 'x-api-token': token }
   return {
     async send({ to, text }, signal) {
-      if (closed || signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de sair.')
-      const { parts, encoding } = planSms(text)
+      const { parts, encoding } = planParts(text)
       const body = JSON.stringify({ from, to: to.replace(/^\+/, ''), contents: [{ type: 'text', text }] })
-      const { status, retryAfter, content } = await post(endpoint, { token, body, signal })
-      if (status < 200 || status > 299) throw errorOf(status, retryAfter, content)
-      const id = readId(content)
-      if (id === null) throw new SendError('uncertain', 'A Zenvia respondeu sem identificar a mensagem.', { answer: content })
+      const answer = await http.send({ method: 'POST', url: endpoint.href, headers, body }, signal)
+      if (answer.status < 200 || answer.status > 299) throw errorOf(answer)
+      const id = objectOf(answer)?.id
+      if (!isId(id))
+        throw new SendError('uncertain', 'A Zenvia respondeu sem identificar a mensagem.', { answer: textOf(answer) })
       return {
         references: [id],
         answer: `id:${id}`,
@@ -72,16 +79,14 @@ function openZenvia(url: URL): Carrier<SmsMessage> {
         facts: { segments: parts.length, encoding },
       }
     },
-    async close() {
-      closed = true
-    },
+    close: () => http.close(),
   }
 }
 
 /** One reader for all subscriptions of this gateway: whoever knows one of their secrets is Zenvia. */
 export function zenviaCallback(secrets: readonly string[]): Callback {
   return {
-    name: 'zenvia',
+    name: ZENVIA,
     channel: 'sms',
     async read({ method, headers, body }) {
       const given = headers[SECRET_HEADER]
@@ -128,72 +133,38 @@ function readToken(text: string): string | null {
   }
 }
 
-interface Answer {
-  status: number
-  retryAfter: string | null
-  content: string
-}
-
-async function post(
-  endpoint: URL,
-  { token, body, signal }: { token: string; body: string; signal: AbortSignal },
-): Promise<Answer> {
-  try {
-    const response = await fetch(endpoint, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-token': token },
-      body,
-      redirect: 'error',
-      signal,
-    })
-    const content = storable((await readBeginning(response, MAX_ANSWER)).toString('utf8'))
-    return { status: response.status, retryAfter: response.headers.get('retry-after'), content }
-  } catch (cause) {
-    throw neverLeft(cause)
-      ? new SendError('temporary', 'Sem conexão com a Zenvia.', { cause, answer: String((cause as Error).cause ?? cause) })
-      : new SendError('uncertain', 'A Zenvia não respondeu a tempo, ou a conexão caiu antes da resposta.', { cause })
-  }
-}
-
 /** 503 says that it did not begin; after any other failure of its own nobody knows, and this carrier cannot be asked. */
-function errorOf(status: number, retryAfter: string | null, content: string): SendError {
-  const [kind, reason] = meaningOf(status, content)
-  const seconds = Number(retryAfter ?? Number.NaN)
+function errorOf(answer: CarrierAnswer): SendError {
+  const [kind, reason] = meaningOf(answer)
+  const { status, retryAfterMs } = answer
   return new SendError(kind, reason, {
-    answer: `${status} ${storable(content.slice(0, MAX_WORDS))}`,
-    ...(Number.isFinite(seconds) && seconds >= 0 ? { retryAfterMs: seconds * 1_000 } : {}),
+    answer: `${status} ${storable(textOf(answer).slice(0, MAX_WORDS))}`,
+    ...(retryAfterMs === null ? {} : { retryAfterMs }),
   })
 }
 
 /** Only the message's own faults end it: those of the account or of SMS_URL are the operator's, and messages wait for the mend. */
-function meaningOf(status: number, content: string): [SendErrorKind, string] {
+function meaningOf(answer: CarrierAnswer): [SendErrorKind, string] {
+  const { status } = answer
   if (status === 429) return ['throttled', 'A Zenvia pediu para enviar mais devagar.']
   if (status === 503 || status === 408) return ['temporary', 'A Zenvia não pôde aceitar a mensagem agora.']
   if (status >= 500 || status < 400) return ['uncertain', 'A Zenvia falhou sem dizer se aceitou a mensagem.']
   if (status === 401 || status === 403) return ['temporary', 'A Zenvia recusou o token (SMS_URL).']
   if (status === 402) return ['temporary', 'A Zenvia recusou por falta de saldo ou de pagamento. Confira a conta.']
   if (![400, 413, 422].includes(status)) return ['temporary', `A Zenvia não aceitou a chamada (${status}). Verifique SMS_URL.`]
-  return isOfSender(content)
+  return isOfSender(answer)
     ? ['temporary', 'A Zenvia não aceita o remetente (from em SMS_URL).']
     : ['permanent', 'A Zenvia recusou a mensagem.']
 }
 
-function isOfSender(content: string): boolean {
-  const { details } = (readJson(content) ?? {}) as { details?: unknown }
+function isOfSender(answer: CarrierAnswer): boolean {
+  const details = objectOf(answer)?.details
   return Array.isArray(details) && details.length > 0 && details.every(detail => detail?.path === 'from')
-}
-
-function readId(content: string): string | null {
-  const id = (readJson(content) as { id?: unknown } | null)?.id
-  return isId(id) ? id : null
 }
 
 /** Anything that is none could not be looked up either. */
 const isId = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && value.length <= MAX_ID
-
-/** Half a character, as a cut may leave it, and a NUL cannot be stored: the whole callback would be refused for them. */
-const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
 
 interface ZenviaEvent {
   id?: unknown

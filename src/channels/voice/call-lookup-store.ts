@@ -2,7 +2,7 @@ import { type Queryable, run } from '../../store/postgres.js'
 
 /** Calls that a carrier took, until it is known how they ended and where their recordings are. */
 export interface CallLookup {
-  carrier: string
+  provider: string
   /** The carrier's name for the call. */
   name: string
   notification: string
@@ -12,9 +12,9 @@ export interface CallLookup {
 export async function planCallLookups(db: Queryable, calls: readonly CallLookup[]): Promise<void> {
   await run(
     db,
-    `insert into call_lookup (carrier, name, notification_id, ordinal)
-     select carrier, name, notification, ordinal from jsonb_to_recordset($1::jsonb)
-       as c(carrier text, name text, notification uuid, ordinal smallint)
+    `insert into call_lookup (provider, name, notification_id, ordinal)
+     select provider, name, notification, ordinal from jsonb_to_recordset($1::jsonb)
+       as c(provider text, name text, notification uuid, ordinal smallint)
      on conflict do nothing`,
     [JSON.stringify(calls)],
   )
@@ -27,14 +27,14 @@ export async function planCallLookups(db: Queryable, calls: readonly CallLookup[
 export async function dropKnownCalls(db: Queryable, recording: readonly string[], limit: number): Promise<void> {
   await run(
     db,
-    `delete from call_lookup where (carrier, name) in (
-       select c.carrier, c.name from call_lookup c
+    `delete from call_lookup where (provider, name) in (
+       select c.provider, c.name from call_lookup c
        left join delivery d on d.notification_id = c.notification_id and d.channel = 'voice'
        where c.due_at <= now() and (
          d.notification_id is null or d.ordinal > c.ordinal or c.created_at < now() - interval '1 day'
          or (d.delivered_at is null and d.failure is not null and d.failure <> 'machine')
          or ((d.delivered_at is not null or d.failure = 'machine') and (
-           c.carrier <> all($1::text[])
+           c.provider <> all($1::text[])
            or exists (select from recording r where r.notification_id = c.notification_id and r.ordinal = c.ordinal)
          ))
        )
@@ -45,20 +45,20 @@ export async function dropKnownCalls(db: Queryable, recording: readonly string[]
 }
 
 /** Those whose time has come, put off at once, longer each time: whoever asks may die before the answer. */
-export async function takeOpenCalls(db: Queryable, carriers: readonly string[], limit: number): Promise<CallLookup[]> {
+export async function takeOpenCalls(db: Queryable, providers: readonly string[], limit: number): Promise<CallLookup[]> {
   const { rows } = await run<CallLookup>(
     db,
     `update call_lookup c set attempt = c.attempt + 1, due_at = now() + least(interval '5 minutes' * power(2, c.attempt), interval '1 hour')
-     where (c.carrier, c.name) in (
-       select carrier, name from call_lookup where due_at <= now() and carrier = any($1::text[])
+     where (c.provider, c.name) in (
+       select provider, name from call_lookup where due_at <= now() and provider = any($1::text[])
        order by due_at limit $2 for update skip locked
      )
-     returning c.carrier, c.name, c.notification_id as notification, c.ordinal`,
-    [carriers, limit],
+     returning c.provider, c.name, c.notification_id as notification, c.ordinal`,
+    [providers, limit],
   )
   return rows
 }
 
-export async function endCallLookup(db: Queryable, { carrier, name }: CallLookup): Promise<void> {
-  await run(db, 'delete from call_lookup where carrier = $1 and name = $2', [carrier, name])
+export async function endCallLookup(db: Queryable, { provider, name }: CallLookup): Promise<void> {
+  await run(db, 'delete from call_lookup where provider = $1 and name = $2', [provider, name])
 }

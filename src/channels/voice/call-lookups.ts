@@ -1,4 +1,4 @@
-import { type CarrierEventParts, takeCarrierEvents } from '../../engine/record/carrier-events.js'
+import type { EventContext } from '../channel.js'
 import type { CarrierEvent } from '../provider.js'
 import { type CallLookup, dropKnownCalls, endCallLookup, takeOpenCalls } from './call-lookup-store.js'
 
@@ -21,7 +21,10 @@ const BATCH = 20
 const ASK_TIMEOUT_MS = 20_000
 
 /** Asks about those calls of which nobody knows the end, from the carriers that this node can ask. */
-export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, parts: CarrierEventParts): Promise<void> {
+export async function askOpenCalls(
+  carriers: ReadonlyMap<string, CallCarrier>,
+  parts: Pick<EventContext, 'pool' | 'takeEvents'>,
+): Promise<void> {
   const names = [...carriers.keys()]
   await dropKnownCalls(
     parts.pool,
@@ -29,14 +32,14 @@ export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, p
     MAX_KNOWN,
   )
   const open = await takeOpenCalls(parts.pool, names, BATCH)
-  const asked = await Promise.allSettled(open.map(call => askOne(call, carriers.get(call.carrier)!, parts)))
+  const asked = await Promise.allSettled(open.map(call => askOne(call, carriers.get(call.provider)!, parts)))
   const failed = asked.find(result => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
 }
 
-async function askOne(call: CallLookup, carrier: CallCarrier, parts: CarrierEventParts): Promise<void> {
+async function askOne(call: CallLookup, carrier: CallCarrier, parts: Pick<EventContext, 'pool' | 'takeEvents'>): Promise<void> {
   const reference = `${call.notification}.voice.${call.ordinal}`
   const { events, over } = await carrier.ask(call.name, reference, AbortSignal.timeout(ASK_TIMEOUT_MS))
-  await takeCarrierEvents({ carrierKey: call.carrier, provider: call.carrier, channel: 'voice' }, events, parts)
+  await parts.takeEvents({ provider: call.provider, carrier: call.provider, channel: 'voice' }, events)
   if (over) await endCallLookup(parts.pool, call)
 }

@@ -1,4 +1,4 @@
-import { type AccountSettings, completeSettings } from '../../domain/account.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { JsonObject } from '../../domain/notification.js'
 import { type Queryable, run } from '../../store/postgres.js'
 
@@ -17,22 +17,22 @@ interface CallRow {
   template_version: number | null
   request: JsonObject
   account_name: string
-  settings: Partial<AccountSettings>
+  settings: StoredSettings
   protected: boolean
 }
 
-/** Notifications other than this one whose call to a number is being asked of this carrier, or may have been. */
+/** Notifications other than this one whose call to a number a carrier of this provider is making, or may have made. */
 export async function findRivalCalls(
   db: Queryable,
-  { notification, to, carrier }: { notification: string; to: string; carrier: string },
+  { notification, to, provider }: { notification: string; to: string; provider: string },
 ): Promise<string[]> {
   // One by one: each state has an index of its own.
   const inState = (state: string): string =>
     `select notification_id as id from delivery
-     where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(provider, ':', 1) = $3
+     where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(carrier, ':', 1) = $3
        and notification_id <> $1`
   const states = ['sending', 'uncertain', 'unresolved']
-  const { rows } = await run<{ id: string }>(db, states.map(inState).join(' union all '), [notification, to, carrier])
+  const { rows } = await run<{ id: string }>(db, states.map(inState).join(' union all '), [notification, to, provider])
   return rows.map(row => row.id)
 }
 

@@ -1,50 +1,68 @@
-import type { Config } from '../../app/config.js'
-import { type ChannelWiring, carrierKey, readSimulated, type World } from '../../app/lanes.js'
-import type { Keys } from '../../domain/keys.js'
+import { simulatorSecret } from '../../domain/keys.js'
+import type { Chore } from '../../runtime/chores.js'
 import { findKnownNames } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
+import { scopedProvider } from '../carrier-name.js'
+import type {
+  CallbackContext,
+  CallbackReaders,
+  ChannelDelivery,
+  ChannelRuntime,
+  DeliveryContext,
+  DocumentReader,
+  RuntimeContext,
+  World,
+} from '../channel.js'
 import type { Callback, Provider, VoiceMessage } from '../provider.js'
-import { createRendering } from '../rendering.js'
-import type { CallCarrier } from './call-lookups.js'
+import { createRendering, type Rendering } from '../rendering.js'
+import { askOpenCalls, type CallCarrier } from './call-lookups.js'
 import { findCall, findRivalCalls } from './call-store.js'
+import { recordingDocument, type VoiceConfig, voice } from './channel.js'
 import { createPlanReader, createScriptReader, createVoicePreparation } from './preparation.js'
-import type { FetchRecording } from './recordings.js'
+import { readRecording } from './recording-store.js'
+import { endRecordings, type FetchRecording, fetchRecordings } from './recordings.js'
 import { linesOf, sipProvider } from './sip.js'
-import { fetchTwilioRecording, TWILIO, twilioProvider } from './twilio.js'
+import { fetchTwilioRecording, recordingHttp, TWILIO, twilioProvider } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
 import { type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
-import { askCall, type LookupParts } from './twilio-lookup.js'
+import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 
-/** To a carrier whose calls last longer than the request for them. */
+/** Requests at once to a carrier whose calls last longer than the request for them. */
 const REQUESTS_AT_ONCE = 20
-const MINUTE_MS = 60_000
-/** The simulated world runs faster: 15 minutes are a second and a half. */
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+/** A minute of an account's plan lasts this long in the simulator: 15 minutes are a second and a half. */
 const SIMULATED_MINUTE_MS = 100
 
-export function wireVoice({ config, pool }: { config: Config; pool: Pool }): ChannelWiring<VoiceMessage> {
-  const render = createRendering((id, version) => findVersionContent(pool, id, version))
+export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, callbacks, documents }
+
+async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<ChannelDelivery<VoiceMessage>> {
+  const { pool } = context
+  const render = renderingOf(pool)
   return {
-    channel: 'voice',
-    carriers: config.voice.carriers,
     concurrency: url => (url.protocol === 'sip:' ? linesOf(url) : REQUESTS_AT_ONCE),
-    provider: (url, world) => (url.protocol === 'sip:' ? sipProvider({ onEvents: world.onEvents }) : twilio(config, pool, world)),
+    provider: (url, world) => (url.protocol === 'sip:' ? sipProvider({ onEvents: world.onEvents }) : twilio(context, world)),
     prepare: world => createVoicePreparation({ render, minuteMs: minuteOf(world.simulatorUrl !== null) }),
+    chores: await choresOf(context),
   }
 }
 
-const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE_MS)
+const renderingOf = (pool: Pool): Rendering => createRendering(voice, (id, version) => findVersionContent(pool, id, version))
 
-function twilio({ publicUrl, voice }: Config, pool: Pool, { simulatorUrl, onEvents }: World): Provider<VoiceMessage> {
-  const simulated = simulatorUrl !== null
-  const carrier = carrierKey(TWILIO, simulated)
+const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE)
+
+function twilio({ publicUrl, config, pool }: DeliveryContext<VoiceConfig>, world: World): Provider<VoiceMessage> {
+  const simulated = world.simulatorUrl !== null
+  const provider = scopedProvider(TWILIO, simulated)
   return twilioProvider({
     callbackBase: `${publicUrl}/callbacks/${simulated ? 'simulator/' : ''}${TWILIO}`,
-    accounts: simulated ? [] : voice.carriers.filter(isTwilio),
-    findKnown: names => findKnownNames(pool, carrier, names),
-    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
+    accounts: simulated ? [] : config.carriers.filter(isTwilio),
+    findKnown: names => findKnownNames(pool, provider, names),
+    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider }),
     readPlan: readPlans(pool, simulated),
-    onEvents,
+    onEvents: world.onEvents,
   })
 }
 
@@ -54,62 +72,74 @@ function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
 
 const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
 
-export function realVoiceCallbacks(config: Config, pool: Pool): Callback[] {
-  const accounts = config.voice.carriers.filter(isTwilio).map(readTwilioAccount)
-  return accounts.length === 0 ? [] : [readCallbacks(accounts, pool)]
+function callbacks({ config, keys, pool, simulator }: CallbackContext<VoiceConfig>): CallbackReaders {
+  const accounts = config.carriers.filter(isTwilio).map(readTwilioAccount)
+  return {
+    real: accounts.length === 0 ? [] : [callbackOf(accounts, pool)],
+    simulated: simulator ? [callbackOf([{ token: simulatorSecret(keys.simulator, TWILIO), voice: null }], pool)] : [],
+  }
 }
 
-export const simulatedVoiceCallbacks = (keys: Keys, pool: Pool): Callback[] => [
-  readCallbacks([{ token: keys.simulator.toString('hex'), voice: null }], pool),
-]
-
-function readCallbacks(accounts: TwilioCallbackOptions['accounts'], pool: Pool): Callback {
-  const render = createRendering((id, version) => findVersionContent(pool, id, version))
-  const findScript = createScriptReader(notification => findCall(pool, notification), render)
+function callbackOf(accounts: TwilioCallbackOptions['accounts'], pool: Pool): Callback {
+  const findScript = createScriptReader(notification => findCall(pool, notification), renderingOf(pool))
   return twilioCallback({ name: TWILIO, accounts, findScript })
 }
 
-/** The carriers that can be asked about calls, by the names of their references. */
-async function carriersToAsk(
-  config: Config,
-  simulatorUrl: string | null,
-): Promise<{ key: string; simulated: boolean; urls: readonly URL[] }[]> {
-  const real = config.voice.carriers.filter(isTwilio)
-  const simulated = simulatorUrl === null ? [] : [await readSimulated(simulatorUrl, 'voice')]
+function documents({ pool }: RuntimeContext<VoiceConfig>): Record<string, DocumentReader> {
+  return {
+    [recordingDocument.name]: {
+      async open(notification) {
+        const found = await readRecording(pool, notification, 0, 0)
+        if (found === null || found === 'expired') return found
+        return { size: found.size, read: (from, length) => readPiece(pool, notification, from, length) }
+      },
+    },
+  }
+}
+
+async function readPiece(pool: Pool, notification: string, from: number, length: number): Promise<Buffer> {
+  const piece = await readRecording(pool, notification, from, length)
+  if (piece === null || piece === 'expired') throw new Error('the recording is gone')
+  return piece.bytes
+}
+
+async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]> {
+  const { config, pool } = context
+  const polled = await polledCarriers(context)
+  const recordings = new Map<string, FetchRecording>(polled.map(({ key, urls }) => [key, fetchFrom(urls)]))
+  const http = lookupHttp()
+  const calls = new Map<string, CallCarrier>(
+    polled.map(({ key, simulated, urls }) => {
+      const readPlan = readPlans(pool, simulated)
+      const records = urls.some(url => readTwilioAccount(url).record)
+      return [key, { records, ask: (name, reference, signal) => askCall(http, urls, name, reference, readPlan, signal) }]
+    }),
+  )
+  const days = config.recordingDays
   return [
-    { key: carrierKey(TWILIO, false), simulated: false, urls: real },
-    { key: carrierKey(TWILIO, true), simulated: true, urls: simulated },
+    { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recordings, context) },
+    { name: 'ends of calls', everyMs: 5 * SECOND, run: () => askOpenCalls(calls, context) },
+    ...(days === null ? [] : [{ name: 'recordings whose term is over', everyMs: HOUR, run: () => endRecordings(context, days) }]),
+  ]
+}
+
+/** The carriers that are polled for the results and recordings of calls. */
+async function polledCarriers({ config, simulatorAddress }: DeliveryContext<VoiceConfig>) {
+  const simulated = await simulatorAddress(voice.channel)
+  return [
+    { key: scopedProvider(TWILIO, false), simulated: false, urls: config.carriers.filter(isTwilio) },
+    { key: scopedProvider(TWILIO, true), simulated: true, urls: simulated === null ? [] : [simulated] },
   ].filter(({ urls }) => urls.length > 0)
 }
 
-/** Whom to ask for the recordings of whose calls. */
-export async function wireRecordings(config: Config, simulatorUrl: string | null): Promise<Map<string, FetchRecording>> {
-  return new Map((await carriersToAsk(config, simulatorUrl)).map(({ key, urls }) => [key, fetchFrom(urls)]))
-}
-
-/** Whom to ask how whose calls ended. */
-export async function wireCallLookups(
-  config: Config,
-  pool: Pool,
-  simulatorUrl: string | null,
-): Promise<Map<string, CallCarrier>> {
-  const carriers = await carriersToAsk(config, simulatorUrl)
-  return new Map(
-    carriers.map(({ key, simulated, urls }) => {
-      const readPlan = readPlans(pool, simulated)
-      const records = urls.some(url => readTwilioAccount(url).record)
-      return [key, { records, ask: (name, reference, signal) => askCall(urls, name, reference, readPlan, signal) }]
-    }),
-  )
-}
-
 /** A recording is in one of the accounts. */
-const fetchFrom =
-  (urls: readonly URL[]): FetchRecording =>
-  async (name, signal) => {
+function fetchFrom(urls: readonly URL[]): FetchRecording {
+  const http = recordingHttp()
+  return async (name, signal) => {
     for (const url of urls) {
-      const bytes = await fetchTwilioRecording(url, name, signal)
+      const bytes = await fetchTwilioRecording(http, url, name, signal)
       if (bytes !== null) return bytes
     }
     return null
   }
+}

@@ -1,9 +1,11 @@
+import { settingsOf } from '../../domain/account.js'
 import type { JsonObject } from '../../domain/notification.js'
-import type { Refused } from '../../engine/deliver/lane-options.js'
 import type { Claim } from '../../store/claims.js'
+import type { Refused } from '../channel.js'
 import type { VoiceMessage, VoiceScript } from '../provider.js'
 import { type Rendering, refusedFor } from '../rendering.js'
 import type { Call } from './call-store.js'
+import { voiceSettings } from './channel.js'
 
 /** From a claimed call to what is said in it, and when to call again. */
 export interface VoiceParts {
@@ -18,7 +20,7 @@ const MAX_SPOKEN = 3_000
 export function createVoicePreparation({ render, minuteMs }: VoiceParts) {
   return async (claim: Claim): Promise<VoiceMessage | Refused> => {
     if (claim.suppressed) return refusedFor('O número pediu para não receber ligações desta conta.')
-    const script = await writeScript({ ...claim, channel: 'voice' }, render)
+    const script = await writeScript(claim, render)
     if ('refused' in script) return script
     const againMs = nextCall(claim.reference, claim.settings, minuteMs)
     return { reference: claim.reference, to: claim.recipient!, script, againMs }
@@ -28,7 +30,8 @@ export function createVoicePreparation({ render, minuteMs }: VoiceParts) {
 /** How long to wait before another call where nobody answers this one; null: the account's plan has no other. */
 function nextCall(reference: string, settings: Call['settings'], minuteMs: number): number | null {
   const ordinal = Number(reference.split('.').at(-1))
-  return ordinal <= settings['voice.retries'] ? settings['voice.retry.minutes'] * minuteMs : null
+  const { 'voice.retries': retries, 'voice.retry.minutes': minutes } = settingsOf(voiceSettings, settings)
+  return ordinal <= retries ? minutes * minuteMs : null
 }
 
 type FindCall = (notification: string) => Promise<Call | null>
@@ -59,7 +62,7 @@ async function readScript(call: Call, render: Rendering): Promise<VoiceScript | 
   return 'refused' in script ? null : script
 }
 
-async function writeScript(call: Call, render: Rendering): Promise<VoiceScript | Refused> {
+async function writeScript(call: Omit<Call, 'channel'>, render: Rendering): Promise<VoiceScript | Refused> {
   const values = (call.request.payload ?? {}) as JsonObject
   const rendered = await render(call, values)
   if ('refused' in rendered) return rendered
@@ -70,7 +73,7 @@ async function writeScript(call: Call, render: Rendering): Promise<VoiceScript |
       `O texto da ligação tem ${text.length} caracteres; o máximo são ${MAX_SPOKEN}. Reduza o template ou os valores.`,
     )
   }
-  const name = call.settings['voice.name'] || call.accountName
+  const name = settingsOf(voiceSettings, call.settings)['voice.name'] || call.accountName
   // A person who had to be asked a question before reading must at least be there before listening.
   const key = values.tecla === true || rendered.template.metadata.tecla === true || call.protected
   return {

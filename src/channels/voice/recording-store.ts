@@ -2,7 +2,7 @@ import { type Queryable, run } from '../../store/postgres.js'
 
 /** Recordings of calls, from the carrier's word that there is one to the blob that holds it. */
 export interface Recording {
-  carrier: string
+  provider: string
   name: string
   notification: string
   ordinal: number
@@ -11,12 +11,12 @@ export interface Recording {
 
 /** A recording that is told twice is one recording. */
 export async function wantRecording(db: Queryable, recording: Recording): Promise<void> {
-  const { carrier, name, notification, ordinal, seconds } = recording
+  const { provider, name, notification, ordinal, seconds } = recording
   await run(
     db,
-    `insert into recording (carrier, name, notification_id, ordinal, seconds) values ($1, $2, $3, $4, $5)
-     on conflict (carrier, name) do nothing`,
-    [carrier, name, notification, ordinal, seconds],
+    `insert into recording (provider, name, notification_id, ordinal, seconds) values ($1, $2, $3, $4, $5)
+     on conflict (provider, name) do nothing`,
+    [provider, name, notification, ordinal, seconds],
   )
 }
 
@@ -27,35 +27,35 @@ export interface WantedRecording extends Recording {
 /** Those whose time has come, put off at once: another node, or this one after a crash, looks again when the time is over. */
 export async function takeWantedRecordings(
   db: Queryable,
-  carriers: readonly string[],
+  providers: readonly string[],
   limit: number,
   againMs: number,
 ): Promise<WantedRecording[]> {
   const { rows } = await run<WantedRecording>(
     db,
     `update recording r set attempt = r.attempt + 1, due_at = now() + $3 * interval '1 millisecond'
-     where (r.carrier, r.name) in (
-       select carrier, name from recording where state = 'wanted' and due_at <= now() and carrier = any($1::text[])
+     where (r.provider, r.name) in (
+       select provider, name from recording where state = 'wanted' and due_at <= now() and provider = any($1::text[])
        order by due_at limit $2 for update skip locked
      )
-     returning r.carrier, r.name, r.notification_id as notification, r.ordinal, r.seconds, r.attempt`,
-    [carriers, limit, againMs],
+     returning r.provider, r.name, r.notification_id as notification, r.ordinal, r.seconds, r.attempt`,
+    [providers, limit, againMs],
   )
   return rows
 }
 
-export async function putOffRecording(db: Queryable, { carrier, name }: Recording, delayMs: number): Promise<void> {
+export async function putOffRecording(db: Queryable, { provider, name }: Recording, delayMs: number): Promise<void> {
   await run(
     db,
-    `update recording set due_at = now() + $3 * interval '1 millisecond' where carrier = $1 and name = $2 and state = 'wanted'`,
-    [carrier, name, delayMs],
+    `update recording set due_at = now() + $3 * interval '1 millisecond' where provider = $1 and name = $2 and state = 'wanted'`,
+    [provider, name, delayMs],
   )
 }
 
 /** Ends the search, once: with the digest of its blob, or without because there is none to be had. */
-export async function settleRecording(db: Queryable, { carrier, name }: Recording, sha256: string | null): Promise<void> {
-  await run(db, "update recording set state = $3, sha256 = $4 where carrier = $1 and name = $2 and state = 'wanted'", [
-    carrier,
+export async function settleRecording(db: Queryable, { provider, name }: Recording, sha256: string | null): Promise<void> {
+  await run(db, "update recording set state = $3, sha256 = $4 where provider = $1 and name = $2 and state = 'wanted'", [
+    provider,
     name,
     sha256 === null ? 'missing' : 'kept',
     sha256 === null ? null : Buffer.from(sha256, 'hex'),
@@ -67,8 +67,8 @@ export async function expireRecordings(db: Queryable, days: number, limit: numbe
   const { rows } = await run<{ sha256: string }>(
     db,
     `update recording r set state = 'expired'
-     where (r.carrier, r.name) in (
-       select carrier, name from recording where state = 'kept' and created_at < now() - $1 * interval '1 day'
+     where (r.provider, r.name) in (
+       select provider, name from recording where state = 'kept' and created_at < now() - $1 * interval '1 day'
        order by created_at limit $2 for update skip locked
      )
      returning encode(r.sha256, 'hex') as sha256`,

@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Recorder } from '../../domain/change.js'
-import type { Clock } from '../../domain/clock.js'
-import { dropBlobs, storeBlobs } from '../../store/blobs.js'
-import type { CarrierReference } from '../../store/carrier-references.js'
-import type { Pool } from '../../store/postgres.js'
-import type { CarrierRecording } from '../provider.js'
+import { storeBlobs } from '../../store/blobs.js'
+import type { DeliveryContext, EventContext, FileSource } from '../channel.js'
+import type { CarrierFile } from '../provider.js'
 import {
   expireRecordings,
   putOffRecording,
@@ -15,12 +12,8 @@ import {
   wantRecording,
 } from './recording-store.js'
 
-/** From the carrier's word that a call was recorded to bytes in our own hands, whatever dies in between. */
-export interface RecordingParts {
-  pool: Pool
-  clock: Clock
-  recorder: Recorder
-}
+/** Records and reads what the gateway needs to keep a recording. */
+type RecordingParts = Pick<EventContext, 'pool' | 'clock' | 'record'>
 
 /** Asks a carrier for a recording by its name; null: it is not there (yet). */
 export type FetchRecording = (name: string, signal: AbortSignal) => Promise<Buffer | null>
@@ -36,12 +29,11 @@ const MAX_ATTEMPTS = 60
 
 /** The row comes first: what follows may be interrupted, and the next one takes it up. */
 export async function takeRecording(
-  carrier: string,
-  { notification, ordinal }: CarrierReference,
-  { id, seconds, bytes }: CarrierRecording,
+  { provider, notification, ordinal }: FileSource,
+  { id, seconds, bytes }: CarrierFile,
   parts: RecordingParts,
 ): Promise<void> {
-  const recording = { carrier, name: id, notification, ordinal, seconds }
+  const recording = { provider, name: id, notification, ordinal, seconds }
   await wantRecording(parts.pool, recording)
   if (bytes !== undefined) await keep(recording, bytes, parts)
 }
@@ -49,7 +41,7 @@ export async function takeRecording(
 /** Fetches what is wanted, from the carriers that this node can ask. */
 export async function fetchRecordings(carriers: ReadonlyMap<string, FetchRecording>, parts: RecordingParts): Promise<void> {
   const wanted = await takeWantedRecordings(parts.pool, [...carriers.keys()], BATCH, AGAIN_MS)
-  await Promise.all(wanted.map(recording => fetchOne(recording, carriers.get(recording.carrier)!, parts)))
+  await Promise.all(wanted.map(recording => fetchOne(recording, carriers.get(recording.provider)!, parts)))
 }
 
 async function fetchOne(recording: WantedRecording, fetch: FetchRecording, parts: RecordingParts): Promise<void> {
@@ -60,21 +52,24 @@ async function fetchOne(recording: WantedRecording, fetch: FetchRecording, parts
 }
 
 /** The row first: whoever dies in between leaves bytes that nothing refers to, and upkeep finds them. */
-export async function endRecordings(pool: Pool, days: number): Promise<void> {
+export async function endRecordings(
+  { pool, dropBlobs }: Pick<DeliveryContext, 'pool' | 'dropBlobs'>,
+  days: number,
+): Promise<void> {
   for (let ended = BATCH; ended === BATCH; ) {
     const hashes = await expireRecordings(pool, days, BATCH)
-    await dropBlobs(pool, hashes)
+    await dropBlobs(hashes)
     ended = hashes.length
   }
 }
 
 /** Blob, then fact, then row: only the last step ends the search, and the others are the same when they are done again. */
-async function keep(recording: Recording, bytes: Buffer, { pool, clock, recorder }: RecordingParts): Promise<void> {
-  const { carrier, notification, ordinal, seconds } = recording
+async function keep(recording: Recording, bytes: Buffer, { pool, clock, record }: RecordingParts): Promise<void> {
+  const { provider, notification, ordinal, seconds } = recording
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   await storeBlobs(pool, [{ name: recording.name, bytes: new Uint8Array(bytes), sha256 }])
-  const data = { provider: carrier, recording: sha256, size: bytes.length, seconds, ordinal }
-  const outcome = await recorder.record({
+  const data = { provider, recording: sha256, size: bytes.length, seconds, ordinal }
+  const outcome = await record({
     kind: 'fact',
     notification,
     fact: { channel: 'voice', type: 'recorded', at: new Date(clock()), source: 'recording', data },

@@ -2,12 +2,15 @@ import { spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
+import { decodePart } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, LONGEST_SECONDS, removeLeftovers } from './baresip.js'
 import { speakText, TELEPHONE_RATE } from './speech.js'
 
 /** Calls over a SIP trunk, by Debian's baresip and espeak-ng: sip://user:password@host:port. The call lasts as long as its send. */
 export interface SipOptions {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
+  /** How long it rings, instead of what the URL says. */
+  ringMs?: number
 }
 
 interface Trunk {
@@ -41,14 +44,14 @@ const permanentAnswers: Record<string, string> = {
   604: 'O número não existe.',
 }
 
-export const sipProvider = ({ onEvents }: SipOptions): Provider<VoiceMessage> => ({
+export const sipProvider = ({ onEvents, ringMs }: SipOptions): Provider<VoiceMessage> => ({
   name: NAME,
   channel: 'voice',
   // Nobody can be asked what became of a call whose process died.
   whenUnknown: 'never',
   timeoutMs: TIMEOUT_MS,
   async open(url) {
-    const trunk = readTrunk(url)
+    const trunk = { ...readTrunk(url), ...(ringMs === undefined ? {} : { ringMs }) }
     requirePrograms()
     await removeLeftovers()
     return openTrunk(trunk, onEvents)
@@ -155,7 +158,7 @@ async function tellRecording(
   const bytes = end.establishedAt === null ? null : await phone.readRecording()
   if (bytes === null) return
   const length = Math.round((end.endedAt.getTime() - end.establishedAt!.getTime()) / 1_000)
-  await onEvents([{ kind: 'recording', of: { ours: reference }, id: reference, seconds: length, bytes }])
+  await onEvents([{ kind: 'file', of: { ours: reference }, id: reference, seconds: length, bytes }])
 }
 
 /** What became of the call is told as a report, which ends the delivery's lease; the receipt then has nothing to add. */
@@ -198,7 +201,7 @@ function readTrunk(url: URL): Trunk {
     const value = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
     return value >= least && value <= most ? value : wrong(`${name} deve ser de ${least} a ${most}`)
   }
-  const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+  const [user, password] = [decodePart(url.username, wrong), decodePart(url.password, wrong)]
   // What ends a field of baresip's accounts file would change its meaning.
   if (url.hostname === '' || !/^[\w.+-]+$/.test(user) || /[\s;<>"]/.test(password))
     wrong('faltam o usuário ou o servidor, ou têm sinais impossíveis')

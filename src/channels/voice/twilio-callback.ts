@@ -156,7 +156,7 @@ export function recordingEvents({ reference }: CallbackQuery, form: URLSearchPar
   const id = form.get('RecordingSid') ?? ''
   if (form.get('RecordingStatus') !== 'completed' || !/^[\w-]{1,64}$/.test(id)) return []
   const seconds = form.get('RecordingDuration') ?? ''
-  return [{ kind: 'recording', of: { ours: reference }, id, seconds: /^\d{1,6}$/.test(seconds) ? Number(seconds) : null }]
+  return [{ kind: 'file', of: { ours: reference }, id, seconds: /^\d{1,6}$/.test(seconds) ? Number(seconds) : null }]
 }
 
 /**

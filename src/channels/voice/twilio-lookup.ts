@@ -1,5 +1,5 @@
+import { CarrierHttp, objectOf } from '../carrier-http.js'
 import { type CarrierEvent, type Found, SendError } from '../provider.js'
-import { readBytes } from './carrier-request.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { isOver, recordingEvents, statusEvents } from './twilio-callback.js'
 
@@ -31,6 +31,8 @@ interface ListedCall {
 const CLOCK_SKEW_MS = 5 * 60_000
 const PAGE = 100
 const MAX_LIST = 4 * 1_048_576
+const TIMEOUT_MS = 30_000
+const UNANSWERED = 'A operadora de voz não respondeu à consulta.'
 /** Of a recording: as it will stay. */
 const MADE = ['completed', 'absent', 'failed', 'deleted']
 
@@ -40,6 +42,7 @@ const MADE = ['completed', 'absent', 'failed', 'deleted']
  * of another notification too. More: nobody can tell.
  */
 export async function findCall(
+  http: CarrierHttp,
   own: TwilioAccount,
   { findKnown, findRivals, accounts, readPlan, onEvents }: LookupParts,
   reference: string,
@@ -47,7 +50,7 @@ export async function findCall(
   signal: AbortSignal,
 ): Promise<Found> {
   const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
-  const lists = await Promise.all([...asked.values()].map(account => listCalls(account, to, signal)))
+  const lists = await Promise.all([...asked.values()].map(account => listCalls(http, account, to, signal)))
   const recent = lists.flat().filter(call => mayBeOf(reference, call))
   // After the list and before the names: whoever has a call in the list is a rival by now, or has given it a name.
   const rivals = await findRivals(reference, to)
@@ -64,9 +67,9 @@ export async function findCall(
 }
 
 /** To this number from ours, newest first. */
-async function listCalls(account: TwilioAccount, to: string, signal: AbortSignal): Promise<ListedCall[]> {
+async function listCalls(http: CarrierHttp, account: TwilioAccount, to: string, signal: AbortSignal): Promise<ListedCall[]> {
   const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
-  const { calls } = (await read(account, `Calls.json?${query}`, signal)) ?? {}
+  const { calls } = (await read(http, account, `Calls.json?${query}`, signal)) ?? {}
   if (!Array.isArray(calls)) throw unanswered()
   if (calls.length >= PAGE) throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
   return calls as ListedCall[]
@@ -74,6 +77,7 @@ async function listCalls(account: TwilioAccount, to: string, signal: AbortSignal
 
 /** What became of a call, by the carrier's name for it; whether there is nothing more to come. */
 export async function askCall(
+  http: CarrierHttp,
   accounts: readonly URL[],
   name: string,
   reference: string,
@@ -82,21 +86,26 @@ export async function askCall(
 ): Promise<{ events: CarrierEvent[]; over: boolean }> {
   for (const account of accounts.map(readTwilioAccount)) {
     const path = `Calls/${encodeURIComponent(name)}`
-    const call: ListedCall | null = await read(account, `${path}.json`, signal)
+    const call: ListedCall | null = await read(http, account, `${path}.json`, signal)
     if (call === null) continue
     const query = { about: 'status', reference, againMs: await readPlan(reference) } as const
     const events = statusEvents(query, formOf(call))
     if (!isOver(String(call.status))) return { events, over: false }
     if (call.status !== 'completed' || !account.record) return { events, over: true }
-    const recordings = await listRecordings(account, path, signal)
+    const recordings = await listRecordings(http, account, path, signal)
     const over = recordings.length > 0 && recordings.every(form => MADE.includes(form.get('RecordingStatus') ?? ''))
     return { events: [...events, ...recordings.flatMap(form => recordingEvents(query, form))], over }
   }
   return { events: [], over: false }
 }
 
-async function listRecordings(account: TwilioAccount, path: string, signal: AbortSignal): Promise<URLSearchParams[]> {
-  const { recordings } = (await read(account, `${path}/Recordings.json`, signal)) ?? {}
+async function listRecordings(
+  http: CarrierHttp,
+  account: TwilioAccount,
+  path: string,
+  signal: AbortSignal,
+): Promise<URLSearchParams[]> {
+  const { recordings } = (await read(http, account, `${path}/Recordings.json`, signal)) ?? {}
   if (!Array.isArray(recordings)) throw unanswered()
   return recordings.map(({ sid, status, duration }: Record<string, unknown>) =>
     formFrom({ RecordingSid: sid, RecordingStatus: status, RecordingDuration: duration }),
@@ -104,16 +113,28 @@ async function listRecordings(account: TwilioAccount, path: string, signal: Abor
 }
 
 /** null: the account knows nothing by that name. */
-async function read(account: TwilioAccount, path: string, signal: AbortSignal): Promise<Record<string, unknown> | null> {
+async function read(
+  http: CarrierHttp,
+  account: TwilioAccount,
+  path: string,
+  signal: AbortSignal,
+): Promise<Record<string, unknown> | null> {
   const headers = { authorization: basicAuth(account) }
-  const answer = await fetch(`${account.baseUrl}/${path}`, { headers, redirect: 'error', signal })
-  const text = (await readBytes(answer, MAX_LIST)).toString('utf8')
+  const answer = await http.send({ method: 'GET', url: `${account.baseUrl}/${path}`, headers }, signal)
   if (answer.status === 404) return null
-  if (!answer.ok) throw unanswered()
-  return readJson(text)
+  if (answer.status < 200 || answer.status > 299 || !answer.complete) throw unanswered()
+  return objectOf(answer) ?? {}
 }
 
-const unanswered = (): SendError => new SendError('temporary', 'A operadora de voz não respondeu à consulta.')
+/** The connections over which carriers are asked about calls. */
+export const lookupHttp = (): CarrierHttp =>
+  new CarrierHttp({
+    timeoutMs: TIMEOUT_MS,
+    maxAnswerBytes: MAX_LIST,
+    reasons: { unsent: UNANSWERED, unanswered: UNANSWERED },
+  })
+
+const unanswered = (): SendError => new SendError('temporary', UNANSWERED)
 
 /** As the carrier would have told it by itself. */
 const formOf = ({ sid, status, answered_by, duration, start_time, end_time }: ListedCall): URLSearchParams =>
@@ -138,13 +159,3 @@ const mayBeOf = (reference: string, { date_created }: ListedCall): boolean =>
 
 /** A UUIDv7 begins with the millisecond at which it was made. */
 const acceptedAt = (reference: string): number => Number.parseInt(reference.slice(0, 13).replace('-', ''), 16)
-
-/** Of an answer that may be anything. */
-export function readJson(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
-}

@@ -1,8 +1,8 @@
+import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import { type Carrier, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
-import { type Posted, postForm, readBytes } from './carrier-request.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl } from './twilio-callback.js'
-import { findCall, type LookupParts, readJson } from './twilio-lookup.js'
+import { findCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 
 /** Calls over Twilio's REST interface, which other carriers speak too. */
 export interface TwilioOptions extends LookupParts {
@@ -13,6 +13,12 @@ export interface TwilioOptions extends LookupParts {
 export const TWILIO = 'twilio'
 const TIMEOUT_MS = 15_000
 const STATUS_EVENTS = ['initiated', 'ringing', 'answered', 'completed']
+const MAX_ANSWER = 262_144
+const REASONS = {
+  unsent: 'A operadora de voz não atende.',
+  unanswered: 'A operadora de voz não respondeu ao pedido de ligação.',
+}
+const RECORDING_TIMEOUT_MS = 60_000
 const MAX_RECORDING = 64 * 1_048_576
 
 /** What the carrier says of the number itself: a second try changes nothing. */
@@ -54,16 +60,17 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
 }
 
 function openCarrier(account: TwilioAccount, options: TwilioOptions): Carrier<VoiceMessage> {
-  let closed = false
+  const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, reasons: REASONS })
+  const lookups = lookupHttp()
+  const headers = { authorization: basicAuth(account), 'content-type': 'application/x-www-form-urlencoded' }
   return {
     async send(message, signal) {
-      if (closed || signal.aborted) throw new SendError('temporary', 'A ligação não foi pedida: o envio foi interrompido antes.')
-      const form = callForm(message, account, options.callbackBase)
-      return readAnswer(await postForm(`${account.baseUrl}/Calls.json`, form, basicAuth(account), signal))
+      const body = callForm(message, account, options.callbackBase).toString()
+      return readAnswer(await http.send({ method: 'POST', url: `${account.baseUrl}/Calls.json`, headers, body }, signal))
     },
-    find: (reference, sentTo, signal) => findCall(account, options, reference, sentTo ?? '', signal),
+    find: (reference, sentTo, signal) => findCall(lookups, account, options, reference, sentTo ?? '', signal),
     async close() {
-      closed = true
+      await Promise.all([http.close(), lookups.close()])
     },
   }
 }
@@ -88,22 +95,18 @@ function callForm(message: VoiceMessage, account: TwilioAccount, base: string): 
   return form
 }
 
-function readAnswer(posted: Posted): Receipt {
-  if ('failed' in posted) {
-    const { failed, cause } = posted
-    if (failed === 'unsent') throw new SendError('temporary', 'A operadora de voz não atende.', { answer: cause.message, cause })
-    throw new SendError('uncertain', 'A operadora de voz não respondeu ao pedido de ligação.', { answer: cause.message, cause })
-  }
-  const { status, retryAfter, body } = posted
-  const answer = `${status} ${body.slice(0, 500)}`
-  const { sid, code } = readJson(body)
-  if (status >= 200 && status < 300) {
-    if (typeof sid === 'string' && sid !== '') return { references: [sid], answer: `${status} ${sid}`, delivered: false }
+function readAnswer(given: CarrierAnswer): Receipt {
+  const { status } = given
+  const answer = `${status} ${textOf(given).slice(0, 500)}`
+  const { sid, code } = objectOf(given) ?? {}
+  if (status < 400) {
+    const taken = status >= 200 && status < 300
+    if (taken && typeof sid === 'string' && sid !== '') return { references: [sid], answer: `${status} ${sid}`, delivered: false }
     throw new SendError('uncertain', 'A operadora de voz deu uma resposta que não se entende.', { answer })
   }
   if (status === 429) {
-    const seconds = /^\d{1,5}$/.test(retryAfter ?? '') ? Number(retryAfter) : 1
-    throw new SendError('throttled', 'A operadora de voz pediu para ir mais devagar.', { answer, retryAfterMs: seconds * 1_000 })
+    const retryAfterMs = given.retryAfterMs ?? 1_000
+    throw new SendError('throttled', 'A operadora de voz pediu para ir mais devagar.', { answer, retryAfterMs })
   }
   // 503 says that it did not begin; other errors of its own may have come after it did.
   if (status >= 500 && status !== 503) throw new SendError('uncertain', 'A operadora de voz teve um erro interno.', { answer })
@@ -122,13 +125,28 @@ function refusalOf(code: number, answer: string): SendError {
   return new SendError('temporary', reason, { answer })
 }
 
+/** The connections over which recordings are fetched. */
+export const recordingHttp = (): CarrierHttp => {
+  const reason = 'A operadora de voz não entregou a gravação.'
+  const reasons = { unsent: reason, unanswered: reason }
+  return new CarrierHttp({ timeoutMs: RECORDING_TIMEOUT_MS, maxAnswerBytes: MAX_RECORDING, reasons })
+}
+
 /** Fetches a recording by its name; null: it is not there, or not there yet. */
-export async function fetchTwilioRecording(url: URL, name: string, signal: AbortSignal): Promise<Buffer | null> {
+export async function fetchTwilioRecording(
+  http: CarrierHttp,
+  url: URL,
+  name: string,
+  signal: AbortSignal,
+): Promise<Buffer | null> {
   const account = readTwilioAccount(url)
   // Never by the address that a callback names: our credentials go nowhere but to the carrier.
   const address = `${account.baseUrl}/Recordings/${encodeURIComponent(name)}.wav`
-  const answer = await fetch(address, { headers: { authorization: basicAuth(account) }, signal })
-  if (!answer.ok) return null
-  const bytes = await readBytes(answer, MAX_RECORDING)
-  return bytes.length === 0 ? null : bytes
+  const { status, body, complete } = await http.send(
+    { method: 'GET', url: address, headers: { authorization: basicAuth(account) } },
+    signal,
+  )
+  if (status < 200 || status > 299) return null
+  if (!complete) throw new Error(`the recording has more than ${MAX_RECORDING} bytes`)
+  return body.length === 0 ? null : body
 }

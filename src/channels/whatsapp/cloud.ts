@@ -1,7 +1,7 @@
 import { OperatorError } from '../../domain/errors.js'
+import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import { type Provider, type Receipt, SendError, type TemplateParameter, type WhatsappMessage } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
-import { Graph, type GraphAnswer } from './graph.js'
 import { readRefusal } from './graph-errors.js'
 
 /**
@@ -12,8 +12,13 @@ export const CLOUD_NAME = 'whatsapp-cloud'
 
 /** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
 const TIMEOUT_MS = 15_000
+const MAX_ANSWER = 65_536
 const POOL = 20
 const MAX_POOL = 200
+const REASONS = {
+  unsent: 'Não foi possível conectar ao WhatsApp.',
+  unanswered: 'O WhatsApp recebeu a mensagem e não respondeu.',
+}
 const EXAMPLE = 'whatsapp://TOKEN@graph.facebook.com/v23.0/106540352242922'
 
 export const cloudProvider: Provider<WhatsappMessage> = {
@@ -24,14 +29,15 @@ export const cloudProvider: Provider<WhatsappMessage> = {
   timeoutMs: TIMEOUT_MS,
   async open(url) {
     const { origin, token, version, phoneNumberId, connections } = readCloudUrl(url)
-    const graph = new Graph(origin, connections)
-    const path = `/${version}/${phoneNumberId}/messages`
+    const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, connections, reasons: REASONS })
+    const target = `${origin}/${version}/${phoneNumberId}/messages`
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     return {
       async send(message, signal): Promise<Receipt> {
-        return readAnswer(await graph.post(path, headers, JSON.stringify(toRequest(message)), signal))
+        const body = JSON.stringify(toRequest(message))
+        return readAnswer(await http.send({ method: 'POST', url: target, headers, body }, signal))
       },
-      close: () => graph.close(),
+      close: () => http.close(),
     }
   },
   identify: url => `${readCloudUrl(url).phoneNumberId}@${url.host}`,
@@ -99,22 +105,18 @@ const toParameter = ({ name, text }: TemplateParameter) => ({
   text,
 })
 
-function readAnswer({ status, retryAfter, text }: GraphAnswer): Receipt {
-  if (status < 200 || status > 299) throw readRefusal(status, retryAfter, text)
-  const id = readMessageId(text)
-  // It said yes and gave no name: its reports will tell which message they speak of.
-  if (id === null) {
-    throw new SendError('uncertain', 'O WhatsApp respondeu sem identificar a mensagem.', { answer: `${status} ${text}` })
-  }
-  return { references: [id], answer: `${status} ${text}`, delivered: false }
+function readAnswer(answer: CarrierAnswer): Receipt {
+  const { status } = answer
+  if (status < 200 || status > 299) throw readRefusal(answer)
+  const shown = `${status} ${textOf(answer)}`
+  const id = readMessageId(answer)
+  // The message was taken without a name: the reports give our reference back and so tell which message they are about.
+  if (id === null) throw new SendError('uncertain', 'O WhatsApp respondeu sem identificar a mensagem.', { answer: shown })
+  return { references: [id], answer: shown, delivered: false }
 }
 
-function readMessageId(text: string): string | null {
-  try {
-    const { messages } = JSON.parse(text) as { messages?: { id?: unknown }[] }
-    const id = messages?.[0]?.id
-    return typeof id === 'string' && id !== '' ? id : null
-  } catch {
-    return null
-  }
+function readMessageId(answer: CarrierAnswer): string | null {
+  const { messages } = (objectOf(answer) ?? {}) as { messages?: { id?: unknown }[] }
+  const id = Array.isArray(messages) ? messages[0]?.id : null
+  return typeof id === 'string' && id !== '' ? id : null
 }

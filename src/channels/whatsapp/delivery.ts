@@ -1,57 +1,48 @@
-import type { Config } from '../../app/config.js'
-import type { ChannelWiring } from '../../app/lanes.js'
 import { OperatorError } from '../../domain/errors.js'
-import { type Keys, simulatedSecret } from '../../domain/keys.js'
-import type { ShortLinks } from '../../engine/recipient/short-links.js'
-import type { Pool } from '../../store/postgres.js'
+import { simulatorSecret } from '../../domain/keys.js'
 import { findVersionContent, isRetiredTemplate } from '../../store/templates.js'
-import type { Callback, WhatsappMessage } from '../provider.js'
+import type { CallbackContext, CallbackReaders, ChannelDelivery, ChannelRuntime, DeliveryContext } from '../channel.js'
+import type { WhatsappMessage } from '../provider.js'
 import { createRendering } from '../rendering.js'
+import { type WhatsappConfig, whatsapp } from './channel.js'
 import { CLOUD_NAME, cloudProvider, readCloudUrl } from './cloud.js'
 import { cloudCallback } from './cloud-callback.js'
 import { createWhatsappPreparation } from './preparation.js'
 
-export interface WhatsappWiring {
-  config: Config
-  pool: Pool
-  shortLink: ShortLinks
-}
-
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 const MESSAGES_PER_CONNECTION = 2
 
-export function wireWhatsapp({ config, pool, shortLink }: WhatsappWiring): ChannelWiring<WhatsappMessage> {
+export const whatsappRuntime: ChannelRuntime<WhatsappConfig> = { openDelivery, callbacks }
+
+async function openDelivery(context: DeliveryContext<WhatsappConfig>): Promise<ChannelDelivery<WhatsappMessage>> {
+  const { config, pool, publicUrl, shortLink } = context
   readSecrets(config)
   return {
-    channel: 'whatsapp',
-    carriers: config.whatsapp.carriers,
     concurrency: url => MESSAGES_PER_CONNECTION * readCloudUrl(url).connections,
     provider: () => cloudProvider,
     prepare: () =>
       createWhatsappPreparation({
-        rendering: createRendering((id, version) => findVersionContent(pool, id, version)),
+        rendering: createRendering(whatsapp, (id, version) => findVersionContent(pool, id, version)),
         shortLink,
-        publicUrl: config.publicUrl,
-        isRetired: (account, name) => isRetiredTemplate(pool, account, 'whatsapp', name),
+        publicUrl,
+        isRetired: (account, name) => isRetiredTemplate(pool, account, whatsapp.channel, name),
       }),
   }
 }
 
-export function realWhatsappCallbacks(config: Config): Callback[] {
+function callbacks({ config, keys, simulator }: CallbackContext<WhatsappConfig>): CallbackReaders {
   const secrets = readSecrets(config)
-  if (secrets === null) return []
-  const phoneNumberIds = new Set(config.whatsapp.carriers.map(url => readCloudUrl(url).phoneNumberId))
-  return [cloudCallback({ ...secrets, phoneNumberIds })]
+  const phoneNumberIds = new Set(config.carriers.map(url => readCloudUrl(url).phoneNumberId))
+  // The simulator has one number, and nobody else knows the secret.
+  const secret = simulatorSecret(keys.simulator, CLOUD_NAME)
+  return {
+    real: secrets === null ? [] : [cloudCallback({ ...secrets, phoneNumberIds })],
+    simulated: simulator ? [cloudCallback({ appSecret: secret, verifyToken: secret, phoneNumberIds: null })] : [],
+  }
 }
 
-/** The simulator has one number, and nobody else knows the secret. */
-export function simulatedWhatsappCallbacks({ simulator }: Keys): Callback[] {
-  const secret = simulatedSecret(simulator.toString('hex'), CLOUD_NAME)
-  return [cloudCallback({ appSecret: secret, verifyToken: secret, phoneNumberIds: null })]
-}
-
-/** Without them nothing that the carrier reports could be believed, and no message would ever be delivered or read. */
-function readSecrets({ whatsapp: { carriers, appSecret, verifyToken } }: Config) {
+/** Without the secrets no report of the carrier could be believed, and no message would ever be delivered or read. */
+function readSecrets({ carriers, appSecret, verifyToken }: WhatsappConfig) {
   if (carriers.length === 0) return null
   if (appSecret === null || verifyToken === null) {
     const missing = appSecret === null ? 'WHATSAPP_APP_SECRET' : 'WHATSAPP_VERIFY_TOKEN'

@@ -1,3 +1,4 @@
+import { type CarrierAnswer, objectOf, textOf } from '../carrier-http.js'
 import { SendError, type SendErrorKind } from '../provider.js'
 
 /** What Meta's error codes mean for a message, and what people are told. One table for answers and for reports. */
@@ -82,17 +83,17 @@ interface GraphError {
   isUnseen: boolean
 }
 
-/** The refusal that an answer other than success is. */
-export function readRefusal(status: number, retryAfter: string | undefined, text: string): SendError {
-  const answer = `${status} ${text}`
-  const error = readError(text)
+/** The error of an answer that is no success. */
+export function readRefusal(given: CarrierAnswer): SendError {
+  const { status } = given
+  const answer = `${status} ${textOf(given)}`
+  const error = readError(given)
   // A gateway between us and the carrier knows nothing of the message: only "unavailable" says that it was not passed on.
   if (error === null && status >= 500 && status !== 503) {
     return new SendError('uncertain', 'O WhatsApp não confirmou o recebimento da mensagem.', { answer })
   }
   const { kind, reason, waitMs, ofMessage } = meaningOfAnswer(status, error)
-  const seconds = /^\d+$/.test(retryAfter ?? '') ? Number(retryAfter) : null
-  const retryAfterMs = seconds === null ? waitMs : Math.min(seconds * 1_000, LONGEST_WAIT_MS)
+  const retryAfterMs = given.retryAfterMs === null ? waitMs : Math.min(given.retryAfterMs, LONGEST_WAIT_MS)
   const scope = ofMessage ? 'message' : 'carrier'
   return new SendError(kind, reason, { answer, scope, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
 }
@@ -108,15 +109,11 @@ function meaningOfAnswer(status: number, error: GraphError | null): Meaning {
   return permanent(unknownReason(error.code))
 }
 
-function readError(text: string): GraphError | null {
-  try {
-    const { error } = JSON.parse(text) as { error?: Record<string, unknown> }
-    const { code, message, is_transient: isTransient, error_subcode: subcode } = error ?? {}
-    if (typeof code !== 'number') return null
-    const isUnseen =
-      code === 100 && (subcode === 33 || /object with id .* does not exist|missing permissions/i.test(String(message)))
-    return { code, isTransient: isTransient === true, isUnseen }
-  } catch {
-    return null
-  }
+function readError(answer: CarrierAnswer): GraphError | null {
+  const { error } = (objectOf(answer) ?? {}) as { error?: Record<string, unknown> | null }
+  const { code, message, is_transient: isTransient, error_subcode: subcode } = error ?? {}
+  if (typeof code !== 'number') return null
+  const isUnseen =
+    code === 100 && (subcode === 33 || /object with id .* does not exist|missing permissions/i.test(String(message)))
+  return { code, isTransient: isTransient === true, isUnseen }
 }

@@ -1,7 +1,7 @@
 import { type LinkTarget, linkBase } from '../../domain/link.js'
 import type { JsonObject } from '../../domain/notification.js'
-import type { Refused } from '../../engine/deliver/lane-options.js'
 import type { Claim } from '../../store/claims.js'
+import type { Refused } from '../channel.js'
 import type { WhatsappMessage } from '../provider.js'
 import { type Rendering, refusedFor } from '../rendering.js'
 import { readParameters, readSingle, readTemplatePlan, type TemplatePlan } from './template-plan.js'

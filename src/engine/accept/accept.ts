@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { moduleOf } from '../../channels/registry.js'
+import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { SALT_BYTES } from '../../domain/evidence.js'
@@ -6,7 +8,6 @@ import { newId } from '../../domain/id.js'
 import {
   type Acceptance,
   acceptedEvent,
-  type Channel,
   namedTemplates,
   planDeliveries,
   type Sender,
@@ -94,7 +95,7 @@ export function createAccept({
     ])
     const acceptedAt = new Date(clock())
     const id = newId(acceptedAt.getTime())
-    const deliveries = planDeliveries(request, sender.rules, templates)
+    const deliveries = planDeliveries(request, sender.rules, templates, moduleOf)
     const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, takeRandom(SALT_BYTES))
     const { account, mode } = sender
     const written = await groups.submit({ id, account, mode, acceptedAt, request, validation, deliveries, event, idempotency })

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Lease } from '../../store/rate-windows.js'
 
 /**
@@ -30,7 +31,7 @@ const MAX_WINDOWS = 50_000
 
 export class Budgets {
   readonly #lease: LeaseFunction
-  readonly #windows = new Map<string, Window>()
+  readonly #windows = new BoundedCache<string, Window>({ maxEntries: MAX_WINDOWS })
 
   constructor(lease: LeaseFunction) {
     this.#lease = lease
@@ -41,7 +42,7 @@ export class Budgets {
     const now = performance.now()
     let window = this.#windows.get(key)
     if (window === undefined || now >= window.endsAt || window.limit !== limit) {
-      window = this.#renew(key, limit, window)
+      window = this.#renew(key, limit)
     }
     if (window.held > 0) {
       window.held--
@@ -52,8 +53,7 @@ export class Budgets {
     return this.#refill(key, window).then(() => this.spend(key, limit))
   }
 
-  #renew(key: string, limit: number, before: Window | undefined): Window {
-    if (before === undefined && this.#windows.size >= MAX_WINDOWS) this.#windows.delete(this.#windows.keys().next().value!)
+  #renew(key: string, limit: number): Window {
     // Until the first lease answers, nobody knows when the window ends: far away, and set then.
     const window: Window = { limit, held: 0, left: limit, endsAt: Number.POSITIVE_INFINITY, leasing: undefined }
     this.#windows.set(key, window)

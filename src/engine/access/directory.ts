@@ -2,6 +2,7 @@ import type { AccountSettings } from '../../domain/account.js'
 import { type AddressRange, parseRange } from '../../domain/address-range.js'
 import type { Clock } from '../../domain/clock.js'
 import type { SequenceStep } from '../../domain/sequence.js'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Grant } from '../../store/tokens.js'
 
 /**
@@ -29,8 +30,8 @@ const MAX_REMEMBERED = 20_000
 
 export class Directory {
   readonly #store: DirectoryStore
-  readonly #callers = new Map<string, Promise<Caller | null>>()
-  readonly #registered = new Map<string, Promise<boolean>>()
+  readonly #callers = new BoundedCache<string, Promise<Caller | null>>({ maxEntries: MAX_REMEMBERED })
+  readonly #registered = new BoundedCache<string, Promise<boolean>>({ maxEntries: MAX_REMEMBERED })
   #revision = -1
   #confirmedAt = Number.NEGATIVE_INFINITY
   #anchor = { databaseMs: Date.now(), monotonicMs: performance.now() }
@@ -95,10 +96,9 @@ export class Directory {
 }
 
 /** Concurrent questions share one query; failures are not remembered. */
-function remember<T>(known: Map<string, Promise<T>>, key: string, ask: () => Promise<T>): Promise<T> {
+function remember<T>(known: BoundedCache<string, Promise<T>>, key: string, ask: () => Promise<T>): Promise<T> {
   const answer = known.get(key)
   if (answer !== undefined) return answer
-  if (known.size >= MAX_REMEMBERED) known.delete(known.keys().next().value!)
   const asked = ask()
   known.set(key, asked)
   asked.catch(() => known.delete(key))

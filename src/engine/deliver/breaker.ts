@@ -1,25 +1,28 @@
+import { type EngineTiming, engineTiming } from '../timing.js'
+
 /**
- * A carrier that fails again and again is left alone for a while, then tried with a single delivery. Ours and not a library's:
- * we must know the answer before we claim, not around the call.
+ * A circuit breaker for one carrier: a carrier that fails again and again gets nothing for a while, then a single delivery that
+ * finds out. Not a library's, because the lane must know the answer before it claims, not around the call.
  */
 const FAILURES_TO_OPEN = 10
-const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 30_000
 
 export class Breaker {
+  readonly #timing: Pick<EngineTiming, 'firstPauseMs' | 'longestPauseMs'>
   readonly #now: () => number
   #failures = 0
-  #pauseMs = FIRST_PAUSE_MS
-  #restingUntil = 0
+  #pauseMs: number
+  #pausedUntil = 0
   #period = 0
 
-  constructor(now: () => number = () => performance.now()) {
+  constructor(timing: Pick<EngineTiming, 'firstPauseMs' | 'longestPauseMs'> = engineTiming, now = () => performance.now()) {
+    this.#timing = timing
     this.#now = now
+    this.#pauseMs = timing.firstPauseMs
   }
 
-  /** Whether a delivery may be tried now. */
+  /** Whether a delivery may be sent now. */
   allows(): boolean {
-    return this.#now() >= this.#restingUntil
+    return this.#now() >= this.#pausedUntil
   }
 
   /** Whether the next delivery is the one that finds out. */
@@ -27,24 +30,24 @@ export class Breaker {
     return this.#failures >= FAILURES_TO_OPEN
   }
 
-  /** To be remembered when a try starts. */
+  /** Raised by every pause. A send remembers the period in which it began. */
   get period(): number {
     return this.#period
   }
 
   succeeded(): void {
     this.#failures = 0
-    this.#pauseMs = FIRST_PAUSE_MS
-    this.#restingUntil = 0
+    this.#pauseMs = this.#timing.firstPauseMs
+    this.#pausedUntil = 0
   }
 
-  /** What was on its way when a pause began tells nothing new: forty failures of one blip are no reason for a pause of forty. */
+  /** Failures of sends that began before the pause do not count: otherwise forty failures of one short outage would make a long pause. */
   failed(period: number): void {
     if (period !== this.#period) return
     this.#failures++
     if (this.#failures < FAILURES_TO_OPEN) return
     this.#period++
-    this.#restingUntil = this.#now() + this.#pauseMs
-    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2)
+    this.#pausedUntil = this.#now() + this.#pauseMs
+    this.#pauseMs = Math.min(this.#timing.longestPauseMs, this.#pauseMs * 2)
   }
 }

@@ -1,3 +1,4 @@
+import { providerOf } from '../../channels/carrier-name.js'
 import type { SendError } from '../../channels/provider.js'
 import type { AttemptOutcome } from '../../domain/change.js'
 import type { Fact } from '../../domain/transition.js'
@@ -6,69 +7,73 @@ import { gaveUp, namesOf, takenOf } from '../unknown/resolve.js'
 import type { LaneOptions } from './lane-options.js'
 import { delayAfter, isYoung, lastDelay } from './retries.js'
 
-/** What becomes of a delivery whose try led to nothing, or to nothing that anybody knows of. */
+/** What becomes of a delivery after an attempt that failed, or whose outcome is unknown. */
 export type AfterFailure =
-  /** Left in the queue, as if it had not been claimed. */
-  { putBackMs: number } | FailedTry
+  /** Back into the queue, as if it had not been claimed. */
+  { putBackMs: number } | FailedAttempt
 
-export interface FailedTry {
+export interface FailedAttempt {
   type: 'uncertain' | 'failed' | 'retried'
   data: Fact['data']
   more: Pick<AttemptOutcome, 'delayMs' | 'failover' | 'references'>
-  /** Why no program can find out whether the message was sent; null: one can, or there is no doubt. */
+  /** Why no program can find out whether the message was sent; null: a program can, or it is known. */
   unresolved: string | null
 }
 
-type Parts = Pick<LaneOptions<unknown>, 'carriers' | 'carrierKey' | 'settleMs' | 'retryDelaysMs' | 'clock'> & {
-  provider: Pick<LaneOptions<unknown>['provider'], 'name' | 'whenUnknown'>
+type Parts = Pick<LaneOptions<unknown>, 'carriers' | 'identity' | 'settleMs' | 'retryDelaysMs' | 'clock'> & {
+  provider: Pick<LaneOptions<unknown>['provider'], 'whenUnknown'>
 }
 
 const REFUSED_AFTER_UNKNOWN =
   'A operadora recusou este envio, mas uma tentativa anterior pode ter chegado. Uma pessoa precisa conferir.'
 const MAX_DELAY_MS = 4 * 60 * 60_000
-/** A pause that is waited for: another carrier is for when this one fails. */
+/** A pause that is waited for. During a longer one another carrier takes over. */
 export const BRIEF_PAUSE_MS = 10_000
 
-/** `byCarrier`: the carrier itself failed, not the way to it or the recipient's server. */
+/** `byCarrier`: the carrier itself failed, not the preparation or the recipient's server. */
 export function afterFailure(parts: Parts, claim: Claim, error: SendError, byCarrier: boolean): AfterFailure {
-  const { provider, carrierKey, settleMs, retryDelaysMs, clock } = parts
+  const { retryDelaysMs, clock } = parts
   const askedForMs = Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS)
   if (error.untried && isYoung(retryDelaysMs, claim, clock())) return { putBackMs: askedForMs }
-  const data = {
-    provider: provider.name,
-    reference: claim.reference,
-    attempt: claim.attempt,
-    reason: error.reason,
-    answer: error.answer ?? error.message,
-  }
-  const failover = byCarrier && !claim.bound && mayGoElsewhere(parts.carriers, claim, error)
+  const data = dataOf(parts, claim, error)
+  const failover = byCarrier && !claim.bound && mayFailOver(parts.carriers, claim, error)
   const planned = delayAfter(retryDelaysMs, claim) ?? (failover ? lastDelay(retryDelaysMs, claim) : null)
   const isOver = planned === null && error.kind !== 'permanent'
-  // One of the tries before may have arrived: that none of the later ones did is no reason to say that it failed.
-  if (error.kind === 'uncertain' || (isOver && claim.doubts > 0)) {
-    const delayMs = provider.whenUnknown === 'safe' && planned !== null ? planned : settleMs
-    const more = { delayMs, ...namesOf(carrierKey, error.references) }
-    return { type: 'uncertain', data: { ...data, ...takenOf(error.references) }, more, unresolved: null }
-  }
+  // An earlier attempt may have arrived: that no later one did is no reason to say that the delivery failed.
+  if (error.kind === 'uncertain' || (isOver && claim.unknownCount > 0)) return afterUnknown(parts, data, error, planned)
   if (error.kind === 'permanent') return afterRefusal(parts, claim, { ...data, failure: 'rejected', failureDetail: error.reason })
   if (planned === null) return { type: 'failed', data: { ...data, ...gaveUp(error.reason) }, more: {}, unresolved: null }
   const delayMs = Math.max(askedForMs, planned)
   return { type: 'retried', data: { ...data, delayMs }, more: { delayMs, failover }, unresolved: null }
 }
 
+const dataOf = ({ identity }: Parts, { reference, attempt }: Claim, error: SendError): Fact['data'] => ({
+  carrier: identity,
+  reference,
+  attempt,
+  reason: error.reason,
+  answer: error.answer ?? error.message,
+})
+
+function afterUnknown(parts: Parts, data: Fact['data'], { references }: SendError, planned: number | null): FailedAttempt {
+  const delayMs = parts.provider.whenUnknown === 'safe' && planned !== null ? planned : parts.settleMs
+  const more = { delayMs, ...namesOf(providerOf(parts.identity), references) }
+  return { type: 'uncertain', data: { ...data, ...takenOf(references) }, more, unresolved: null }
+}
+
 /** Final, unless an earlier attempt may have arrived: then the carrier is asked, or a person decides. */
 export function afterRefusal(
   { provider, settleMs }: Pick<Parts, 'provider' | 'settleMs'>,
-  { doubts }: Claim,
+  { unknownCount }: Claim,
   data: Fact['data'],
-): FailedTry {
-  if (doubts === 0) return { type: 'failed', data, more: {}, unresolved: null }
+): FailedAttempt {
+  if (unknownCount === 0) return { type: 'failed', data, more: {}, unresolved: null }
   if (provider.whenUnknown === 'lookup') return { type: 'uncertain', data, more: { delayMs: settleMs }, unresolved: null }
   return { type: 'uncertain', data, more: {}, unresolved: REFUSED_AFTER_UNKNOWN }
 }
 
-/** Only what is known not to have left: in doubt, another carrier would send it a second time. */
-function mayGoElsewhere(carriers: number, { tried }: Claim, { kind, retryAfterMs }: SendError): boolean {
+/** Only a message that is known not to have left: otherwise another carrier would send it a second time. */
+function mayFailOver(carriers: number, { tried }: Claim, { kind, retryAfterMs }: SendError): boolean {
   const isAway = kind === 'temporary' || (kind === 'throttled' && (retryAfterMs ?? 0) > BRIEF_PAUSE_MS)
   return isAway && new Set(tried.filter(rank => rank < carriers)).size < carriers
 }

@@ -1,71 +1,59 @@
+import type { DeliveryMemory, Refused } from '../../channels/channel.js'
 import type { Carrier, Provider } from '../../channels/provider.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
-import type { Fact } from '../../domain/transition.js'
-import type { ByteBudget } from '../../runtime/byte-budget.js'
-import type { PaceGrant } from '../../store/carrier-rates.js'
+import type { RateGrant } from '../../store/carrier-rates.js'
 import type { HeldDelivery, Taker } from '../../store/claim-returns.js'
 import type { Claim, ClaimQuestion } from '../../store/claims.js'
+import type { EngineTiming } from '../timing.js'
 
-/** What a lane is made of (engine/lane.ts). */
+/** Everything that a lane (lane.ts) is given. */
 export interface LaneOptions<Message> {
   provider: Provider<Message>
-  /** The name of this carrier's attempts of other times (channels/carrier-name.ts). */
-  formerly?: string
   carrier: Carrier<Message>
-  /** Whose references these are: two carriers may give two messages the same name. */
-  carrierKey: string
+  /** The carrier's identity, stored with every attempt (channels/carrier-name.ts). */
+  identity: string
   mode: Mode
-  /** Its place among the carriers of its channel and mode, the preferred one being 0, and how many there are. */
+  /** The place among the carriers of the channel and mode, the preferred one being 0, and how many there are. */
   rank: number
   carriers: number
   concurrency: number
-  /** Of a carrier that takes so many messages per second and no more. */
-  pace?: LanePace
-  /** Waits between tries; when they are used up the delivery is dead. */
+  /** The message carries the notification's content: a claim brings it along. */
+  sendsContent?: boolean
+  /** Of a carrier that takes only so many messages per second. */
+  rate?: LaneRate
+  /** The waits between attempts. When they are used up the delivery is dead. */
   retryDelaysMs: readonly number[]
   leaseMs: number
-  /** How long the carrier is given to tell of a send whose answer was lost, before anything is done about it. */
+  /** How long the carrier is given to report on an attempt whose answer was lost, before anything is done about it. */
   settleMs: number
-  /** How long what is under way may take once the worker stops. */
-  stopMs?: number
+  timing?: Partial<EngineTiming>
   clock: Clock
   claim(question: ClaimQuestion): Promise<Claim[]>
-  /** The same of what another carrier failed to take. */
-  claimDetours(question: ClaimQuestion): Promise<Claim[]>
-  /** Gives a claimed delivery to another lane; false: it is no longer ours to give. */
+  /** Claims deliveries that another carrier failed to take. */
+  claimFailovers(question: ClaimQuestion): Promise<Claim[]>
+  /** Gives a claimed delivery to another lane; false: the claim no longer holds it. */
   pass(held: HeldDelivery, to: Taker): Promise<boolean>
-  /** Leaves a claimed delivery in the queue, as if it had not been claimed. */
+  /** Puts a claimed delivery back into the queue, as if it had not been claimed. */
   putBack(held: HeldDelivery, delayMs: number): Promise<void>
-  /** The same of all that these claims took. */
+  /** Puts everything back that these claims took. */
   putBackClaims(owners: readonly string[]): Promise<void>
   record: Recorder['record']
-  /** From a claim to a message for the carrier, or the fact that there can be none. */
+  /** Makes the message for the carrier, or says why there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
-  /** Bounds what is held in memory; shared by all lanes whose messages may be large. */
-  memory?: LaneMemory
+  /** Bounds the memory that messages hold; shared by all lanes whose messages may be large. */
+  memory?: DeliveryMemory
   onError(error: unknown, what: string): void
-  /** Told where a delivery stands, so that fault drills can strike exactly there. */
+  /** Told how far a delivery is, so that fault drills can kill the process exactly there. */
   trace?(point: TracePoint): void
 }
 
-export interface LaneMemory {
-  budget: ByteBudget
-  /** The bytes that a message holds until it is sent; 0: too few to count. */
-  weigh(claim: Claim): number
-}
-
-/** Booked before anything is claimed: what waits for a carrier's rate waits in the queue, not in the hands of one node. */
-interface LanePace {
-  take(want: number): Promise<PaceGrant>
+/** Booked before anything is claimed: a delivery that waits for a carrier's rate waits in the queue, where every node can take it. */
+interface LaneRate {
+  take(want: number): Promise<RateGrant>
   giveBack(count: number): Promise<void>
 }
 
-/** claimed and journalled; about to hand over; the carrier answered; the outcome is committed. */
+/** claimed: the attempt is committed; sending: the carrier is about to be called; answered: it answered; recorded: the outcome is committed. */
 type TracePoint = 'claimed' | 'sending' | 'answered' | 'recorded'
-
-/** Why a delivery cannot be sent at all. */
-export interface Refused {
-  refused: Fact['data']
-}

@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto'
 
-/** How long after its caller lost sight of it a statement may still commit: the server ends it after 10 s, the network may hold it up. */
-const LATEST_COMMIT_MS = 30_000
-
 /**
- * Claims whose answer did not come: the database may have committed them all the same. Each has a name of its own, under which
- * all that it took is found again, and nothing of what other claims took: none of it has left, so it goes back to the queue.
+ * Claims whose answer from the database did not come: they may have been committed all the same. Every claim has an id of its own,
+ * so that exactly its deliveries are found again. None of them was sent, so they go back to the queue.
  */
 export class LostClaims {
   readonly #putBack: (owners: readonly string[]) => Promise<void>
+  readonly #latestCommitMs: number
   /** When their answers were given up, on the clock of performance.now(). */
   readonly #lost = new Map<string, number>()
 
-  constructor(putBack: (owners: readonly string[]) => Promise<void>) {
+  /** `latestCommitMs`: how long after its answer was lost a statement may still commit. */
+  constructor(putBack: (owners: readonly string[]) => Promise<void>, latestCommitMs: number) {
     this.#putBack = putBack
+    this.#latestCommitMs = latestCommitMs
   }
 
-  /** Takes something under a new name. */
+  /** Claims under a new id. */
   async take<T>(claim: (owner: string) => Promise<T>): Promise<T> {
     const owner = randomUUID()
     try {
@@ -27,11 +27,11 @@ export class LostClaims {
     }
   }
 
-  /** Fails while the database is away. Looks again later: what was under way may commit after the look. */
+  /** Fails while the database is away. Looks several times, because a statement under way may commit after the first look. */
   async putBack(): Promise<void> {
     if (this.#lost.size === 0) return
     const asked = performance.now()
     await this.#putBack([...this.#lost.keys()])
-    for (const [owner, lostAt] of this.#lost) if (asked - lostAt > LATEST_COMMIT_MS) this.#lost.delete(owner)
+    for (const [owner, lostAt] of this.#lost) if (asked - lostAt > this.#latestCommitMs) this.#lost.delete(owner)
   }
 }

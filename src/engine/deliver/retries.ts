@@ -1,21 +1,21 @@
 import type { Claim } from '../../store/claims.js'
 
-/** How the tries of a delivery are spaced, and when they end. All carriers' tries of a round count as one. */
-type Tried = Pick<Claim, 'attempt' | 'detours'>
+/** The plan of attempts of a delivery. Attempts that failed over to another carrier do not count: a round of all carriers is one. */
+type Attempted = Pick<Claim, 'attempt' | 'failovers'>
 
 const JITTER = 0.2
 
 /** null: it was the last. */
-export function delayAfter(delaysMs: readonly number[], { attempt, detours }: Tried): number | null {
-  const planned = delaysMs[attempt - detours - 1]
+export function delayAfter(delaysMs: readonly number[], { attempt, failovers }: Attempted): number | null {
+  const planned = delaysMs[attempt - failovers - 1]
   return planned === undefined ? null : jittered(planned)
 }
 
-/** The last round is every carrier's too; should none of them stand in, one more try ends it. */
-export const lastDelay = (delaysMs: readonly number[], { attempt, detours }: Tried): number | null =>
-  attempt - detours - 1 === delaysMs.length ? (delaysMs.at(-1) ?? 0) : null
+/** In the last round every carrier has its turn too. If none of them takes the delivery, one more attempt ends it. */
+export const lastDelay = (delaysMs: readonly number[], { attempt, failovers }: Attempted): number | null =>
+  attempt - failovers - 1 === delaysMs.length ? (delaysMs.at(-1) ?? 0) : null
 
-/** What is postponed for longer than the whole plan lasts uses up tries like what is refused: everything ends. */
+/** A delivery that was put off for longer than the whole plan uses up attempts like one that is refused: every delivery ends. */
 export const isYoung = (delaysMs: readonly number[], { acceptedAt }: Pick<Claim, 'acceptedAt'>, now: number): boolean =>
   now - acceptedAt.getTime() < delaysMs.reduce((sum, delay) => sum + delay, 0)
 

@@ -1,15 +1,17 @@
+import { readLinkTarget } from '../../channels/link-target.js'
+import { moduleOf } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal } from '../../domain/errors.js'
 import type { Keys } from '../../domain/keys.js'
-import { type LinkTarget, readLinkCode } from '../../domain/link.js'
+import type { LinkTarget } from '../../domain/link.js'
 import { robotLimits } from '../../domain/robot.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { findDeparture } from '../../store/deliveries.js'
 import { findLogo } from '../../store/logos.js'
 import type { Pool } from '../../store/postgres.js'
 import { suppress } from '../../store/suppressions.js'
-import { findLock, forgetTries, takeNote, takeTry } from '../../store/visit-counts.js'
+import { findLock, forgetTries, takeTry } from '../../store/visit-counts.js'
 import { findConfirmation, findContent, findVisited, readFile, type Visited } from '../../store/visits.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-link-reader.js'
@@ -35,7 +37,7 @@ const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 
 
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
   const readShort = createShortLinkReader(pool, limits.guesses ?? guessLimits)
-  const visits = createVisitRecorder({ record, takeNote: (notification, limit) => takeNote(pool, notification, limit) })
+  const visits = createVisitRecorder({ record })
   const check = createReplies({
     pepper: keys.pepper,
     visits,
@@ -51,9 +53,10 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     ...LOOKUP_LIMITS,
   })
 
-  /** WhatsApp's status has a date for the link itself. Any later deed tells of it too, where "Abrir" was taken for a machine's. */
+  /** Some channels' status has a date for the access to the link itself. Any later deed tells of it too, where "Abrir" was taken for a machine's. */
   async function reach({ target, linkOpenedAt }: Visited, visit: Visit, step: VisitStep): Promise<void> {
-    if (target.channel === 'whatsapp' && linkOpenedAt === null) await visits.count(visit, step, 'link opened')
+    if (moduleOf(target.channel).recordsLinkAccess === true && linkOpenedAt === null)
+      await visits.count(visit, step, 'link opened')
   }
 
   return {
@@ -65,7 +68,7 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
 
     /** null: there is no such link, whatever the reason. */
     async find(kind: 'full' | 'short', code: string, address: string): Promise<Visited | Locked | null> {
-      const target = kind === 'full' ? readLinkCode(keys.link, code) : await readShort(code, address)
+      const target = kind === 'full' ? readLinkTarget(keys.link, code) : await readShort(code, address)
       return target === null || 'lockedMs' in target ? target : lookups.submit(target)
     },
 

@@ -1,7 +1,8 @@
 import type { Change, ChangeOutcome } from '../../domain/change.js'
+import { overloaded } from '../../domain/errors.js'
 import type { StoredValidation } from '../../domain/notification.js'
 import { matchesReply } from '../../domain/reply.js'
-import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
+import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import type { TakenTry, TryLimit } from '../../store/visit-counts.js'
 import type { Visit, VisitRecorder } from './visits.js'
 
@@ -28,8 +29,8 @@ const AT_ONCE_EACH = 2
 const WAITING_EACH = 8
 
 export function createReplies({ pepper, visits, record, takeTry, forgetTries, matches = matchesReply }: ReplyParts) {
-  const turnstile = new Turnstile(AT_ONCE, WAITING)
-  const perNotification = new Turnstiles(AT_ONCE_EACH, WAITING_EACH)
+  const checks = new Semaphore({ permits: AT_ONCE, maxWaiting: WAITING, refusal: overloaded })
+  const perNotification = new KeyedSemaphore({ permits: AT_ONCE_EACH, maxWaiting: WAITING_EACH, refusal: overloaded })
 
   async function check(visit: Visit, stored: StoredValidation, reply: string): Promise<ReplyVerdict> {
     const { notification, channel } = visit.target
@@ -38,14 +39,14 @@ export function createReplies({ pepper, visits, record, takeTry, forgetTries, ma
       await visits.note(visit, 'reply', { locked: true })
       return { right: false, triesLeft: 0, lockedMs }
     }
-    if (await turnstile.pass(() => matches(reply, stored, pepper))) {
+    if (await checks.run(() => matches(reply, stored, pepper))) {
       await forgetTries(notification)
       return { right: true }
     }
     const { address, userAgent, signals } = visit
     const data = { by: 'reply', right: false, try: tries, address, userAgent, signals }
     const locked = lockedMs > 0 ? { lockedUntil: new Date(visit.at.getTime() + lockedMs).toISOString() } : {}
-    // Not among the bounded notes: the count of tries bounds them already.
+    // Without a limit of notes: the limit of tries bounds them already.
     await record({
       kind: 'fact',
       notification,
@@ -55,5 +56,5 @@ export function createReplies({ pepper, visits, record, takeTry, forgetTries, ma
   }
 
   return (visit: Visit, stored: StoredValidation, reply: string): Promise<ReplyVerdict> =>
-    perNotification.pass(visit.target.notification, () => check(visit, stored, reply))
+    perNotification.run(visit.target.notification, () => check(visit, stored, reply))
 }

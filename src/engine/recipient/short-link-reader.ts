@@ -1,7 +1,8 @@
 import { addressGroup, addressSite } from '../../domain/address-range.js'
+import { overloaded } from '../../domain/errors.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { readShortCode } from '../../domain/short-link.js'
-import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
+import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import { countWrongGuess, findGuardedLink, type GuessLimit } from '../../store/guesses.js'
 import type { Pool } from '../../store/postgres.js'
 import { KnownLocks } from '../locks.js'
@@ -41,8 +42,12 @@ const WAITING = 2_000
 const ALL = 'all'
 
 export function createShortLinkReader(pool: Pool, limits: GuessLimits = guessLimits): ShortLinkReader {
-  const perAddress = new Turnstiles(AT_ONCE_PER_ADDRESS, WAITING_PER_ADDRESS)
-  const everybody = new Turnstile(AT_ONCE, WAITING)
+  const perAddress = new KeyedSemaphore({
+    permits: AT_ONCE_PER_ADDRESS,
+    maxWaiting: WAITING_PER_ADDRESS,
+    refusal: overloaded,
+  })
+  const everybody = new Semaphore({ permits: AT_ONCE, maxWaiting: WAITING, refusal: overloaded })
   const locks = new KnownLocks()
 
   async function look(code: string, guesses: readonly GuessLimit[]): Promise<LinkTarget | null | Locked> {
@@ -62,6 +67,6 @@ export function createShortLinkReader(pool: Pool, limits: GuessLimits = guessLim
     const guesses: GuessLimit[] = [{ key: `address ${addressGroup(address)}`, ...limits.perAddress }]
     const site = addressSite(address)
     if (site !== null) guesses.push({ key: `site ${site}`, ...limits.perSite })
-    return perAddress.pass(guesses.at(-1)!.key, () => everybody.pass(() => look(code, guesses)))
+    return perAddress.run(guesses.at(-1)!.key, () => everybody.run(() => look(code, guesses)))
   }
 }

@@ -1,7 +1,8 @@
-import type { Change, ChangeOutcome } from '../../domain/change.js'
+import type { LearnedFact, NoteLimit, Recorder } from '../../domain/change.js'
 import { sha256 } from '../../domain/evidence.js'
 import type { LinkTarget } from '../../domain/link.js'
 import type { Fact, FactType } from '../../domain/transition.js'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 
 /** What recipients, and the machines around them, did: facts where it was a person, notes in any case. */
 export interface Visit {
@@ -11,12 +12,6 @@ export interface Visit {
   userAgent: string | null
   /** Why this was no person; empty when it was one. */
   signals: string[]
-}
-
-export interface VisitParts {
-  record(change: Change): Promise<ChangeOutcome>
-  /** A place among the notes of a notification; null when they are used up. */
-  takeNote(notification: string, limit: number): Promise<number | null>
 }
 
 /** What a visitor did: loaded the image, saw a page, pressed a button. */
@@ -38,21 +33,21 @@ export interface VisitRecorder {
   note(visit: Visit, step: VisitStep, data?: Fact['data']): Promise<void>
 }
 
-/** A flood must not grow a chain without end: the last note says that no more are kept. Facts are always recorded. */
-export const MAX_NOTES = 100
+/** The same visit may come twice, from two people behind one address: both are noted. */
+export const VISIT_NOTES: NoteLimit = { most: 100, once: false }
 /** The same access again within this time is the same access. */
 const MERGE_MS = 10 * 60_000
 const MAX_REMEMBERED = 20_000
 
-export function createVisitRecorder({ record, takeNote }: VisitParts): VisitRecorder {
+export function createVisitRecorder({ record }: Recorder): VisitRecorder {
   /** When an access was last noted by this process. */
-  const noted = new Map<string, number>()
+  const noted = new BoundedCache<string, number>({ maxEntries: MAX_REMEMBERED })
+  /** Notifications whose notes are used up: a flood of visits costs no more transactions. */
+  const full = new BoundedCache<string, true>({ maxEntries: MAX_REMEMBERED })
 
   function isRepeated(key: string, atMs: number): boolean {
     const before = noted.get(key)
     if (before !== undefined && atMs - before < MERGE_MS) return true
-    noted.delete(key)
-    if (noted.size >= MAX_REMEMBERED) noted.delete(noted.keys().next().value!)
     noted.set(key, atMs)
     return false
   }
@@ -62,7 +57,7 @@ export function createVisitRecorder({ record, takeNote }: VisitParts): VisitReco
     step: VisitStep,
     type: FactType,
     data: Fact['data'],
-  ): Change => ({
+  ): LearnedFact => ({
     kind: 'fact',
     notification: target.notification,
     fact: {
@@ -84,10 +79,10 @@ export function createVisitRecorder({ record, takeNote }: VisitParts): VisitReco
   async function note(visit: Visit, step: VisitStep, data: Fact['data'] = {}): Promise<void> {
     const { target, address, userAgent, signals } = visit
     const key = sha256(JSON.stringify([target.notification, target.channel, step, address, userAgent, signals, data]))
-    if (isRepeated(key, visit.at.getTime())) return
+    if (full.get(target.notification) || isRepeated(key, visit.at.getTime())) return
     try {
-      const place = await takeNote(target.notification, MAX_NOTES)
-      if (place !== null) await record(change(visit, step, 'note', place === MAX_NOTES ? { ...data, lastNote: true } : data))
+      const outcome = await record({ ...change(visit, step, 'note', data), repeatable: VISIT_NOTES })
+      if (outcome === 'last note' || outcome === 'nothing new') full.set(target.notification, true)
     } catch (error) {
       noted.delete(key)
       throw error

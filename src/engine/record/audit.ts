@@ -1,10 +1,11 @@
+import { moduleOf } from '../../channels/registry.js'
 import { canonicalJson, type Json } from '../../domain/canonical-json.js'
 import { findChainFault } from '../../domain/evidence.js'
 import { rebuildStatuses } from '../../domain/rebuild.js'
 import type { DeliveryStatus } from '../../domain/status.js'
 import type { LoggedNotification } from '../../store/event-log.js'
 
-/** What is wrong with a notification's record. */
+/** The members of a status that its events determine. */
 const COMPARED = [
   'isFallback',
   'state',
@@ -24,18 +25,18 @@ const COMPARED = [
   'preparedAt',
   'trackingCode',
   'ordinal',
-  'doubts',
+  'unknownCount',
   'parts',
   'taken',
 ] as const
 
-/** Every fault of one notification, in words: a broken chain, or a status that its events do not add up to. */
+/** Every fault of one notification, in words: a broken chain, or a stored status that differs from the status of its events. */
 export function findFaults({ id, events, statuses }: LoggedNotification): string[] {
   const broken = findChainFault(events)
   if (broken !== null) return [`${id}: cadeia rompida no evento ${broken.seq} (${broken.fault})`]
-  // Where the events' data was erased there is nothing to compare with.
+  // The data was erased: there is nothing to compare with.
   if (events.some(event => event.salt === null)) return []
-  const rebuilt = rebuildStatuses(events)
+  const rebuilt = rebuildStatuses(events, moduleOf)
   const missing = [...rebuilt.keys()].filter(channel => !statuses.some(status => status.channel === channel))
   return [
     ...missing.map(channel => `${id}: o canal ${channel} foi aceito e não tem entrega`),
@@ -49,13 +50,13 @@ export function findFaults({ id, events, statuses }: LoggedNotification): string
 }
 
 function findDifferences(id: string, stored: DeliveryStatus, expected: DeliveryStatus): string[] {
-  // A claim is no event: what a worker holds is queued as far as the events know.
-  const settled: DeliveryStatus = stored.state === 'sending' ? { ...stored, state: 'queued' } : stored
-  return COMPARED.map(member => [member, written(settled[member]), written(expected[member])] as const)
+  // A claim is no event: by its events, a delivery that a worker holds is queued.
+  const claimed: DeliveryStatus = stored.state === 'sending' ? { ...stored, state: 'queued' } : stored
+  return COMPARED.map(member => [member, written(claimed[member]), written(expected[member])] as const)
     .filter(([, found, added]) => found !== added)
     .map(([member, found, added]) => `${id}: ${stored.channel}.${member} é ${found}; pelos eventos, ${added}`)
 }
 
-/** Alike whatever the order of members: the store keeps its own. */
+/** The same text whatever the order of the members: the database has its own order. */
 const written = (value: DeliveryStatus[(typeof COMPARED)[number]]): string =>
   canonicalJson(JSON.parse(JSON.stringify(value)) as Json)

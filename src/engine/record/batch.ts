@@ -1,3 +1,4 @@
+import { moduleOf } from '../../channels/registry.js'
 import type { AttemptOutcome, CarrierReferences, Change, ChangeOutcome } from '../../domain/change.js'
 import { decide } from '../../domain/decision.js'
 import type { DeliveryStatus } from '../../domain/status.js'
@@ -5,9 +6,9 @@ import { applyFact, type Fact } from '../../domain/transition.js'
 import type { ChainHead, DeliveryWrite, EventWrite, ReferenceWrite, StoredDelivery } from '../../store/records.js'
 import { Chains } from './chains.js'
 import { isFenced, mayStillBeReported } from './fence.js'
-import { isRepeatable, type KeptNotes } from './kept-notes.js'
+import { type KeptNotes, noteLimitOf } from './kept-notes.js'
 
-type WriteTiming = Pick<DeliveryWrite, 'delayMs' | 'detour' | 'bind'>
+type WriteTiming = Pick<DeliveryWrite, 'delayMs' | 'failover' | 'bind'>
 
 /** Applies changes to the locked deliveries in memory, one after the other, and collects the rows to be written. */
 export class Batch {
@@ -61,8 +62,9 @@ export class Batch {
     const { notification } = change
     const before = delivery.status
     const dated = this.#chains.date(notification, change.fact)
-    const status = applyFact(before, dated)
-    const fact = status === before && isRepeatable(change) ? this.#notes.admit(notification, dated) : dated
+    const status = applyFact(before, dated, moduleOf(before.channel))
+    const limit = status === before ? noteLimitOf(change) : null
+    const fact = limit === null ? dated : this.#notes.admit(notification, dated, limit)
     if (status === null || fact === null) {
       // A later report under the carrier's name must find its message even if this fact is known already.
       this.#name(delivery, referencesOf(change), dated.data.ordinal ?? before.ordinal)
@@ -70,12 +72,12 @@ export class Batch {
     }
     // A note about a delivery that is being sent must not end its lease.
     if (status !== before) this.#changed.set(delivery, this.#timingOf(change, delivery, status))
-    if (status.doubts > before.doubts) this.newlyUnknown.add(notification)
+    if (status.unknownCount > before.unknownCount) this.newlyUnknown.add(notification)
     delivery.status = status
     this.#name(delivery, referencesOf(change), fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
     this.#chains.append(delivery, fact)
-    return 'recorded'
+    return limit !== null && fact.data.lastNote === true ? 'last note' : 'recorded'
   }
 
   /** A delay or a binding that an earlier change of this batch set stays, unless this change sets its own. */
@@ -83,7 +85,7 @@ export class Batch {
     const before = this.#changed.get(delivery)
     return {
       delayMs: delayOf(change) ?? before?.delayMs ?? null,
-      detour: change.kind === 'attempt' && change.failover === true,
+      failover: change.kind === 'attempt' && change.failover === true,
       bind: bindingOf(change, delivery.status, next) ?? before?.bind ?? 'keep',
     }
   }
@@ -96,10 +98,11 @@ export class Batch {
 
   #name({ notification, status: { channel } }: StoredDelivery, references: CarrierReferences | undefined, ordinal: number): void {
     if (references === undefined) return
-    const { carrier, names } = references
+    const { provider, names } = references
     const parts = names.length
     for (const [index, reference] of names.entries()) {
-      if (reference !== null) this.references.push({ carrier, reference, notification, channel, ordinal, part: index + 1, parts })
+      if (reference !== null)
+        this.references.push({ provider, reference, notification, channel, ordinal, part: index + 1, parts })
     }
   }
 
@@ -107,7 +110,7 @@ export class Batch {
   decideSteps(notification: string): void {
     const deliveries = this.#byNotification.get(notification) ?? []
     for (let round = 0; round < 2 * deliveries.length; round++) {
-      const [fact] = decide(deliveries, this.#now)
+      const [fact] = decide(deliveries, this.#now, moduleOf)
       if (fact === undefined) return
       const delivery = deliveries.find(({ status }) => status.channel === fact.channel)!
       const outcome = this.apply({ kind: 'decision', notification, fact, delayMs: delayOfStep(fact, delivery) })
@@ -139,8 +142,8 @@ function delayOf(change: Change): number | null {
 
 /** An attempt with unknown outcome stays bound to its carrier: another carrier would send the message a second time. */
 function bindingOf(change: Change, before: DeliveryStatus, next: DeliveryStatus): DeliveryWrite['bind'] | null {
-  if (next.doubts === 0 || isToAnyCarrier(change)) return 'none'
-  return next.doubts > before.doubts ? 'carrier' : null
+  if (next.unknownCount === 0 || isToAnyCarrier(change)) return 'none'
+  return next.unknownCount > before.unknownCount ? 'carrier' : null
 }
 
 const isToAnyCarrier = (change: Change): boolean =>

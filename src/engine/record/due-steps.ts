@@ -5,7 +5,7 @@ import { decideDueSteps } from './record.js'
 
 const BATCH = 500
 
-/** Decides on the steps whose wait is over: all of them before it rests, in batches that several nodes share. */
+/** Decides on all steps whose wait is over, in batches that several nodes share. */
 export async function promoteDueSteps(
   pool: Pool,
   clock: Clock,

@@ -1,12 +1,12 @@
+import { channels } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
-import { channels } from '../../domain/notification.js'
 import { belongsTo } from '../../store/deliveries.js'
 import type { Pool } from '../../store/postgres.js'
 import { recordChanges } from './record.js'
 
 /**
- * Ends a notification's sequence: steps that still wait for their condition or their turn are cancelled; what goes out
- * unconditionally goes on. False when the account has no such notification. A second call finds nothing left to end.
+ * Ends a notification's sequence: steps that still wait are cancelled, and deliveries that wait for nothing are sent all the same.
+ * false: the account has no such notification. A second call changes nothing.
  */
 export async function finalize(pool: Pool, clock: Clock, account: string, notification: string): Promise<boolean> {
   if (!(await belongsTo(pool, account, notification))) return false

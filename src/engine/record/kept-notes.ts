@@ -1,44 +1,58 @@
-import type { Change } from '../../domain/change.js'
+import type { Change, NoteLimit } from '../../domain/change.js'
 import type { Fact } from '../../domain/transition.js'
 import { type Note, readNotes } from '../../store/event-log.js'
 import type { Queryable } from '../../store/postgres.js'
 
-/** Of one source about one notification. A carrier may repeat itself for ever: the last note says that no more are kept. */
-export const MAX_CARRIER_NOTES = 100
+/** A carrier may tell the same for ever, and in ever new words. */
+export const CARRIER_NOTES: NoteLimit = { most: 100, once: true }
 
-/** The notes that the chains hold already. Valid only while their notifications are locked. */
+interface Kept {
+  count: number
+  words: Set<string>
+}
+
+/** The notes that the chains hold already. Valid only while their notifications are locked, so on all nodes together. */
 export class KeptNotes {
-  readonly #kept = new Map<string, Set<string>>()
+  readonly #kept = new Map<string, Kept>()
 
   static async read(db: Queryable, changes: readonly Change[]): Promise<KeptNotes> {
     const notes = new KeptNotes()
-    const wanted = changes.filter(isRepeatable)
+    const wanted = changes.filter(change => noteLimitOf(change) !== null)
     if (wanted.length === 0) return notes
     const ids = [...new Set(wanted.map(({ notification }) => notification))]
     const sources = [...new Set(wanted.map(({ fact }) => fact.source))]
-    for (const note of await readNotes(db, ids, sources)) notes.#of(note).add(wordsOf(note.data ?? {}))
+    for (const note of await readNotes(db, ids, sources)) notes.#add(note, wordsOf(note.words))
     return notes
   }
 
   /** The fact as it is to be kept; null: the same note is there already, or there is no room for more. */
-  admit(notification: string, fact: Fact): Fact | null {
-    const kept = this.#of({ notification, source: fact.source })
+  admit(notification: string, fact: Fact, { most, once }: NoteLimit): Fact | null {
+    const of = { notification, source: fact.source }
+    const { count, words: known } = this.#of(of)
     const words = wordsOf({ channel: fact.channel, ...fact.data })
-    if (kept.has(words) || kept.size >= MAX_CARRIER_NOTES) return null
-    kept.add(words)
-    return kept.size === MAX_CARRIER_NOTES ? { ...fact, data: { ...fact.data, lastNote: true } } : fact
+    if (count >= most || (once && known.has(words))) return null
+    this.#add(of, words)
+    return count + 1 === most ? { ...fact, data: { ...fact.data, lastNote: true } } : fact
   }
 
-  #of({ notification, source }: Pick<Note, 'notification' | 'source'>): Set<string> {
+  #add(of: Pick<Note, 'notification' | 'source'>, words: string): void {
+    const kept = this.#of(of)
+    kept.count++
+    kept.words.add(words)
+  }
+
+  #of({ notification, source }: Pick<Note, 'notification' | 'source'>): Kept {
     const key = `${notification} ${source}`
-    const known = this.#kept.get(key) ?? new Set()
+    const known = this.#kept.get(key) ?? { count: 0, words: new Set() }
     this.#kept.set(key, known)
     return known
   }
 }
 
-export const isRepeatable = ({ kind, fact }: Change): boolean => kind === 'report' && fact.type === 'note'
+/** null: the change is recorded however often it comes. */
+export const noteLimitOf = (change: Change): NoteLimit | null =>
+  (change.fact.type === 'note' && 'repeatable' in change && change.repeatable) || null
 
 /** Two notes are the same if these members are, whenever the notes came. */
-const wordsOf = ({ channel, ordinal, part, answer, reason }: NonNullable<Note['data']>): string =>
+const wordsOf = ({ channel, ordinal, part, answer, reason }: Note['words']): string =>
   JSON.stringify([channel, ordinal, part, answer, reason].map(member => member ?? null))

@@ -1,8 +1,8 @@
-import { planCallLookups } from '../../channels/voice/call-lookup-store.js'
+import { channelModules } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { lockDueSteps } from '../../store/claims.js'
-import { wakeMarked, wakeNamed } from '../../store/early-reports.js'
+import { wakeNamed, wakeTagged } from '../../store/early-reports.js'
 import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
 import { lockNotifications, readLocked, writeRecords } from '../../store/records.js'
 import { Batch } from './batch.js'
@@ -52,21 +52,19 @@ async function applyChanges(
   const hasChanges = events > 0 || batch.references.length > 0
   const messages = hasChanges ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
   await wakeEarlyReports(db, batch)
-  const calls = batch.references.filter(({ channel }) => channel === 'voice')
-  if (calls.length > 0)
-    await planCallLookups(
-      db,
-      calls.map(({ reference, ...call }) => ({ ...call, name: reference })),
-    )
+  for (const { channel, onReferences } of channelModules) {
+    const references = onReferences === undefined ? [] : batch.references.filter(reference => reference.channel === channel)
+    if (references.length > 0) await onReferences!(db, references)
+  }
   return { outcomes, released: batch.released, announced: messages > 0, events }
 }
 
 /** A report may have come before the reference, or the unknown outcome, that it is about. */
 async function wakeEarlyReports(db: Queryable, { references, newlyUnknown }: Batch): Promise<void> {
-  const carriers = [...new Set(references.map(({ carrier }) => carrier))]
-  if (carriers.length > 0) {
+  const providers = [...new Set(references.map(({ provider }) => provider))]
+  if (providers.length > 0) {
     const names = references.map(({ reference }) => reference)
-    await wakeNamed(db, carriers, names)
+    await wakeNamed(db, providers, names)
   }
-  if (newlyUnknown.size > 0) await wakeMarked(db, [...newlyUnknown])
+  if (newlyUnknown.size > 0) await wakeTagged(db, [...newlyUnknown])
 }

@@ -1,7 +1,7 @@
-import { abandonPlace } from '../../channels/letter/lot-store.js'
+import { moduleOf } from '../../channels/registry.js'
 import type { ChangeOutcome, OperatorDecision } from '../../domain/change.js'
+import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
-import type { Channel } from '../../domain/notification.js'
 import type { Fact } from '../../domain/transition.js'
 import { signalDue } from '../../store/due-signal.js'
 import type { Pool } from '../../store/postgres.js'
@@ -15,7 +15,7 @@ export interface RepairOrder {
   notification: string
   channel: Channel
   repair: Repair
-  /** Who decided it, for the record. */
+  /** The operator's name, for the record. */
   by: string
 }
 
@@ -28,18 +28,19 @@ const facts: Record<Repair, Pick<Fact, 'type' | 'data'>> = {
   },
 }
 
-/** A letter that the carrier has is not printed yet, let alone posted: those dates are the post's to tell. */
+/** A message that the carrier produces first is not sent yet when the carrier has it: its dates come from the carrier's reports. */
 const taken: Pick<Fact, 'type' | 'data'> = { ...facts.sent, type: 'processed' }
-/** Which refused deliveries are to go again. */
+
+/** Which refused deliveries are sent again. */
 export interface RevivalOrder extends Omit<RefusedQuestion, 'after'> {
   by: string
-  /** Counts them and leaves them as they are. */
+  /** Only counts them. */
   dryRun: boolean
 }
 
 /**
- * Once what made a carrier refuse is mended: everything that it refused, or that gave up on it, goes again. May be repeated: what
- * was revived is refused no longer.
+ * Sends again everything that a carrier refused, or whose attempts were used up with it, once the cause is removed. May be
+ * repeated: a delivery that is sent again is no longer a refused one.
  */
 export async function reviveRefused(
   pool: Pool,
@@ -70,15 +71,15 @@ export async function reviveRefused(
   }
 }
 
-/** Whether it was done: 'fenced' or 'nothing new' when the delivery is not in a state that leaves anything to decide. */
+/** 'fenced' and 'nothing new': the delivery is in a state in which there is nothing to decide. */
 export async function repairDelivery(
   pool: Pool,
   clock: Clock,
   { notification, channel, repair, by }: RepairOrder,
 ): Promise<ChangeOutcome> {
-  const { type, data } = channel === 'letter' && repair === 'sent' ? taken : facts[repair]
-  // First: a letter must not leave with a lot that still waits after a person decided about it.
-  if (channel === 'letter') await abandonPlace(pool, notification, repair === 'retry')
+  const module = moduleOf(channel)
+  const { type, data } = module.producedFirst === true && repair === 'sent' ? taken : facts[repair]
+  await module.beforeOperatorDecision?.(pool, notification, repair === 'retry')
   const { outcomes } = await recordChanges(pool, clock, [
     {
       kind: 'operator',

@@ -1,15 +1,15 @@
+import { providerOf } from '../../channels/carrier-name.js'
 import type { Carrier, Found, Provider, Receipt } from '../../channels/provider.js'
 import type { CarrierReferences, Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Fact } from '../../domain/transition.js'
-import type { Uncertain } from '../../store/unknown-outcomes.js'
+import type { UnknownOutcome } from '../../store/unknown-outcomes.js'
 
 /** What is done about one attempt with unknown outcome, by the class of its provider. */
 export interface ResolveParts {
-  provider: Pick<Provider<unknown>, 'name' | 'whenUnknown' | 'takenIs' | 'timeoutMs'>
+  provider: Pick<Provider<unknown>, 'whenUnknown' | 'takenIs' | 'timeoutMs'>
   carrier: Pick<Carrier<unknown>, 'find'>
-  /** Whose references these are. */
-  carrierKey: string
+  identity: string
   clock: Clock
   record: Recorder['record']
 }
@@ -32,63 +32,69 @@ export const MAX_RESENDS = 2
 /** `planned`: the wait after this attempt by the plan; null: it was the last. `stop`: aborts the question to the carrier. */
 export async function resolveOutcome(
   parts: ResolveParts,
-  uncertain: Uncertain,
+  outcome: UnknownOutcome,
   planned: number | null,
   stop: AbortSignal,
 ): Promise<ResolveResult> {
-  const { provider, carrier, carrierKey } = parts
-  const { attempt, doubts } = uncertain
+  const { provider, carrier, identity } = parts
+  const { attempt, unknownCount } = outcome
   const retryNow = (reason: string): Promise<ResolveResult> =>
-    conclude(parts, uncertain, 'retried', { reason, delayMs: 0 }, { delayMs: 0 })
+    conclude(parts, outcome, 'retried', { reason, delayMs: 0 }, { delayMs: 0 })
   if (provider.whenUnknown === 'safe') {
-    if (doubts > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
+    if (unknownCount > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
     return planned === null ? { unresolved: UNANSWERED_LAST } : retryNow(UNANSWERED)
   }
-  if (provider.whenUnknown === 'report') return doubts === 1 ? retryNow(NOT_TOLD) : { unresolved: UNANSWERED_AGAIN }
+  if (provider.whenUnknown === 'report') return unknownCount === 1 ? retryNow(NOT_TOLD) : { unresolved: UNANSWERED_AGAIN }
   if (provider.whenUnknown !== 'lookup' || carrier.find === undefined) return { unresolved: CANNOT_BE_ASKED }
-  const found = await ask(carrier.find.bind(carrier), uncertain, provider.timeoutMs, stop)
+  const found = await ask(carrier.find.bind(carrier), outcome, provider.timeoutMs, stop)
   if (found === null) return 'later'
   if (found !== 'unknown') {
     const { references, answer } = found
     const taken = provider.takenIs ?? 'sent'
-    return conclude(parts, uncertain, taken, { answer, settled: true }, namesOf(carrierKey, references))
+    return conclude(parts, outcome, taken, { answer, resolved: true }, namesOf(providerOf(identity), references))
   }
-  if (planned === null) return conclude(parts, uncertain, 'failed', gaveUp(NOT_TAKEN))
+  if (planned === null) return conclude(parts, outcome, 'failed', gaveUp(NOT_TAKEN))
   // At once after the first attempt, then as planned: a message that is never answered must end like one that is always refused.
   const delayMs = attempt > 1 ? planned : 0
-  return conclude(parts, uncertain, 'retried', { reason: NOT_TAKEN, delayMs, notTaken: true }, { delayMs })
+  return conclude(parts, outcome, 'retried', { reason: NOT_TAKEN, delayMs, notTaken: true }, { delayMs })
 }
 
 /** null: no answer. */
 async function ask(
   find: NonNullable<Carrier<unknown>['find']>,
-  { reference, recipient }: Uncertain,
+  { reference, recipient }: UnknownOutcome,
   timeoutMs: number,
   stop: AbortSignal,
 ): Promise<Found | null> {
   const late = new AbortController()
-  const callOff = (): void => late.abort()
-  const timer = setTimeout(callOff, timeoutMs)
-  stop.addEventListener('abort', callOff, { once: true })
-  if (stop.aborted) callOff()
+  const abort = (): void => late.abort()
+  const timer = setTimeout(abort, timeoutMs)
+  stop.addEventListener('abort', abort, { once: true })
+  if (stop.aborted) abort()
   try {
     return await find(reference, recipient, late.signal)
   } catch {
     return null
   } finally {
     clearTimeout(timer)
-    stop.removeEventListener('abort', callOff)
+    stop.removeEventListener('abort', abort)
   }
 }
 
 async function conclude(
-  { provider: { name }, record, clock }: ResolveParts,
-  { notification, channel, reference, attempt, ordinal }: Uncertain,
+  { identity, record, clock }: ResolveParts,
+  { notification, channel, reference, attempt, ordinal }: UnknownOutcome,
   type: 'sent' | 'processed' | 'retried' | 'failed',
   data: Fact['data'],
   more: Pick<Resolution, 'delayMs' | 'references'> = {},
 ): Promise<ResolveResult> {
-  const fact = { channel, type, at: new Date(clock()), source: name, data: { provider: name, reference, attempt, ...data } }
+  const fact = {
+    channel,
+    type,
+    at: new Date(clock()),
+    source: identity,
+    data: { carrier: identity, reference, attempt, ...data },
+  }
   await record({ kind: 'resolution', notification, fact, state: 'uncertain', attempt, ordinal, ...more })
   return 'resolved'
 }
@@ -96,8 +102,8 @@ async function conclude(
 /** After the last attempt: a person may have the delivery sent again. */
 export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
 
-export const namesOf = (carrier: string, names: Receipt['references']): { references?: CarrierReferences } =>
-  names.length > 0 ? { references: { carrier, names } } : {}
+export const namesOf = (provider: string, names: Receipt['references']): { references?: CarrierReferences } =>
+  names.length > 0 ? { references: { provider, names } } : {}
 
 /** The parts that the carrier took before it stopped answering. */
 export function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {

@@ -4,8 +4,9 @@ import { unknownClassOf } from '../../channels/unknown-class.js'
 import type { Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Pool } from '../../store/postgres.js'
-import { findStranded, putOffUncertain, takeOrphaned, takeUncertain, type Uncertain } from '../../store/unknown-outcomes.js'
+import { findStranded, putOffUnknown, takeOrphaned, takeUnknown, type UnknownOutcome } from '../../store/unknown-outcomes.js'
 import type { Lane } from '../deliver/lane.js'
+import type { EngineTiming } from '../timing.js'
 import { INTERRUPTED, MAX_RESENDS, type ResolveResult, UNANSWERED_AGAIN } from './resolve.js'
 
 /** Resolves attempts whose outcome is unknown: asks the carrier, waits for its report, or hands them to an operator. */
@@ -13,23 +14,19 @@ export interface ResolverParts {
   pool: Pool
   clock: Clock
   record: Recorder['record']
+  timing: Pick<EngineTiming, 'pollMs' | 'holdMs' | 'orphanMs'>
   onError(error: unknown, what: string): void
 }
 
 /** Questions to one carrier at a time. */
 const PARALLEL = 16
-const POLL_MS = 1_000
-/** How long no other worker takes up an outcome that this one is looking at: longer than a carrier may take to answer. */
-const HOLD_MS = 2 * 60_000
-/** Before anything is done about an attempt of a carrier that this worker does not know. */
-export const UNKNOWN_SETTLE_MS = 10 * 60_000
 const GONE = 'A operadora que pode ter recebido este envio não está mais configurada.'
 
 /** One loop for each carrier, so that a silent carrier holds up no other, and one loop for carriers that are gone. Runs until the signal. */
 export function resolveUnknown(parts: ResolverParts, lanes: readonly Lane<unknown>[], signal: AbortSignal): Promise<unknown> {
   // Every question to a carrier listens to the signal: many listeners are no leak.
   setMaxListeners(0, signal)
-  const known = lanes.flatMap(({ channel, mode, names }) => names.map(name => `${channel} ${mode} ${name}`))
+  const known = lanes.map(({ channel, mode, identity }) => `${channel} ${mode} ${identity}`)
   return Promise.all([
     ...lanes.map(lane => repeat(parts, signal, () => resolveOfLane(parts, lane, signal))),
     repeat(parts, signal, () => resolveOrphans(parts, known)),
@@ -37,66 +34,68 @@ export function resolveUnknown(parts: ResolverParts, lanes: readonly Lane<unknow
 }
 
 /** `round` tells whether there is more to do at once. */
-async function repeat({ onError }: ResolverParts, signal: AbortSignal, round: () => Promise<boolean>): Promise<void> {
+async function repeat({ timing, onError }: ResolverParts, signal: AbortSignal, round: () => Promise<boolean>): Promise<void> {
   while (!signal.aborted) {
     const more = await round().catch(error => onError(error, 'unknown outcomes'))
-    if (more !== true) await sleep(POLL_MS, undefined, { signal }).catch(() => {})
+    if (more !== true) await sleep(timing.pollMs, undefined, { signal }).catch(() => {})
   }
 }
 
 async function resolveOfLane(parts: ResolverParts, lane: Lane<unknown>, signal: AbortSignal): Promise<boolean> {
-  const { channel, mode, names, settleMs } = lane
-  const due = await takeUncertain(parts.pool, { channel, mode, providers: names, limit: PARALLEL, holdMs: HOLD_MS })
+  const { channel, mode, identity, settleMs } = lane
+  const { holdMs } = parts.timing
+  const due = await takeUnknown(parts.pool, { channel, mode, carrier: identity, limit: PARALLEL, holdMs })
   await Promise.all(
-    // A question that was called off because this worker stops is asked again at once by the next worker.
-    due.map(uncertain => follow(parts, uncertain, () => (signal.aborted ? 0 : settleMs), lane.resolve(uncertain, signal))),
+    // A question that was aborted because this worker stops is asked again at once by the next worker.
+    due.map(outcome => follow(parts, outcome, () => (signal.aborted ? 0 : settleMs), lane.resolve(outcome, signal))),
   )
   return due.length === PARALLEL
 }
 
 async function follow(
   parts: ResolverParts,
-  uncertain: Uncertain,
+  outcome: UnknownOutcome,
   laterMs: () => number,
   resolving: Promise<ResolveResult>,
 ): Promise<void> {
   try {
     const result = await resolving
-    if (result === 'later') await putOffUncertain(parts.pool, uncertain, laterMs())
-    else if (result !== 'resolved') await parts.record(resolutionOf(parts, uncertain, 'unresolved', result.unresolved))
+    if (result === 'later') await putOffUnknown(parts.pool, outcome, laterMs())
+    else if (result !== 'resolved') await parts.record(resolutionOf(parts, outcome, 'unresolved', result.unresolved))
   } catch (error) {
     parts.onError(error, 'an unknown outcome')
   }
 }
 
-/** A queued delivery that only a carrier may take which is gone has an unknown outcome again, so that somebody hears of it. */
+/** A queued delivery that is bound to a carrier that is gone gets an unknown outcome again, so that the sender and an operator hear of it. */
 async function resolveOrphans(parts: ResolverParts, known: readonly string[]): Promise<boolean> {
-  const stranded = await findStranded(parts.pool, known, UNKNOWN_SETTLE_MS, PARALLEL)
+  const { holdMs, orphanMs } = parts.timing
+  const stranded = await findStranded(parts.pool, known, orphanMs, PARALLEL)
   await Promise.all(
     stranded.map(delivery => parts.record({ ...resolutionOf(parts, delivery, 'uncertain', GONE), state: 'queued', delayMs: 0 })),
   )
-  const due = await takeOrphaned(parts.pool, known, { limit: PARALLEL, holdMs: HOLD_MS })
-  await Promise.all(due.map(orphan => follow(parts, orphan, () => UNKNOWN_SETTLE_MS, resolveOrphan(parts, orphan))))
+  const due = await takeOrphaned(parts.pool, known, { limit: PARALLEL, holdMs })
+  await Promise.all(due.map(orphan => follow(parts, orphan, () => orphanMs, resolveOrphan(parts, orphan))))
   return stranded.length === PARALLEL || due.length === PARALLEL
 }
 
 /** Another carrier may send what is safe to repeat. Everything else waits for its own carrier to come back, or for a person. */
-async function resolveOrphan(parts: ResolverParts, orphan: Uncertain): Promise<ResolveResult> {
-  const whenUnknown = unknownClassOf(orphan.provider)
+async function resolveOrphan(parts: ResolverParts, orphan: UnknownOutcome): Promise<ResolveResult> {
+  const whenUnknown = unknownClassOf(orphan.carrier)
   if (whenUnknown === 'never') return { unresolved: GONE }
   if (whenUnknown !== 'safe') return 'later'
-  if (orphan.doubts > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
+  if (orphan.unknownCount > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
   await parts.record({ ...resolutionOf(parts, orphan, 'retried', INTERRUPTED), delayMs: 0, toAnyCarrier: true })
   return 'resolved'
 }
 
 function resolutionOf(
   { clock }: ResolverParts,
-  { notification, channel, provider, reference, attempt, ordinal }: Uncertain,
+  { notification, channel, carrier, reference, attempt, ordinal }: UnknownOutcome,
   type: 'uncertain' | 'unresolved' | 'retried',
   reason: string,
 ): Resolution {
-  const data = { provider, reference, attempt, reason }
+  const data = { carrier, reference, attempt, reason }
   const fact = { channel, type, at: new Date(clock()), source: 'engine', data }
   return { kind: 'resolution', notification, fact, state: 'uncertain', attempt, ordinal }
 }

@@ -1,9 +1,9 @@
 import type { QueueDepth } from '../../store/queue.js'
 
-/** What waits longer than this although it could go is worth waking somebody. */
+/** An operator is warned of deliveries that are due for longer than this. */
 const OVERDUE_SECONDS = 15 * 60
 const MOVING = new Set(['waiting', 'queued', 'sending'])
 
-/** What should be moving and is not: accepted, not finished, and nobody has taken it up. */
+/** The deliveries that are due, not finished, and that no worker takes up. */
 export const findStandingStill = (depths: readonly QueueDepth[]): QueueDepth[] =>
   depths.filter(({ state, oldestSeconds }) => MOVING.has(state) && oldestSeconds > OVERDUE_SECONDS)

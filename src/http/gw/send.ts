@@ -47,7 +47,7 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
         mode: token.mode,
         token: token.jti,
         address,
-        rules: { sequence: caller.sequence, fallbackMinutes: caller.settings['fallback.minutes'] },
+        rules: { sequence: caller.sequence, settings: caller.settings },
       }
       // A key belongs to its mode: a rehearsal must never answer for the real send.
       const idempotency = key === null ? null : { key: token.mode === 'test' ? `test ${key}` : key, bodySha256: bodySha256! }

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { Refusal, refuse } from '../../domain/errors.js'
-import { channelNames } from '../../domain/notification.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, type StepCondition } from '../../domain/sequence.js'
 import type { ComingStep } from '../../store/deliveries.js'
-import { channelOf, pathId, type WireChannel, wireChannels } from './wire.js'
+import { pathId } from './wire.js'
 
 /** /gw/sequence: the account's sequence (régua), and what comes next for one notification. An empty list means none: all channels at once. */
 export interface SequenceOptions {
@@ -26,7 +26,7 @@ const wireConditions: Record<string, string> = Object.fromEntries(
 )
 
 const stepSchema = Type.Object({
-  canal: Type.Unsafe<WireChannel>({ type: 'string', enum: Object.keys(channelOf) }),
+  canal: Type.Unsafe<string>({ type: 'string', enum: channelModules.map(({ wire }) => wire) }),
   esperaMinutos: Type.Integer({ minimum: 0, maximum: MAX_WAIT_MINUTES, description: 'Minutos depois da etapa anterior.' }),
   condicao: Type.Unsafe<string>({
     type: 'string',
@@ -34,7 +34,7 @@ const stepSchema = Type.Object({
     description: 'A etapa só acontece se, nas anteriores, isto ainda valer.',
   }),
 })
-const sequenceSchema = Type.Object({ etapas: Type.Array(stepSchema, { maxItems: 5 }) })
+const sequenceSchema = Type.Object({ etapas: Type.Array(stepSchema, { maxItems: channelModules.length }) })
 const comingSchema = Type.Object({
   data: Type.Array(
     Type.Object({
@@ -46,7 +46,9 @@ const comingSchema = Type.Object({
       }),
       condicao: Type.String(),
       descricao: Type.String({
-        examples: ['SMS em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.'],
+        examples: [
+          `${channelModules[1]!.label} em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.`,
+        ],
       }),
     }),
   ),
@@ -76,7 +78,7 @@ export function addSequence(app: FastifyInstance, { findSequence, findComing, sa
       const steps = await findComing(request.caller.account, pathId(request.params.idEmail, 'noStatus'))
       if (steps === null) throw new Refusal('noStatus')
       const data = steps.map(step => ({
-        canal: wireChannels[step.channel],
+        canal: moduleOf(step.channel).wire,
         dataPrevista: step.dueAt === null ? null : brazilianDate(step.dueAt),
         condicao: wireConditions[step.condition]!,
         descricao: describeComing(step),
@@ -87,7 +89,7 @@ export function addSequence(app: FastifyInstance, { findSequence, findComing, sa
 }
 
 function describeComing({ channel, dueAt, condition, state }: ComingStep): string {
-  const name = channelNames[channel]
+  const name = moduleOf(channel).label
   if (state === 'queued') return `${name} assim que possível.`
   const when = dueAt === null ? 'quando isso se souber' : `em ${brazilianDate(dueAt)}`
   return `${name} ${when}${coming[condition]}.`
@@ -104,7 +106,7 @@ const coming: Record<StepCondition, string> = {
 const answer = (sequence: readonly SequenceStep[] | null) => ({
   data: {
     etapas: (sequence ?? []).map(({ channel, waitMinutes, condition }) => ({
-      canal: wireChannels[channel],
+      canal: moduleOf(channel).wire,
       esperaMinutos: waitMinutes,
       condicao: wireConditions[condition],
     })),
@@ -114,7 +116,7 @@ const answer = (sequence: readonly SequenceStep[] | null) => ({
 
 function readSequence(steps: Static<typeof stepSchema>[]): SequenceStep[] {
   const sequence = steps.map(({ canal, esperaMinutos, condicao }) => ({
-    channel: channelOf[canal],
+    channel: findModule(canal)!.channel,
     waitMinutes: esperaMinutos,
     condition: conditions[condicao]!,
   }))

@@ -1,14 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
+import type { Channel } from '../../domain/channel.js'
 import { brazilianIso } from '../../domain/dates.js'
 import { Refusal, refuse } from '../../domain/errors.js'
-import type { Channel, JsonObject } from '../../domain/notification.js'
-import { MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable } from '../../domain/template.js'
+import type { JsonObject } from '../../domain/notification.js'
+import { freeObject, optionalText, requiredText } from '../../domain/schema.js'
+import { MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable, templateRefusal } from '../../domain/template.js'
 import { countCharacters } from '../../domain/text.js'
-import { type TemplateDraft, type TemplateEdit, templateRefusal } from '../../engine/templates.js'
+import type { TemplateDraft, TemplateEdit } from '../../engine/templates.js'
 import type { Template } from '../../store/templates.js'
-import { freeObject, optionalText, requiredText } from '../schema.js'
-import { channelOf, pathId, type WireChannel, wireChannels } from './wire.js'
+import { pathId } from './wire.js'
 
 /** /gw/templates: message templates, their versions and their preview. */
 export interface TemplateOptions {
@@ -19,14 +21,14 @@ export interface TemplateOptions {
 }
 
 const MAX_NAME_CHARACTERS = 255
-/** Codes of the list's `type`. */
-const typeCodes = new Map<string, Channel>([
-  ['1', 'whatsapp'],
-  ['2', 'email'],
-  ['3', 'sms'],
-  ['4', 'letter'],
-  ['5', 'voice'],
-])
+/** The channels by the list's `type`, and by their names on the wire. */
+const byCode = new Map(channelModules.map(module => [module.templates.code, module]))
+const wireNames = channelModules.map(({ wire }) => wire)
+
+const typeDescription = `${[...byCode]
+  .sort(([a], [b]) => (a < b ? -1 : 1))
+  .map(([code, { label }]) => `${code} ${label}`)
+  .join(', ')}.`
 
 const variableSchema = Type.Object({ nome: requiredText(), obrigatoria: Type.Boolean() })
 const templateSchema = Type.Object({
@@ -36,7 +38,7 @@ const templateSchema = Type.Object({
     description: 'Identificador próprio, seu ou da operadora.',
   }),
   nome: Type.String(),
-  tipo: Type.Unsafe<WireChannel>({ type: 'string', enum: Object.keys(channelOf) }),
+  tipo: Type.Unsafe<string>({ type: 'string', enum: wireNames }),
   conteudo: Type.String({ description: 'Liquid: {{ nome }}.' }),
   variaveis: Type.Array(variableSchema),
   compartilhadoComEntidade: Type.Boolean(),
@@ -63,7 +65,7 @@ const shared = {
 }
 const createBody = Type.Object({
   nome: requiredText(),
-  tipo: Type.Unsafe<WireChannel>({ type: 'string', enum: Object.keys(channelOf) }),
+  tipo: Type.Unsafe<string>({ type: 'string', enum: wireNames }),
   conteudo: requiredText(),
   ...shared,
 })
@@ -84,14 +86,14 @@ export function addTemplates(app: FastifyInstance, { list, find, create, edit }:
         summary: 'Lista os templates',
         tags,
         querystring: Type.Object({
-          type: Type.Optional(Type.String({ description: '1 WhatsApp, 2 e-mail, 3 SMS, 4 carta, 5 voz.' })),
+          type: Type.Optional(Type.String({ description: typeDescription })),
         }),
         response: { 200: listSchema },
       },
     },
     async request => {
       const { type } = request.query
-      const channel = type === undefined ? null : typeCodes.get(type)
+      const channel = type === undefined ? null : byCode.get(type)?.channel
       const found = channel === undefined ? [] : await list(request.caller.account, channel)
       return { data: found.map(toWire), statusCode: 200 }
     },
@@ -138,7 +140,7 @@ export function addTemplates(app: FastifyInstance, { list, find, create, edit }:
     async request => {
       const template = await find(request.caller.account, templateId(request.params.id), null)
       const values = (request.body.variaveis ?? {}) as JsonObject
-      const rendered = renderTemplate(template.channel, template.content, template.variables, values)
+      const rendered = renderTemplate(moduleOf(template.channel).templates.html, template.content, template.variables, values)
       if ('fault' in rendered) throw templateRefusal(rendered)
       return { data: { conteudo: rendered.text }, statusCode: 200 }
     },
@@ -156,7 +158,7 @@ function readVersion(text: string | undefined): number | null {
 function readDraft(body: Static<typeof createBody>): TemplateDraft {
   return {
     name: name(body.nome),
-    channel: channelOf[body.tipo],
+    channel: findModule(body.tipo)!.channel,
     content: content(body.conteudo),
     variables: body.variaveis == null ? null : readVariables(body.variaveis),
     externalId: externalId(body.templateId),
@@ -200,7 +202,7 @@ const toWire = (template: Template): Static<typeof templateSchema> => ({
   id: template.id,
   templateId: template.externalId,
   nome: template.name,
-  tipo: wireChannels[template.channel],
+  tipo: moduleOf(template.channel).wire,
   conteudo: template.content,
   variaveis: template.variables.map(variable => ({ nome: variable.name, obrigatoria: variable.required })),
   compartilhadoComEntidade: template.shared,

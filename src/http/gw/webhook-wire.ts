@@ -1,10 +1,11 @@
 import { type Static, Type } from 'typebox'
+import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
+import type { Channel } from '../../domain/channel.js'
 import { brazilianIso } from '../../domain/dates.js'
-import type { Channel } from '../../domain/notification.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
 import type { DisabledReason, WebhookEndpoint } from '../../store/webhook-endpoints.js'
 import type { ShownAttempt } from '../../webhooks/attempt-log.js'
-import { channelOf, type WireChannel, wireChannels, wireStatuses } from './wire.js'
+import { wireStatuses } from './wire.js'
 
 /** The wire forms of endpoints and attempts. */
 type WireStatus = (typeof wireStatuses)[AnnouncedFact]
@@ -15,7 +16,7 @@ export const statusOf = Object.fromEntries(Object.entries(wireStatuses).map(([fa
   AnnouncedFact
 >
 
-const channelName = Type.Unsafe<WireChannel>({ type: 'string', enum: Object.keys(channelOf) })
+const channelName = Type.Unsafe<string>({ type: 'string', enum: channelModules.map(({ wire }) => wire) })
 const statusName = Type.Unsafe<WireStatus>({ type: 'string', enum: statusNames })
 const textOrNull = (description: string) => Type.Unsafe<string | null>({ type: ['string', 'null'], description })
 
@@ -29,7 +30,7 @@ export const interests = {
     }),
   ),
   canais: Type.Optional(
-    Type.Unsafe<WireChannel[] | null>({ type: ['array', 'null'], items: channelName, description: 'Vazia: todos os canais.' }),
+    Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: channelName, description: 'Vazia: todos os canais.' }),
   ),
   situacoes: Type.Optional(
     Type.Unsafe<WireStatus[] | null>({ type: ['array', 'null'], items: statusName, description: 'Vazia: todas as situações.' }),
@@ -37,8 +38,8 @@ export const interests = {
 }
 
 /** An empty list means all of them. */
-export const readChannels = (names: readonly WireChannel[]): Channel[] | null =>
-  names.length === 0 ? null : [...new Set(names.map(name => channelOf[name]))]
+export const readChannels = (names: readonly string[]): Channel[] | null =>
+  names.length === 0 ? null : [...new Set(names.map(name => findModule(name)!.channel))]
 
 export const readStatuses = (names: readonly WireStatus[]): AnnouncedFact[] | null =>
   names.length === 0 ? null : [...new Set(names.map(name => statusOf[name]))]
@@ -77,7 +78,7 @@ export const endpointToWire = (endpoint: WebhookEndpoint): Static<typeof endpoin
   id: endpoint.id,
   url: endpoint.url,
   versao: endpoint.version,
-  canais: (endpoint.channels ?? []).map(channel => wireChannels[channel]),
+  canais: (endpoint.channels ?? []).map(channel => moduleOf(channel).wire),
   situacoes: (endpoint.statuses ?? []).map(status => wireStatuses[status]),
   ativo: endpoint.disabledAt === null,
   motivo: endpoint.disabledReason && reasons[endpoint.disabledReason],
@@ -136,7 +137,7 @@ export const attemptToWire = (attempt: ShownAttempt): Static<typeof attemptSchem
   recebido: attempt.error === null,
   erro: attempt.error,
   notificationID: attempt.notification,
-  canal: wireChannels[attempt.channel],
+  canal: moduleOf(attempt.channel).wire,
   estado: states[attempt.state]!,
   requisicao: {
     url: attempt.url,

@@ -3,12 +3,12 @@ import { type Static, Type } from 'typebox'
 import { readIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
+import { optionalText, requiredText } from '../../domain/schema.js'
 import type { AttemptQuestion } from '../../store/webhook-attempts.js'
 import type { EndpointChanges, WebhookEndpoint } from '../../store/webhook-endpoints.js'
 import type { ReplaySpan } from '../../store/webhook-messages.js'
 import type { ShownAttempt } from '../../webhooks/attempt-log.js'
 import type { EndpointDraft, WithSecret } from '../../webhooks/endpoints.js'
-import { optionalText, requiredText } from '../schema.js'
 import type { ListeningOptions } from './webhook-listening.js'
 import {
   attemptSchema,

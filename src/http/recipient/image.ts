@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { type LinkTarget, readLinkCode } from '../../domain/link.js'
+import { readLinkTarget } from '../../channels/link-target.js'
+import type { LinkTarget } from '../../domain/link.js'
 import { addressOf, readVisit } from './arrival.js'
 import type { PageOptions } from './pages.js'
 
@@ -10,7 +11,7 @@ const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA
 
 export function addImage(app: FastifyInstance, { recipient, trustedProxies }: ImageOptions): void {
   app.get<{ Params: { code: string } }>('/o/:code', { schema: { hide: true } }, async (request, reply) => {
-    const target = readLinkCode(recipient.linkKey, request.params.code.replace(/\.gif$/, ''))
+    const target = readLinkTarget(recipient.linkKey, request.params.code.replace(/\.gif$/, ''))
     const count = async (found: LinkTarget): Promise<void> => {
       const departure = await recipient.findDeparture(found)
       if (departure === null) return

@@ -1,6 +1,6 @@
+import { moduleOf } from '../../channels/registry.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
-import { channelNames } from '../../domain/notification.js'
 import type { Visited } from '../../store/visits.js'
 import { brandName, CHECK, formFields, formTraps, type Page } from './layout.js'
 
@@ -54,8 +54,8 @@ export function shortName(name: string): string {
 }
 
 const way = ({ target, recipient }: Visited): Html | null => {
-  if (target.channel === 'letter' || recipient === null) return null
-  return html`<dt>Canal</dt><dd>${channelNames[target.channel]}: ${masked(recipient)}</dd>`
+  if (recipient === null || moduleOf(target.channel).recipientIsName === true) return null
+  return html`<dt>Canal</dt><dd>${moduleOf(target.channel).label}: ${masked(recipient)}</dd>`
 }
 
 /** maria@example.com → ma***@example.com; +5511987654321 → final 4321 */

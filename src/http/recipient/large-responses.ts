@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { addressGroup } from '../../domain/address-range.js'
-import { Turnstile, Turnstiles } from '../../runtime/semaphore.js'
+import { overloaded } from '../../domain/errors.js'
+import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 
 /**
- * Large answers, each of which is in memory whole until its reader has it: few at once, few of them for one address, and none
- * for whoever takes it more slowly than a phone with a bad connection. A place is held until the answer is out or its reader
- * gone.
+ * Large responses are in memory whole until they are read: few are sent at once, few of them to one address, and a reader that
+ * is slower than a phone with a bad connection is cut off. A permit is held until the response is out or the reader is gone.
  */
-export interface OutflowLimits {
+export interface LargeResponseLimits {
   atOnce: number
   waiting: number
   perAddress: { atOnce: number; waiting: number }
@@ -20,15 +20,15 @@ export interface OutflowLimits {
 const PIECE = 65_536
 const LOOK_EVERY_MS = 1_000
 
-export class Outflow {
-  readonly #places: Turnstile
-  readonly #perAddress: Turnstiles
+export class LargeResponses {
+  readonly #places: Semaphore
+  readonly #perAddress: KeyedSemaphore
   readonly #longestMs: number
-  readonly #slowest: OutflowLimits['slowest']
+  readonly #slowest: LargeResponseLimits['slowest']
 
-  constructor({ atOnce, waiting, perAddress, longestMs, slowest }: OutflowLimits) {
-    this.#places = new Turnstile(atOnce, waiting)
-    this.#perAddress = new Turnstiles(perAddress.atOnce, perAddress.waiting)
+  constructor({ atOnce, waiting, perAddress, longestMs, slowest }: LargeResponseLimits) {
+    this.#places = new Semaphore({ permits: atOnce, maxWaiting: waiting, refusal: overloaded })
+    this.#perAddress = new KeyedSemaphore({ permits: perAddress.atOnce, maxWaiting: perAddress.waiting, refusal: overloaded })
     this.#longestMs = longestMs
     this.#slowest = slowest
   }
@@ -50,7 +50,7 @@ export class Outflow {
         clearTimeout(deadline)
         clearInterval(watch)
       }
-      this.#perAddress.pass(addressGroup(address), () => this.#places.pass(stay)).catch(reject)
+      this.#perAddress.run(addressGroup(address), () => this.#places.run(stay)).catch(reject)
     })
   }
 

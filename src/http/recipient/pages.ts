@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AddressRange } from '../../domain/address-range.js'
-import { Refusal, StoreUnavailable } from '../../domain/errors.js'
+import { overloaded, Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { endOfLink } from '../../domain/link-end.js'
 import { makeFormStamp } from '../../domain/session.js'
 import type { Recipient } from '../../engine/recipient/recipient.js'
 import type { Visit, VisitStep } from '../../engine/recipient/visits.js'
-import { Turnstile } from '../../runtime/semaphore.js'
+import { Semaphore } from '../../runtime/semaphore.js'
 import { addressOf, hasSession, isFromOurPage, readVisit, siteOf, type VisitContext } from './arrival.js'
 import type { ContentCleaner } from './content-cleaner.js'
 import { endedPage, foreignPage, guessedPage, troublePage, unknownPage, unreadablePage } from './end-pages.js'
-import { Outflow, type OutflowLimits } from './large-responses.js'
+import { type LargeResponseLimits, LargeResponses } from './large-responses.js'
 import { privateHeaders, sendPage } from './layout.js'
 import { type Arrival, createPageSteps, type Handler, seconds } from './page-steps.js'
 
@@ -29,22 +29,22 @@ const VISITORS_AT_ONCE = 128
 const VISITORS_WAITING = 2_000
 
 /** What a phone with a bad connection still takes; who stands still is out after the grace. */
-const SLOWEST: OutflowLimits['slowest'] = { bytesPerSecond: 32_768, graceMs: 10_000 }
+const SLOWEST: LargeResponseLimits['slowest'] = { bytesPerSecond: 32_768, graceMs: 10_000 }
 /** Two for one address: nobody fills the house from a few. */
-const PER_ADDRESS: OutflowLimits['perAddress'] = { atOnce: 2, waiting: 16 }
+const PER_ADDRESS: LargeResponseLimits['perAddress'] = { atOnce: 2, waiting: 16 }
 /** At the slowest, 10 MiB take five to six minutes. */
-const FILES: OutflowLimits = { atOnce: 16, waiting: 100, perAddress: PER_ADDRESS, longestMs: 7 * 60_000, slowest: SLOWEST }
+const FILES: LargeResponseLimits = { atOnce: 16, waiting: 100, perAddress: PER_ADDRESS, longestMs: 7 * 60_000, slowest: SLOWEST }
 /** No more than the cleaner lets wait. */
-const CONTENTS: OutflowLimits = { atOnce: 8, waiting: 64, perAddress: PER_ADDRESS, longestMs: 60_000, slowest: SLOWEST }
+const CONTENTS: LargeResponseLimits = { atOnce: 8, waiting: 64, perAddress: PER_ADDRESS, longestMs: 60_000, slowest: SLOWEST }
 
 /** What is left to do outside the entrance: it may take long, and must not keep other visitors out. */
 type Departure = () => Promise<unknown>
 type Step = (arrival: Arrival, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | Departure>
 
 interface Ways {
-  entrance: Turnstile
-  contents: Outflow
-  files: Outflow
+  entrance: Semaphore
+  contents: LargeResponses
+  files: LargeResponses
 }
 
 const FORM_LIMIT = 16_384
@@ -62,9 +62,9 @@ export function addPages(app: FastifyInstance, options: PageOptions): void {
     )
     scope.setErrorHandler(answerTrouble)
     const ways: Ways = {
-      entrance: new Turnstile(VISITORS_AT_ONCE, VISITORS_WAITING),
-      contents: new Outflow(CONTENTS),
-      files: new Outflow(FILES),
+      entrance: new Semaphore({ permits: VISITORS_AT_ONCE, maxWaiting: VISITORS_WAITING, refusal: overloaded }),
+      contents: new LargeResponses(CONTENTS),
+      files: new LargeResponses(FILES),
     }
     for (const link of LINKS) addLinkPages(scope, options, ways, link)
   })
@@ -114,15 +114,15 @@ function addLinkPages(
     return step(arrival, request, reply)
   }
   const arrive = (step: Step) => async (request: FastifyRequest, reply: FastifyReply) => {
-    const next = await entrance.pass(() => receive(step, request, reply))
+    const next = await entrance.run(() => receive(step, request, reply))
     if (typeof next === 'function') await next()
     return reply
   }
   const depart =
-    (outflow: Outflow, handler: Handler): Step =>
+    (responses: LargeResponses, handler: Handler): Step =>
     async (arrival, request, reply) =>
     () =>
-      outflow.send(arrival.visit.address, reply, () => handler(arrival, request, reply))
+      responses.send(arrival.visit.address, reply, () => handler(arrival, request, reply))
 
   /** Pages are shown although their note could not be kept: nothing counts by being shown. */
   const noteQuietly = (request: FastifyRequest, visit: Visit, step: VisitStep): Promise<void> =>

@@ -1,6 +1,6 @@
+import { moduleOf } from '../../channels/registry.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { html } from '../../domain/html.js'
-import { channelNames } from '../../domain/notification.js'
 import type { Confirmation, Visited } from '../../store/visits.js'
 import { brandName, CHECK, type Page } from './layout.js'
 
@@ -22,7 +22,7 @@ export const receiptPage = ({ visited, path, confirmation, contentSha256 }: Rece
 <dl>
 <dt>De</dt><dd>${brandName(visited)}</dd>
 <dt>Para</dt><dd>${visited.recipientName}</dd>
-<dt>Canal</dt><dd>${channelNames[visited.target.channel]}</dd>
+<dt>Canal</dt><dd>${moduleOf(visited.target.channel).label}</dd>
 <dt>Enviada</dt><dd>${brazilianDate(visited.acceptedAt)}</dd>
 <dt>Confirmada</dt><dd><strong>${brazilianDate(confirmation.at)}</strong> (horário de Brasília)</dd>
 <dt>Número</dt><dd class="code">${visited.target.notification}</dd>

@@ -26,12 +26,14 @@ export interface ScriptedServer {
   reads: string[]
   /** Messages as they came, dots still doubled. */
   messages: string[]
+  /** Breaks every connection and stops listening. */
+  leave(): Promise<void>
+  comeBack(): Promise<void>
 }
 
 const EXTENSIONS = ['PIPELINING', 'SIZE 10000000', '8BITMIME', 'ENHANCEDSTATUSCODES', 'DSN', 'SMTPUTF8']
 
 export async function scriptedServer(script: Script = {}): Promise<ScriptedServer> {
-  const record: ScriptedServer = { port: 0, connections: 0, open: 0, commands: [], reads: [], messages: [] }
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, socket => {
     sockets.add(socket)
@@ -44,14 +46,28 @@ export async function scriptedServer(script: Script = {}): Promise<ScriptedServe
     })
     converse(socket, script, record, connection)
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(script.port ?? 0, script.host ?? '127.0.0.1', resolve)
-  })
-  onTestFinished(async () => {
+  const listen = (port: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(port, script.host ?? '127.0.0.1', resolve)
+    })
+  const leave = (): Promise<void> => {
     for (const socket of sockets) socket.destroy()
-    await new Promise(resolve => server.close(resolve))
-  })
+    return new Promise(resolve => server.close(() => resolve()))
+  }
+  const comeBack = (): Promise<void> => listen(record.port)
+  const record: ScriptedServer = {
+    port: 0,
+    connections: 0,
+    open: 0,
+    commands: [],
+    reads: [],
+    messages: [],
+    leave,
+    comeBack,
+  }
+  await listen(script.port ?? 0)
+  onTestFinished(leave)
   record.port = (server.address() as AddressInfo).port
   return record
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Lookup, MailResolver } from '../../../src/channels/email/resolver.js'
 import { simulatedResolver } from '../../../src/channels/email/resolver.js'
 import { validateRecipient } from '../../../src/channels/email/validation.js'
-import { validationFailures } from '../../../src/domain/status.js'
+import { validationFailures } from '../../../src/channels/email/validation-failures.js'
 
 /** A name server whose answer depends on the domain's first label. */
 const resolver: MailResolver = {

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { simulatorSecret } from '../../../src/domain/keys.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway.js'
 import fc from '../../support/generated.js'
@@ -33,7 +34,7 @@ async function sentLetter(): Promise<string> {
   return id
 }
 
-const secret = createHmac('sha256', testKeys.simulator).update('print-shop').digest('hex')
+const secret = simulatorSecret(testKeys.simulator, 'print-shop')
 
 async function tell(id: string, said: object, options: { secret?: string; at?: number } = {}): Promise<number> {
   const body = JSON.stringify({ referencia: `${id}.letter.1`, ...said })

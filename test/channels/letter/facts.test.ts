@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { newStatus } from '../../../src/domain/status.js'
-import { applyFact, type Fact, type FactType } from '../../../src/domain/transition.js'
+import type { Fact, FactType } from '../../../src/domain/transition.js'
+import { applyFact } from '../../support/statuses.js'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 10, 15, 12, minute))
 const fact = (type: FactType, minute: number, data: Fact['data'] = {}): Fact => ({

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
+import { letter } from '../../../src/channels/letter/channel.js'
 import { createLetterPreparation, type MadeLetter } from '../../../src/channels/letter/preparation.js'
 import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
 import { createRendering } from '../../../src/channels/rendering.js'
@@ -16,7 +17,7 @@ async function prepare(html: string, more: Partial<Claim> = {}) {
   const preparation = createLetterPreparation({
     publicUrl: 'https://notifica.example.com',
     linkKey: Buffer.alloc(32),
-    render: createRendering(async () => ({ name: 'x', externalId: null, content: html, variables: [], metadata: {} })),
+    render: createRendering(letter, async () => ({ name: 'x', externalId: null, content: html, variables: [], metadata: {} })),
     typesetter,
     find: async () => null,
     keep: async (_notification, _ordinal, letter) => void kept.push(letter),
@@ -32,9 +33,9 @@ async function prepare(html: string, more: Partial<Claim> = {}) {
     settings: completeSettings({}),
     ordinal: 1,
     attempt: 1,
-    detours: 0,
+    failovers: 0,
     tried: [0],
-    doubts: 0,
+    unknownCount: 0,
     bound: false,
     reference: `${notification}.letter.1`,
     recipient: null,

@@ -5,21 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { printShopCallback, printShopProvider } from '../../../src/channels/letter/print-shop.js'
 import type { CallbackRequest } from '../../../src/channels/provider.js'
 import { simulatorForTest } from '../../simulator/carriers.js'
-import { describeContract } from '../contract.js'
 import { letterTo } from './letters.js'
-
-describeContract({
-  provider: printShopProvider(),
-  channel: 'letter',
-  simulator: () => simulatorForTest(),
-  named: true,
-  taken: reference => ({ ...letterTo('01000001'), reference }),
-  refused: {
-    permanent: reference => ({ ...letterTo('01000090'), reference }),
-    throttled: reference => ({ ...letterTo('01000094'), reference }),
-  },
-  silent: reference => ({ ...letterTo('01000095'), reference }),
-})
 
 const patient = (): AbortSignal => AbortSignal.timeout(20_000)
 
@@ -57,15 +43,9 @@ describe('the print service', () => {
     [500, '{}', 'uncertain'],
     [502, '<html>', 'uncertain'],
     [200, '{}', 'uncertain'],
-    [200, 'lixo', 'uncertain'],
   ])('%i %s is %s', async (status, body, kind) => {
     const { carrier } = await answering(status, body, { 'retry-after': '7' })
     await expect(carrier.send(letterTo('01000001'), patient())).rejects.toMatchObject({ name: 'SendError', kind })
-  })
-
-  test('says when it wants to be asked again', async () => {
-    const { carrier } = await answering(429, '{}', { 'retry-after': '7' })
-    await expect(carrier.send(letterTo('01000001'), patient())).rejects.toMatchObject({ retryAfterMs: 7_000 })
   })
 
   test('a letter is unknown only where the service says so in words: a 404 of something in between is no answer', async () => {
@@ -93,10 +73,6 @@ describe('the print service', () => {
     const other = { ...letterTo('01000001', letter.reference), pdf: Buffer.from('%PDF-1.7 outra'), sha256: '0'.repeat(64) }
     await expect(carrier.send(other, patient())).rejects.toMatchObject({ kind: 'permanent' })
     expect(await carrier.find!('nunca', null, patient())).toBe('unknown')
-  })
-
-  test('a URL without token or server stops the start, by the setting’s name', async () => {
-    await expect(printShopProvider().open(new URL('print+https://cartas.example.com'))).rejects.toThrow(/LETTER_URL/)
   })
 })
 

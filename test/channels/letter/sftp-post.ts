@@ -14,7 +14,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { unzipSync } from 'fflate'
@@ -29,13 +29,22 @@ export interface SftpPost {
   /** Whether the post takes lots away as soon as they are there. */
   takesAway: boolean
   url(user?: string): URL
-  /** Asked around every operation on files; 'fail' refuses it, 'cut' ends the connection, before it is done or after. */
+  /**
+   * Asked around every operation on files; 'fail' refuses it, 'cut' ends the connection, before it is done or after;
+   * 'garble' answers with bytes that are not SSH, after it is done.
+   */
   on: (operation: string, when: 'before' | 'after', user: string) => Verdict | Promise<Verdict>
   /** false: connections are cut as soon as they come. */
   open: boolean
+  /** Connections to the server. */
+  connections(): number
+  /** Breaks every connection and stops listening. */
+  leave(): Promise<void>
+  comeBack(): Promise<void>
 }
 
-type Verdict = 'go' | 'fail' | 'cut'
+export const POST_PASSWORD = 'senha-dos-correios'
+type Verdict = 'go' | 'fail' | 'cut' | 'garble'
 const { STATUS_CODE, flagsToString } = ssh2.utils.sftp
 const hostKey = generateKeyPairSync('ec', {
   namedCurve: 'P-256',
@@ -60,11 +69,22 @@ export async function startSftpPost(): Promise<SftpPost> {
     const desk = {
       ask: (operation: string, when: 'before' | 'after') => post.on(operation, when, user),
       cut: () => cut(connection),
+      garble: () => void socketOf(connection).write(Buffer.alloc(64, 'lixo')),
       post,
     }
     connection.on('session', accept => accept().on('sftp', acceptSftp => serve(acceptSftp(), desk)))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
+  const listen = async (at: number): Promise<void> => {
+    server.listen(at, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  const leave = async (): Promise<void> => {
+    for (const connection of connections) cut(connection)
+    const closed = once(server, 'close')
+    server.close()
+    await closed
+  }
+  await listen(0)
   const { port } = server.address() as AddressInfo
   const fingerprint = createHash('sha256').update((ssh2.utils.parseKey(hostKey) as ssh2.ParsedKey).getPublicSSH())
   const chave = `SHA256:${fingerprint.digest('base64')}`
@@ -73,6 +93,9 @@ export async function startSftpPost(): Promise<SftpPost> {
     printed: [],
     takesAway: false,
     open: true,
+    connections: () => connections.size,
+    leave,
+    comeBack: () => listen(port),
     on: () => 'go',
     url(user = 'carteiro') {
       const search = new URLSearchParams({
@@ -83,28 +106,29 @@ export async function startSftpPost(): Promise<SftpPost> {
         espera: '20',
         retornos: '86400',
       })
-      return new URL(`ecarta+sftp://${user}:x@127.0.0.1:${port}${folder}?${search}`)
+      return new URL(`ecarta+sftp://${user}:${POST_PASSWORD}@127.0.0.1:${port}${folder}?${search}`)
     },
   }
   onTestFinished(async () => {
-    for (const connection of connections) cut(connection)
-    server.close()
-    await once(server, 'close')
+    if (server.address() !== null) await leave()
     rmSync(folder, { recursive: true, force: true })
   })
   return post
 }
 
 /** Not end(), which is polite: the peer must notice nothing but silence and a closed socket. */
-const cut = (connection: Connection): void => (connection as unknown as { _sock: { destroy(): void } })._sock.destroy()
+const cut = (connection: Connection): void => void socketOf(connection).destroy()
+
+const socketOf = (connection: Connection): Socket => (connection as unknown as { _sock: Socket })._sock
 
 interface Desk {
   post: SftpPost
   ask(operation: string, when: 'before' | 'after'): Verdict | Promise<Verdict>
   cut(): void
+  garble(): void
 }
 
-function serve(sftp: SFTPWrapper, { post, ask, cut }: Desk): void {
+function serve(sftp: SFTPWrapper, { post, ask, cut, garble }: Desk): void {
   const handles = new Map<number, { file: number } | { names: string[] }>()
   let last = 0
   const handleOf = (entry: { file: number } | { names: string[] }): Buffer => {
@@ -120,7 +144,9 @@ function serve(sftp: SFTPWrapper, { post, ask, cut }: Desk): void {
     if (before === 'cut') return cut()
     if (before === 'fail') return void sftp.status(id, STATUS_CODE.FAILURE)
     const reply = attempt(id, work)
-    if ((await ask(operation, 'after')) === 'cut') return cut()
+    const after = await ask(operation, 'after')
+    if (after === 'cut') return cut()
+    if (after === 'garble') return garble()
     reply()
   }
   const attempt = (id: number, work: () => () => void): (() => void) => {

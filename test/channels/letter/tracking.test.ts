@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { PostEvent, Rastro } from '../../../src/channels/letter/rastro.js'
 import { trackLetters } from '../../../src/channels/letter/tracking.js'
-import { createRecorder } from '../../../src/engine/deliver/worker.js'
+import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
@@ -41,7 +41,7 @@ const note = (text: string): PostEvent => ({ at: new Date(), type: 'note', text 
 function track(rastro: Rastro, everyMs = 60_000): Promise<void> {
   return trackLetters({
     pool: database.pool,
-    recorder: createRecorder(database.pool, Date.now, new Wake()),
+    record: createRecorder(database.pool, Date.now, new Wake()).record,
     rastro,
     mode: 'live',
     everyMs,

@@ -4,9 +4,10 @@ import { createSmsPreparation } from '../../../src/channels/sms/preparation.js'
 import { smppProvider } from '../../../src/channels/sms/smpp.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
 import { Lane } from '../../../src/engine/deliver/lane.js'
-import { createRecorder, startLanes } from '../../../src/engine/deliver/worker.js'
+import { startLanes } from '../../../src/engine/deliver/worker.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
+import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -48,7 +49,7 @@ async function workWith(settleMs: number, script: Script) {
   const smsc = await smscForTest(script)
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
-  const source = { carrierKey: 'smpp', provider: 'smpp', channel: 'sms' as const }
+  const source = { provider: 'smpp', carrier: 'smpp', channel: 'sms' as const }
   const provider = smppProvider({
     timeoutMs: 2_000,
     onEvents: events => takeCarrierEvents(source, events, { pool, clock: Date.now, recorder, onUnmatched: () => {} }),
@@ -57,7 +58,7 @@ async function workWith(settleMs: number, script: Script) {
   const lane = new Lane({
     provider,
     carrier: await provider.open(new URL(smsc.url)),
-    carrierKey: 'smpp',
+    identity: 'smpp',
     mode: 'live',
     rank: 0,
     carriers: 1,
@@ -71,7 +72,7 @@ async function workWith(settleMs: number, script: Script) {
     prepare: createSmsPreparation({ publicUrl: gateway.url, shortLink: async () => 'x' }),
     onError: () => {},
   }) as unknown as Lane<unknown>
-  running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [[lane]], leaseMs: 30_000, onError: () => {} })
+  running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [[lane]], timing: { leaseMs: 30_000 }, onError: () => {} })
   return {
     smsc,
     /** The parts that came so far, by their number in the header. */

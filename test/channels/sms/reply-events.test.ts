@@ -1,13 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../../../src/channels/provider.js'
-import { makeMark } from '../../../src/domain/mark.js'
+import { makeTag } from '../../../src/domain/reference-tag.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
-import {
-  type CarrierEventParts,
-  takeCarrierEvents,
-  takeEarlyReports,
-  takeIncompleteReplies,
-} from '../../../src/engine/record/carrier-events.js'
+import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
+import { takeEarlyReports } from '../../../src/engine/record/early-reports.js'
+import { takeIncompleteReplies } from '../../../src/engine/record/replies.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
@@ -22,7 +19,7 @@ let account: TestAccount
 let worker: TestWorker | undefined
 let events: CarrierEventParts
 let numbers = 0
-const source = { carrierKey: 'scripted', provider: 'scripted', channel: 'sms' as const }
+const source = { provider: 'scripted', carrier: 'scripted', channel: 'sms' as const }
 
 beforeAll(async () => {
   database = await createDatabase()
@@ -63,9 +60,9 @@ const described = (id: string) => expect.poll(async () => (await status(id)).des
 
 const tell = (...items: CarrierEvent[]): Promise<void> => takeCarrierEvents(source, items, events)
 
-const report = (carrier: string[], type: CarrierReport['type'], mark?: { recipient: string; bits: number }): CarrierReport => ({
+const report = (carrier: string[], type: CarrierReport['type'], tag?: { recipient: string; bits: number }): CarrierReport => ({
   kind: 'report',
-  of: { carrier, ...(mark === undefined ? {} : { mark }) },
+  of: { carrier, ...(tag === undefined ? {} : { tag }) },
   type,
   at: null,
   answer: type,
@@ -82,11 +79,11 @@ const reply = (number: string, text: string, more: Partial<CarrierReply> = {}): 
   ...more,
 })
 
-describe('a mark', () => {
+describe('a reference tag', () => {
   const lost = (): ScriptedCarrier => new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
-  const marked = (id: string, number: string, part = 1, parts = 1) => ({
+  const tagged = (id: string, number: string, part = 1, parts = 1) => ({
     recipient: `+55${number}`,
-    bits: makeMark(`${id}.sms.1`, part, parts),
+    bits: makeTag(`${id}.sms.1`, part, parts),
   })
 
   test('settles the send whose answer was lost, without a second one', async () => {
@@ -95,7 +92,7 @@ describe('a mark', () => {
     const number = newNumber()
     const id = await accept(number)
     await described(id).toBe('Em verificação')
-    await tell(report(['9:1'], 'delivered', marked(id, number)))
+    await tell(report(['9:1'], 'delivered', tagged(id, number)))
     expect((await status(id)).description).toBe('Entregue')
     expect(carrier.got).toHaveLength(1)
   })
@@ -105,9 +102,9 @@ describe('a mark', () => {
     const number = newNumber()
     const id = await accept(number)
     await described(id).toBe('Em verificação')
-    await tell(report(['9:2'], 'delivered', marked(id, number, 2, 2)))
+    await tell(report(['9:2'], 'delivered', tagged(id, number, 2, 2)))
     expect((await status(id)).description).toBe('Em verificação')
-    await tell(report(['9:3'], 'delivered', marked(id, number, 1, 2)))
+    await tell(report(['9:3'], 'delivered', tagged(id, number, 1, 2)))
     expect((await status(id)).description).toBe('Entregue')
   })
 
@@ -116,8 +113,8 @@ describe('a mark', () => {
     const [number, other] = [newNumber(), newNumber()]
     const id = await accept(number)
     await described(id).toBe('Em verificação')
-    await tell(report(['9:4'], 'delivered', { ...marked(id, number), bits: makeMark('another', 1, 1) }))
-    await tell(report(['9:5'], 'delivered', { ...marked(id, number), recipient: `+55${other}` }))
+    await tell(report(['9:4'], 'delivered', { ...tagged(id, number), bits: makeTag('another', 1, 1) }))
+    await tell(report(['9:5'], 'delivered', { ...tagged(id, number), recipient: `+55${other}` }))
     await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Em verificação')
   })
@@ -129,7 +126,7 @@ describe('a mark', () => {
     for (const id of ids) await described(id).toBe('Em verificação')
     // One in a thousand: made so by hand.
     await database.pool.query('update delivery set reference = $2 where notification_id = $1', [ids[1], `${ids[0]}.sms.1`])
-    await tell(report(['9:6'], 'delivered', marked(ids[0]!, number)))
+    await tell(report(['9:6'], 'delivered', tagged(ids[0]!, number)))
     for (const id of ids) expect((await status(id)).description).toBe('Em verificação')
   })
 
@@ -146,7 +143,7 @@ describe('a mark', () => {
     const number = newNumber()
     const id = await accept(number)
     await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
-    await tell(report(['9:7'], 'delivered', marked(id, number)))
+    await tell(report(['9:7'], 'delivered', tagged(id, number)))
     expect((await status(id)).description).toBe('Processado')
     doubt?.()
     await described(id).toBe('Em verificação')

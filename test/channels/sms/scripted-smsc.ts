@@ -13,6 +13,8 @@ export interface ScriptedSmsc {
   /** The newest connection that is bound. */
   bound(): Promise<Connection>
   close(): Promise<void>
+  /** Listens again, where it did before. */
+  comeBack(): Promise<void>
 }
 
 interface Connection {
@@ -69,8 +71,11 @@ export async function smscForTest(script: Script = {}, tls?: { key: string; cert
     })
   }
   const server: Server = tls === undefined ? createPlain(serve) : createSecure(tls, serve)
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
+  const listen = async (at: number): Promise<void> => {
+    server.listen(at, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  await listen(port)
   const close = async (): Promise<void> => {
     if (!server.listening) return
     const closed = once(server, 'close')
@@ -93,5 +98,6 @@ export async function smscForTest(script: Script = {}, tls?: { key: string; cert
       }
     },
     close,
+    comeBack: () => listen(address.port),
   }
 }

@@ -99,10 +99,10 @@ describe('receipts', () => {
     expect(names).not.toContain(nameOf('10', '+5511900001111'))
   })
 
-  test('bring back our mark with the number it went to', () => {
+  test('bring back our reference tag with the number it went to', () => {
     const tlvs: [number, Buffer][] = [[tags.userMessageReference, Buffer.from([0x12, 0x34])]]
     expect(readEvents(body({ message: receipt('1', 'DELIVRD'), tlvs }))).toMatchObject([
-      { of: { mark: { recipient: '+5511987654321', bits: 0x1234 } } },
+      { of: { tag: { recipient: '+5511987654321', bits: 0x1234 } } },
     ])
   })
 

@@ -3,7 +3,7 @@ import type { Carrier, CarrierEvent, SendError, SmsMessage } from '../../../src/
 import { type SmppOptions, smppProvider } from '../../../src/channels/sms/smpp.js'
 import { nameOf } from '../../../src/channels/sms/smpp-events.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
-import { makeMark } from '../../../src/domain/mark.js'
+import { makeTag } from '../../../src/domain/reference-tag.js'
 import { selfSigned } from '../../support/certificate.js'
 import { deferred } from '../../support/deferred.js'
 import { type ScriptedSmsc, smscForTest } from './scripted-smsc.js'
@@ -49,12 +49,12 @@ function readSubmit(body: Buffer) {
 }
 
 describe('what is written', () => {
-  test('one part: numbers, alphabet, receipt, validity and our mark', async () => {
+  test('one part: numbers, alphabet, receipt, validity and our tag', async () => {
     const smsc = await smscForTest()
     const carrier = await open(smsc, '?from=29000&validity=30')
     const receipt = await carrier.send(message('Olé @ [1]'), soon())
     expect(receipt).toMatchObject({ answer: 'id:id1', delivered: false, facts: { segments: 1, encoding: 'gsm7' } })
-    const mark = makeMark(reference, 1, 1)
+    const tag = makeTag(reference, 1, 1)
     expect(readSubmit(submits(smsc)[0]!.body)).toEqual({
       service: '',
       source: [3, 0, '29000'],
@@ -64,13 +64,13 @@ describe('what is written', () => {
       registered: 1,
       dataCoding: 0,
       content: Buffer.from([0x4f, 0x6c, 0x05, 0x20, 0x00, 0x20, 0x1b, 0x3c, 0x31, 0x1b, 0x3e]),
-      tlv: Buffer.from([0x02, 0x04, 0, 2, mark >> 8, mark & 255]),
+      tlv: Buffer.from([0x02, 0x04, 0, 2, tag >> 8, tag & 255]),
     })
     const [bind] = smsc.got
     expect(bind!.body.toString('latin1')).toBe('usuario\0senha 1\0\0\x34\0\0\0')
   })
 
-  test('several parts, in one write, with the header that joins them and a name and mark each', async () => {
+  test('several parts, in one write, with the header that joins them and a name and tag each', async () => {
     const smsc = await smscForTest()
     const carrier = await open(smsc, '?from=Acme')
     const text = `${'ã'.repeat(66)}😀${'õ'.repeat(20)}`
@@ -90,7 +90,7 @@ describe('what is written', () => {
       { esmClass: 0x40, dataCoding: 8, source: [5, 0, 'Acme'] },
       { esmClass: 0x40, dataCoding: 8 },
     ])
-    expect(parts.map(part => part.tlv.readUInt16BE(4))).toEqual([makeMark(reference, 1, 2), makeMark(reference, 2, 2)])
+    expect(parts.map(part => part.tlv.readUInt16BE(4))).toEqual([makeTag(reference, 1, 2), makeTag(reference, 2, 2)])
   })
 
   test('a text that would take more than eight parts is refused before anything leaves', async () => {
@@ -346,21 +346,6 @@ test('close says goodbye and opens nothing any more', async () => {
   expect(smsc.got.at(-1)!.command).toBe(commands.unbind)
   expect(await outcome(carrier.send(message(), soon()))).toBe('temporary')
   expect(smsc.connections).toHaveLength(1)
-})
-
-test.each([
-  ['smpp://u:p@h?window=0', /SMS_URL: window deve ser um número de 1 a 1000/],
-  ['smpp://u:p@h?validity=x', /SMS_URL: validity/],
-  ['smpp://u:p@h?from=Operação', /SMS_URL: from/],
-  ['smpp://u:%zz@h', /SMS_URL: usuário ou senha/],
-  [
-    'smpp://u:p@h?Window=9',
-    /SMS_URL: a opção Window não existe; as que existem são from, ton, npi, system-type, window, validity, rate\./,
-  ],
-  ['smpp:', /SMS_URL: falta o nome do servidor/],
-])('%s stops the start by name', async (url, problem) => {
-  const provider = smppProvider({ onEvents: async () => {}, onUnreadable: () => {} })
-  await expect(provider.open(new URL(url))).rejects.toThrow(problem)
 })
 
 test('every option that the documents name is known', () => {

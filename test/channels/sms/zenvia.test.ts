@@ -202,23 +202,6 @@ describe('a callback', () => {
   })
 })
 
-test.each([
-  ['zenvia://@api.zenvia.com?from=a&secret=0123456789abcdef', /SMS_URL: falta o token/],
-  ['zenvia://t@api.zenvia.com?secret=0123456789abcdef', /SMS_URL: from/],
-  ['zenvia://t@api.zenvia.com?from=a', /SMS_URL: secret/],
-  ['zenvia://t@api.zenvia.com?from=a&secret=curto', /SMS_URL: secret/],
-  ['zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&tls=off', /SMS_URL: tls/],
-  ['zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&window=abc', /SMS_URL: window deve ser um número de 1 a 1000/],
-  ['zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&window=0', /SMS_URL: window/],
-  [
-    'zenvia://t@api.zenvia.com?from=a&secret=0123456789abcdef&Rate=5',
-    /SMS_URL: a opção Rate não existe; as que existem são from, secret, tls, window, rate\./,
-  ],
-  ['zenvia://%zz@api.zenvia.com?from=a&secret=0123456789abcdef', /SMS_URL: o token/],
-])('%s stops the start by name', (url, problem) => {
-  expect(() => readZenviaUrl(new URL(url))).toThrow(problem)
-})
-
 test('every option that the documents name is known', () => {
   expect(() =>
     readZenviaUrl(new URL('zenvia://t@127.0.0.1?from=a&secret=0123456789abcdef&tls=off&window=9&rate=5')),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callbackUrl, twilioSignature } from '../../../src/channels/voice/twilio-callback.js'
+import { simulatorSecret } from '../../../src/domain/keys.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -10,7 +11,7 @@ import { request, send, validSend } from '../../support/requests.js'
 let database: TestDatabase
 let gateway: Gateway
 let account: TestAccount
-const secret = testKeys.simulator.toString('hex')
+const secret = simulatorSecret(testKeys.simulator, 'twilio')
 
 beforeAll(async () => {
   database = await createDatabase()
@@ -135,6 +136,7 @@ test('told a hundred times in parallel, each counts once', async () => {
 test.each([
   ['no signature', ''],
   ['another secret', 'ff'.repeat(32)],
+  ['the key that gateway and simulator share', testKeys.simulator.toString('hex')],
 ])('with %s they are refused, and nothing changes', async (_, token) => {
   const id = await accept()
   const message: Told = { about: 'message', fields: { AnsweredBy: 'human' } }

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { voice } from '../../../src/channels/voice/channel.js'
 import { endRecordings, takeRecording } from '../../../src/channels/voice/recordings.js'
 import type { Recorder } from '../../../src/domain/change.js'
-import { createRecorder } from '../../../src/engine/deliver/worker.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
+import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
-import { deleteUnusedBlobs } from '../../../src/store/blobs.js'
+import { deleteUnusedBlobs, dropBlobs } from '../../../src/store/blobs.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
@@ -33,13 +34,11 @@ afterAll(async () => {
 async function record(sound: string, daysAgo: number): Promise<{ id: string; link: string; tellAgain(): Promise<void> }> {
   const body = { ...validSend, to: undefined, voz: { number: '11987654321' } }
   const id = ((await send(gateway.url, account.token, body)).body as { idEmail: string }).idEmail
-  const call = { notification: id, channel: 'voice' as const, ordinal: 1, part: 1, parts: 1 }
   const tellAgain = (): Promise<void> =>
     takeRecording(
-      'sip',
-      call,
-      { kind: 'recording', of: { ours: `${id}.voice.1` }, id: `r-${id}`, seconds: 3, bytes: Buffer.from(sound) },
-      { pool: database.pool, clock: Date.now, recorder },
+      { provider: 'sip', notification: id, ordinal: 1 },
+      { kind: 'file', of: { ours: `${id}.voice.1` }, id: `r-${id}`, seconds: 3, bytes: Buffer.from(sound) },
+      { pool: database.pool, clock: Date.now, record: recorder.record },
     )
   await tellAgain()
   await database.pool.query("update recording set created_at = now() - $2 * interval '1 day' where notification_id = $1", [
@@ -60,7 +59,7 @@ test('when its term is over the sound goes, and the page says so; events, digest
   const [old, young] = [await record('velha', DAYS + 1), await record('nova', DAYS - 1)]
   await ageBlobs()
   expect(await heard(old.link)).toBe('velha')
-  await endRecordings(database.pool, DAYS)
+  await endRecordings({ pool: database.pool, dropBlobs: hashes => dropBlobs(database.pool, voice.blobUses!, hashes) }, DAYS)
 
   expect(await blobs()).toEqual(['nova'])
   expect(await request(old.link)).toMatchObject({ status: 410, body: expired })
@@ -77,18 +76,18 @@ test('when its term is over the sound goes, and the page says so; events, digest
 test('told again it does not come back', async () => {
   const { link, tellAgain } = await record('de novo', DAYS + 1)
   await ageBlobs()
-  await endRecordings(database.pool, DAYS)
+  await endRecordings({ pool: database.pool, dropBlobs: hashes => dropBlobs(database.pool, voice.blobUses!, hashes) }, DAYS)
   await tellAgain()
   expect((await request(link)).status).toBe(410)
   await ageBlobs()
-  await deleteUnusedBlobs(database.pool)
+  await deleteUnusedBlobs(database.pool, voice.blobUses!)
   expect(await blobs()).not.toContain('de novo')
 })
 
 test('the same sound of a call that still has its term is kept for that one alone', async () => {
   const [old, young] = [await record('igual', DAYS + 1), await record('igual', 1)]
   await ageBlobs()
-  await endRecordings(database.pool, DAYS)
+  await endRecordings({ pool: database.pool, dropBlobs: hashes => dropBlobs(database.pool, voice.blobUses!, hashes) }, DAYS)
   expect((await request(old.link)).status).toBe(410)
   expect(await heard(young.link)).toBe('igual')
 })
@@ -96,6 +95,6 @@ test('the same sound of a call that still has its term is kept for that one alon
 test('more than one batch of them go in one run', async () => {
   for (let n = 0; n < 25; n++) await record(`muitas ${n}`, DAYS + 1)
   await ageBlobs()
-  await endRecordings(database.pool, DAYS)
+  await endRecordings({ pool: database.pool, dropBlobs: hashes => dropBlobs(database.pool, voice.blobUses!, hashes) }, DAYS)
   expect((await blobs()).filter(text => text.startsWith('muitas'))).toEqual([])
 })

@@ -206,7 +206,7 @@ test('a recording is told by its name once it is complete', async () => {
       asked('recording', { RecordingSid: 'RE1', RecordingUrl: 'http://169.254.169.254/', RecordingDuration: '12', ...more }),
     )
   expect(await told({ RecordingStatus: 'completed' })).toEqual([
-    { kind: 'recording', of: { ours: reference }, id: 'RE1', seconds: 12 },
+    { kind: 'file', of: { ours: reference }, id: 'RE1', seconds: 12 },
   ])
   expect(await told({ RecordingStatus: 'absent' })).toEqual([])
   expect(await told({ RecordingStatus: 'completed', RecordingSid: '../RE1' })).toEqual([])

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { Breaker } from '../../../src/engine/deliver/breaker.js'
+import { engineTiming } from '../../../src/engine/timing.js'
 
 function scripted() {
   let now = 0
-  const breaker = new Breaker(() => now)
+  const breaker = new Breaker(engineTiming, () => now)
   return { breaker, pass: (ms: number) => (now += ms), fail: (times: number, period = breaker.period) => repeat(times, period) }
   function repeat(times: number, period: number): void {
     for (let count = 0; count < times; count++) breaker.failed(period)

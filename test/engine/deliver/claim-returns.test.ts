@@ -45,7 +45,7 @@ const described = (id: string) =>
 const stored = async (id: string): Promise<Record<string, unknown>> =>
   (
     await database.pool.query(
-      "select state, attempt, provider, lease_owner as owner, due_at > now() as later from delivery where notification_id = $1 and channel = 'email'",
+      "select state, attempt, carrier, lease_owner as owner, due_at > now() as later from delivery where notification_id = $1 and channel = 'email'",
       [id],
     )
   ).rows[0]
@@ -71,9 +71,9 @@ test.each([
   for (const id of ids) await described(id).toBe('Enviado')
   expect(cannot.got).toEqual([])
   expect(can.got.map(({ notification, attempt }) => `${notification} ${attempt}`).sort()).toEqual(ids.map(id => `${id} 1`).sort())
-  expect(await stored(ids[0]!)).toMatchObject({ state: 'done', provider: 'can', attempt: 1 })
+  expect(await stored(ids[0]!)).toMatchObject({ state: 'done', carrier: 'can', attempt: 1 })
   const { rows } = await database.pool.query("select data from event where notification_id = $1 and type = 'sent'", [ids[0]])
-  expect(rows).toMatchObject([{ data: { provider: 'can', reference: `${ids[0]}.email.1` } }])
+  expect(rows).toMatchObject([{ data: { carrier: 'can', reference: `${ids[0]}.email.1` } }])
 })
 
 test('what only an absent carrier can carry waits for it without spending attempts', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../../src/channels/provider.js'
 import { repairDelivery } from '../../../src/engine/unknown/operator-decision.js'
-import { claimDeliveries, claimDetours } from '../../../src/store/claims.js'
+import { claimDeliveries, claimFailovers } from '../../../src/store/claims.js'
 import { brokenChains } from '../../support/chain.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
@@ -57,10 +57,10 @@ const described = (id: string) =>
 
 const rowOf = async (
   id: string,
-): Promise<{ state: string; attempt: number; detours: number; waits: boolean; provider: string }> =>
+): Promise<{ state: string; attempt: number; failovers: number; waits: boolean; carrier: string }> =>
   (
     await database.pool.query(
-      "select state, attempt, detours, provider, tried, due_at > now() + interval '30 minutes' as waits from delivery where notification_id = $1",
+      "select state, attempt, failovers, carrier, tried, due_at > now() + interval '30 minutes' as waits from delivery where notification_id = $1",
       [id],
     )
   ).rows[0]
@@ -77,7 +77,7 @@ test.each(['temporary', 'throttled'] as const)(
     await described(id).toBe('Enviado')
     expect(broken.got).toHaveLength(1)
     expect(healthy.got).toMatchObject([{ notification: id, reference: `${id}.email.1`, attempt: 2 }])
-    expect(await rowOf(id)).toMatchObject({ provider: 'carrier 1', detours: 1, tried: null })
+    expect(await rowOf(id)).toMatchObject({ carrier: 'carrier 1', failovers: 1, tried: null })
   },
 )
 
@@ -93,7 +93,7 @@ test('when all carriers failed, the plan’s wait counts, and each of them was t
   work(...carriers.map(carrier => ({ carrier })))
   const id = await accept()
   await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', attempt: 3, tried: null })
-  expect(await rowOf(id)).toMatchObject({ detours: 2, waits: true })
+  expect(await rowOf(id)).toMatchObject({ failovers: 2, waits: true })
   expect(carriers.map(({ got }) => got.length)).toEqual([1, 1, 1])
 })
 
@@ -130,7 +130,7 @@ test.each([
   const id = await accept()
   await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state, attempt: 1 })
   expect(await rowOf(id)).toMatchObject({ waits: true, tried: null })
-  expect(await claimDetours(database.pool, question(1))).toEqual([])
+  expect(await claimFailovers(database.pool, question(1))).toEqual([])
   expect(healthy.got).toEqual([])
 })
 
@@ -140,28 +140,28 @@ test.each(['report', 'lookup', 'never'] as const)('a doubt about a carrier of th
   work({ carrier, whenUnknown, options: { settleMs: HOURS } }, { carrier: healthy, whenUnknown })
   const id = await accept()
   await described(id).toBe('Em verificação')
-  expect(await rowOf(id)).toMatchObject({ provider: 'carrier 0', tried: null })
-  expect(await claimDetours(database.pool, question(1))).toEqual([])
+  expect(await rowOf(id)).toMatchObject({ carrier: 'carrier 0', tried: null })
+  expect(await claimFailovers(database.pool, question(1))).toEqual([])
   expect(healthy.got).toEqual([])
 })
 
 const question = (rank: number) => ({
   channel: 'email' as const,
   mode: 'live' as const,
-  provider: `carrier ${rank}`,
+  carrier: `carrier ${rank}`,
   rank,
   owner: '00000000-0000-4000-8000-000000000003',
   limit: 10,
   leaseMs: 60_000,
 })
 
-test('a worker that dies while it stands in leaves a doubt, not another detour', async () => {
+test('a worker that dies while it stands in leaves a doubt, not another failover', async () => {
   const id = await accept()
   await claimDeliveries(database.pool, question(0))
   await database.pool.query("update delivery set state = 'queued', lease_owner = null where notification_id = $1", [id])
-  expect(await claimDetours(database.pool, question(0))).toEqual([])
-  expect(await claimDetours(database.pool, question(1))).toMatchObject([
-    { notification: id, attempt: 2, detours: 1, tried: [0, 1] },
+  expect(await claimFailovers(database.pool, question(0))).toEqual([])
+  expect(await claimFailovers(database.pool, question(1))).toMatchObject([
+    { notification: id, attempt: 2, failovers: 1, tried: [0, 1] },
   ])
   await database.pool.query('update delivery set lease_until = now() where notification_id = $1', [id])
   const idle = { carrier: new ScriptedCarrier(), options: { claim: async () => [] } }
@@ -187,7 +187,7 @@ function dropping(): ScriptedCarrier & { ready: boolean } {
 const queuedAgain = (id: string) =>
   expect
     .poll(() => rowOf(id), { timeout: 20_000 })
-    .toMatchObject({ state: 'queued', attempt: 1, waits: false, provider: 'carrier 0' })
+    .toMatchObject({ state: 'queued', attempt: 1, waits: false, carrier: 'carrier 0' })
 
 test.each(['report', 'safe'] as const)(
   'what a carrier of the class %s leaves in doubt and unsettled waits for it: no other one repeats it',
@@ -201,7 +201,7 @@ test.each(['report', 'safe'] as const)(
     for (const _ of [1, 2]) await described(await accept()).toBe('Enviado')
     expect(standby.got).toHaveLength(2)
     expect(await claimDeliveries(database.pool, question(1))).toEqual([])
-    expect(await claimDetours(database.pool, question(1))).toEqual([])
+    expect(await claimFailovers(database.pool, question(1))).toEqual([])
     away.ready = true
     await described(id).toBe('Enviado')
     expect(away.got.map(({ notification }) => notification)).toEqual([id, id])
@@ -221,7 +221,7 @@ test('a carrier that is not the preferred one repeats what it left in doubt itse
   await described(id).toBe('Enviado')
   expect(preferred.got).toEqual([])
   expect(second.got).toMatchObject([{ attempt: 1 }, { attempt: 2 }])
-  expect(await rowOf(id)).toMatchObject({ provider: 'carrier 1', detours: 0 })
+  expect(await rowOf(id)).toMatchObject({ carrier: 'carrier 1', failovers: 0 })
 })
 
 test('a refusal after a doubt is no reason to go elsewhere', async () => {
@@ -230,7 +230,7 @@ test('a refusal after a doubt is no reason to go elsewhere', async () => {
   work({ carrier: broken, whenUnknown: 'report', options: { settleMs: 20 } }, { carrier: standby, whenUnknown: 'report' })
   const id = await accept()
   await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'queued', attempt: 2, waits: true, tried: null })
-  expect(await claimDetours(database.pool, question(1))).toEqual([])
+  expect(await claimFailovers(database.pool, question(1))).toEqual([])
   expect(standby.got).toEqual([])
 })
 

@@ -111,18 +111,18 @@ test('a claim that commits only after it was given up is found all the same', as
 })
 
 test('a stand-in whose claim had no answer is still one, and uses up no try', async () => {
-  const lost = losing(queueOf(database.pool).claimDetours, anything)
+  const lost = losing(queueOf(database.pool).claimFailovers, anything)
   const [broken, second] = [new ScriptedCarrier(() => Promise.reject(refused('temporary'))), new ScriptedCarrier()]
   const id = await accept()
   work(
     { name: 'broken', carrier: broken, options: { retryDelaysMs: [3_600_000] } },
-    { name: 'second', carrier: second, options: { claimDetours: lost.ask } },
+    { name: 'second', carrier: second, options: { claimFailovers: lost.ask } },
   )
   await told(id).toEqual(['accepted', 'retried', 'sent'])
   expect(lost.losses()).toBe(1)
   expect(second.got).toMatchObject([{ notification: id, attempt: 2 }])
-  const { rows } = await database.pool.query('select detours from delivery where notification_id = $1', [id])
-  expect(rows).toEqual([{ detours: 1 }])
+  const { rows } = await database.pool.query('select failovers from delivery where notification_id = $1', [id])
+  expect(rows).toEqual([{ failovers: 1 }])
 })
 
 test('what was given to another carrier without an answer goes to it in the end, with nothing to doubt', async () => {

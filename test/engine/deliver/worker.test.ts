@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../../src/channels/provider.js'
-import { LEASE_MS } from '../../../src/engine/deliver/worker.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
+import { engineTiming } from '../../../src/engine/timing.js'
 import { findReference } from '../../../src/store/carrier-references.js'
 import { type Claim, claimDeliveries, findExpiredLeases } from '../../../src/store/claims.js'
 import { brokenChains } from '../../support/chain.js'
@@ -62,7 +62,7 @@ test('what was accepted is sent once, and the status and the chain say so', asyn
     { type: 'accepted' },
     {
       type: 'sent',
-      data: { channel: 'email', provider: 'scripted', reference: `${ids[0]}.email.1`, attempt: 1, answer: '250 OK' },
+      data: { channel: 'email', carrier: 'scripted', reference: `${ids[0]}.email.1`, attempt: 1, answer: '250 OK' },
     },
   ])
 })
@@ -252,11 +252,11 @@ const claimAs = (owner: string, limit = 1): Promise<Claim[]> =>
   claimDeliveries(database.pool, {
     channel: 'email',
     mode: 'live',
-    provider: 'scripted',
+    carrier: 'scripted',
     rank: 0,
     owner,
     limit,
-    leaseMs: LEASE_MS,
+    leaseMs: engineTiming.leaseMs,
   })
 
 test('work of a worker that died is taken up by another, and its late report is refused', async () => {
@@ -293,7 +293,7 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
         notification: id,
         fact,
         fence: { owner, attempt, ordinal: 1 },
-        references: { carrier: 'late', names: [name] },
+        references: { provider: 'late', names: [name] },
       },
     ])
   const doubt = (owner: string, attempt: number, type: 'uncertain' | 'retried') =>
@@ -496,7 +496,7 @@ test('a worker that stops waits a while for what is under way, and then calls it
         signal.addEventListener('abort', () => reject(refused('temporary')), { once: true })
       }),
   )
-  const worker = work({ carrier, timeoutMs: 60_000, options: { stopMs: 200 } })
+  const worker = work({ carrier, timeoutMs: 60_000, options: { timing: { stopMs: 200 } } })
   const id = await accept()
   await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
   await worker.stop()
@@ -515,7 +515,7 @@ test('a carrier that keeps all that it was given leaves room to the next one', a
   Object.defineProperty(silent, 'ready', { get: () => !stuck })
   const standby = new ScriptedCarrier()
   work(
-    { name: 'first', carrier: silent, timeoutMs: 60_000, options: { concurrency: 1, stopMs: 200 } },
+    { name: 'first', carrier: silent, timeoutMs: 60_000, options: { concurrency: 1, timing: { stopMs: 200 } } },
     { name: 'second', carrier: standby },
   )
   await accept()

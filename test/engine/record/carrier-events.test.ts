@@ -1,13 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { CarrierEventSource } from '../../../src/channels/channel.js'
 import type { CarrierEvent, CarrierReport } from '../../../src/channels/provider.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
-import {
-  type CarrierEventParts,
-  type CarrierEventSource,
-  takeCarrierEvents,
-  takeEarlyReports,
-} from '../../../src/engine/record/carrier-events.js'
-import { MAX_CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
+import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
+import { takeEarlyReports } from '../../../src/engine/record/early-reports.js'
+import { CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
 import { readEventLog } from '../../../src/store/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
@@ -21,7 +18,7 @@ let account: TestAccount
 let worker: TestWorker | undefined
 let events: CarrierEventParts
 const unmatched: string[] = []
-const source: CarrierEventSource = { carrierKey: 'scripted', provider: 'scripted', channel: 'sms' }
+const source: CarrierEventSource = { provider: 'scripted', carrier: 'scripted', channel: 'sms' }
 const NUMBER = '11987654321'
 const HOUR = 60 * 60_000
 
@@ -96,7 +93,7 @@ describe('reports', () => {
     work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
     const id = await accept()
     await described(id).toBe('Enviado')
-    await takeCarrierEvents({ ...source, carrierKey: 'simulator/scripted' }, [report({ carrier: [id] }, 'delivered')], events)
+    await takeCarrierEvents({ ...source, provider: 'simulator/scripted' }, [report({ carrier: [id] }, 'delivered')], events)
     await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Enviado')
   })
@@ -134,9 +131,9 @@ describe('reports', () => {
     const id = await accept()
     await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
     await database.pool.query(
-      `insert into early_report (carrier, names, report)
+      `insert into early_report (provider, names, report)
        select 'scripted', array['foreign-' || n], $1::jsonb from generate_series(1, 1600) n`,
-      [{ ...report({ carrier: ['foreign'] }, 'note'), provider: 'scripted' }],
+      [{ ...report({ carrier: ['foreign'] }, 'note'), carrier: 'scripted' }],
     )
     await tell(report({ carrier: [`crowded-${id}`] }, 'delivered'))
     const probes = async (): Promise<unknown> =>
@@ -221,7 +218,7 @@ describe('reports', () => {
     work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
     const id = await accept('11987650005')
     await described(id).toBe('Enviado')
-    const notes = Array.from({ length: MAX_CARRIER_NOTES + 20 }, (_, n) =>
+    const notes = Array.from({ length: CARRIER_NOTES.most + 20 }, (_, n) =>
       report({ carrier: [id] }, 'note', { answer: `ENROUTE ${n}` }),
     )
     for (const note of notes) await tell(note)
@@ -230,7 +227,7 @@ describe('reports', () => {
       "select data->'lastNote' as last from event where notification_id = $1 and type = 'note' order by seq",
       [id],
     )
-    expect(rows).toHaveLength(MAX_CARRIER_NOTES)
+    expect(rows).toHaveLength(CARRIER_NOTES.most)
     expect(rows.filter(({ last }) => last === true)).toEqual([rows.at(-1)])
     expect((await status(id)).description).toBe('Entregue')
   })

@@ -59,7 +59,7 @@ test('what gave up is listed with its reason and, once retried by a person, goes
   const id = await accept()
   await described(id).toBe('Falha no envio')
   expect(await listQueue(database.pool, { ...everything, state: 'dead' })).toMatchObject([
-    { notification: id, account: 'acme', failureDetail: 'Motivo: temporary', attempt: 1, provider: 'scripted' },
+    { notification: id, account: 'acme', failureDetail: 'Motivo: temporary', attempt: 1, carrier: 'scripted' },
   ])
   expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('carteiro_deliveries{channel="email",state="dead"} 1')
   mended = true
@@ -111,7 +111,7 @@ test('all that a carrier refused since a moment, or that gave up on it, goes aga
   const revive = (changes: Partial<RevivalOrder>) =>
     reviveRefused(database.pool, Date.now, {
       channel: 'email',
-      provider: 'relay',
+      carrier: 'relay',
       since,
       reason: null,
       by: 'ana',
@@ -119,7 +119,7 @@ test('all that a carrier refused since a moment, or that gave up on it, goes aga
       ...changes,
     })
   expect(await revive({ dryRun: true })).toEqual({ found: 2, retried: 0 })
-  expect(await revive({ provider: 'other' })).toEqual({ found: 0, retried: 0 })
+  expect(await revive({ carrier: 'other' })).toEqual({ found: 0, retried: 0 })
   expect(await revive({ channel: 'sms' })).toEqual({ found: 0, retried: 0 })
   expect(await revive({ reason: 'Motivo: perm' })).toEqual({ found: 1, retried: 1 })
   expect(await revive({})).toEqual({ found: 1, retried: 1 })

@@ -54,11 +54,12 @@ const losing = (find: (signal: AbortSignal) => Promise<Found>): ScriptedCarrier 
 const silence = (signal: AbortSignal): Promise<Found> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(refused('temporary')), { once: true }))
 
-const rowOf = async (id: string): Promise<{ state: string; attempt: number; doubts: number; due: boolean }> =>
+const rowOf = async (id: string): Promise<{ state: string; attempt: number; unknown_count: number; due: boolean }> =>
   (
-    await database.pool.query('select state, attempt, doubts, due_at <= now() as due from delivery where notification_id = $1', [
-      id,
-    ])
+    await database.pool.query(
+      'select state, attempt, unknown_count, due_at <= now() as due from delivery where notification_id = $1',
+      [id],
+    )
   ).rows[0]
 
 const eventually = (id: string) => expect.poll(() => rowOf(id), { timeout: 20_000 })
@@ -66,7 +67,7 @@ const eventually = (id: string) => expect.poll(() => rowOf(id), { timeout: 20_00
 /** As another worker leaves it that repeated it and lost that answer too: in doubt again, to be looked at in an hour. */
 const repeatElsewhere = (id: string) =>
   database.pool.query(
-    "update delivery set attempt = 2, doubts = 2, due_at = now() + interval '1 hour' where notification_id = $1",
+    "update delivery set attempt = 2, unknown_count = 2, due_at = now() + interval '1 hour' where notification_id = $1",
     [id],
   )
 
@@ -79,10 +80,10 @@ test('a verdict on a try that another one has followed is not heard', async () =
   await repeatElsewhere(id)
   answer.resolve('unknown')
   await worker!.stop()
-  expect(await rowOf(id)).toMatchObject({ state: 'uncertain', attempt: 2, doubts: 2, due: false })
+  expect(await rowOf(id)).toMatchObject({ state: 'uncertain', attempt: 2, unknown_count: 2, due: false })
   expect(carrier.got).toHaveLength(1)
   // Back to what the chain tells.
-  await database.pool.query('update delivery set attempt = 1, doubts = 1 where notification_id = $1', [id])
+  await database.pool.query('update delivery set attempt = 1, unknown_count = 1 where notification_id = $1', [id])
 })
 
 test('nor does it put off the look at the later one', async () => {
@@ -95,15 +96,16 @@ test('nor does it put off the look at the later one', async () => {
   answer.reject(refused('temporary'))
   await worker!.stop()
   expect(await rowOf(id)).toMatchObject({ state: 'uncertain', attempt: 2, due: false })
-  await database.pool.query('update delivery set attempt = 1, doubts = 1 where notification_id = $1', [id])
+  await database.pool.query('update delivery set attempt = 1, unknown_count = 1 where notification_id = $1', [id])
 })
 
-test('a carrier that does not answer holds up its own doubts alone, and a worker that stops does not wait for it', async () => {
+test('a carrier that does not answer holds up its own unknown outcomes alone, and a worker that stops does not wait for it', async () => {
   let calledOff = 0
   const silent = losing(signal => silence(signal).finally(() => calledOff++))
   const quick = losing(async () => ({ references: [], answer: 'taken' }))
-  work({ carrier: silent }, { carrier: quick })
+  // Before the worker starts: one claim takes all of them, so that the breaker leaves none to the other carrier.
   const ids = await Promise.all(Array.from({ length: 20 }, () => accept()))
+  work({ carrier: silent }, { carrier: quick })
   // Several at a time, but not all of them.
   await expect.poll(() => silent.asked, { timeout: 20_000 }).toBe(16)
   silent.ready = false

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { Outflow, type OutflowLimits, sendInPieces } from '../../../src/http/recipient/large-responses.js'
+import { type LargeResponseLimits, LargeResponses, sendInPieces } from '../../../src/http/recipient/large-responses.js'
 
 /** More than the sockets of both sides take in together. */
 const LARGE = Buffer.alloc(32 * 1_048_576, 'x')
 
-async function serverWith(limits: Partial<OutflowLimits>) {
-  const outflow = new Outflow({
+async function serverWith(limits: Partial<LargeResponseLimits>) {
+  const responses = new LargeResponses({
     atOnce: 1,
     waiting: 10,
     perAddress: { atOnce: 10, waiting: 10 },
@@ -23,7 +23,7 @@ async function serverWith(limits: Partial<OutflowLimits>) {
   app.addHook('onError', async () => void failed++)
   app.get('/:address', async (request, reply) => {
     arrived++
-    await outflow.send((request.params as { address: string }).address, reply, async () => {
+    await responses.send((request.params as { address: string }).address, reply, async () => {
       made++
       return sendInPieces(reply, LARGE)
     })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createShortLinks } from '../../../src/engine/recipient/short-links.js'
-import { MAX_NOTES } from '../../../src/engine/recipient/visits.js'
+import { VISIT_NOTES } from '../../../src/engine/recipient/visits.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
 import { readEventLog } from '../../../src/store/event-log.js'
@@ -203,11 +203,11 @@ describe('machines', () => {
     const { id, url } = await sent()
     const image = url.replace('/n/', '/o/')
     const one = (round: number) => visit(round % 2 === 0 ? url : `${image}.gif`, { headers: { 'user-agent': `curl/${round}` } })
-    for (let start = 0; start < 3 * MAX_NOTES; start += 50) {
+    for (let start = 0; start < 3 * VISIT_NOTES.most; start += 50) {
       await Promise.all(Array.from({ length: 50 }, (_, index) => one(start + index)))
     }
     const noted = await events(id)
-    expect(noted).toHaveLength(MAX_NOTES)
+    expect(noted).toHaveLength(VISIT_NOTES.most)
     expect(noted.filter(({ data }) => data.lastNote === true)).toHaveLength(1)
     expect(await status('email', id)).toMatchObject({ dateReading: null })
   })

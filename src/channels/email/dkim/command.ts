@@ -1,11 +1,10 @@
 import { Resolver } from 'node:dns'
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { audit, withDatabase } from '../../../cli/administration.js'
-import { type OutputOptions, printList, printRecord } from '../../../cli/output.js'
 import { brazilianIso } from '../../../domain/dates.js'
 import { OperatorError } from '../../../domain/errors.js'
 import { transaction } from '../../../store/postgres.js'
+import type { CommandContext } from '../../channel.js'
 import { textResolver } from '../resolver.js'
 import { type DkimKey, listDkimKeys } from './key-store.js'
 import {
@@ -28,12 +27,14 @@ import {
   zoneLine,
 } from './signing-key.js'
 
+type OutputOptions = { json?: boolean }
 type CreateOptions = OutputOptions & { selector?: string; algorithm?: DkimAlgorithm; keyFile?: string }
 type ActivateOptions = OutputOptions & { force?: boolean; server?: string[] }
 
-export function dkimCommand(): Command {
+export function dkimCommand(context: CommandContext): Command {
+  const { withDatabase, printList, printRecord } = context
   const dkim = new Command('dkim').description('chaves DKIM por domínio: criar, listar, ver, ativar e remover')
-  addCreate(dkim)
+  addCreate(dkim, context)
   dkim
     .command('list')
     .description('lista as chaves; signs: a que assina os e-mails do domínio')
@@ -47,8 +48,8 @@ export function dkimCommand(): Command {
         printRecord(describeWithRecord(await requireDkimKey(pool, keys.sealing, requireName(domain, selector))), options),
       ),
   )
-  addActivate(dkim)
-  addRemove(dkim)
+  addActivate(dkim, context)
+  addRemove(dkim, context)
   return dkim
 }
 
@@ -60,7 +61,7 @@ const named = (dkim: Command, name: string, description: string): Command =>
     .argument('<seletor>', 'seletor da chave')
     .option('--json', 'resultado em JSON')
 
-function addCreate(dkim: Command): void {
+function addCreate(dkim: Command, { withDatabase, audit, printRecord }: CommandContext): void {
   dkim
     .command('create')
     .description('cria uma chave e mostra o registro a publicar no DNS; ela só assina depois de ativada')
@@ -91,7 +92,7 @@ function addCreate(dkim: Command): void {
     })
 }
 
-function addActivate(dkim: Command): void {
+function addActivate(dkim: Command, { withDatabase, audit, printRecord }: CommandContext): void {
   named(dkim, 'activate', 'assina com a chave daqui em diante, se o DNS já tem o registro dela')
     .option('--server <ip>', 'servidor de DNS a consultar, como 203.0.113.53 (o do sistema, se omitido)', readServer)
     .option('--force', 'ativa sem consultar o DNS')
@@ -110,7 +111,7 @@ function addActivate(dkim: Command): void {
     })
 }
 
-function addRemove(dkim: Command): void {
+function addRemove(dkim: Command, { withDatabase, audit, printRecord }: CommandContext): void {
   named(dkim, 'remove', 'apaga uma chave que não assina mais')
     .option('--force', 'apaga também a que assina')
     .action(async (domain: string, selector: string, options: OutputOptions & { force?: boolean }) => {

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
-import type { Config } from '../../../app/config.js'
 import { OperatorError } from '../../../domain/errors.js'
 import type { Keys } from '../../../domain/keys.js'
 import type { Pool } from '../../../store/postgres.js'
+import type { EmailConfig } from '../channel.js'
 import { readSigningKeys } from './key-store.js'
 import { DkimKeyring } from './keyring.js'
 import { readSigningKey, type SigningKey } from './signing-key.js'
 
 export interface KeyringWiring {
-  config: Config
+  config: EmailConfig
   keys: Keys
   pool: Pool
   onError(error: unknown, what: string): void
@@ -26,9 +26,9 @@ export async function openKeyring({ config, keys, pool, onError }: KeyringWiring
   return keyring
 }
 
-function readOwnKey({ email }: Config): SigningKey | null {
-  if (email.dkim === null) return null
-  const { domain, selector, keyFile } = email.dkim
+function readOwnKey({ dkim }: EmailConfig): SigningKey | null {
+  if (dkim === null) return null
+  const { domain, selector, keyFile } = dkim
   let privateKeyPem: string
   try {
     privateKeyPem = readFileSync(keyFile, 'utf8')

@@ -1,5 +1,6 @@
 import { createHash, type KeyObject, sign as signBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { BoundedCache } from '../../../runtime/bounded-cache.js'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread-pool.js'
 import type { SigningKey } from './signing-key.js'
 
@@ -168,17 +169,14 @@ function relaxedBody(body: Buffer): Buffer {
 const endsLine = (bytes: Buffer, end: number): boolean => bytes[end - 2] === 0x0d && bytes[end - 1] === 0x0a
 
 /** null: the key is not known here. */
-function answer([raw, number, given]: Question, known: Map<number, Signature>): string | null {
+function answer([raw, number, given]: Question, known: BoundedCache<number, Signature>): string | null {
   const signature = given ?? known.get(number)
   if (signature === undefined) return null
-  if (given !== undefined) {
-    known.set(number, given)
-    if (known.size > MOST_REMEMBERED) known.delete(known.keys().next().value!)
-  }
+  if (given !== undefined) known.set(number, given)
   return signatureHeader(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), signature)
 }
 
 if (isThreadOf(PURPOSE)) {
-  const known = new Map<number, Signature>()
+  const known = new BoundedCache<number, Signature>({ maxEntries: MOST_REMEMBERED })
   answerQuestions((question: Question) => answer(question, known))
 }

@@ -1,7 +1,6 @@
-import type { Change, ChangeOutcome } from '../../../domain/change.js'
+import type { Change, ChangeOutcome, NoteLimit } from '../../../domain/change.js'
 import type { Clock } from '../../../domain/clock.js'
 import type { Fact } from '../../../domain/transition.js'
-import { Turnstiles } from '../../../runtime/semaphore.js'
 import { reasonOfStatus } from '../status-code.js'
 import type { DeliveryEntry, Report } from './reports.js'
 
@@ -10,39 +9,28 @@ export interface ReturnParts {
   clock: Clock
   record(change: Change): Promise<ChangeOutcome>
   suppress(notification: string, reason: 'hard bounce' | 'complaint'): Promise<void>
-  /** Notes of this source that the chain holds already. */
-  countNotes(notification: string, source: string): Promise<number>
-  /** Told once, when the last place for notes of a kind is taken. */
+  /** Called once, when the last note of a kind that is kept was recorded. */
   onLastNote(notification: string, kind: Report['kind']): void
 }
 
-/** Of each kind. Whoever knows the address may write for ever: the last one says that no more are kept. Facts always are. */
-export const MAX_RETURNED_NOTES = 100
-/** Messages about one notification that wait for their turn; who comes later is asked to try again. */
-const WAITING = 20
+/** Of each kind. Anybody who knows the address may write for ever; two people may write the same words. */
+export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
 
 /** Resolves once everything is committed: only then the other side may forget it. */
 export type TakeReturn = (notification: string, report: Report) => Promise<void>
 
-/** One after the other for one notification, so that many at once do not all find the same place free. */
-export function createReturns(parts: ReturnParts): TakeReturn {
-  const turns = new Turnstiles(1, WAITING)
-  return (notification, report) => turns.pass(notification, () => takeReturn(notification, report, parts))
-}
+export const createReturns =
+  (parts: ReturnParts): TakeReturn =>
+  (notification, report) =>
+    takeReturn(notification, report, parts)
 
 async function takeReturn(notification: string, report: Report, parts: ReturnParts): Promise<void> {
   const source = `report:${report.kind}`
   for (const { suppression, type, data } of factsOf(report)) {
     if (suppression !== null) await parts.suppress(notification, suppression)
-    const place = type === 'note' ? (await parts.countNotes(notification, source)) + 1 : 0
-    if (place > MAX_RETURNED_NOTES) continue
-    const last = place === MAX_RETURNED_NOTES
-    await parts.record({
-      kind: 'fact',
-      notification,
-      fact: { channel: 'email', at: new Date(parts.clock()), source, type, data: last ? { ...data, lastNote: true } : data },
-    })
-    if (last) parts.onLastNote(notification, report.kind)
+    const fact: Fact = { channel: 'email', at: new Date(parts.clock()), source, type, data }
+    const outcome = await parts.record({ kind: 'fact', notification, fact, repeatable: RETURNED_NOTES })
+    if (outcome === 'last note') parts.onLastNote(notification, report.kind)
   }
 }
 

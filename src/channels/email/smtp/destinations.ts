@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../../runtime/bounded-cache.js'
 import { SendError } from '../../provider.js'
 import { SmtpRefusal } from './reply.js'
 import { Unreachable } from './session.js'
@@ -49,8 +50,7 @@ const MAX_UNREACHABLE = 100
 export class Destinations {
   readonly #settings: Required<DestinationSettings>
   readonly #known = new Map<string, Destination>()
-  /** Since when, the oldest first. */
-  readonly #unreachable = new Map<string, number>()
+  readonly #unreachable = new BoundedCache<string, true>({ maxEntries: MAX_UNREACHABLE, ttlMs: UNREACHABLE_MS })
 
   constructor(settings: DestinationSettings) {
     this.#settings = { firstRestMs: FIRST_REST_MS, ...settings }
@@ -74,9 +74,6 @@ export class Destinations {
   }
 
   get #isCutOff(): boolean {
-    for (const [name, since] of this.#unreachable) {
-      if (performance.now() - since > UNREACHABLE_MS) this.#unreachable.delete(name)
-    }
     return this.#unreachable.size >= UNREACHABLE_TO_CUT_OFF
   }
 
@@ -158,7 +155,7 @@ export class Destinations {
 
   /** The error that the engine is to know of. */
   #failed(name: string, destination: Destination, error: SendError): SendError {
-    if (error instanceof Unreachable) this.#miss(name)
+    if (error instanceof Unreachable) this.#unreachable.set(name, true)
     else this.#unreachable.clear()
     if (isSlowDown(error)) this.#rest(destination, error.retryAfterMs ?? 0)
     else if (isAnswer(error)) this.#answered(destination)
@@ -167,12 +164,6 @@ export class Destinations {
     return new CutOff('temporary', 'Nenhum servidor de destinatário foi alcançado. A porta 25 de saída está aberta?', {
       cause: error,
     })
-  }
-
-  #miss(name: string): void {
-    this.#unreachable.delete(name)
-    this.#unreachable.set(name, performance.now())
-    if (this.#unreachable.size > MAX_UNREACHABLE) this.#unreachable.delete(this.#unreachable.keys().next().value!)
   }
 
   /** What was under way when the rest began says nothing new: it makes it no longer. */

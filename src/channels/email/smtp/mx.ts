@@ -65,6 +65,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
   /** By name and address, gone when their last connection is: a certificate is good for one name, whoever shares its address. */
   readonly #pools = new Map<string, SessionPool>()
   readonly #destinations: Destinations
+  #closed = false
 
   constructor(url: URL, options: MxOptions) {
     const wrong = (what: string): never => {
@@ -89,6 +90,8 @@ class DirectCarrier implements Carrier<EmailMessage> {
   async send(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
     try {
       shareable(signal)
+      // A pool that is made now would never be closed.
+      if (this.#closed) throw new SendError('temporary', 'O envio de e-mails está sendo encerrado.')
       return await this.#deliver(message, signal)
     } catch (error) {
       throw error instanceof SendError && !(error instanceof CutOff) ? ofThisDomain(error) : error
@@ -105,6 +108,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     for (const pool of this.#pools.values()) pool.close()
   }
 

@@ -4,7 +4,6 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Exchanger, Lookup, MailResolver } from '../../../../src/channels/email/resolver.js'
 import { type MxOptions, mxProvider } from '../../../../src/channels/email/smtp/mx.js'
 import { type Carrier, type EmailMessage, SendError } from '../../../../src/channels/provider.js'
-import { OperatorError } from '../../../../src/domain/errors.js'
 import { selfSigned } from '../../../support/certificate.js'
 import { email } from '../messages.js'
 import { scriptedServer } from '../scripted-server.js'
@@ -298,33 +297,9 @@ test('a certificate vouches for one name: another exchanger at the same address 
 })
 
 describe('EMAIL_URL', () => {
-  test.each([
-    'smtp://x.example',
-    'mx://',
-    'mx://a_b',
-    'mx://x.example?port=0x19',
-    'mx://x.example?port=70000',
-    'mx://x.example?tls=on',
-    'mx://x.example?TLS=required',
-    'mx://x.example?name=y.example',
-    'mx://x.example?private=true',
-  ])('%s is refused with the name of the setting', async url => {
-    const opening = (async () => mxProvider({ resolver: names({}), signer: null }).open(new URL(url)))()
-    await expect(opening).rejects.toThrow(OperatorError)
-    await expect(opening).rejects.toThrow(/^EMAIL_URL: /)
-  })
-
   test('every option that the documents name is known', async () => {
     const url = new URL('mx://x.example?tls=required&pool=9&rate=5&port=2525&private=yes')
     const carrier = await mxProvider({ resolver: names({}), signer: null }).open(url)
     await carrier.close()
-  })
-
-  test('the provider is safe to repeat and says who it is', () => {
-    expect(mxProvider({ resolver: names({}), signer: null })).toMatchObject({
-      name: 'mx',
-      channel: 'email',
-      whenUnknown: 'safe',
-    })
   })
 })

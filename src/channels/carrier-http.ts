@@ -1,0 +1,152 @@
+import { Agent } from 'undici'
+import { readRetryAfter } from '../domain/retry-after.js'
+import { SendError } from './provider.js'
+
+/**
+ * HTTP to carriers, with one answer to "did the request leave?": it left once its first byte was handed to a connection that
+ * is open, with TLS established. Time and bytes of an answer are bounded, and redirects are not followed.
+ */
+export interface CarrierHttpOptions {
+  /** The longest that a request may take, from waiting for a connection to the last byte of the answer. */
+  timeoutMs: number
+  /** The longest answer that is read; what lies beyond is cut off with its connection. */
+  maxAnswerBytes: number
+  /** Connections to one server; unbounded where absent. A request waits for one that is free. */
+  connections?: number
+  connectMs?: number
+  /** The reasons of failures, in Portuguese. */
+  reasons: {
+    /** Nothing left. */
+    unsent: string
+    /** It left, and no answer came. */
+    unanswered: string
+  }
+}
+
+export interface CarrierRequest {
+  method: 'GET' | 'POST'
+  url: string
+  headers: Readonly<Record<string, string>>
+  body?: string
+}
+
+export interface CarrierAnswer {
+  status: number
+  body: Buffer
+  /** false: it was longer than may be read, and `body` is its beginning. */
+  complete: boolean
+  retryAfterMs: number | null
+}
+
+const CONNECT_MS = 8_000
+/** A server may close an idle connection just as a request is written to it, and the outcome of that one is unknown. Few close it so soon. */
+const IDLE_MS = 4_000
+
+export class CarrierHttp {
+  readonly #options: CarrierHttpOptions
+  readonly #agent: Agent
+  #closing: Promise<void> | undefined
+
+  constructor(options: CarrierHttpOptions) {
+    this.#options = options
+    this.#agent = new Agent({
+      ...(options.connections === undefined ? {} : { connections: options.connections }),
+      connect: { timeout: options.connectMs ?? CONNECT_MS },
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      // send() has its own clock.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  }
+
+  /** Throws SendError and nothing else: temporary where nothing left, uncertain where it left and no whole answer came. */
+  send({ method, url, headers, body }: CarrierRequest, signal: AbortSignal): Promise<CarrierAnswer> {
+    const { timeoutMs, maxAnswerBytes } = this.#options
+    const { origin, pathname, search } = new URL(url)
+    return new Promise((resolve, reject) => {
+      let left = false
+      let settled = false
+      let abort = (_reason: Error): void => {}
+      const settle = (end: () => void): void => {
+        if (settled) return
+        settled = true
+        clearTimeout(timer)
+        signal.removeEventListener('abort', giveUp)
+        end()
+      }
+      const fail = (cause: unknown): void => settle(() => reject(this.#failure(left, cause)))
+      const stop = (cause: unknown): void => {
+        fail(cause)
+        abort(cause as Error)
+      }
+      const giveUp = (): void => stop(signal.reason)
+      const timer = setTimeout(() => stop(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+      if (signal.aborted) return giveUp()
+      signal.addEventListener('abort', giveUp)
+      const answer: CarrierAnswer = { status: 0, body: Buffer.alloc(0), complete: true, retryAfterMs: null }
+      const chunks: Buffer[] = []
+      let size = 0
+      const finish = (): void => settle(() => resolve({ ...answer, body: Buffer.concat(chunks).subarray(0, maxAnswerBytes) }))
+      this.#agent.dispatch(
+        { origin, path: pathname + search, method, headers, body: body ?? null },
+        {
+          // Called when a connection is open, right before the first byte; a request that was given up meanwhile ends here.
+          onRequestStart(controller) {
+            if (settled) return controller.abort(new Error('given up'))
+            left = true
+            abort = reason => controller.abort(reason)
+          },
+          onResponseStart(_controller, status, received) {
+            answer.status = status
+            answer.retryAfterMs = readRetryAfter(received['retry-after'], Date.now())
+          },
+          onResponseData(controller, chunk) {
+            chunks.push(chunk)
+            size += chunk.length
+            if (size <= maxAnswerBytes) return
+            answer.complete = false
+            finish()
+            controller.abort(new Error('the answer is too long'))
+          },
+          onResponseEnd: finish,
+          onResponseError: (_controller, error) => fail(error),
+        },
+      )
+    })
+  }
+
+  /** Ends once the requests under way have ended. */
+  close(): Promise<void> {
+    this.#closing ??= this.#agent.close()
+    return this.#closing
+  }
+
+  #failure(left: boolean, cause: unknown): SendError {
+    const { unsent, unanswered } = this.#options.reasons
+    return new SendError(left ? 'uncertain' : 'temporary', left ? unanswered : unsent, { answer: wordsOf(cause), cause })
+  }
+}
+
+/** A name with several addresses fails with one error for each. */
+function wordsOf(error: unknown): string {
+  const telling = error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
+  const { code, message = '' } = (telling ?? {}) as { code?: unknown; message?: string }
+  return typeof code === 'string' && !message.includes(code) ? `${code} ${message}`.trim() : message || String(error)
+}
+
+/** The text of an answer as it can be stored: a NUL cannot, nor half a character, as a cut may leave it. */
+export const textOf = ({ body }: CarrierAnswer): string => storable(body.toString('utf8'))
+
+export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
+
+/** The JSON object of an answer; null where it is none. */
+export function objectOf({ body, complete }: CarrierAnswer): Record<string, unknown> | null {
+  if (!complete) return null
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}

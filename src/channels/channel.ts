@@ -1,0 +1,259 @@
+import type { Command } from 'commander'
+import type { TSchema } from 'typebox'
+import type { Setting, StoredSettings } from '../domain/account.js'
+import type { Change, ChangeOutcome } from '../domain/change.js'
+import type { Channel, ChannelTraits } from '../domain/channel.js'
+import type { Clock } from '../domain/clock.js'
+import type { RefusalCode } from '../domain/errors.js'
+import type { Keys } from '../domain/keys.js'
+import type { LinkTarget } from '../domain/link.js'
+import type { JsonObject, RequestedDelivery } from '../domain/notification.js'
+import type { Mode } from '../domain/token.js'
+import type { Fact } from '../domain/transition.js'
+import type { Chore } from '../runtime/chores.js'
+import type { Semaphore } from '../runtime/semaphore.js'
+import type { Claim } from '../store/claims.js'
+import type { FoundStatus } from '../store/deliveries.js'
+import type { Pool, Queryable } from '../store/postgres.js'
+import type { ReferenceWrite } from '../store/records.js'
+import type { Callback, CarrierEvent, CarrierFile, Provider, WhenUnknown } from './provider.js'
+
+/**
+ * Everything the gateway asks of a channel. One folder per channel, one line in registry.ts. This part is loaded by every
+ * command, so that it imports little; `contract` and `runtime` load the rest for those that need it.
+ */
+export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> extends ChannelTraits {
+  /** The channel's name on the wire: in paths, lists and webhooks. */
+  readonly wire: string
+  /** One byte inside recipients' links, which live for years: never changed, never reused. */
+  readonly linkCode: number
+  /** `type` of GET /gw/templates, and whether a filled-in template is markup. */
+  readonly templates: { readonly code: string; readonly html: boolean }
+  /** The account settings that the channel adds. */
+  readonly settings: Readonly<Record<string, Setting>>
+  /** The channel's part of the environment. */
+  readEnvironment(environment: Environment): Config
+  /** The kinds of providers, each with what happens to its attempts whose outcome is unknown. */
+  readonly providers: Readonly<Record<string, WhenUnknown>>
+  /** The protocols, beside HTTP, whose simulated carrier listens on a port of its own. */
+  readonly simulatorPorts?: readonly string[]
+  /** The message carries the content itself, so that a claim brings it. */
+  readonly sendsContent?: boolean
+  /** Recipients are people's names, not addresses or numbers that a page may show masked. */
+  readonly recipientIsName?: boolean
+  /** The access to the link is a fact of its own in the status. */
+  readonly recordsLinkAccess?: boolean
+  isOptOut?(answer: string): boolean
+  /** Conditions of SQL under which the blob `b` is still in use by the channel's own tables. */
+  readonly blobUses?: readonly string[]
+  /** Told of the carriers' references in the transaction that stores them. */
+  onReferences?(db: Queryable, references: readonly ReferenceWrite[]): Promise<void>
+  /** Takes a file that a carrier reported about a message, such as a recording. */
+  takeFile?(source: FileSource, file: CarrierFile, context: EventContext): Promise<void>
+  /** Called before a person's decision about a delivery is recorded. */
+  beforeOperatorDecision?(pool: Pool, notification: string, isRetry: boolean): Promise<void>
+  /** Files that the gateway serves at addresses of their own. */
+  readonly documents?: readonly DocumentRoute[]
+  readonly commands?: readonly ChannelCommand[]
+  /** What the demonstration account gets: a template, and the channel's part of the first send. */
+  readonly demo: ChannelDemo
+  contract(): Promise<ChannelContract>
+  runtime(): Promise<ChannelRuntime<Config>>
+}
+
+/** What senders see of a channel: its part of POST /gw/email and its status record. */
+export interface ChannelContract {
+  readonly part: RequestPart
+  readonly status: StatusRecord
+  /** A recipient as deliveries of this channel store it; null: it cannot be one. */
+  readContact(text: string): string | null
+  /** What a recipient is, in Portuguese: "um endereço de e-mail". */
+  readonly contactKind: string
+}
+
+export interface RequestPart {
+  /** The member of the send request. */
+  readonly member: string
+  readonly schema: TSchema
+  /** The refusals of members that have a sentence of their own, by their path inside the request. */
+  readonly refusals?: Readonly<Record<string, RefusalCode>>
+  /** Reads the member's value, which the schema has accepted and which is not null; null: as if the member were absent. */
+  read(value: never): Omit<RequestedDelivery, 'channel'> | null
+}
+
+export interface StatusRecord {
+  /** Of the OpenAPI document. */
+  readonly summary: string
+  readonly schema: TSchema
+  from(status: FoundStatus, documentUrl: DocumentUrl): object
+  /** What GET /gw/full shows beyond the status record. */
+  readonly full?: { readonly members: Record<string, TSchema>; from(status: FoundStatus & { segments: number | null }): object }
+}
+
+/** The public address of a notification's document. */
+export type DocumentUrl = (document: DocumentRoute, notification: string) => string
+
+export interface DocumentRoute {
+  readonly name: string
+  /** The path before the code, such as '/gravacao'. */
+  readonly path: string
+  readonly extension: string
+  readonly contentType: string
+  readonly fileName: string
+  /** Beyond the ones that every document has. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly missing: RefusalCode
+  readonly expired?: RefusalCode
+}
+
+/** A document's bytes, read in pieces so that a long recording is never in memory as a whole. */
+export interface DocumentSource {
+  readonly size: number
+  read(from: number, length: number): Promise<Uint8Array>
+}
+
+export interface ChannelConfig {
+  /** The carriers in order of preference. */
+  readonly carriers: readonly URL[]
+}
+
+/** The reader of the environment that app/config.ts gives to the modules. Every problem is collected and reported at once. */
+export interface Environment {
+  readonly dataFolder: string
+  setting<T>(name: string, fallback: T, expected: string, read: (text: string) => T | null): T
+  whole(name: string, fallback: number, least: number, most: number): number
+  /** A list of carriers' URLs, of these protocols. */
+  carriers(name: string, expected: string, protocols: readonly string[]): URL[]
+}
+
+export interface ChannelCommand {
+  readonly name: string
+  load(context: CommandContext): Promise<Command>
+}
+
+type Printed = Record<string, string | number | boolean | null | object>
+
+/** What the administrative commands share (cli/administration.ts, cli/output.ts). */
+export interface CommandContext {
+  withDatabase<T>(work: (parts: { pool: Pool; keys: Keys }) => Promise<T>): Promise<T>
+  audit(db: Queryable, action: string, subject: string, detail?: Record<string, unknown>): Promise<void>
+  printRecord(record: Printed, options: { json?: boolean }): void
+  printList(records: Printed[], options: { json?: boolean }): void
+}
+
+export interface ChannelDemo {
+  readonly template: { name: string; content: string; variables: string[]; metadata?: JsonObject }
+  readonly settings?: StoredSettings
+  /** The value of the channel's member in the first send. */
+  readonly part: unknown
+}
+
+/** What runs in the api and in the worker. */
+export interface ChannelRuntime<Config extends ChannelConfig = ChannelConfig> {
+  openDelivery(context: DeliveryContext<Config>): Promise<ChannelDelivery<unknown>>
+  callbacks?(context: CallbackContext<Config>): CallbackReaders
+  /** The readers of the documents that the module declares, by name; null: there is none, expired: it was deleted. */
+  documents?(context: RuntimeContext<Config>): Readonly<Record<string, DocumentReader>>
+}
+
+export interface DocumentReader {
+  open(notification: string): Promise<DocumentSource | 'expired' | null>
+  close?(): Promise<void>
+}
+
+export interface RuntimeContext<Config extends ChannelConfig = ChannelConfig> {
+  readonly config: Config
+  readonly publicUrl: string
+  readonly keys: Keys
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
+export interface CallbackContext<Config extends ChannelConfig = ChannelConfig> extends RuntimeContext<Config> {
+  readonly simulator: boolean
+}
+
+/** Real carriers' readers, and those of the simulated ones, which sign with a secret of their own. */
+export interface CallbackReaders {
+  real: readonly Callback[]
+  simulated: readonly Callback[]
+}
+
+export interface DeliveryContext<Config extends ChannelConfig = ChannelConfig> extends RuntimeContext<Config>, EventContext {
+  /** The address of the simulator, where it runs; `simulatorAddress` reads one of the addresses that it publishes. */
+  readonly simulatorUrl: string | null
+  simulatorAddress(name: string): Promise<URL | null>
+  /** Some channel has a real carrier, so that live messages go to real carriers only. */
+  readonly hasCarriers: boolean
+  shortLink(target: LinkTarget): Promise<string>
+  /** Deletes the blobs among these that nothing uses any more. */
+  dropBlobs(hashes: readonly string[]): Promise<void>
+  onError(error: unknown, what: string): void
+  /** Told of things that an operator should read. */
+  warn(details: object, message: string): void
+  /** Replaces parts of the channel in tests and benchmarks. */
+  readonly options: object
+}
+
+/** The ways in which a channel's own work records facts. */
+export interface EventContext {
+  readonly pool: Pool
+  readonly clock: Clock
+  record(change: Change): Promise<ChangeOutcome>
+  /** Records what a carrier told of its messages. */
+  takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
+}
+
+/** The provider under which references are stored, and the carrier that tells. A callback over HTTP names no carrier: then both are the provider. */
+export interface CarrierEventSource {
+  provider: string
+  carrier: string
+  channel: Channel
+}
+
+/** The message that a file belongs to. */
+export interface FileSource {
+  provider: string
+  notification: string
+  ordinal: number
+}
+
+/** From a claim to a message for the carrier, or the reason why there can be none. */
+export type Prepare<Message> = (claim: Claim) => Promise<Message | Refused>
+
+/** What a worker needs of a channel. */
+export interface ChannelDelivery<Message> {
+  /** The provider that speaks to this carrier. */
+  provider(url: URL, world: World): Provider<Message>
+  prepare(world: World): Prepare<Message>
+  /** The number of messages that may be on their way to this carrier. */
+  concurrency(url: URL): number
+  readonly memory?: DeliveryMemory
+  /** Draws the consequences of a recorded fact for later messages. */
+  follow?(change: { notification: string; fact: Fact }): Promise<void>
+  readonly chores?: readonly Chore[]
+  /** Addresses that the simulator sends things back to, given the host under which it reaches us. */
+  returnRoutes?(host: string): Readonly<Record<string, string>>
+  close?(): Promise<void>
+}
+
+/** Bounds the bytes of the channel's messages in memory. */
+export interface DeliveryMemory {
+  /** Of bytes. */
+  budget: Semaphore
+  /** The bytes that a message holds until it is sent; 0: too few to count. */
+  weigh(claim: Claim): number
+}
+
+/** The carriers that deliveries of a mode go to: the real ones, or those of the simulator. */
+export interface World {
+  readonly mode: Mode
+  /** null: the real ones. */
+  readonly simulatorUrl: string | null
+  onEvents(events: readonly CarrierEvent[]): Promise<void>
+}
+
+/** The reason why a delivery cannot be sent at all. */
+export interface Refused {
+  refused: Fact['data']
+}

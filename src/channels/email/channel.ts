@@ -1,0 +1,86 @@
+import { join, resolve } from 'node:path'
+import { oneLine, type SettingsTable, yesOrNo } from '../../domain/account.js'
+import type { ChannelConfig, ChannelModule, Environment } from '../channel.js'
+import { readEmailAddress } from './address.js'
+import { validationFailures } from './validation-failures.js'
+
+export interface EmailSettings {
+  'email.from': string
+  'email.name': string
+  'email.receipt': boolean
+}
+
+export const emailSettings: SettingsTable<EmailSettings> = {
+  'email.from': {
+    default: '',
+    meaning: 'endereço de remetente dos e-mails da conta (vazio: o do servidor)',
+    read: text => (text === '' ? '' : readEmailAddress(text)),
+  },
+  'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
+  'email.receipt': {
+    default: false,
+    meaning: 'pede ao programa de e-mail do destinatário a confirmação de leitura (MDN): true ou false',
+    read: yesOrNo,
+  },
+}
+
+export interface EmailConfig extends ChannelConfig {
+  /** The sender where an account names none. */
+  from: string
+  /** Reports come back to addresses of this domain. */
+  bounceDomain: string
+  inbound: { host: string; port: number }
+  dkim: { domain: string; selector: string; keyFile: string } | null
+}
+
+export const email: ChannelModule<EmailConfig> = {
+  channel: 'email',
+  wire: 'email',
+  linkCode: 0,
+  label: 'e-mail',
+  labels: {
+    failures: { validation: 'Falha na validação', bounced: 'Devolvido' },
+    explain: (failure, detail) => (failure === 'validation' ? (validationFailures[detail]?.description ?? null) : detail),
+  },
+  templates: { code: '2', html: true },
+  settings: emailSettings,
+  readEnvironment,
+  providers: { smtp: 'safe', mx: 'safe' },
+  simulatorPorts: ['smtp'],
+  sendsContent: true,
+  commands: [{ name: 'dkim', load: async context => (await import('./dkim/command.js')).dkimCommand(context) }],
+  demo: {
+    template: {
+      name: 'aviso-vencimento',
+      content: '<p>Olá, {{ nome }}.</p><p>O contrato <b>{{ contrato }}</b> vence em {{ vencimento }}.</p>',
+      variables: ['nome', 'contrato', 'vencimento'],
+    },
+    settings: { 'email.receipt': true },
+    part: 'maria@example.com',
+  },
+  contract: async () => (await import('./contract.js')).emailContract,
+  runtime: async () => (await import('./delivery.js')).emailRuntime,
+}
+
+function readEnvironment({ carriers, setting, whole, dataFolder }: Environment): EmailConfig {
+  const domain = (text: string): string | null => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) ? text.toLowerCase() : null)
+  const dkimDomain = setting<string | null>('DKIM_DOMAIN', null, 'um domínio', domain)
+  const selector = setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain)
+  const keyFile = resolve(setting('DKIM_KEY_FILE', join(dataFolder, 'dkim.pem'), 'um arquivo', text => text))
+  return {
+    carriers: carriers('EMAIL_URL', 'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas', [
+      'smtp:',
+      'smtps:',
+      'mx:',
+    ]),
+    from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
+    bounceDomain: setting('BOUNCE_DOMAIN', 'retorno.carteiro.localhost', 'um domínio', domain),
+    inbound: {
+      host: setting('INBOUND_SMTP_HOST', '127.0.0.1', 'um endereço em que escutar', text =>
+        /^[\w.:-]+$/.test(text) ? text : null,
+      ),
+      port: whole('INBOUND_SMTP_PORT', 0, 0, 65_535),
+    },
+    dkim: dkimDomain === null ? null : { domain: dkimDomain, selector, keyFile },
+  }
+}

@@ -1,0 +1,29 @@
+import type { Channel } from '../domain/channel.js'
+import type { ChannelContract, ChannelModule } from './channel.js'
+import { email } from './email/channel.js'
+import { letter } from './letter/channel.js'
+import { sms } from './sms/channel.js'
+import { voice } from './voice/channel.js'
+import { whatsapp } from './whatsapp/channel.js'
+
+/** The channels, in the order in which requests, lists and documents show them. */
+export const channelModules: readonly ChannelModule[] = [email, sms, whatsapp, voice, letter]
+
+export const channels: readonly Channel[] = channelModules.map(({ channel }) => channel)
+
+const byName = new Map(channelModules.map(module => [module.channel, module]))
+const byWire = new Map(channelModules.map(module => [module.wire, module]))
+
+/** The module of a channel that the program itself named. */
+export function moduleOf(channel: Channel): ChannelModule {
+  const module = byName.get(channel)
+  if (module === undefined) throw new Error(`there is no channel ${channel}`)
+  return module
+}
+
+/** The module of a name that came from outside: the wire's or the program's own; undefined: there is none. */
+export const findModule = (name: string): ChannelModule | undefined => byWire.get(name) ?? byName.get(name)
+
+/** The contracts of all channels, in the order of the registry. */
+export const loadContracts = async (): Promise<ReadonlyMap<Channel, ChannelContract>> =>
+  new Map(await Promise.all(channelModules.map(async module => [module.channel, await module.contract()] as const)))

@@ -1,0 +1,33 @@
+import type { AccountSettings } from './account.js'
+import type { Failure } from './status.js'
+
+/** The name of a channel inside the program, stored with every delivery. Its module in channels/ declares it. */
+export type Channel = string
+
+/** The facts about a channel that the rules of notifications depend on. */
+export interface ChannelTraits {
+  readonly channel: Channel
+  /** For people, in Portuguese. */
+  readonly label: string
+  /** The carrier produces the message before it sends it, so that taking it over is not yet sending it. */
+  readonly producedFirst?: boolean
+  /** The channel waits for another one where neither the sender nor a sequence says otherwise. */
+  readonly fallback?: Fallback
+  readonly labels: StatusLabels
+}
+
+export interface Fallback {
+  readonly for: Channel
+  waitMinutes(settings: AccountSettings): number
+}
+
+/** The Portuguese descriptions of a delivery that differ from the common ones. */
+export interface StatusLabels {
+  readonly read?: string
+  /** Of a fallback that waits for the other channel, and of one that the other channel made needless. */
+  readonly waiting?: string
+  readonly notNeeded?: string
+  readonly failures: Partial<Record<Failure, string>>
+  /** The sentence for a failure's detail where the detail is a code. */
+  explain?(failure: Failure, detail: string): string | null
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import type { CarrierEventSource } from '../../channels/channel.js'
+import type { CarrierReply } from '../../channels/provider.js'
+import { moduleOf } from '../../channels/registry.js'
+import type { Json } from '../../domain/canonical-json.js'
+import { findNewestTo, findReference } from '../../store/carrier-references.js'
+import {
+  deleteReplyParts,
+  findStaleReplies,
+  forgetJoined,
+  keepReplyPart,
+  markJoined,
+  type PartsKey,
+  readReplyParts,
+} from '../../store/reply-parts.js'
+import { suppress } from '../../store/suppressions.js'
+import type { CarrierEventParts } from './carrier-events.js'
+
+/** Replies of recipients, which carriers pass on. */
+export async function takeReply(source: CarrierEventSource, reply: CarrierReply, parts: CarrierEventParts): Promise<void> {
+  if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
+  const { provider, carrier, channel } = source
+  const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, provider, [reply.inReplyTo])
+  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, carrier, reply.at))
+  if (notification === null) return parts.onUnmatched(provider, reply.kind)
+  const optOut = moduleOf(channel).isOptOut?.(reply.text) === true
+  // Before the reply is recorded: the recipient must get nothing more, even if this process dies now.
+  if (optOut) await suppress(parts.pool, { notification, channel, reason: 'opt-out' })
+  const at = reply.at ?? new Date(parts.clock())
+  const ids = reply.id === null ? idsByHour(reply, at) : { answerId: reply.id }
+  await parts.recorder.record({
+    kind: 'fact',
+    notification,
+    fact: {
+      channel,
+      type: 'answered',
+      at,
+      source: carrier,
+      data: { answer: reply.text, ...ids, ...(optOut ? { optOut } : {}) },
+    },
+  })
+}
+
+const HOUR_MS = 60 * 60_000
+
+/** A carrier repeats a reply that we did not acknowledge, without an id: the same text from the same person within the hour is one reply. */
+function idsByHour({ from, text }: CarrierReply, at: Date): { answerId: string; answerIds: string[] } {
+  const digest = createHash('sha256').update(`${from[0]} ${text}`).digest('base64url')
+  const hour = Math.floor(at.getTime() / HOUR_MS)
+  const answerIds = [hour, hour - 1].map(number => `${digest} ${number}`)
+  return { answerId: answerIds[0]!, answerIds }
+}
+
+type ReplyPart = CarrierReply & { part: NonNullable<CarrierReply['part']> }
+
+/** The parts of a long reply may reach different workers, hours apart: they are kept until the last one is there. */
+async function takeReplyPart(source: CarrierEventSource, reply: ReplyPart, parts: CarrierEventParts): Promise<void> {
+  const { of, number, total } = reply.part
+  const key = { provider: source.provider, name: of, total }
+  await forgetJoined(parts.pool, key, number, reply.text)
+  await keepReplyPart(parts.pool, key, number, serialisePart(reply, source))
+  const kept = await readReplyParts(parts.pool, key)
+  if (kept.length === total) await joinReply(kept.map(parsePart), key, parts)
+}
+
+interface KeptPart {
+  reply: ReplyPart
+  source: CarrierEventSource
+}
+
+const serialisePart = (reply: ReplyPart, source: CarrierEventSource): Json =>
+  JSON.parse(JSON.stringify({ ...reply, source })) as Json
+
+function parsePart(stored: Json): KeptPart {
+  const { source, at, ...reply } = stored as unknown as Omit<ReplyPart, 'at'> & { at: string | null; source: CarrierEventSource }
+  return { source, reply: { ...reply, at: at === null ? null : new Date(at) } }
+}
+
+/** Recorded under an id of its own: a reply that is joined twice, by two workers or after a crash, counts once. */
+async function joinReply(kept: readonly KeptPart[], key: PartsKey, parts: CarrierEventParts): Promise<void> {
+  const { source, reply } = kept[0]!
+  const { part: _, ...first } = reply
+  const text = kept.map(piece => piece.reply.text).join('')
+  await takeReply(source, { ...first, text, id: reply.id ?? `${key.name} ${key.total} ${text}` }, parts)
+  await markJoined(parts.pool, key)
+}
+
+/** A reply whose last part never came is recorded with the parts that did. */
+export async function takeIncompleteReplies(parts: CarrierEventParts): Promise<void> {
+  for (const key of await findStaleReplies(parts.pool)) {
+    const kept = await readReplyParts(parts.pool, key)
+    if (kept.length > 0) await joinReply(kept.map(parsePart), key, parts)
+    await deleteReplyParts(parts.pool, key)
+  }
+}

@@ -1,0 +1,58 @@
+import { Readable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import type { DocumentReader, DocumentRoute, DocumentSource } from '../channels/channel.js'
+import { Refusal } from '../domain/errors.js'
+import { readLinkCode } from '../domain/link.js'
+
+/** The documents of channels (recordings, receipts), each for the holder of its address. */
+export interface ServedDocument {
+  route: DocumentRoute
+  /** Signs the addresses of this kind of document alone. */
+  key: Buffer
+  reader: DocumentReader
+}
+
+const PIECE = 262_144
+
+export function addDocuments(app: FastifyInstance, documents: readonly ServedDocument[]): void {
+  for (const { route, key, reader } of documents) {
+    const { path, extension, contentType, fileName, headers, missing, expired = missing } = route
+    app.get<{ Params: { code: string } }>(`${path}/:code`, { schema: { hide: true } }, async (request, reply) => {
+      const target = readLinkCode(key, request.params.code.replace(new RegExp(`\\.${extension}$`), ''))
+      const source = target === null ? null : await reader.open(target.notification)
+      if (source === null) throw new Refusal(missing)
+      if (source === 'expired') throw new Refusal(expired)
+      reply.headers({
+        'accept-ranges': 'bytes',
+        'cache-control': 'no-store, private',
+        'content-disposition': `inline; filename="${fileName}"`,
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'x-robots-tag': 'noindex',
+        ...headers,
+      })
+      const { size } = source
+      const range = readRange(request.headers.range)
+      const from = range === null ? 0 : (range.from ?? Math.max(0, size - range.to!))
+      const to = range === null || range.from === null ? size - 1 : Math.min(range.to ?? size - 1, size - 1)
+      if (from >= size) return reply.code(416).header('content-range', `bytes */${size}`).send()
+      if (range !== null) reply.code(206).header('content-range', `bytes ${from}-${to}/${size}`)
+      return reply
+        .type(contentType)
+        .header('content-length', to - from + 1)
+        .send(Readable.from(readPieces(source, from, to)))
+    })
+  }
+}
+
+async function* readPieces(source: DocumentSource, from: number, to: number): AsyncGenerator<Uint8Array> {
+  for (let at = from; at <= to; at += PIECE) yield await source.read(at, Math.min(PIECE, to - at + 1))
+}
+
+/** RFC 9110, 14.1.2: one range of bytes; anything else may be ignored. */
+function readRange(header: string | undefined): { from: number | null; to: number | null } | null {
+  const [, first = '', last = ''] = /^bytes=(\d{0,12})-(\d{0,12})$/.exec(header ?? '') ?? []
+  if (first === '' && (last === '' || Number(last) === 0)) return null
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return null
+  return { from: first === '' ? null : Number(first), to: last === '' ? null : Number(last) }
+}

@@ -1,0 +1,61 @@
+import type { Carrier } from '../../src/channels/provider.js'
+import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
+import type { Pool } from '../../src/store/postgres.js'
+import { type Parcel, startTestWorker, type TestWorker } from '../support/lanes.js'
+import type { ProviderParts, ScriptedSide, Subject } from './subject.js'
+
+/** The engine with one real provider: all that the tests of unknown outcomes know of the engine. */
+export interface UnknownWorker {
+  /** For what the carrier tells by itself. */
+  onEvents: ProviderParts['onEvents']
+  /** How often the carrier was asked about an attempt. */
+  lookups(): number
+  stop(): Promise<void>
+}
+
+/** `settleMs`: how long the carrier is given to report a message whose answer was lost. */
+export async function startUnknownWorker<Message>(
+  pool: Pool,
+  { name, channel, message }: Subject<Message>,
+  side: ScriptedSide<Message>,
+  settleMs: number,
+): Promise<UnknownWorker> {
+  let worker: TestWorker | undefined
+  const onEvents: ProviderParts['onEvents'] = events =>
+    takeCarrierEvents({ provider: name, carrier: name, channel }, events, {
+      pool,
+      clock: Date.now,
+      recorder: worker!.recorder,
+      onUnmatched: () => {},
+    })
+  const provider = side.provider({ pool, onEvents })
+  const carrier = await provider.open(side.url)
+  const { whenUnknown, timeoutMs } = provider
+  let lookups = 0
+  const counted = carryParcels(carrier, message, () => lookups++)
+  worker = startTestWorker(pool, [{ name, channel, whenUnknown, timeoutMs, carrier: counted, options: { settleMs } }])
+  return { onEvents, lookups: () => lookups, stop: () => worker!.stop() }
+}
+
+/** The lane of a test carries parcels: each becomes the subject's own message. */
+const carryParcels = <Message>(
+  carrier: Carrier<Message>,
+  message: Subject<Message>['message'],
+  onLookup: () => void,
+): Carrier<Parcel> => ({
+  get ready() {
+    return carrier.ready !== false
+  },
+  send: ({ reference }, signal) => carrier.send(message(reference), signal),
+  ...(carrier.find === undefined ? {} : { find: (...question) => carrier.find!(...question).finally(onLookup) }),
+  close: () => carrier.close(),
+})
+
+/** Where a delivery stands. */
+export async function standingOf(pool: Pool, notification: string): Promise<{ state: string; attempt: number }> {
+  const { rows } = await pool.query<{ state: string; attempt: number }>(
+    'select state, attempt from delivery where notification_id = $1',
+    [notification],
+  )
+  return rows[0]!
+}
