@@ -1,6 +1,6 @@
 /**
  * Concurrent items share one write. While a write is under way the next group gathers, so an idle system adds no wait
- * and a busy one writes few, large groups. Nothing here knows what is written.
+ * and a busy one writes few, large groups.
  */
 export interface GroupCommitOptions<Item, Result> {
   /** Writes the whole group or nothing, and gives one result per item, in order. */
@@ -12,9 +12,9 @@ export interface GroupCommitOptions<Item, Result> {
   maxWeight: number
   /** Groups written at the same time. */
   parallel: number
-  /** How long a group gathers where nobody waits for its answer; without it only what comes in the same turn joins the first. */
+  /** How long a group gathers, where no caller waits for its answer; without it, one turn of the event loop. */
   gatherMs?: number
-  /** Items that may wait; beyond that `submit` throws what `overloaded` gives. */
+  /** Items that may wait; `submit` throws the error that `overloaded` makes for one more. */
   maxWaiting: number
   overloaded(): Error
 }
