@@ -65,7 +65,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     dataFolder,
     setting,
     whole,
-    carriers: (name, expected, protocols) => setting<URL[]>(name, [], expected, readCarriers(protocols)),
+    carriers(name, providers) {
+      const protocols = Object.values(providers).flatMap(provider => provider.protocols)
+      const expected = `uma ou mais URLs ${protocols.map(protocol => `${protocol}//`).join(', ')}, separadas por vírgulas`
+      return setting<URL[]>(name, [], expected, readCarriers(protocols))
+    },
   }
   const channels = Object.fromEntries(channelModules.map(module => [module.channel, module.readEnvironment(environment)]))
   const hasCarriers = Object.values(channels).some(({ carriers }) => carriers.length > 0)

@@ -16,8 +16,10 @@ import { claimDeliveries, claimFailovers } from '../store/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** A channel with its carriers, from which its lanes are made. */
-export interface ChannelWiring<Message> extends ChannelDelivery<Message> {
+export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, 'prepare' | 'memory' | 'follow'> {
   channel: Channel
+  provider(url: URL, world: World): Provider<Message>
+  concurrency(url: URL): number
   /** The operator's carriers, the preferred one first. */
   carriers: readonly URL[]
   sendsContent?: boolean

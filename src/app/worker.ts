@@ -28,9 +28,9 @@ import { deleteLostLinks } from '../store/recipient/links.js'
 import { deleteLostCounts } from '../store/recipient/visit-counts.js'
 import { countUnaccounted } from '../store/unaccounted.js'
 import { openDirectory, warnUnmatched } from './api.js'
-import { documentUrls } from './channels.js'
+import { documentUrls, loadProviders } from './channels.js'
 import type { Config } from './config.js'
-import { type LaneParts, type LaneTiming, openLanes } from './lanes.js'
+import { type ChannelWiring, type LaneParts, type LaneTiming, openLanes } from './lanes.js'
 import type { Log } from './log.js'
 import { connectSimulator } from './simulator-link.js'
 import { startDeliverer, type WebhookWorkerParts, webhookChores, webhookFormat } from './webhooks.js'
@@ -92,7 +92,16 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     const own = config.channels[channel]!
     const runtime = await module.runtime()
     const delivery = await runtime.openDelivery({ ...context, config: own, options: channelOptions[channel] ?? {} })
-    const lanes = await openLanes({ ...delivery, channel, carriers: own.carriers, sendsContent }, parts)
+    const providerOf = await loadProviders(module)
+    const wiring: ChannelWiring<unknown> = {
+      ...delivery,
+      channel,
+      carriers: own.carriers,
+      sendsContent,
+      concurrency: url => providerOf(url).concurrency(url),
+      provider: (url, world) => providerOf(url).create(delivery.partsOf(providerOf(url).name, world)),
+    }
+    const lanes = await openLanes(wiring, parts)
     opened.push({ module, delivery, lanes })
     if (!lanes.flat().some(lane => lane.mode === 'live'))
       log.warn({ channel }, 'a channel has no carrier: what is sent by it waits in the queue until one is set')

@@ -33,8 +33,8 @@ export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> ext
   readonly settings: Readonly<Record<string, Setting>>
   /** The channel's part of the environment. */
   readEnvironment(environment: Environment): Config
-  /** The kinds of providers, each with what happens to its attempts whose outcome is unknown. */
-  readonly providers: Readonly<Record<string, WhenUnknown>>
+  /** The providers by name: one line for each. */
+  readonly providers: ProviderTable
   /** The protocols, beside HTTP, whose simulated carrier listens on a port of its own. */
   readonly simulatorPorts?: readonly string[]
   /** The message carries the content itself, so that a claim brings it. */
@@ -122,8 +122,8 @@ export interface Environment {
   readonly dataFolder: string
   setting<T>(name: string, fallback: T, expected: string, read: (text: string) => T | null): T
   whole(name: string, fallback: number, least: number, most: number): number
-  /** A list of carriers' URLs, of these protocols. */
-  carriers(name: string, expected: string, protocols: readonly string[]): URL[]
+  /** The carriers' URLs of a setting, each of a protocol of one of these providers. */
+  carriers(name: string, providers: ProviderTable): URL[]
 }
 
 interface ChannelCommand {
@@ -148,10 +148,32 @@ interface ChannelDemo {
   readonly part: unknown
 }
 
+export type ProviderTable = Readonly<Record<string, ProviderEntry>>
+
+interface ProviderEntry {
+  /** Of the URLs that name its carriers. */
+  readonly protocols: readonly string[]
+  /** What happens to its attempts whose outcome is unknown. */
+  readonly whenUnknown: WhenUnknown
+  load(): Promise<ProviderModule>
+}
+
+/** What a provider's file exports. `Parts` and `CallbackParts` come from the channel's runtime. */
+export interface ProviderModule<Message = unknown, Parts = unknown, CallbackParts = unknown> {
+  create(parts: Parts): Provider<Message>
+  /** The number of messages that may be on their way to this carrier. A bad number is refused when the carrier is opened. */
+  concurrency(url: URL): number
+  /** The reader of callbacks over HTTP: of the operator's carriers, or of the simulated one. */
+  callback?(source: CallbackSource, parts: CallbackParts): Callback
+}
+
+type CallbackSource = { carriers: readonly URL[] } | { simulatorSecret: string }
+
 /** What runs in the api and in the worker. */
 export interface ChannelRuntime<Config extends ChannelConfig = ChannelConfig> {
   openDelivery(context: DeliveryContext<Config>): Promise<ChannelDelivery<unknown>>
-  callbacks?(context: CallbackContext<Config>): CallbackReaders
+  /** What the providers' readers of callbacks need. */
+  callbackParts?(context: RuntimeContext<Config>): object
   /** The readers of the documents that the module declares, by name; null: there is none, expired: it was deleted. */
   documents?(context: RuntimeContext<Config>): Readonly<Record<string, DocumentReader>>
 }
@@ -167,16 +189,6 @@ export interface RuntimeContext<Config extends ChannelConfig = ChannelConfig> {
   readonly keys: Keys
   readonly pool: Pool
   readonly clock: Clock
-}
-
-export interface CallbackContext<Config extends ChannelConfig = ChannelConfig> extends RuntimeContext<Config> {
-  readonly simulator: boolean
-}
-
-/** Real carriers' readers, and those of the simulated ones, which sign with a secret of their own. */
-export interface CallbackReaders {
-  real: readonly Callback[]
-  simulated: readonly Callback[]
 }
 
 export interface DeliveryContext<Config extends ChannelConfig = ChannelConfig> extends RuntimeContext<Config>, EventContext {
@@ -223,11 +235,9 @@ type Prepare<Message> = (claim: Claim) => Promise<Message | Refused>
 
 /** What a worker needs of a channel. */
 export interface ChannelDelivery<Message> {
-  /** The provider that speaks to this carrier. */
-  provider(url: URL, world: World): Provider<Message>
+  /** What the channel's providers are made of. */
+  partsOf(provider: string, world: World): object
   prepare(world: World): Prepare<Message>
-  /** The number of messages that may be on their way to this carrier. */
-  concurrency(url: URL): number
   readonly memory?: DeliveryMemory
   /** Draws the consequences of a recorded fact for later messages. */
   follow?(change: { notification: string; fact: Fact }): Promise<void>

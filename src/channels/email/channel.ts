@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { oneLine, type SettingsTable, yesOrNo } from '../../domain/account.js'
-import type { ChannelConfig, ChannelModule, Environment } from '../channel.js'
+import type { ChannelConfig, ChannelModule, Environment, ProviderTable } from '../channel.js'
 import { readEmailAddress } from './address.js'
 import { validationFailures } from './validation-failures.js'
 
@@ -33,6 +33,11 @@ export interface EmailConfig extends ChannelConfig {
   dkim: { domain: string; selector: string; keyFile: string } | null
 }
 
+const providers: ProviderTable = {
+  smtp: { protocols: ['smtp:', 'smtps:'], whenUnknown: 'safe', load: async () => (await import('./smtp/smtp.js')).smtp },
+  mx: { protocols: ['mx:'], whenUnknown: 'safe', load: async () => (await import('./smtp/mx.js')).mx },
+}
+
 export const email: ChannelModule<EmailConfig> = {
   channel: 'email',
   wire: 'email',
@@ -45,7 +50,7 @@ export const email: ChannelModule<EmailConfig> = {
   templates: { code: '2', html: true },
   settings: emailSettings,
   readEnvironment,
-  providers: { smtp: 'safe', mx: 'safe' },
+  providers,
   simulatorPorts: ['smtp'],
   sendsContent: true,
   commands: [{ name: 'dkim', load: async context => (await import('./dkim/command.js')).dkimCommand(context) }],
@@ -68,11 +73,7 @@ function readEnvironment({ carriers, setting, whole, dataFolder }: Environment):
   const selector = setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain)
   const keyFile = resolve(setting('DKIM_KEY_FILE', join(dataFolder, 'dkim.pem'), 'um arquivo', text => text))
   return {
-    carriers: carriers('EMAIL_URL', 'uma ou mais URLs smtp://, smtps:// ou mx://, separadas por vírgulas', [
-      'smtp:',
-      'smtps:',
-      'mx:',
-    ]),
+    carriers: carriers('EMAIL_URL', providers),
     from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
     bounceDomain: setting('BOUNCE_DOMAIN', 'retorno.carteiro.localhost', 'um domínio', domain),
     inbound: {

@@ -13,8 +13,6 @@ import { openInbound } from './reports/inbound.js'
 import { readReport } from './reports/reports.js'
 import { createReturns } from './reports/returns.js'
 import { type MailResolver, simulatedResolver, systemResolver } from './resolver.js'
-import { mxProvider } from './smtp/mx.js'
-import { smtpProvider } from './smtp/smtp.js'
 import { validateRecipient } from './validation.js'
 import { type Verp, verpAddress } from './verp.js'
 
@@ -26,9 +24,6 @@ export interface EmailOptions {
   dkimRefreshMs?: number
 }
 
-/** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
-const EMAILS_PER_CONNECTION = 2
-const CONNECTIONS = 20
 /** The simulator answers faster than real servers. */
 const SIMULATED_TIMEOUTS = { upload: 10_000, data: 15_000 }
 /** Of the e-mails on their way in this process: two of the largest, or fifty with a file of 1 MiB. */
@@ -49,14 +44,12 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
   const inbound = await listenForReports(context, verp, composer)
   const resolverOf = ({ simulatorUrl }: World): MailResolver => (simulatorUrl === null ? system : simulatedResolver(simulatorUrl))
   return {
-    // A bad number is refused when the carrier is opened.
-    concurrency: url => EMAILS_PER_CONNECTION * Number(withPool(url).searchParams.get('pool')),
-    provider(url, world) {
-      const simulated = world.simulatorUrl === null ? {} : { timeouts: SIMULATED_TIMEOUTS }
-      const options = { signer, compose: composer.compose, ...simulated }
-      const provider = url.protocol === 'mx:' ? mxProvider({ ...options, resolver: resolverOf(world) }) : smtpProvider(options)
-      return { ...provider, open: given => provider.open(withPool(given)) }
-    },
+    partsOf: (_, world) => ({
+      signer,
+      compose: composer.compose,
+      resolver: resolverOf(world),
+      ...(world.simulatorUrl === null ? {} : { timeouts: SIMULATED_TIMEOUTS }),
+    }),
     memory: { budget: new Semaphore({ permits: BYTES_ON_THEIR_WAY }), weigh: weighEmail },
     async follow({ notification, fact }) {
       if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: email.channel, reason: 'hard bounce' })
@@ -104,11 +97,4 @@ function listenForReports(
       for (const { notification } of recipients) await takeReturn(notification, report)
     },
   })
-}
-
-/** Enough connections for the lane, unless the URL says how many the carrier likes. */
-function withPool(url: URL): URL {
-  const sized = new URL(url)
-  if (!sized.searchParams.has('pool')) sized.searchParams.set('pool', String(CONNECTIONS))
-  return sized
 }

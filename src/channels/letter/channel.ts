@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { oneLine, type SettingsTable } from '../../domain/account.js'
-import type { ChannelConfig, ChannelModule, DocumentRoute, Environment } from '../channel.js'
+import type { ChannelConfig, ChannelModule, DocumentRoute, Environment, ProviderTable } from '../channel.js'
 import { abandonPlace } from './lot-store.js'
 import { readSenderAddress } from './postal-address.js'
 
@@ -31,6 +31,19 @@ export interface LetterConfig extends ChannelConfig {
   tracking: URL | null
 }
 
+const providers: ProviderTable = {
+  'print-shop': {
+    protocols: ['print+https:', 'print+http:'],
+    whenUnknown: 'lookup',
+    load: async () => (await import('./print-shop.js')).printShop,
+  },
+  'e-carta': {
+    protocols: ['ecarta+sftp:'],
+    whenUnknown: 'lookup',
+    load: async () => (await import('./e-carta/e-carta.js')).eCarta,
+  },
+}
+
 /** Its key is a purpose of its own: the code printed on a letter opens no receipt. */
 export const proofDocument: DocumentRoute = {
   name: 'letter proof',
@@ -52,7 +65,7 @@ export const letter: ChannelModule<LetterConfig> = {
   templates: { code: '4', html: true },
   settings: letterSettings,
   readEnvironment,
-  providers: { 'print-shop': 'lookup', 'e-carta': 'lookup' },
+  providers,
   blobUses: ['exists (select from letter l where l.sha256 = b.sha256)'],
   // A letter must not leave with a lot that still waits after a person decided about it.
   beforeOperatorDecision: abandonPlace,
@@ -86,11 +99,7 @@ export const letter: ChannelModule<LetterConfig> = {
 
 function readEnvironment({ carriers, setting }: Environment): LetterConfig {
   return {
-    carriers: carriers('LETTER_URL', 'uma URL print+https://, print+http:// ou ecarta+sftp://', [
-      'print+https:',
-      'print+http:',
-      'ecarta+sftp:',
-    ]),
+    carriers: carriers('LETTER_URL', providers),
     keyFile: setting<string | null>('LETTER_KEY_FILE', null, 'um arquivo', text => resolve(text)),
     tracking: setting<URL | null>('CORREIOS_URL', null, 'uma URL https:// com usuário, código de acesso e ?cartao=', text =>
       URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol) ? new URL(text) : null,

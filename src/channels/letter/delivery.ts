@@ -1,45 +1,30 @@
 import { readFileSync } from 'node:fs'
 import { OperatorError } from '../../domain/errors.js'
-import { simulatorSecret } from '../../domain/keys.js'
 import type { Mode } from '../../domain/token.js'
 import type { Chore } from '../../runtime/chores.js'
 import { storeBlobs } from '../../store/blobs.js'
 import { findReference } from '../../store/carrier-references.js'
 import { findVersionContent } from '../../store/templates.js'
 import { scopedProvider } from '../carrier-name.js'
-import type {
-  CallbackContext,
-  CallbackReaders,
-  ChannelDelivery,
-  ChannelRuntime,
-  DeliveryContext,
-  DocumentReader,
-  RuntimeContext,
-  World,
-} from '../channel.js'
-import type { Provider } from '../provider.js'
+import type { ChannelDelivery, ChannelRuntime, DeliveryContext, DocumentReader, RuntimeContext, World } from '../channel.js'
 import { createRendering } from '../rendering.js'
 import { type LetterConfig, letter, proofDocument } from './channel.js'
-import { E_CARTA, eCartaProvider } from './e-carta/e-carta.js'
 import { createLotJournal } from './e-carta/lot-journal.js'
 import type { LetterMessage } from './letter-message.js'
-import { findLetter, findLetterHistory, insertLetter, insertLetterReceipt } from './letter-store.js'
+import { findLetter, findLetterHistory, insertLetter, insertLetterReceipt, type ReceiptImage } from './letter-store.js'
 import { createLetterPreparation } from './preparation.js'
-import { PRINT_SHOP, printShopCallback, printShopProvider, readPrintAccount } from './print-shop.js'
 import { composeLetterProof } from './proof.js'
 import { createRastro } from './rastro.js'
 import { trackLetters } from './tracking.js'
 import { createTypesetter } from './typesetter.js'
 
-/** More than a core can typeset while a carrier answers, and few enough that the last is made long before its lease ends. */
-const LETTERS_AT_ONCE = 50
 const SECOND = 1_000
 /** The post counts in days. */
 const TRACKED_EVERY_MS = 2 * 3_600 * SECOND
 const TRACKING_CHORE_MS = 60 * SECOND
 const SIMULATED_TRACKED_EVERY_MS = SECOND
 
-export const letterRuntime: ChannelRuntime<LetterConfig> = { openDelivery, callbacks, documents }
+export const letterRuntime: ChannelRuntime<LetterConfig> = { openDelivery, callbackParts: ({ clock }) => ({ clock }), documents }
 
 async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<ChannelDelivery<LetterMessage>> {
   const { config, keys, pool, publicUrl } = context
@@ -49,8 +34,7 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
   }
   const typesetter = createTypesetter()
   return {
-    concurrency: () => LETTERS_AT_ONCE,
-    provider: (url, world) => openProvider(url, world, context),
+    partsOf: (provider, world) => partsOf(provider, world, context),
     prepare: () =>
       createLetterPreparation({
         publicUrl,
@@ -68,23 +52,19 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
   }
 }
 
-function openProvider(url: URL, world: World, context: DeliveryContext<LetterConfig>): Provider<LetterMessage> {
-  if (!isPost(url)) return printShopProvider()
-  const { config, pool, onError } = context
-  const provider = scopedProvider(E_CARTA, world.simulatorUrl !== null)
-  return eCartaProvider({
-    journal: createLotJournal(pool, provider),
+function partsOf(provider: string, world: World, { config, pool, onError }: DeliveryContext<LetterConfig>) {
+  const scoped = scopedProvider(provider, world.simulatorUrl !== null)
+  return {
+    journal: createLotJournal(pool, scoped),
     privateKey: readKey(config.keyFile),
     onEvents: world.onEvents,
-    async onReceipt(name, image) {
-      const found = await findReference(pool, provider, [name])
+    async onReceipt(name: string, image: ReceiptImage) {
+      const found = await findReference(pool, scoped, [name])
       if (found !== null) await insertLetterReceipt(pool, found.notification, image)
     },
     onError,
-  })
+  }
 }
-
-const isPost = ({ protocol }: URL): boolean => protocol === 'ecarta+sftp:'
 
 function readKey(file: string | null): string | null {
   if (file === null) return null
@@ -111,15 +91,6 @@ async function trackingChores(context: DeliveryContext<LetterConfig>): Promise<C
     const run = (): Promise<void> => trackLetters({ pool, record, rastro, mode, everyMs: trackedEveryMs })
     return [{ name: `tracking of ${mode} letters`, everyMs, run }]
   })
-}
-
-/** A bad URL stops the start. */
-function callbacks({ config, keys, clock, simulator }: CallbackContext<LetterConfig>): CallbackReaders {
-  const secrets = config.carriers.filter(url => !isPost(url)).map(url => readPrintAccount(url).secret)
-  return {
-    real: secrets.length === 0 ? [] : [printShopCallback(secrets, clock)],
-    simulated: simulator ? [printShopCallback([simulatorSecret(keys.simulator, PRINT_SHOP)], clock)] : [],
-  }
 }
 
 function documents({ pool }: RuntimeContext<LetterConfig>): Record<string, DocumentReader> {

@@ -13,3 +13,6 @@ export interface LetterMessage {
   sha256: string
   pages: number
 }
+
+/** More than a core can typeset while a carrier answers, and few enough that the last is made long before its lease ends. */
+export const LETTERS_AT_ONCE = 50

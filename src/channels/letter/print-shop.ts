@@ -3,10 +3,12 @@ import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
+import type { ProviderModule } from '../channel.js'
 import type { Callback, CallbackRequest, CarrierReport, Found, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
 import { readCredential, refuseUnknown } from '../url-options.js'
 import type { LetterMessage } from './letter-message.js'
+import { LETTERS_AT_ONCE } from './letter-message.js'
 import type { PostalAddress } from './postal-address.js'
 
 /**
@@ -133,6 +135,16 @@ function readReceipt(answer: CarrierAnswer): Receipt {
   if (status >= 500) throw new SendError('uncertain', 'O serviço de impressão falhou ao responder.', options)
   // The operator can correct a wrong token or path: the letters wait.
   throw new SendError('temporary', `O serviço de impressão não aceitou a chamada (${status}). Verifique LETTER_URL.`, options)
+}
+
+export const printShop: ProviderModule<LetterMessage, unknown, { clock: Clock }> = {
+  create: printShopProvider,
+  concurrency: () => LETTERS_AT_ONCE,
+  callback: (source, { clock }) =>
+    printShopCallback(
+      'carriers' in source ? source.carriers.map(url => readPrintAccount(url).secret) : [source.simulatorSecret],
+      clock,
+    ),
 }
 
 /** `secrets`: of every account that may send callbacks; an empty one never matches. */

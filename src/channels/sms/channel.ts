@@ -1,5 +1,5 @@
 import { type SettingsTable, settingsOf, whole } from '../../domain/account.js'
-import type { ChannelConfig, ChannelModule } from '../channel.js'
+import type { ChannelConfig, ChannelModule, ProviderTable } from '../channel.js'
 import { type AccentRule, accentRules } from './fit-text.js'
 import { isOptOut } from './opt-out.js'
 
@@ -21,6 +21,11 @@ export const smsSettings: SettingsTable<SmsSettings> = {
   },
 }
 
+const providers: ProviderTable = {
+  smpp: { protocols: ['smpp:', 'smpps:'], whenUnknown: 'report', load: async () => (await import('./smpp.js')).smpp },
+  zenvia: { protocols: ['zenvia:'], whenUnknown: 'never', load: async () => (await import('./zenvia.js')).zenvia },
+}
+
 export const sms: ChannelModule<ChannelConfig> = {
   channel: 'sms',
   wire: 'sms',
@@ -35,14 +40,8 @@ export const sms: ChannelModule<ChannelConfig> = {
   fallback: { for: 'email', waitMinutes: settings => settingsOf(smsSettings, settings)['fallback.minutes'] },
   templates: { code: '3', html: false },
   settings: smsSettings,
-  readEnvironment: ({ carriers }) => ({
-    carriers: carriers('SMS_URL', 'uma ou mais URLs smpp://, smpps:// ou zenvia://, separadas por vírgulas', [
-      'smpp:',
-      'smpps:',
-      'zenvia:',
-    ]),
-  }),
-  providers: { smpp: 'report', zenvia: 'never' },
+  readEnvironment: ({ carriers }) => ({ carriers: carriers('SMS_URL', providers) }),
+  providers,
   simulatorPorts: ['smpp'],
   isOptOut,
   demo: {

@@ -4,6 +4,7 @@ import { OperatorError } from '../../domain/errors.js'
 import { septetsOf } from '../../domain/gsm7.js'
 import { type PartPlan, planParts } from '../../domain/message-parts.js'
 import { MAX_TAGGED_PARTS, makeTag } from '../../domain/reference-tag.js'
+import type { ProviderModule } from '../channel.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../url-options.js'
 import { carrierReference, readEvents } from './smpp-events.js'
@@ -53,6 +54,12 @@ export function smppProvider(options: SmppOptions): Provider<SmsMessage> {
       return `${systemId}@${host}:${port}`
     },
   }
+}
+
+export const smpp: ProviderModule<SmsMessage, SmppOptions> = {
+  create: smppProvider,
+  // Twice the window: the next message is ready when there is room.
+  concurrency: url => 2 * Number(url.searchParams.get('window') ?? WINDOW),
 }
 
 function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {

@@ -3,6 +3,7 @@ import { OperatorError } from '../../domain/errors.js'
 import { planParts } from '../../domain/message-parts.js'
 import { readNumber } from '../../domain/phone.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
+import type { ProviderModule } from '../channel.js'
 import {
   type Callback,
   type Carrier,
@@ -17,6 +18,7 @@ import type { SmsMessage } from './sms-message.js'
 
 /** The provider's name, stored with every attempt and the last part of its callbacks' path. */
 export const ZENVIA = 'zenvia'
+const REQUESTS_AT_ONCE = 50
 
 /**
  * SMS through Zenvia's API v2: zenvia://TOKEN@api.zenvia.com?from=sender&secret=of-the-subscription.
@@ -57,6 +59,13 @@ export function zenviaProvider(): Provider<SmsMessage> {
       return `${from}@${endpoint}`
     },
   }
+}
+
+export const zenvia: ProviderModule<SmsMessage> = {
+  create: zenviaProvider,
+  concurrency: url => 2 * Number(url.searchParams.get('window') ?? REQUESTS_AT_ONCE),
+  callback: source =>
+    zenviaCallback('carriers' in source ? source.carriers.map(url => readZenviaUrl(url).secret) : [source.simulatorSecret]),
 }
 
 function openZenvia(url: URL): Carrier<SmsMessage> {

@@ -1,5 +1,5 @@
 import { oneLine, type SettingsTable, whole } from '../../domain/account.js'
-import type { ChannelConfig, ChannelModule, DocumentRoute, Environment } from '../channel.js'
+import type { ChannelConfig, ChannelModule, DocumentRoute, Environment, ProviderTable } from '../channel.js'
 import { planCallLookups } from './call-lookup-store.js'
 import { takeRecording } from './recordings.js'
 
@@ -28,6 +28,11 @@ export interface VoiceConfig extends ChannelConfig {
   recordingDays: number | null
 }
 
+const providers: ProviderTable = {
+  twilio: { protocols: ['twilio:'], whenUnknown: 'lookup', load: async () => (await import('./twilio.js')).twilio },
+  sip: { protocols: ['sip:'], whenUnknown: 'never', load: async () => (await import('./sip.js')).sip },
+}
+
 /** Its key is a purpose of its own: an address of a recording opens nothing else. */
 export const recordingDocument: DocumentRoute = {
   name: 'recording',
@@ -51,7 +56,7 @@ export const voice: ChannelModule<VoiceConfig> = {
   templates: { code: '5', html: false },
   settings: voiceSettings,
   readEnvironment,
-  providers: { twilio: 'lookup', sip: 'never' },
+  providers,
   blobUses: ["exists (select from recording r where r.sha256 = b.sha256 and r.state <> 'expired')"],
   onReferences: (db, references) =>
     planCallLookups(
@@ -74,7 +79,7 @@ export const voice: ChannelModule<VoiceConfig> = {
 
 function readEnvironment({ carriers, setting }: Environment): VoiceConfig {
   return {
-    carriers: carriers('VOICE_URL', 'uma ou mais URLs twilio:// ou sip://, separadas por vírgulas', ['twilio:', 'sip:']),
+    carriers: carriers('VOICE_URL', providers),
     recordingDays: setting<number | null>('RECORDING_DAYS', null, 'um número inteiro de 1 a 36500', text =>
       /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 36_500 ? Number(text) : null,
     ),

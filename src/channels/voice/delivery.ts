@@ -1,20 +1,9 @@
-import { simulatorSecret } from '../../domain/keys.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findKnownNames } from '../../store/carrier-references.js'
 import type { Pool } from '../../store/postgres.js'
 import { findVersionContent } from '../../store/templates.js'
 import { scopedProvider } from '../carrier-name.js'
-import type {
-  CallbackContext,
-  CallbackReaders,
-  ChannelDelivery,
-  ChannelRuntime,
-  DeliveryContext,
-  DocumentReader,
-  RuntimeContext,
-  World,
-} from '../channel.js'
-import type { Callback, Provider } from '../provider.js'
+import type { ChannelDelivery, ChannelRuntime, DeliveryContext, DocumentReader, RuntimeContext, World } from '../channel.js'
 import { createRendering, type Rendering } from '../rendering.js'
 import { askOpenCalls, type CallCarrier } from './call-lookups.js'
 import { findCall, findRivalCalls } from './call-store.js'
@@ -22,29 +11,24 @@ import { recordingDocument, type VoiceConfig, voice } from './channel.js'
 import { createPlanReader, createScriptReader, createVoicePreparation } from './preparation.js'
 import { readRecording } from './recording-store.js'
 import { endRecordings, type FetchRecording, fetchRecordings } from './recordings.js'
-import { linesOf, sipProvider } from './sip.js'
-import { fetchTwilioRecording, recordingHttp, TWILIO, twilioProvider } from './twilio.js'
+import { fetchTwilioRecording, recordingHttp, TWILIO } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
-import { type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
 import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 import type { VoiceMessage } from './voice-message.js'
 
-/** Requests at once to a carrier whose calls last longer than the request for them. */
-const REQUESTS_AT_ONCE = 20
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 /** A minute of an account's plan lasts this long in the simulator: 15 minutes are a second and a half. */
 const SIMULATED_MINUTE_MS = 100
 
-export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, callbacks, documents }
+export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, callbackParts, documents }
 
 async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<ChannelDelivery<VoiceMessage>> {
   const { pool } = context
   const render = renderingOf(pool)
   return {
-    concurrency: url => (url.protocol === 'sip:' ? linesOf(url) : REQUESTS_AT_ONCE),
-    provider: (url, world) => (url.protocol === 'sip:' ? sipProvider({ onEvents: world.onEvents }) : twilio(context, world)),
+    partsOf: (provider, world) => partsOf(provider, context, world),
     prepare: world => createVoicePreparation({ render, minuteMs: minuteOf(world.simulatorUrl !== null) }),
     chores: await choresOf(context),
   }
@@ -54,17 +38,18 @@ const renderingOf = (pool: Pool): Rendering => createRendering(voice, (id, versi
 
 const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE)
 
-function twilio({ publicUrl, config, pool }: DeliveryContext<VoiceConfig>, world: World): Provider<VoiceMessage> {
+function partsOf(provider: string, { publicUrl, config, pool }: DeliveryContext<VoiceConfig>, world: World) {
   const simulated = world.simulatorUrl !== null
-  const provider = scopedProvider(TWILIO, simulated)
-  return twilioProvider({
-    callbackBase: `${publicUrl}/callbacks/${simulated ? 'simulator/' : ''}${TWILIO}`,
+  const scoped = scopedProvider(provider, simulated)
+  return {
+    callbackBase: `${publicUrl}/callbacks/${scoped}`,
     accounts: simulated ? [] : config.carriers.filter(isTwilio),
-    findKnown: names => findKnownNames(pool, provider, names),
-    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider }),
+    findKnown: (names: readonly string[]) => findKnownNames(pool, scoped, names),
+    findRivals: (reference: string, to: string) =>
+      findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider: scoped }),
     readPlan: readPlans(pool, simulated),
     onEvents: world.onEvents,
-  })
+  }
 }
 
 function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
@@ -73,17 +58,8 @@ function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
 
 const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
 
-function callbacks({ config, keys, pool, simulator }: CallbackContext<VoiceConfig>): CallbackReaders {
-  const accounts = config.carriers.filter(isTwilio).map(readTwilioAccount)
-  return {
-    real: accounts.length === 0 ? [] : [callbackOf(accounts, pool)],
-    simulated: simulator ? [callbackOf([{ token: simulatorSecret(keys.simulator, TWILIO), voice: null }], pool)] : [],
-  }
-}
-
-function callbackOf(accounts: TwilioCallbackOptions['accounts'], pool: Pool): Callback {
-  const findScript = createScriptReader(notification => findCall(pool, notification), renderingOf(pool))
-  return twilioCallback({ name: TWILIO, accounts, findScript })
+function callbackParts({ pool }: RuntimeContext<VoiceConfig>) {
+  return { findScript: createScriptReader(notification => findCall(pool, notification), renderingOf(pool)) }
 }
 
 function documents({ pool }: RuntimeContext<VoiceConfig>): Record<string, DocumentReader> {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
+import type { ProviderModule } from '../channel.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
 import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, MAX_CALL_SECONDS, removeStaleFolders } from './baresip.js'
@@ -61,8 +62,10 @@ export const sipProvider = ({ onEvents, ringMs }: SipOptions): Provider<VoiceMes
   },
 })
 
-/** The number of concurrent calls of a trunk. */
-export const linesOf = (url: URL): number => readTrunk(url).lines
+export const sip: ProviderModule<VoiceMessage, SipOptions> = {
+  create: sipProvider,
+  concurrency: url => readTrunk(url).lines,
+}
 
 function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<VoiceMessage> {
   let closed = false

@@ -1,7 +1,8 @@
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
+import type { ProviderModule } from '../channel.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
-import { callbackUrl } from './twilio-callback.js'
+import { callbackUrl, type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
 import { findCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 import type { VoiceMessage } from './voice-message.js'
 
@@ -58,6 +59,19 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
       return `${sid}@${url.host} ${from}`
     },
   }
+}
+
+/** The requests at once: a call lasts longer than the request for it. */
+const REQUESTS_AT_ONCE = 20
+
+export const twilio: ProviderModule<VoiceMessage, TwilioOptions, Pick<TwilioCallbackOptions, 'findScript'>> = {
+  create: twilioProvider,
+  concurrency: () => REQUESTS_AT_ONCE,
+  callback(source, { findScript }) {
+    const accounts =
+      'carriers' in source ? source.carriers.map(readTwilioAccount) : [{ token: source.simulatorSecret, voice: null }]
+    return twilioCallback({ name: TWILIO, accounts, findScript })
+  },
 }
 
 function openCarrier(account: TwilioAccount, options: TwilioOptions): Carrier<VoiceMessage> {

@@ -1,9 +1,13 @@
-import type { ChannelConfig, ChannelModule, Environment } from '../channel.js'
+import type { ChannelConfig, ChannelModule, Environment, ProviderTable } from '../channel.js'
 
 export interface WhatsappConfig extends ChannelConfig {
   /** The secret of Meta's app signs its callbacks; the token proves to it that we are the ones it asked. */
   appSecret: string | null
   verifyToken: string | null
+}
+
+const providers: ProviderTable = {
+  'whatsapp-cloud': { protocols: ['whatsapp:'], whenUnknown: 'report', load: async () => (await import('./cloud.js')).cloud },
 }
 
 export const whatsapp: ChannelModule<WhatsappConfig> = {
@@ -15,7 +19,7 @@ export const whatsapp: ChannelModule<WhatsappConfig> = {
   templates: { code: '1', html: false },
   settings: {},
   readEnvironment,
-  providers: { 'whatsapp-cloud': 'report' },
+  providers,
   recordsLinkAccess: true,
   demo: {
     template: {
@@ -32,7 +36,7 @@ export const whatsapp: ChannelModule<WhatsappConfig> = {
 
 function readEnvironment({ carriers, setting }: Environment): WhatsappConfig {
   return {
-    carriers: carriers('WHATSAPP_URL', 'uma ou mais URLs whatsapp://, separadas por vírgulas', ['whatsapp:']),
+    carriers: carriers('WHATSAPP_URL', providers),
     appSecret: setting<string | null>('WHATSAPP_APP_SECRET', null, 'a chave secreta do app, como a Meta a mostra', text =>
       /^[\x21-\x7e]{16,256}$/.test(text) ? text : null,
     ),

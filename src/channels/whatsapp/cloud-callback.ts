@@ -1,9 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { numberForms } from '../../domain/phone.js'
 import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
-import { CLOUD_NAME } from './cloud.js'
 import { meaningOf, unknownReason } from './graph-errors.js'
 import { replyText } from './reply-text.js'
+
+/** The provider's name, stored with every attempt and the last part of its callbacks' path. */
+export const CLOUD_NAME = 'whatsapp-cloud'
 
 /** Meta's callbacks: the handshake, the reports on messages, and people's replies. */
 export interface CloudCallbackParts {

@@ -1,7 +1,9 @@
 import { OperatorError } from '../../domain/errors.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
+import type { ProviderModule } from '../channel.js'
 import { type Provider, type Receipt, SendError } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
+import { CLOUD_NAME, cloudCallback } from './cloud-callback.js'
 import { readRefusal } from './graph-errors.js'
 import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
 
@@ -9,8 +11,6 @@ import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
  * WhatsApp through Meta's Cloud API: whatsapp://TOKEN@graph.facebook.com/v23.0/PHONE_NUMBER_ID.
  * Options: pool=connections, tls=off (simulator and tests).
  */
-export const CLOUD_NAME = 'whatsapp-cloud'
-
 /** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
@@ -42,6 +42,29 @@ export const cloudProvider: Provider<WhatsappMessage> = {
     }
   },
   identify: url => `${readCloudUrl(url).phoneNumberId}@${url.host}`,
+}
+
+/** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
+const MESSAGES_PER_CONNECTION = 2
+
+export const cloud: ProviderModule<WhatsappMessage, unknown, CloudSecrets> = {
+  create: () => cloudProvider,
+  concurrency: url => MESSAGES_PER_CONNECTION * readCloudUrl(url).connections,
+  callback(source, { appSecret, verifyToken }) {
+    if ('carriers' in source) {
+      const phoneNumberIds = new Set(source.carriers.map(url => readCloudUrl(url).phoneNumberId))
+      return cloudCallback({ appSecret: appSecret!, verifyToken: verifyToken!, phoneNumberIds })
+    }
+    // The simulator has one number.
+    const { simulatorSecret } = source
+    return cloudCallback({ appSecret: simulatorSecret, verifyToken: simulatorSecret, phoneNumberIds: null })
+  },
+}
+
+/** Both are set where there is a carrier. */
+export interface CloudSecrets {
+  appSecret: string | null
+  verifyToken: string | null
 }
 
 interface CloudAddress {

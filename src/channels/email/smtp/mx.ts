@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../../domain/errors.js'
+import type { ProviderModule } from '../../channel.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../../provider.js'
 import { integerReader, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
@@ -10,7 +11,16 @@ import { type Exchanger, isNullExchanger, type MailResolver } from '../resolver.
 import { AllUnreachable, Destinations } from './destinations.js'
 import { type Limits, type SmtpSession, type StepTimeouts, Unreachable } from './session.js'
 import { SessionPool, START_TIMEOUT_MS } from './session-pool.js'
-import { allowManyListeners, envelopeOf, prepare, readHelo, readPool, readTls, SEND_TIMEOUT_MS } from './smtp.js'
+import {
+  allowManyListeners,
+  envelopeOf,
+  MESSAGES_PER_CONNECTION,
+  prepare,
+  readHelo,
+  readPool,
+  readTls,
+  SEND_TIMEOUT_MS,
+} from './smtp.js'
 
 /**
  * Direct delivery to the recipient's mail exchanger: mx://our-host-name.
@@ -56,6 +66,15 @@ export function mxProvider(options: MxOptions): Provider<EmailMessage> {
   }
 }
 
+export const mx: ProviderModule<EmailMessage, MxOptions> = {
+  create: mxProvider,
+  concurrency: url => MESSAGES_PER_CONNECTION * readPool(url, wrong),
+}
+
+const wrong = (what: string): never => {
+  throw new OperatorError(`EMAIL_URL: ${what}. Exemplo: mx://envio.example.com?tls=opportunistic`)
+}
+
 class DirectCarrier implements Carrier<EmailMessage> {
   readonly #options: MxOptions
   readonly #helo: string
@@ -72,9 +91,6 @@ class DirectCarrier implements Carrier<EmailMessage> {
   #closed = false
 
   constructor(url: URL, options: MxOptions) {
-    const wrong = (what: string): never => {
-      throw new OperatorError(`EMAIL_URL: ${what}. Exemplo: mx://envio.example.com?tls=opportunistic`)
-    }
     if (url.protocol !== 'mx:') wrong('deve começar com mx://')
     refuseUnknown(url, OPTIONS, wrong)
     const anyNetwork = url.searchParams.get('private') ?? 'no'

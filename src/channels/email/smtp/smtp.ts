@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { OperatorError } from '../../../domain/errors.js'
+import type { ProviderModule } from '../../channel.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../../provider.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
@@ -43,6 +44,14 @@ export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
     timeoutMs: SEND_TIMEOUT_MS,
     open: async url => openRelay(url, options),
   }
+}
+
+/** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
+export const MESSAGES_PER_CONNECTION = 2
+
+export const smtp: ProviderModule<EmailMessage, SmtpOptions> = {
+  create: smtpProvider,
+  concurrency: url => MESSAGES_PER_CONNECTION * readSmtpUrl(url).size,
 }
 
 function openRelay(url: URL, options: SmtpOptions): Carrier<EmailMessage> {

@@ -1,7 +1,8 @@
 import { BoundedCache } from '../../../runtime/bounded-cache.js'
+import type { ProviderModule } from '../../channel.js'
 import type { Carrier, CarrierEvent, Found, Provider, Receipt } from '../../provider.js'
 import { SendError } from '../../provider.js'
-import type { LetterMessage } from '../letter-message.js'
+import { LETTERS_AT_ONCE, type LetterMessage } from '../letter-message.js'
 import { type ECartaAccount, readECartaAccount } from './account.js'
 import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
 import { findLot, type LotJournal, LotNumberTaken, type LotPlace, uploadLot } from './lots.js'
@@ -39,6 +40,11 @@ export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> 
       return new ECarta(account, options)
     },
   }
+}
+
+export const eCarta: ProviderModule<LetterMessage, ECartaOptions> = {
+  create: eCartaProvider,
+  concurrency: () => LETTERS_AT_ONCE,
 }
 
 interface PendingLetter {
