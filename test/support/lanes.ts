@@ -6,6 +6,7 @@ import { Lane } from '../../src/engine/deliver/lane.js'
 import type { LaneOptions } from '../../src/engine/deliver/lane-options.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
+import type { EngineTiming } from '../../src/engine/timing.js'
 import { Wake } from '../../src/runtime/wake.js'
 import type { Claim } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
@@ -76,7 +77,12 @@ const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
 })
 
 /** A worker in this process, with lanes in order of preference. */
-export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs = 30_000): TestWorker {
+export function startTestWorker(
+  pool: Pool,
+  lanes: readonly TestLane[],
+  leaseMs = 30_000,
+  timing: Partial<EngineTiming> = {},
+): TestWorker {
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
   const group = lanes.map(
@@ -100,6 +106,14 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
         ...options,
       }),
   ) as unknown as Lane<unknown>[]
-  const running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [group], timing: { leaseMs }, onError: () => {} })
+  const running = startLanes({
+    pool,
+    clock: Date.now,
+    wake,
+    recorder,
+    lanes: [group],
+    timing: { leaseMs, ...timing },
+    onError: () => {},
+  })
   return { lanes: group, recorder, wake, stop: () => running.stop() }
 }

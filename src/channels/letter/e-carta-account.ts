@@ -1,6 +1,6 @@
 import ssh2 from 'ssh2'
 import { OperatorError } from '../../domain/errors.js'
-import { decodePart, refuseUnknown } from '../url-options.js'
+import { readCredential, refuseUnknown } from '../url-options.js'
 import type { SftpAccount } from './sftp.js'
 
 /** The contract with the post and where its folders are, read from LETTER_URL. */
@@ -54,7 +54,7 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
   if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
     throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
   }
-  const folder = decodePart(url.pathname, wrong).replace(/\/+$/, '') || '/'
+  const folder = readCredential(url.pathname, wrong).replace(/\/+$/, '') || '/'
   // In a query a plus sign is a blank, which no fingerprint has.
   const fingerprint = value('chave')
     .replaceAll(' ', '+')
@@ -64,8 +64,8 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
     sftp: {
       host: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port || 22),
-      username: decodePart(url.username, wrong),
-      password: url.password === '' ? null : decodePart(url.password, wrong),
+      username: readCredential(url.username, wrong),
+      password: url.password === '' ? null : readCredential(url.password, wrong),
       privateKey,
       fingerprint,
     },

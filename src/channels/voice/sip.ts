@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
-import { decodePart } from '../url-options.js'
+import { readCredential } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, LONGEST_SECONDS, removeLeftovers } from './baresip.js'
 import { speakText, TELEPHONE_RATE } from './speech.js'
 
@@ -201,7 +201,7 @@ function readTrunk(url: URL): Trunk {
     const value = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
     return value >= least && value <= most ? value : wrong(`${name} deve ser de ${least} a ${most}`)
   }
-  const [user, password] = [decodePart(url.username, wrong), decodePart(url.password, wrong)]
+  const [user, password] = [readCredential(url.username, wrong), readCredential(url.password, wrong)]
   // What ends a field of baresip's accounts file would change its meaning.
   if (url.hostname === '' || !/^[\w.+-]+$/.test(user) || /[\s;<>"]/.test(password))
     wrong('faltam o usuário ou o servidor, ou têm sinais impossíveis')
