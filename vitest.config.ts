@@ -1,25 +1,28 @@
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Those that wait most come first, so that the others run meanwhile. */
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const waits = ({ moduleId }: TestSpecification): boolean => moduleId.includes('/dist/test/faults/')
-    const rest = await super.sort(files.filter(file => !waits(file)))
-    return [...files.filter(waits), ...rest]
-  }
+/** Drills, kill rounds and large generated runs: minutes, where every other test takes seconds. */
+const long = {
+  include: ['dist/test/**/*.long.test.js', 'dist/test/contract/*generated.test.js'],
+  provide: { generatedRequests: 10_000 },
+}
+const quick = {
+  include: ['dist/test/**/*.test.js'],
+  exclude: ['dist/test/**/*.long.test.js'],
+  provide: { generatedRequests: 300 },
 }
 
 // Tests run compiled, so that threads and child processes are the same files that ship.
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   test: {
-    include: ['dist/test/**/*.test.js'],
+    ...(mode === 'long' ? long : quick),
+    isolate: false,
+    server: { deps: { external: [/\/dist\/(?!test\/.*\.test\.js)/] } },
     globalSetup: ['dist/test/support/global-setup.js'],
     // Ends what hangs. How long a test takes says only how busy the machine is.
-    testTimeout: 240_000,
-    hookTimeout: 240_000,
-    maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    maxWorkers: 2,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     reporters: ['default', './dist/test/support/summary-reporter.js'],
   },
-})
+}))

@@ -1,12 +1,9 @@
-import { request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import type { Clock } from '../src/domain/clock.js'
-import { newId } from '../src/domain/id.js'
-import type { FaultSwitch } from './faults.js'
-import { addReport, type Message, type Report, type Stamp } from './message.js'
-import { type Attempt, ReportQueue } from './report-queue.js'
+import { sendRequest } from './http-client.js'
+import type { Report, Stamp } from './message.js'
+import { type Attempt, type NewReport, ReportQueue } from './report-queue.js'
 
-/** Where a gateway takes callbacks, and the secret from which it expects them to be signed. */
+/** Where a gateway receives callbacks, and the secret with which they must be signed. */
 export interface CallbackRoute {
   /** Without a slash at its end. */
   base: string
@@ -14,102 +11,74 @@ export interface CallbackRoute {
   secret: string
 }
 
-/** One callback as it goes over the wire. */
 export interface Callback {
-  /** A path below the base, or a whole URL that lies below it. */
+  /** A path below the base, or a whole URL below it. */
   to: string
   headers: Record<string, string>
   body: string | Buffer
 }
 
-/** Something that the carrier tells the sender about a message. */
-export interface Telling {
-  message: Message
-  /** Of the desk: they may make it late, or double. */
-  faults: FaultSwitch
-  type: string
-  status?: string | null
-  afterMs?: number
-  /** Made at the moment of sending and signed for whoever takes it; the same stamp must give the same bytes. */
+export interface CallbackReport extends NewReport {
+  /** Composes and signs the callback at the moment of sending. The same stamp must give the same bytes. */
   compose(route: CallbackRoute, stamp: Stamp): Callback
 }
 
-interface Outgoing {
-  report: Report
-  compose(route: CallbackRoute): Callback
-}
-
 const MAX_ROUTES = 16
-const FIRST_REST_MS = 250
-const LONGEST_REST_MS = 5_000
+const FIRST_RETRY_MS = 250
+const MAX_RETRY_MS = 5_000
 const GIVE_UP_MS = 600_000
-const TIMEOUT_MS = 10_000
-const MAX_ANSWER = 65_536
-/** A second or two of work: a sender in doubt waits for these, and must not wait long. */
-const CROWDED = 200
-/** Too early, too slow or too many is no refusal. */
-const LATER = [408, 425, 429]
+/** One or two seconds of work: an attempt with unknown outcome waits for these reports, so their queue must stay short. */
+const MAX_READY = 200
+/** Statuses below 500 that ask for another attempt. */
+const RETRIED_STATUSES = [408, 425, 429]
 
-const NOBODY: Attempt = { outcome: 'no answer', detail: 'Nenhum gateway se registrou para receber callbacks.' }
+const NO_ROUTE: Attempt = { outcome: 'no answer', detail: 'Nenhum gateway se registrou para receber callbacks.' }
 const OUTSIDE: Attempt = { outcome: 'refused', detail: 'O endereço do callback está fora do que o gateway registrou.' }
 
-/** Carries the carriers' HTTP callbacks to the gateway that registered for them, and to nobody else. */
+/** Sends the carriers' HTTP callbacks to the gateways that registered for them, and to no other address. */
 export class Callbacks {
   /** Newest first. */
   #routes: CallbackRoute[] = []
-  readonly #clock: Clock
-  readonly #queue: ReportQueue<Outgoing>
+  readonly #queue: ReportQueue<(route: CallbackRoute) => Callback>
   readonly #stop = new AbortController()
 
   constructor(clock: Clock) {
-    this.#clock = clock
     this.#queue = new ReportQueue({
       clock,
-      attempt: outgoing => this.#tryRoutes(outgoing),
+      attempt: compose => this.#tryRoutes(compose),
       hasRoutes: () => this.#routes.length > 0,
-      restMs: tries => Math.min(FIRST_REST_MS * 2 ** (tries - 1), LONGEST_REST_MS),
+      retryDelayMs: failed => Math.min(FIRST_RETRY_MS * 2 ** (failed - 1), MAX_RETRY_MS),
       giveUpMs: GIVE_UP_MS,
-      crowded: CROWDED,
+      maxReady: MAX_READY,
     })
   }
 
-  /** Of the gateways that registered, newest first; the secrets stay here. */
+  /** The registered bases, newest first. */
   get bases(): string[] {
     return this.#routes.map(({ base }) => base)
   }
 
-  /** The newest registration, for carriers that must check who asks them; null: none yet. */
+  /** The newest registration. */
   get route(): CallbackRoute | null {
     return this.#routes[0] ?? null
   }
 
-  /** Where a URL of a gateway's is reached: the registration that it lies below, or the newest one; null: nobody registered. */
+  /** The registration whose base contains the URL, else the newest one. */
   routeOf(url: string): CallbackRoute | null {
     return this.#routes.find(({ base }) => urlBelow(base, url) !== null) ?? this.route
   }
 
-  /** The newest registration is tried first; what was waiting for one goes now. */
   register(route: CallbackRoute): void {
     this.#routes = [route, ...this.#routes.filter(({ base }) => base !== route.base)].slice(0, MAX_ROUTES)
-    this.#queue.hurry()
+    this.#queue.retryNow()
   }
 
-  send({ message, faults, type, status = null, afterMs = 0, compose }: Telling): Report {
-    const delayMs = afterMs + faults.now.lateReportsMs
-    const stamp = { id: newId(this.#clock()), at: new Date(this.#clock() + delayMs) }
-    const tell = (): Report => {
-      const report = addReport(message, stamp, type, status)
-      this.#queue.add({ report, compose: route => compose(route, stamp) }, delayMs)
-      return report
-    }
-    const report = tell()
-    if (faults.now.duplicateReports) tell()
-    return report
+  send({ compose, ...report }: CallbackReport): Report {
+    return this.#queue.send(report, stamp => route => compose(route, stamp))
   }
 
-  /** Resolves once the callbacks under way are few enough to take on more. */
-  room(): Promise<void> {
-    return this.#queue.room()
+  waitForCapacity(): Promise<void> {
+    return this.#queue.waitForCapacity()
   }
 
   close(): void {
@@ -117,54 +86,34 @@ export class Callbacks {
     this.#stop.abort()
   }
 
-  async #tryRoutes({ compose }: Outgoing): Promise<Attempt> {
+  async #tryRoutes(compose: (route: CallbackRoute) => Callback): Promise<Attempt> {
     let last: Attempt | null = null
     for (const route of this.#routes) {
-      const { to, headers, body } = compose(route)
-      const url = urlBelow(route.base, to)
+      const callback = compose(route)
+      const url = urlBelow(route.base, callback.to)
       if (url === null) {
         last ??= OUTSIDE
         continue
       }
-      last = await this.#post(url, headers, body)
+      last = await this.#post(url, callback)
       if (last.outcome !== 'no answer') break
     }
-    return last ?? NOBODY
+    return last ?? NO_ROUTE
   }
 
-  async #post(url: URL, headers: Record<string, string>, body: string | Buffer): Promise<Attempt> {
+  async #post(url: URL, { headers, body }: Callback): Promise<Attempt> {
     try {
-      const status = await this.#ask(url, headers, body)
+      const { status } = await sendRequest(url, { method: 'POST', headers, body }, this.#stop.signal)
       const detail = `POST ${url.href}: ${status}`
       if (status >= 200 && status < 300) return { outcome: 'done', detail }
-      return { outcome: status >= 500 || LATER.includes(status) ? 'put off' : 'refused', detail }
+      return { outcome: status >= 500 || RETRIED_STATUSES.includes(status) ? 'deferred' : 'refused', detail }
     } catch (error) {
       return { outcome: 'no answer', detail: `POST ${url.href}: ${(error as Error).message}` }
     }
   }
-
-  #ask(url: URL, headers: Record<string, string>, body: string | Buffer): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const send = url.protocol === 'https:' ? requestHttps : requestHttp
-      const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(TIMEOUT_MS)])
-      const length = String(Buffer.byteLength(body))
-      const options = { method: 'POST', headers: { ...headers, 'content-length': length }, signal, agent: false }
-      const asked = send(url, options, response => {
-        let bytes = 0
-        response.on('data', chunk => {
-          bytes += chunk.length
-          if (bytes > MAX_ANSWER) response.destroy()
-        })
-        response.on('error', reject)
-        response.on('close', () => resolve(response.statusCode ?? 0))
-      })
-      asked.on('error', reject)
-      asked.end(body)
-    })
-  }
 }
 
-/** Null: it lies elsewhere. */
+/** The URL if it lies below the base, else null. */
 export function urlBelow(base: string, to: string): URL | null {
   const whole = to.startsWith('/') ? `${base}${to}` : to
   if (!URL.canParse(whole)) return null

@@ -1,6 +1,5 @@
 import { refuse } from '../src/domain/errors.js'
 
-/** The failure switches of a carrier: what they are called, what they may be, and what people read about them. */
 export interface Faults {
   latencyMs: number
   errorRate: number
@@ -13,15 +12,15 @@ export interface Faults {
 
 export type FaultField = { name: keyof Faults; about: 'send' | 'reports'; label: string; help: string } & (
   | { kind: 'switch' }
-  | { kind: 'number'; most: number; step: number }
+  | { kind: 'number'; max: number; step: number }
 )
 
-/** What a carrier's protocol can suffer while it takes a message, each explained in the words of its channel. */
+/** The faults that depend on the carrier's protocol, each with the help text of its channel. */
 export type SendFaults = Partial<Record<'outage' | 'errorRate' | 'latencyMs' | 'resetAfterAccept', string>>
 
-const number = (most: number, step = 1) => ({ kind: 'number', most, step }) as const
+const number = (max: number, step = 1) => ({ kind: 'number', max, step }) as const
 
-/** In the order of the page; those without a text are explained by the carriers that have them. */
+/** In the order of the page. A null help text comes from the channels that have the fault. */
 const FIELDS: readonly (FaultField | (Omit<FaultField, 'help'> & { help: null }))[] = [
   { name: 'outage', about: 'send', label: 'Fora do ar', help: null, kind: 'switch' },
   { name: 'errorRate', about: 'send', label: 'Parte dos envios com erro', help: null, ...number(1, 0.01) },
@@ -50,7 +49,7 @@ const FIELDS: readonly (FaultField | (Omit<FaultField, 'help'> & { help: null })
   },
 ]
 
-/** The switches of a carrier: those that it explains, and those that every carrier has. */
+/** The switches of a channel: those for which it gives a help text, and those that every channel has. */
 export const describeFaults = (help: SendFaults): readonly FaultField[] =>
   FIELDS.flatMap(field => {
     const text = help[field.name as keyof SendFaults] ?? field.help
@@ -67,17 +66,17 @@ export const NO_FAULTS: Faults = {
   seed: 1,
 }
 
-const isNumber = (value: unknown, { most, step }: { most: number; step: number }): boolean =>
-  typeof value === 'number' && value >= 0 && value <= most && (step < 1 || Number.isInteger(value))
+const isNumber = (value: unknown, { max, step }: { max: number; step: number }): boolean =>
+  typeof value === 'number' && value >= 0 && value <= max && (step < 1 || Number.isInteger(value))
 
-/** The switches of one carrier as they stand now. */
+/** The current faults of one channel. */
 export class FaultSwitch {
   #faults = NO_FAULTS
   #random = seeded(NO_FAULTS.seed)
   readonly fields: readonly FaultField[]
   readonly #onOutage: () => void
 
-  constructor(fields: readonly FaultField[], onOutage: () => void) {
+  constructor(fields: readonly FaultField[], onOutage: () => void = () => {}) {
     this.fields = fields
     this.#onOutage = onOutage
   }
@@ -86,25 +85,25 @@ export class FaultSwitch {
     return this.#faults
   }
 
-  /** The switches that this carrier has. */
+  /** The values of the switches that this channel has. */
   get shown(): Partial<Faults> {
     return Object.fromEntries(this.fields.map(({ name }) => [name, this.#faults[name]]))
   }
 
-  /** How many are on. A seed alone breaks nothing. */
+  /** How many faults are on. The seed is not a fault. */
   get count(): number {
     return this.fields.filter(({ name }) => name !== 'seed' && this.#faults[name] !== NO_FAULTS[name]).length
   }
 
-  /** All switches as somebody wants them; one that is left out is off. */
-  read(value: unknown, carrier: string): Faults {
-    if (value === null || typeof value !== 'object' || Array.isArray(value)) return refuse('notObjectField', carrier)
+  /** Reads the wanted state of all switches. A switch that is absent is off. */
+  read(value: unknown, channel: string): Faults {
+    if (value === null || typeof value !== 'object' || Array.isArray(value)) return refuse('notObjectField', channel)
     const faults: Faults = { ...NO_FAULTS }
     for (const [name, given] of Object.entries(value)) {
       const field = this.fields.find(field => field.name === name)
-      if (field === undefined) return refuse('notOneOf', carrier, this.fields.map(({ name }) => name).join(', '))
-      if (field.kind === 'switch' && typeof given !== 'boolean') return refuse('notBoolean', `${carrier}.${name}`)
-      if (field.kind === 'number' && !isNumber(given, field)) return refuse('wrongValue', `${carrier}.${name}`)
+      if (field === undefined) return refuse('notOneOf', channel, this.fields.map(({ name }) => name).join(', '))
+      if (field.kind === 'switch' && typeof given !== 'boolean') return refuse('notBoolean', `${channel}.${name}`)
+      if (field.kind === 'number' && !isNumber(given, field)) return refuse('wrongValue', `${channel}.${name}`)
       Object.assign(faults, { [name]: given })
     }
     return faults
@@ -117,13 +116,13 @@ export class FaultSwitch {
     if (starting) this.#onOutage()
   }
 
-  /** Whether this send is one of the unlucky ones. */
+  /** Whether errorRate makes this send fail. */
   drawError(): boolean {
     return this.#faults.errorRate > 0 && this.#random() < this.#faults.errorRate
   }
 }
 
-/** mulberry32: small, and the same everywhere. */
+/** The mulberry32 generator: the same seed gives the same draws on every machine. */
 function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -1,7 +1,7 @@
 import type { Message } from './message.js'
 
-/** One message and the bytes that came. */
-export interface Kept<M extends Message = Message> {
+/** A message and its raw bytes. */
+export interface StoredMessage<M extends Message = Message> {
   message: M
   raw: Buffer
 }
@@ -18,14 +18,14 @@ export interface Filter {
   since?: Date
 }
 
-/** One line for every message that was accepted, kept after the message itself made room, so that doubles can be counted. */
+/** One entry for every accepted message. It outlives the message, so that tests can count duplicates. */
 export interface LogEntry {
   id: string
   channel: string
   to: string
   reference: string | null
   receivedAt: Date
-  /** The channel's own names for it. */
+  /** The channel's own identifiers. */
   names: Record<string, string | null>
 }
 
@@ -35,13 +35,13 @@ interface Waiter {
 }
 
 const MAX_LOG = 100_000
-/** What a message takes beside its bytes. */
+/** Memory of a message beside its raw bytes. */
 const OVERHEAD = 1_024
 
-/** What the carriers took, newest last. Bounded: the oldest make room. */
+/** The messages that the carriers accepted. When the inbox is full, the oldest messages are dropped. */
 export class Inbox {
   readonly #limits: InboxLimits
-  readonly #kept = new Map<string, { kept: Kept; bytes: number }>()
+  readonly #messages = new Map<string, { stored: StoredMessage; bytes: number }>()
   readonly #waiters = new Set<Waiter>()
   #log: LogEntry[] = []
   #bytes = 0
@@ -51,26 +51,26 @@ export class Inbox {
   }
 
   get size(): number {
-    return this.#kept.size
+    return this.#messages.size
   }
 
-  /** A desk whose messages hold much beside the raw bytes says how much. */
-  add(kept: Kept, besideBytes = 0): void {
-    const bytes = kept.raw.length + besideBytes + OVERHEAD
-    this.#kept.set(kept.message.id, { kept, bytes })
+  /** `extraBytes` is the memory that the message itself takes, when it holds copies of the raw bytes. */
+  add(stored: StoredMessage, extraBytes = 0): void {
+    const bytes = stored.raw.length + extraBytes + OVERHEAD
+    this.#messages.set(stored.message.id, { stored, bytes })
     this.#bytes += bytes
-    for (const [id, oldest] of this.#kept) {
-      if (this.#kept.size <= this.#limits.maxMessages && this.#bytes <= this.#limits.maxBytes) break
-      if (oldest.kept === kept) break
-      this.#kept.delete(id)
+    for (const [id, oldest] of this.#messages) {
+      if (this.#messages.size <= this.#limits.maxMessages && this.#bytes <= this.#limits.maxBytes) break
+      if (oldest.stored === stored) break
+      this.#messages.delete(id)
       this.#bytes -= oldest.bytes
     }
-    for (const waiter of this.#waiters) if (matches(kept.message, waiter.filter)) waiter.wake()
+    for (const waiter of this.#waiters) if (matches(stored.message, waiter.filter)) waiter.wake()
   }
 
   record({ id, channel, to, reference, receivedAt }: Message, names: Record<string, string | null> = {}): void {
     this.#log.push({ id, channel, to, reference, receivedAt, names })
-    // In chunks: shifting 100,000 entries for each new one would cost more than the message.
+    // Dropped in chunks: shifting 100,000 entries for each new one would cost more than the message.
     if (this.#log.length >= MAX_LOG + 10_000) this.#log = this.#log.slice(-MAX_LOG)
   }
 
@@ -82,18 +82,18 @@ export class Inbox {
     this.#log = []
   }
 
-  find(id: string): Kept | null {
-    return this.#kept.get(id)?.kept ?? null
+  find(id: string): StoredMessage | null {
+    return this.#messages.get(id)?.stored ?? null
   }
 
   /** Newest first. */
   list(filter: Filter): Message[] {
     const found: Message[] = []
-    for (const { kept } of this.#kept.values()) if (matches(kept.message, filter)) found.push(kept.message)
+    for (const { stored } of this.#messages.values()) if (matches(stored.message, filter)) found.push(stored.message)
     return found.reverse()
   }
 
-  /** Like list, but waits for the first that matches; an empty list once the time is up or the asker is gone. */
+  /** Like list, but waits for the first match until the time is up or the client has gone. */
   async wait(filter: Filter, ms: number, signal: AbortSignal): Promise<Message[]> {
     if (ms > 0 && !signal.aborted && this.list(filter).length === 0) {
       await new Promise<void>(resolve => {
@@ -113,7 +113,7 @@ export class Inbox {
   }
 
   clear(): void {
-    this.#kept.clear()
+    this.#messages.clear()
     this.#bytes = 0
   }
 
@@ -128,11 +128,11 @@ const matches = (message: Message, { to, subject, channel, since }: Filter): boo
   (channel === undefined || message.channel === channel) &&
   (since === undefined || message.receivedAt >= since)
 
-const PHONES: readonly string[] = ['sms', 'whatsapp', 'voice']
+const PHONE_NUMBER = /^[\d\s().+-]+$/
 
-/** A phone number is the same with and without plus sign, blanks and hyphens. */
-function isTo({ channel, to }: Message, wanted: string): boolean {
-  if (PHONES.includes(channel) && /^[\d\s().+-]+$/.test(wanted)) return digits(to) === digits(wanted)
+/** Phone numbers match in any spelling: with or without plus sign, blanks and hyphens. */
+function isTo({ to }: Message, wanted: string): boolean {
+  if (PHONE_NUMBER.test(to) && PHONE_NUMBER.test(wanted)) return digits(to) === digits(wanted)
   return to.toLowerCase() === wanted.toLowerCase()
 }
 

@@ -1,37 +1,38 @@
-import type { Channel } from '../src/domain/channel.js'
+import type { Clock } from '../src/domain/clock.js'
+import { newId } from '../src/domain/id.js'
 
-/** What the messages of every channel have in common, without their bytes: small enough to outlive them while reports are under way. */
+/** The members that every channel's messages share. The raw bytes are kept apart, because reports may outlive them. */
 export interface Message {
   id: string
-  channel: Channel
+  channel: string
   receivedAt: Date
   to: string
   from: string
   fromName: string
-  /** One line for lists; the text itself where the channel has no subjects. */
+  /** One line for lists; the text itself when the channel has no subjects. */
   subject: string
-  /** The sender's own name for it: the same one twice is a double. */
+  /** The sender's reference. Two messages with the same reference are duplicates. */
   reference: string | null
-  /** What the sender was answered; null: nothing. */
+  /** The answer that the sender got; null when the sender got none. */
   answer: string | null
   reports: Report[]
 }
 
-/** Something that the recipient's side does about a message: waiting to be done, done, refused by the sender's side, or given up. */
+/** Something that the recipient or the carrier does about a message and that is shown to people. */
 export interface Report {
   id: string
-  /** Each desk has its own types, and the words for them. */
+  /** Each channel has its own types, with a label for each. */
   type: string
-  /** The carrier's code, where its reports have one. */
+  /** The carrier's status code, if its reports have one. */
   status: string | null
   state: 'waiting' | 'done' | 'refused' | 'expired'
   at: Date
   doneAt: Date | null
-  /** The answer it got, or why it was not done. */
+  /** The answer that the report got, or the reason why it was not done. */
   detail: string | null
 }
 
-/** What makes a report itself: the same id and time give the same bytes, so that a repeated one is recognisable. */
+/** Identity of a report: the same stamp gives the same bytes, so that receivers can recognise a duplicate. */
 export interface Stamp {
   id: string
   at: Date
@@ -39,10 +40,14 @@ export interface Stamp {
 
 const MAX_REPORTS = 200
 
-/** Notes on the message what its recipient is about to do. */
+export const newStamp = (clock: Clock, delayMs = 0): Stamp => ({ id: newId(clock()), at: new Date(clock() + delayMs) })
+
 export function addReport(message: Message, { id, at }: Stamp, type: string, status: string | null = null): Report {
   const report: Report = { id, type, status, state: 'waiting', at, doneAt: null, detail: null }
   if (message.reports.length >= MAX_REPORTS) message.reports.shift()
   message.reports.push(report)
   return report
 }
+
+export const settleReport = (report: Report, state: Report['state'], detail: string, clock: Clock): Report =>
+  Object.assign(report, { state, detail, doneAt: new Date(clock()) })

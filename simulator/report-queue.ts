@@ -1,171 +1,189 @@
 import type { Clock } from '../src/domain/clock.js'
-import type { Report } from './message.js'
+import type { FaultSwitch } from './faults.js'
+import { addReport, type Message, newStamp, type Report, type Stamp, settleReport } from './message.js'
 
-/** What came of one try: nobody answered at all, or somebody said yes, no, or later. */
+export interface NewReport {
+  message: Message
+  /** The channel's faults: they may delay or duplicate the report. */
+  faults: FaultSwitch
+  type: string
+  status?: string | null
+  afterMs?: number
+}
+
+/** The result of one attempt. Only 'no answer' means that the receiver may be gone. */
 export interface Attempt {
-  outcome: 'done' | 'refused' | 'put off' | 'no answer'
+  outcome: 'done' | 'refused' | 'deferred' | 'no answer'
   detail: string
 }
 
 export interface QueueParts<Item> {
   clock: Clock
   attempt(item: Item): Promise<Attempt>
-  /** Whether anybody registered to take reports. */
+  /** Whether a gateway has registered to receive reports. */
   hasRoutes(): boolean
-  /** The rest after so many failed tries. */
-  restMs(tries: number): number
+  retryDelayMs(failedAttempts: number): number
   giveUpMs: number
-  /** Under way at a time. */
-  parallel?: number
-  /** Senders are slowed down while so many wait, as long as somebody takes the reports. */
-  crowded?: number
-  /** Nothing is under way now. */
+  maxInFlight?: number
+  /** waitForCapacity() waits while so many reports are ready, provided that a gateway receives them. */
+  maxReady?: number
   onIdle?(): void
 }
 
-interface Waiting<Item> {
+interface Entry<Item> {
   item: Item
-  tries: number
-  /** When the first try was made; from then on there is a limited time. */
+  report: Report
+  attempts: number
+  /** Time of the first attempt; the time limit runs from then on. */
   since: number | null
 }
 
-const PARALLEL = 8
-/** Reports that may wait altogether; past this the oldest is given up. About 4 kB each. */
-const MAX_WAITING = 20_000
-const CROWDED = 2_000
-const PATIENCE_MS = 10_000
+const MAX_IN_FLIGHT = 8
+/** About 4 kB each. Beyond this number the oldest report is dropped. */
+const MAX_QUEUED = 20_000
+const MAX_READY = 2_000
+const MAX_CAPACITY_WAIT_MS = 10_000
 
-/** What is on its way back to a sender: tried until it is taken, refused, or too old. Bounded: the oldest make room. */
-export class ReportQueue<Item extends { report: Report }> {
+/** Sends reports back to the sender. A report is retried until it is taken, refused or too old. */
+export class ReportQueue<Item> {
   readonly #parts: QueueParts<Item>
-  /** Not due yet, or resting after a failed try. */
-  readonly #resting = new Map<Waiting<Item>, NodeJS.Timeout>()
-  readonly #ready = new Set<Waiting<Item>>()
+  /** Not due yet, or waiting after a failed attempt. */
+  readonly #delayed = new Map<Entry<Item>, NodeJS.Timeout>()
+  readonly #ready = new Set<Entry<Item>>()
   #inFlight = 0
   #pausedUntil = 0
   #pause: NodeJS.Timeout | undefined
-  readonly #blocked = new Set<() => void>()
+  readonly #waiters = new Set<() => void>()
   #closed = false
 
   constructor(parts: QueueParts<Item>) {
     this.#parts = parts
   }
 
-  add(item: Item, delayMs: number): void {
-    if (this.#closed) return
-    if (this.#resting.size + this.#ready.size >= MAX_WAITING) this.#dropOldest()
-    const waiting = { item, tries: 0, since: null }
-    if (delayMs > 0) this.#rest(waiting, delayMs)
-    else {
-      this.#ready.add(waiting)
-      this.#pump()
+  /** Adds the report to its message and queues it. A duplicate has the same stamp, hence the same bytes. */
+  send({ message, faults, type, status = null, afterMs = 0 }: NewReport, createItem: (stamp: Stamp) => Item): Report {
+    const delayMs = afterMs + faults.now.lateReportsMs
+    const stamp = newStamp(this.#parts.clock, delayMs)
+    const sendOnce = (): Report => {
+      const report = addReport(message, stamp, type, status)
+      this.#add({ item: createItem(stamp), report, attempts: 0, since: null }, delayMs)
+      return report
     }
+    const report = sendOnce()
+    if (faults.now.duplicateReports) sendOnce()
+    return report
   }
 
-  /** What was waiting for somebody to take it goes now. */
-  hurry(): void {
+  /** Retries at once what failed before. Called when a gateway has registered or connected. */
+  retryNow(): void {
     this.#pausedUntil = 0
-    for (const [waiting, timer] of this.#resting) {
-      if (waiting.since === null) continue
+    for (const [entry, timer] of this.#delayed) {
+      if (entry.since === null) continue
       clearTimeout(timer)
-      this.#resting.delete(waiting)
-      this.#ready.add(waiting)
+      this.#delayed.delete(entry)
+      this.#ready.add(entry)
     }
-    this.#pump()
+    this.#startReady()
   }
 
-  /** Resolves once the reports under way are few enough to take on more. */
-  async room(): Promise<void> {
+  /** Carriers call this before they accept a message, so that a fast sender cannot outrun its own reports. */
+  async waitForCapacity(): Promise<void> {
     const { clock } = this.#parts
-    const deadline = clock() + PATIENCE_MS
-    while (this.#isCrowded() && clock() < deadline) {
+    const deadline = clock() + MAX_CAPACITY_WAIT_MS
+    while (this.#isFull() && clock() < deadline) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(() => done(), 250)
         const done = (): void => {
           clearTimeout(timer)
-          this.#blocked.delete(done)
+          this.#waiters.delete(done)
           resolve()
         }
-        this.#blocked.add(done)
+        this.#waiters.add(done)
       })
     }
   }
 
   close(): void {
     this.#closed = true
-    for (const timer of this.#resting.values()) clearTimeout(timer)
-    this.#resting.clear()
+    for (const timer of this.#delayed.values()) clearTimeout(timer)
+    this.#delayed.clear()
     this.#ready.clear()
     clearTimeout(this.#pause)
-    for (const wake of this.#blocked) wake()
+    for (const wake of this.#waiters) wake()
   }
 
-  get #crowded(): number {
-    return this.#parts.crowded ?? CROWDED
+  #add(entry: Entry<Item>, delayMs: number): void {
+    if (this.#closed) return
+    if (this.#delayed.size + this.#ready.size >= MAX_QUEUED) this.#dropOldest()
+    if (delayMs > 0) this.#delay(entry, delayMs)
+    else {
+      this.#ready.add(entry)
+      this.#startReady()
+    }
   }
 
-  #isCrowded(): boolean {
+  get #maxReady(): number {
+    return this.#parts.maxReady ?? MAX_READY
+  }
+
+  #isFull(): boolean {
     const { clock, hasRoutes } = this.#parts
-    return !this.#closed && hasRoutes() && this.#ready.size >= this.#crowded && this.#pausedUntil <= clock()
+    return !this.#closed && hasRoutes() && this.#ready.size >= this.#maxReady && this.#pausedUntil <= clock()
   }
 
   #dropOldest(): void {
-    const oldest = this.#ready.values().next().value ?? this.#resting.keys().next().value
+    const oldest = this.#ready.values().next().value ?? this.#delayed.keys().next().value
     if (oldest === undefined) return
     this.#ready.delete(oldest)
-    clearTimeout(this.#resting.get(oldest))
-    this.#resting.delete(oldest)
-    this.#settle(oldest, 'expired', 'Descartado: avisos demais à espera.')
+    clearTimeout(this.#delayed.get(oldest))
+    this.#delayed.delete(oldest)
+    settleReport(oldest.report, 'expired', 'Descartado: avisos demais à espera.', this.#parts.clock)
   }
 
-  #rest(waiting: Waiting<Item>, ms: number): void {
+  #delay(entry: Entry<Item>, ms: number): void {
     const timer = setTimeout(() => {
-      this.#resting.delete(waiting)
-      this.#ready.add(waiting)
-      this.#pump()
+      this.#delayed.delete(entry)
+      this.#ready.add(entry)
+      this.#startReady()
     }, ms)
-    this.#resting.set(waiting, timer)
+    this.#delayed.set(entry, timer)
   }
 
-  #pump(): void {
-    const wait = this.#pausedUntil - this.#parts.clock()
-    if (wait > 0) {
+  #startReady(): void {
+    const waitMs = this.#pausedUntil - this.#parts.clock()
+    if (waitMs > 0) {
       clearTimeout(this.#pause)
-      this.#pause = setTimeout(() => this.#pump(), wait)
+      this.#pause = setTimeout(() => this.#startReady(), waitMs)
       return
     }
-    for (const waiting of this.#ready) {
-      if (this.#inFlight >= (this.#parts.parallel ?? PARALLEL)) return
-      this.#ready.delete(waiting)
+    for (const entry of this.#ready) {
+      if (this.#inFlight >= (this.#parts.maxInFlight ?? MAX_IN_FLIGHT)) return
+      this.#ready.delete(entry)
       this.#inFlight++
-      this.#send(waiting).finally(() => {
+      this.#attempt(entry).finally(() => {
         this.#inFlight--
-        if (this.#ready.size < this.#crowded) for (const wake of this.#blocked) wake()
-        if (!this.#closed) this.#pump()
+        if (this.#ready.size < this.#maxReady) for (const wake of this.#waiters) wake()
+        if (!this.#closed) this.#startReady()
       })
     }
     if (this.#inFlight === 0) this.#parts.onIdle?.()
   }
 
-  async #send(waiting: Waiting<Item>): Promise<void> {
-    const { clock, attempt, hasRoutes, restMs, giveUpMs } = this.#parts
-    waiting.since ??= clock()
-    waiting.tries++
-    // One that cannot even be written must not take the others along.
+  async #attempt(entry: Entry<Item>): Promise<void> {
+    const { clock, attempt, hasRoutes, retryDelayMs, giveUpMs } = this.#parts
+    const { item, report } = entry
+    entry.since ??= clock()
+    entry.attempts++
+    // A report that cannot be composed fails alone; a rejection here would stop the queue.
     const failed = (error: Error): Attempt => ({ outcome: 'refused', detail: error.message })
-    const { outcome, detail } = await attempt(waiting.item).catch(failed)
-    if (outcome === 'done' || outcome === 'refused') return this.#settle(waiting, outcome, detail)
-    if (clock() - waiting.since >= giveUpMs) return this.#settle(waiting, 'expired', detail)
-    waiting.item.report.detail = detail
+    const { outcome, detail } = await attempt(item).catch(failed)
+    if (outcome === 'done' || outcome === 'refused') return void settleReport(report, outcome, detail, clock)
+    if (clock() - entry.since >= giveUpMs) return void settleReport(report, 'expired', detail, clock)
+    report.detail = detail
     if (this.#closed) return
-    const ms = restMs(waiting.tries)
-    // With nobody there, one report finds out for all.
-    if (outcome === 'no answer' && hasRoutes()) this.#pausedUntil = clock() + ms
-    this.#rest(waiting, ms)
-  }
-
-  #settle({ item }: Waiting<Item>, state: Report['state'], detail: string): void {
-    Object.assign(item.report, { state, detail, doneAt: new Date(this.#parts.clock()) })
+    const delayMs = retryDelayMs(entry.attempts)
+    // When the receiver is gone, one report probes it while the others wait.
+    if (outcome === 'no answer' && hasRoutes()) this.#pausedUntil = clock() + delayMs
+    this.#delay(entry, delayMs)
   }
 }

@@ -1,153 +1,148 @@
-import { request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Semaphore } from '../src/runtime/semaphore.js'
-import { isLoopback } from './loopback.js'
+import type { Clock } from '../src/domain/clock.js'
+import { isLoopback } from './addresses.js'
+import { type HttpRequest, sendRequest } from './http-client.js'
+import { addReport, type Message, newStamp, type Report, settleReport } from './message.js'
 
-/**
- * The recipients' programs on the web: they load images and follow links. Only on this machine, and on sites that a
- * gateway registered as its own: a test must not knock at the doors that a message happens to mention.
- */
 export interface Visit {
   method: 'GET' | 'HEAD'
   url: string
-  as: keyof typeof PROGRAMS
+  /** The headers of the program that visits. */
+  headers: Record<string, string>
 }
 
-const PROGRAMS = {
-  mail: {
-    'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Thunderbird/140.4.0',
-    accept: 'image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5',
-    'accept-language': 'pt-BR,pt;q=0.9',
-  },
-  scanner: {
-    'user-agent': 'Mozilla/5.0 (compatible; LinkScanner/2.1; url-protection)',
-    accept: '*/*',
-  },
-  /** What draws the picture of a link in a chat. */
-  preview: {
-    'user-agent': 'WhatsApp/2.25.20.80 A',
-    accept: '*/*',
-  },
-  phone: {
-    'user-agent':
-      'Mozilla/5.0 (Linux; Android 15; SM-A155M) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
-    accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
-    'accept-language': 'pt-BR,pt;q=0.9',
-    'sec-fetch-dest': 'document',
-    'sec-fetch-mode': 'navigate',
-    'sec-fetch-user': '?1',
-  },
-}
-
-const TIMEOUT_MS = 10_000
-const MAX_BODY = 1_048_576
-const MAX_REDIRECTS = 5
-const PARALLEL = 8
-/** How long a person looks at a page before pressing its button. */
-const READING_MS = 1_500
-
-interface Outcome {
+export interface VisitResult {
   done: boolean
   detail: string
 }
 
-interface Asking {
-  method: string
-  headers: Record<string, string>
-  body?: string
+/** A link scanner, as security programs have it. */
+export const SCANNER = {
+  'user-agent': 'Mozilla/5.0 (compatible; LinkScanner/2.1; url-protection)',
+  accept: '*/*',
 }
 
+const PHONE_BROWSER = {
+  'user-agent':
+    'Mozilla/5.0 (Linux; Android 15; SM-A155M) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
+  accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  'accept-language': 'pt-BR,pt;q=0.9',
+  'sec-fetch-dest': 'document',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-user': '?1',
+}
+
+const MAX_BODY = 1_048_576
+const MAX_REDIRECTS = 5
+const MAX_RUNNING = 8
+const MAX_SCHEDULED = 20_000
+/** How long a person looks at a page before pressing its button. */
+const READING_MS = 1_500
+
+/**
+ * Loads images and follows links as the recipients' programs do. It visits only this machine and the sites that a gateway
+ * registered: a test must not send requests to the real sites that a message mentions.
+ */
 export class Visitor {
+  readonly #clock: Clock
   readonly #sites = new Set<string>()
   readonly #stop = new AbortController()
-  readonly #turns = new Semaphore({ permits: PARALLEL })
+  readonly #timers = new Set<NodeJS.Timeout>()
+  readonly #queue: (() => void)[] = []
+  #running = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   allow(site: string): void {
     this.#sites.add(new URL(site).origin)
   }
 
-  /** Where the visit ended, in words for people; it never throws. */
-  visit({ method, url, as }: Visit): Promise<Outcome> {
+  /** Starts the visit after a delay and writes its result into a report of the message. */
+  schedule(message: Message, type: string, afterMs: number, visit: () => Promise<VisitResult>): Report {
+    const clock = this.#clock
+    const report = addReport(message, newStamp(clock, afterMs), type)
+    if (this.#timers.size >= MAX_SCHEDULED) return settleReport(report, 'expired', 'Descartado: visitas demais à espera.', clock)
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      visit().then(
+        ({ done, detail }) => settleReport(report, done ? 'done' : 'refused', detail, clock),
+        error => settleReport(report, 'refused', (error as Error).message, clock),
+      )
+    }, afterMs)
+    this.#timers.add(timer)
+    return report
+  }
+
+  /** Follows redirects to the end. Never throws. */
+  visit({ method, url, headers }: Visit): Promise<VisitResult> {
     return this.#inTurn(`${method} ${url}`, async () => {
-      const { place, ...outcome } = await this.#follow({ method, headers: PROGRAMS[as] }, new URL(url))
-      return outcome
+      const { page, ...result } = await this.#follow({ method, headers }, new URL(url))
+      return result
     })
   }
 
-  /** A person with a phone: looks at the page, then presses the button of its first form. It never throws. */
-  async open(url: string): Promise<Outcome> {
+  /** Acts as a person with a phone: opens the page, then presses the button of its first form. Never throws. */
+  async open(url: string): Promise<VisitResult> {
     const landing = await this.#inTurn(`GET ${url}`, () =>
-      this.#follow({ method: 'GET', headers: { ...PROGRAMS.phone, 'sec-fetch-site': 'none' } }, new URL(url)),
+      this.#follow({ method: 'GET', headers: { ...PHONE_BROWSER, 'sec-fetch-site': 'none' } }, new URL(url)),
     )
-    const form = 'place' in landing && landing.place !== undefined ? readForm(landing.place.body, landing.place.url) : null
+    const form = 'page' in landing && landing.page !== undefined ? readForm(landing.page.body, landing.page.url) : null
     if (form === null) return { done: false, detail: `${landing.detail}: a página não tem o que apertar` }
     await sleep(READING_MS, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {})
     const headers = {
-      ...PROGRAMS.phone,
+      ...PHONE_BROWSER,
       'sec-fetch-site': 'same-origin',
       origin: form.action.origin,
       'content-type': 'application/x-www-form-urlencoded',
     }
     return this.#inTurn(`POST ${form.action.href}`, async () => {
-      const { status } = await this.#ask({ method: 'POST', headers, body: form.fields.toString() }, form.action)
+      const { status } = await this.#request({ method: 'POST', headers, body: form.fields.toString() }, form.action)
       return { done: status >= 200 && status < 400, detail: `POST ${form.action.href}: ${status}` }
     })
   }
 
   close(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
     this.#stop.abort()
   }
 
-  async #inTurn<T extends Outcome>(what: string, work: () => Promise<T>): Promise<T | Outcome> {
+  async #inTurn<T extends VisitResult>(name: string, work: () => Promise<T>): Promise<T | VisitResult> {
+    if (this.#running >= MAX_RUNNING) await new Promise<void>(resolve => this.#queue.push(resolve))
+    this.#running++
     try {
-      return await this.#turns.run(work)
+      return await work()
     } catch (error) {
-      return { done: false, detail: `${what}: ${(error as Error).message}` }
+      return { done: false, detail: `${name}: ${(error as Error).message}` }
+    } finally {
+      this.#running--
+      this.#queue.shift()?.()
     }
   }
 
-  async #follow(request: Asking, start: URL): Promise<Outcome & { place?: { url: URL; body: string } }> {
+  async #follow(request: HttpRequest, start: URL): Promise<VisitResult & { page?: { url: URL; body: string } }> {
     const { method } = request
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       if (!isLoopback(url.hostname) && !this.#sites.has(url.origin)) {
         return { done: false, detail: `${method} ${url.origin}: fora desta máquina, não visitado` }
       }
-      const { status, location, body } = await this.#ask(request, url)
+      const { status, location, body } = await this.#request(request, url)
       if (status < 300 || status >= 400 || location === undefined || !URL.canParse(location, url.href)) {
-        return { done: true, detail: `${method} ${url.href}: ${status}`, place: { url, body } }
+        return { done: true, detail: `${method} ${url.href}: ${status}`, page: { url, body } }
       }
       url = new URL(location, url)
     }
     return { done: false, detail: `${method} ${start.href}: redirecionamentos demais` }
   }
 
-  #ask({ method, headers, body }: Asking, url: URL): Promise<{ status: number; location: string | undefined; body: string }> {
-    return new Promise((resolve, reject) => {
-      const send = url.protocol === 'https:' ? requestHttps : requestHttp
-      const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(TIMEOUT_MS)])
-      const asked = send(url, { method, headers, signal, agent: false }, response => {
-        let bytes = 0
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length
-          chunks.push(chunk)
-          if (bytes > MAX_BODY) response.destroy()
-        })
-        response.on('error', reject)
-        response.on('close', () => {
-          const { statusCode: status = 0, headers } = response
-          resolve({ status, location: headers.location, body: Buffer.concat(chunks).toString() })
-        })
-      })
-      asked.on('error', reject)
-      asked.end(body)
-    })
+  #request(request: HttpRequest, url: URL) {
+    return sendRequest(url, request, this.#stop.signal, MAX_BODY)
   }
 }
 
-/** The first form that is sent by POST, with what stands in it unseen; what people would fill in stays empty. */
+/** The first form with method POST and its hidden fields. Visible fields stay empty: pages use them as traps for robots. */
 function readForm(page: string, at: URL): { action: URL; fields: URLSearchParams } | null {
   const [, attributes, inside] = /<form\b([^>]*\bmethod="post"[^>]*)>(.*?)<\/form>/is.exec(page) ?? []
   if (attributes === undefined || inside === undefined) return null

@@ -17,7 +17,7 @@ const verbs: Readonly<Record<string, () => Promise<Command>>> = {
   queue: async () => (await import('./cli/queue.js')).queueCommand(),
   webhook: async () => (await import('./cli/webhook.js')).webhookCommand(),
   listen: async () => (await import('./cli/listen.js')).listenCommand(),
-  simulate: async () => (await import('./cli/simulate.js')).simulateCommand(),
+  simulate: async () => (await import('../simulator/main.js')).simulateCommand(),
   audit: async () => (await import('./cli/audit.js')).auditCommand(),
   ...channelVerbs(),
 }

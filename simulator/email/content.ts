@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { Parser } from 'htmlparser2'
 import PostalMime from 'postal-mime'
 
-/** What a mail program makes of the bytes. Parsed when somebody looks, and not kept: it would double the memory. */
+/** The parsed mail. It is parsed on demand and not stored, because that would double the memory. */
 export interface Content {
   headers: { name: string; value: string }[]
   text: string | null
@@ -38,20 +39,20 @@ export async function readContent(raw: Buffer): Promise<Content> {
   }
 }
 
-/** Where the links of a page lead, each once, in order. */
+/** The targets of the links in a page, each once, in order. */
 export const linksIn = (html: string): string[] =>
   unique(
     tagsOf(html)
       .filter(({ name }) => name === 'a' || name === 'area')
-      .map(({ attributes }) => attributes.get('href')),
+      .map(({ attributes }) => attributes.href?.trim()),
   )
 
-/** The image that tells the sender of an opening: its path holds /o/. */
+/** The image that tells the sender that the mail was opened: its path contains /o/. */
 export const trackingImageIn = (html: string): string | null =>
   unique(
     tagsOf(html)
       .filter(({ name }) => name === 'img')
-      .map(({ attributes }) => attributes.get('src')),
+      .map(({ attributes }) => attributes.src?.trim()),
   ).find(url => new URL(url).pathname.includes('/o/')) ?? null
 
 const linksInText = (text: string): string[] => unique(text.match(/https?:\/\/[^\s<>"]+/g) ?? [])
@@ -62,41 +63,11 @@ const unique = (urls: Iterable<string | undefined>): string[] => [
 
 interface Tag {
   name: string
-  attributes: Map<string, string>
+  attributes: Record<string, string>
 }
 
-const ATTRIBUTE = /[\s/]+|([^\s=>/"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?|[^>]/y
-
-/** The opening tags of a page and their attributes, comments left out. */
 function tagsOf(html: string): Tag[] {
   const tags: Tag[] = []
-  const start = /<!--|<([a-z][a-z0-9]*)(?=[\s/>])/gi
-  for (let match = start.exec(html); match !== null; match = start.exec(html)) {
-    if (match[1] === undefined) {
-      const end = html.indexOf('-->', start.lastIndex)
-      if (end === -1) break
-      start.lastIndex = end
-      continue
-    }
-    const attributes = new Map<string, string>()
-    ATTRIBUTE.lastIndex = start.lastIndex
-    for (let found = ATTRIBUTE.exec(html); found !== null; found = ATTRIBUTE.exec(html)) {
-      const name = found[1]?.toLowerCase()
-      if (name !== undefined && !attributes.has(name)) {
-        attributes.set(name, decodeEntities(found[2] ?? found[3] ?? found[4] ?? '').trim())
-      }
-      start.lastIndex = ATTRIBUTE.lastIndex
-    }
-    tags.push({ name: match[1].toLowerCase(), attributes })
-  }
+  new Parser({ onopentag: (name, attributes) => tags.push({ name, attributes }) }).end(html)
   return tags
 }
-
-const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
-
-const decodeEntities = (text: string): string =>
-  text.replace(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(amp|lt|gt|quot|apos));/gi, (whole, hex, decimal, name) => {
-    if (name !== undefined) return ENTITIES[name.toLowerCase()]!
-    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
-    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
-  })

@@ -1,15 +1,15 @@
 import { FATE_DOMAIN } from './fates.js'
 
-/** The simulated DNS: domains whose mail is in some kind of trouble. Every other domain has one exchanger. */
 export interface DnsAnswer {
   status: 'ok' | 'nxdomain' | 'servfail'
   exchangers: { priority: number; exchange: string }[]
-  /** What A would answer: mail for a domain without exchangers goes there (RFC 5321, 5.1). */
+  /** A records: mail for a domain without exchangers goes there (RFC 5321, 5.1). */
   addresses: string[]
 }
 
 const nothing = { exchangers: [], addresses: [] }
 
+/** The domains with a defect. Every other domain has one exchanger. */
 export const DOMAINS: readonly { name: string; meaning: string; answer: DnsAnswer }[] = [
   { name: 'inexistente.test', meaning: 'Domínio que não existe (NXDOMAIN)', answer: { status: 'nxdomain', ...nothing } },
   {

@@ -1,40 +1,30 @@
 import { createHash } from 'node:crypto'
-import { once, setMaxListeners } from 'node:events'
-import type { AddressInfo, Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
-import { BoundedCache } from '../../src/runtime/bounded-cache.js'
+import { listen } from '../addresses.js'
+import { AttemptCounter } from '../bounded-map.js'
 import type { FaultSwitch } from '../faults.js'
 import type { Inbox } from '../inbox.js'
-import type { Outbox } from '../outbox.js'
+import { Pauses } from '../pauses.js'
 import { type Fate, fateOf } from './fates.js'
 import { type Envelope, type Mail, readMail } from './mail.js'
+import type { Outbox } from './outbox.js'
 import type { Recipient } from './recipient.js'
 
-/** The recipients' mail exchanger: takes everything over SMTP, keeps it, and lets each recipient's fate begin. */
 export interface ExchangerParts {
-  host: string
-  port: number
   inbox: Inbox
   outbox: Outbox
   recipient: Recipient
   faults: FaultSwitch
   clock: Clock
   maxMessageBytes: number
-  /** After this a connection that got no answer is closed. */
+  /** After this time a connection without an answer is closed. */
   silenceMs: number
 }
 
-export interface Exchanger {
-  url: string
-  /** Drops every connection with 421. */
-  interrupt(): void
-  close(): Promise<void>
-}
-
-/** A reply other than 250; the server adds the enhanced code of its class. */
+/** A reply other than 250. The server adds the enhanced status code of its class. */
 class Reply extends Error {
   readonly responseCode: number
 
@@ -44,92 +34,114 @@ class Reply extends Error {
   }
 }
 
-type Verdict = { answer: 'yes'; text: string } | { answer: 'reset' } | { answer: 'none' }
+type Answer = { kind: 'accepted'; text: string } | { kind: 'reset' } | { kind: 'none' }
 
-/** Contents being received at once; past this a sender is told to come back (451). */
+/** All contents that are being received together. Beyond this, a sender is told to retry (451). */
 const MAX_RECEIVING = 256 * 1_048_576
-/** Messages whose tries are counted. */
-const MAX_COUNTED = 10_000
 
 const unavailable = (): Reply => new Reply(421, 'Servidor fora do ar, tente mais tarde')
 
-export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
-  const { host, port, inbox, outbox, recipient, faults, clock, maxMessageBytes, silenceMs } = parts
-  const stop = new AbortController()
-  // Every pause under way listens to it, any number at a time, and leaves when it ends: no leak, no warning.
-  setMaxListeners(0, stop.signal)
-  const sockets = new Map<string, Socket>()
-  const tries = new BoundedCache<string, number>({ maxEntries: MAX_COUNTED })
-  let receiving = 0
+/** The recipients' mail exchanger: accepts every mail over SMTP and starts the fate of each recipient. */
+export class Exchanger {
+  readonly #parts: ExchangerParts
+  readonly #server: SMTPServer
+  readonly #sockets = new Map<string, Socket>()
+  readonly #pauses = new Pauses()
+  readonly #attempts = new AttemptCounter()
+  #receiving = 0
 
-  const server = new SMTPServer({
-    name: 'mx.simulador.test',
-    banner: 'Simulador',
-    size: maxMessageBytes,
-    rejectOversized: true,
-    hideDSN: false,
-    hideENHANCEDSTATUSCODES: false,
-    disableReverseLookup: true,
-    disabledCommands: ['STARTTLS'],
-    hideSTARTTLS: true,
-    // Any credentials will do: who tests with their real settings need not change them.
-    authOptional: true,
-    allowInsecureAuth: true,
-    onAuth: ({ username }, _session, done) => done(null, { user: username ?? 'anyone' }),
-    logger: false,
-    closeTimeout: 100,
-    onConnect: (_session, done) => done(faults.now.outage ? unavailable() : null),
-    onMailFrom: (_address, _session, done) => done(faults.now.outage ? unavailable() : null),
-    onRcptTo({ address }, _session, done) {
-      const { refusal } = fateOf(address)
-      if (faults.now.outage) done(unavailable())
-      else done(refusal === undefined ? null : new Reply(refusal.code, refusal.text))
-    },
-    onData(stream, session, done) {
-      receive(stream)
-        .then(raw => decide(session, raw))
-        .then(
-          verdict => {
-            if (verdict.answer === 'yes') done(null, verdict.text)
-            else if (verdict.answer === 'reset') socketOf(session)?.resetAndDestroy()
-            else closeLater(socketOf(session))
-          },
-          error =>
-            done(error instanceof Reply ? error : new Reply(451, `Erro interno do simulador: ${(error as Error).message}`)),
-        )
-    },
-  })
-  // A connection that breaks in mid-transaction is the sender's matter.
-  server.on('error', () => {})
-  server.server.on('connection', (socket: Socket) => {
-    const key = socketKey(socket.remoteAddress ?? '', socket.remotePort ?? 0)
-    sockets.set(key, socket)
-    socket.once('close', () => sockets.delete(key))
-  })
-
-  const socketOf = ({ remoteAddress, remotePort }: SMTPServerSession): Socket | undefined =>
-    sockets.get(socketKey(remoteAddress, remotePort))
-
-  function closeLater(socket: Socket | undefined): void {
-    const timer = setTimeout(() => socket?.destroy(), silenceMs)
-    socket?.once('close', () => clearTimeout(timer))
+  constructor(parts: ExchangerParts) {
+    this.#parts = parts
+    this.#server = this.#createServer()
+    // A connection that breaks during a transaction concerns the sender only.
+    this.#server.on('error', () => {})
+    this.#server.server.on('connection', (socket: Socket) => {
+      const key = socketKey(socket.remoteAddress ?? '', socket.remotePort ?? 0)
+      this.#sockets.set(key, socket)
+      socket.once('close', () => this.#sockets.delete(key))
+    })
   }
 
-  /** The content, or a refusal once the sender has sent all of what does not fit. */
-  function receive(stream: SMTPServerDataStream): Promise<Buffer> {
+  async open(port: number, host: string): Promise<string> {
+    return `smtp://${await listen(this.#server.server, port, host)}`
+  }
+
+  /** Ends every connection with 421. */
+  interrupt(): void {
+    for (const connection of [...this.#server.connections]) connection.send(421, unavailable().message)
+  }
+
+  async close(): Promise<void> {
+    this.#pauses.close()
+    const closed = new Promise<void>(resolve => this.#server.close(resolve))
+    for (const socket of this.#sockets.values()) socket.destroy()
+    await closed
+  }
+
+  #createServer(): SMTPServer {
+    const { faults, maxMessageBytes } = this.#parts
+    return new SMTPServer({
+      name: 'mx.simulador.test',
+      banner: 'Simulador',
+      size: maxMessageBytes,
+      rejectOversized: true,
+      hideDSN: false,
+      hideENHANCEDSTATUSCODES: false,
+      disableReverseLookup: true,
+      disabledCommands: ['STARTTLS'],
+      hideSTARTTLS: true,
+      // Any credentials are accepted, so that real settings work without a change.
+      authOptional: true,
+      allowInsecureAuth: true,
+      onAuth: ({ username }, _session, done) => done(null, { user: username ?? 'anyone' }),
+      logger: false,
+      closeTimeout: 100,
+      onConnect: (_session, done) => done(faults.now.outage ? unavailable() : null),
+      onMailFrom: (_address, _session, done) => done(faults.now.outage ? unavailable() : null),
+      onRcptTo({ address }, _session, done) {
+        const { refusal } = fateOf(address)
+        if (faults.now.outage) done(unavailable())
+        else done(refusal === undefined ? null : new Reply(refusal.code, refusal.text))
+      },
+      onData: (stream, session, done) => {
+        this.#receive(stream)
+          .then(raw => this.#accept(session, raw))
+          .then(
+            answer => {
+              if (answer.kind === 'accepted') done(null, answer.text)
+              else this.#loseAnswer(session, answer.kind)
+            },
+            error =>
+              done(error instanceof Reply ? error : new Reply(451, `Erro interno do simulador: ${(error as Error).message}`)),
+          )
+      },
+    })
+  }
+
+  #loseAnswer({ remoteAddress, remotePort }: SMTPServerSession, kind: 'reset' | 'none'): void {
+    const socket = this.#sockets.get(socketKey(remoteAddress, remotePort))
+    if (kind === 'reset') socket?.resetAndDestroy()
+    else {
+      const timer = setTimeout(() => socket?.destroy(), this.#parts.silenceMs)
+      socket?.once('close', () => clearTimeout(timer))
+    }
+  }
+
+  /** Reads the whole content even when it is too large: SMTP allows a reply only after its end. */
+  #receive(stream: SMTPServerDataStream): Promise<Buffer> {
     let chunks: Buffer[] = []
     let bytes = 0
     let full = false
     const drop = (): void => {
-      receiving -= bytes
+      this.#receiving -= bytes
       bytes = 0
       chunks = []
     }
     stream.on('data', (chunk: Buffer) => {
-      full ||= receiving + chunk.length > MAX_RECEIVING
-      // What is refused makes room at once, so that the others get through.
+      full ||= this.#receiving + chunk.length > MAX_RECEIVING
+      // The chunks of a refused mail are freed at once, so that other mails fit.
       if (full || stream.sizeExceeded) return drop()
-      receiving += chunk.length
+      this.#receiving += chunk.length
       bytes += chunk.length
       chunks.push(chunk)
     })
@@ -144,16 +156,17 @@ export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
     })
   }
 
-  async function decide(session: SMTPServerSession, raw: Buffer): Promise<Verdict> {
+  async #accept(session: SMTPServerSession, raw: Buffer): Promise<Answer> {
+    const { inbox, outbox, recipient, faults, clock } = this.#parts
     const { rcptTo } = session.envelope
     const fates = rcptTo.map(({ address }) => fateOf(address))
-    await pause(faults.now.latencyMs)
+    await this.#pause(faults.now.latencyMs)
     if (faults.now.outage) throw unavailable()
     if (faults.drawError()) throw new Reply(451, 'Falha simulada, tente mais tarde')
     const mails = rcptTo.map(to => readMail(newId(clock()), new Date(clock()), envelopeOf(session, to), raw))
-    for (const [index, mail] of mails.entries()) putOff(mail, fates[index]!, raw)
-    await pause(Math.max(...fates.map(({ answersAfterMs }) => answersAfterMs ?? 0)))
-    await outbox.room()
+    for (const [index, mail] of mails.entries()) this.#checkFate(mail, fates[index]!, raw)
+    await this.#pause(Math.max(...fates.map(({ answersAfterMs }) => answersAfterMs ?? 0)))
+    await outbox.waitForCapacity()
 
     const silent = fates.some(fate => fate.silent)
     const reset = faults.now.resetAfterAccept
@@ -162,46 +175,24 @@ export async function openExchanger(parts: ExchangerParts): Promise<Exchanger> {
       mail.answer = silent || reset ? null : `250 2.6.0 ${text}`
       inbox.add({ message: mail, raw }, mail.header.length)
     }
-    if (silent) return { answer: 'none' }
+    if (silent) return { kind: 'none' }
     for (const mail of mails) inbox.record(mail, { messageId: mail.messageId, envid: mail.envelope.envid, answer: mail.answer })
-    // After the answer: reports do not overtake it in this process.
+    // Deferred so that no report is sent before the answer.
     setImmediate(() => {
       for (const [index, mail] of mails.entries()) recipient.receive(mail, fates[index]!)
     })
-    return reset ? { answer: 'reset' } : { answer: 'yes', text }
+    return reset ? { kind: 'reset' } : { kind: 'accepted', text }
   }
 
-  async function pause(ms: number): Promise<void> {
-    if (ms === 0) return
-    await sleep(ms, undefined, { signal: stop.signal }).catch(() => {
-      throw unavailable()
-    })
+  async #pause(ms: number): Promise<void> {
+    if (!(await this.#pauses.wait(ms))) throw unavailable()
   }
 
-  /** Counts the tries of one message to one recipient; those that came too early are put off. */
-  function putOff(mail: Mail, { temporaryTries = 0 }: Fate, raw: Buffer): void {
-    if (temporaryTries === 0) return
+  #checkFate(mail: Mail, { deferredAttempts = 0 }: Fate, raw: Buffer): void {
+    if (deferredAttempts === 0) return
     const message = mail.envelope.envid ?? mail.messageId ?? createHash('sha256').update(raw).digest('hex')
-    const key = `${mail.to.toLowerCase()} ${message}`
-    const made = (tries.get(key) ?? 0) + 1
-    tries.set(key, made)
-    if (made <= temporaryTries) throw new Reply(451, `Adiado, tente mais tarde (tentativa ${made})`)
-  }
-
-  const listening = server.listen(port, host)
-  await once(listening, 'listening')
-  const address = listening.address() as AddressInfo
-  return {
-    url: `smtp://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
-    interrupt() {
-      for (const connection of [...server.connections]) connection.send(421, unavailable().message)
-    },
-    async close() {
-      stop.abort()
-      const closed = new Promise<void>(resolve => server.close(resolve))
-      for (const socket of sockets.values()) socket.destroy()
-      await closed
-    },
+    const attempt = this.#attempts.count(`${mail.to.toLowerCase()} ${message}`)
+    if (attempt <= deferredAttempts) throw new Reply(451, `Adiado, tente mais tarde (tentativa ${attempt})`)
   }
 }
 

@@ -1,10 +1,6 @@
-/**
- * The recipients with a fixed fate. This table is the only place where they are described: the exchanger acts by it, and
- * GET /simulator/fates, the page and docs/simulador.md show it.
- */
 export const FATE_DOMAIN = 'simulador.test'
 
-/** What the recipient's side does once it has taken a message. The delivery reports are RFC 3464 actions. */
+/** What the recipient or its server does after accepting a mail. The delivery reports are RFC 3464 actions. */
 export type Act =
   | { act: 'delivered' }
   | { act: 'failed' | 'delayed'; status: string; diagnostic: string }
@@ -20,14 +16,14 @@ export interface Fate {
   name: string
   meaning: string
   does: string
-  /** The description in which the status of the e-mail ends. */
+  /** The final status of the e-mail in the gateway. */
   ends: string
-  /** Answer to RCPT, before any content is sent. */
+  /** The answer to RCPT, before any content is sent. */
   refusal?: { code: number; text: string }
-  /** Tries of the same message that are put off before it is taken. */
-  temporaryTries?: number
+  /** How many attempts to send the same mail are deferred before it is accepted. */
+  deferredAttempts?: number
   answersAfterMs?: number
-  /** Takes the content and never answers. */
+  /** Accepts the content and never answers. */
   silent?: true
   steps: readonly Step[]
 }
@@ -38,6 +34,7 @@ const FULL = { status: '5.2.2', diagnostic: '552 5.2.2 Caixa postal cheia' }
 
 const delivered: Step = { afterMs: 0, act: { act: 'delivered' } }
 
+/** The addresses with a fixed fate. GET /simulator/fates, the page and docs/simulador.md show this table. */
 export const FATES: readonly Fate[] = [
   {
     name: 'entregue',
@@ -80,7 +77,7 @@ export const FATES: readonly Fate[] = [
     meaning: 'Servidor que adia',
     does: 'Responde 451 às duas primeiras tentativas da mesma mensagem (mesmo ENVID ou Message-ID) e aceita a terceira.',
     ends: 'Entregue',
-    temporaryTries: 2,
+    deferredAttempts: 2,
     steps: [delivered],
   },
   {
@@ -151,7 +148,7 @@ const ORDINARY = FATES[0]!
 
 export const fateAddress = ({ name }: Fate): string => `${name}@${FATE_DOMAIN}`
 
-/** Subaddresses count: lido+pedido-7@simulador.test has the fate of lido. */
+/** A subaddress has the fate of its address: lido+pedido-7@simulador.test behaves as lido. */
 export function fateOf(address: string): Fate {
   const [local, domain] = address.toLowerCase().split('@')
   if (domain !== FATE_DOMAIN) return ORDINARY

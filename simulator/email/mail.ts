@@ -1,16 +1,16 @@
 import { addressParser, decodeWords } from 'postal-mime'
 import type { Message } from '../message.js'
 
-/** One e-mail as it reached one recipient. */
+/** One e-mail to one recipient. */
 export interface Mail extends Message {
   channel: 'email'
   messageId: string | null
   envelope: Envelope
-  /** The header section as it came. */
+  /** The header section as received. */
   header: string
 }
 
-/** The parameters are those of RFC 3461, decoded; null: not given. */
+/** The parameters of RFC 3461, decoded; null when absent. */
 export interface Envelope {
   from: string
   to: string
@@ -20,7 +20,7 @@ export interface Envelope {
   orcpt: string | null
 }
 
-/** Real ones have a few kilobytes; what lies beyond is not returned in reports. */
+/** Real headers have a few kilobytes. Reports return no more than this. */
 const MAX_HEADER = 32_768
 
 export function readMail(id: string, receivedAt: Date, envelope: Envelope, raw: Buffer): Mail {
@@ -45,14 +45,14 @@ export function readMail(id: string, receivedAt: Date, envelope: Envelope, raw: 
   }
 }
 
-/** Where the sender wants to be told that the message was displayed (RFC 8098); null: nowhere. */
+/** The address that asks for a disposition notification (RFC 8098), or null. */
 export const receiptAddress = ({ header }: Mail): string | null =>
   addressParser(findHeader(header, 'disposition-notification-to') ?? '', { flatten: true })[0]?.address || null
 
-/** Part of a string keeps the whole of it in memory, and this part outlives the mail in the log. */
+/** A substring keeps the whole string in memory, and the Message-ID outlives the mail in the log. */
 const copy = (text: string | null): string | null => (text === null ? null : Buffer.from(text).toString())
 
-/** The first header of that name on one line. */
+/** The first header with that name, unfolded. */
 export function findHeader(header: string, name: string): string | null {
   const lines = header.split('\r\n')
   const first = lines.findIndex(line => line.slice(0, name.length + 1).toLowerCase() === `${name}:`)

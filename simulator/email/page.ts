@@ -1,13 +1,12 @@
 import { type Html, html } from '../../src/domain/html.js'
-import type { Kept } from '../inbox.js'
+import type { StoredMessage } from '../inbox.js'
 import { type Content, readContent } from './content.js'
 import type { Mail } from './mail.js'
 
 const MAX_SOURCE = 100_000
 const MAX_HTML = 2_000_000
 
-/** An e-mail as a mail program and a postmaster would want to see it. */
-export async function renderMail({ message, raw }: Kept<Mail>): Promise<{ content: Html; aside: Html }> {
+export async function renderMail({ message, raw }: StoredMessage<Mail>): Promise<{ content: Html; aside: Html }> {
   const content = await readContent(raw)
   return {
     content: html`${body(content)}
@@ -19,8 +18,8 @@ ${sources(message, raw, content)}`,
 }
 
 /**
- * The sender's HTML runs nothing: a sandbox without scripts, forms or our origin, under this page's policy, which loads no
- * remote image either, so that looking at a message here is not reading it. Links open apart.
+ * The sender's HTML is in a sandbox without scripts, forms or the simulator's origin. The policy of the page loads no remote
+ * image: otherwise a look at this page would count as a reading of the mail.
  */
 function body({ html: markup, text }: Content): Html {
   if (markup === null) {

@@ -3,11 +3,10 @@ import type { Stamp } from '../message.js'
 import { FATE_DOMAIN } from './fates.js'
 import { findHeader, type Mail, receiptAddress } from './mail.js'
 
-/** The messages that come back to a sender, as real servers and mail programs write them. */
 export interface Mailing {
-  /** Envelope sender: empty for reports, so that nobody reports on a report (RFC 5321, 4.5.5). */
+  /** Envelope sender; empty for reports, so that no server reports on a report (RFC 5321, 4.5.5). */
   from: string
-  /** Addresses to try in turn. */
+  /** Addresses, tried in turn until one is accepted. */
   to: string[]
   raw: string
 }
@@ -22,7 +21,7 @@ export interface DeliveryFacts {
   diagnostic: string
 }
 
-const DELIVERY_WORDS: Record<DeliveryFacts['action'], { subject: string; text: string }> = {
+const DELIVERY_TEXTS: Record<DeliveryFacts['action'], { subject: string; text: string }> = {
   delivered: { subject: 'Aviso de entrega', text: 'Sua mensagem foi entregue na caixa postal de' },
   failed: {
     subject: 'Mensagem não entregue',
@@ -34,10 +33,10 @@ const DELIVERY_WORDS: Record<DeliveryFacts['action'], { subject: string; text: s
   },
 }
 
-/** RFC 3464. The original goes back whole only where the sender did not ask for headers alone (RET, RFC 3461). */
+/** RFC 3464. `original` is null when only the headers go back (RET=HDRS, RFC 3461). */
 export function deliveryReport(mail: Mail, facts: DeliveryFacts, stamp: Stamp, original: string | null): Mailing {
   const { envelope } = mail
-  const words = DELIVERY_WORDS[facts.action]
+  const texts = DELIVERY_TEXTS[facts.action]
   const message = [
     `Reporting-MTA: dns; ${RELAY}`,
     ...(envelope.envid === null ? [] : [`Original-Envelope-Id: ${oneLine(envelope.envid)}`]),
@@ -56,14 +55,14 @@ export function deliveryReport(mail: Mail, facts: DeliveryFacts, stamp: Stamp, o
   return machineReport(mail, stamp, {
     reportType: 'delivery-status',
     from: `Mail Delivery System <MAILER-DAEMON@${RELAY}>`,
-    subject: words.subject,
-    text: `Este é o servidor de e-mail ${RELAY}.\n\n${words.text}\n\n<${envelope.to}>: ${facts.diagnostic}`,
+    subject: texts.subject,
+    text: `Este é o servidor de e-mail ${RELAY}.\n\n${texts.text}\n\n<${envelope.to}>: ${facts.diagnostic}`,
     machine: [...message, '', ...recipient],
     original,
   })
 }
 
-/** RFC 8098: the recipient's mail program says that the message was displayed. */
+/** RFC 8098: the recipient's mail program reports that the mail was displayed. */
 export function dispositionReport(mail: Mail, stamp: Stamp): Mailing {
   return machineReport(mail, stamp, {
     reportType: 'disposition-notification',
@@ -82,7 +81,7 @@ export function dispositionReport(mail: Mail, stamp: Stamp): Mailing {
   })
 }
 
-/** RFC 5965: the recipient called it spam, and the mailbox provider passes that on. */
+/** RFC 5965: the mailbox provider reports that the recipient marked the mail as spam. */
 export function complaintReport(mail: Mail, stamp: Stamp): Mailing {
   return machineReport(mail, stamp, {
     reportType: 'feedback-report',
@@ -103,7 +102,7 @@ export function complaintReport(mail: Mail, stamp: Stamp): Mailing {
   })
 }
 
-/** A person answers: to Reply-To or From as mail programs do, or where nobody takes that, to the envelope sender. */
+/** A person's reply: to Reply-To or From as mail programs do, and to the envelope sender when that address is refused. */
 export function replyMail(mail: Mail, stamp: Stamp, text: string): Mailing {
   const asked = addressParser(findHeader(mail.header, 'reply-to') ?? '', { flatten: true })[0]?.address
   const to = [...new Set([asked || mail.from, mail.envelope.from].filter(address => address !== ''))]
@@ -116,7 +115,7 @@ export function replyMail(mail: Mail, stamp: Stamp, text: string): Mailing {
   })
 }
 
-/** RFC 3834: an automatic answer goes to the envelope sender, from nobody. */
+/** RFC 3834: an automatic reply goes to the envelope sender, with an empty sender of its own. */
 export function awayMail(mail: Mail, stamp: Stamp): Mailing {
   return personalMail(mail, stamp, {
     from: '',
@@ -129,17 +128,17 @@ export function awayMail(mail: Mail, stamp: Stamp): Mailing {
 
 interface MachineReport {
   reportType: 'delivery-status' | 'disposition-notification' | 'feedback-report'
-  /** Where it goes when not to the envelope sender. */
+  /** The envelope sender, if absent. */
   to?: string
   from: string
   subject: string
   text: string
   machine: string[]
-  /** The whole message, or null: its headers. */
+  /** The whole mail, or null for its headers alone. */
   original: string | null
 }
 
-/** RFC 6522: text for people, fields for programs, and the message that it is about. */
+/** RFC 6522: a text for people, fields for programs, and the reported mail. */
 function machineReport(mail: Mail, stamp: Stamp, report: MachineReport): Mailing {
   const boundary = `=_${stamp.id}`
   const { to = mail.envelope.from } = report
@@ -198,12 +197,12 @@ function personalMail(mail: Mail, stamp: Stamp, { from, to, subject, text, extra
   return { from, to, raw: lines.join('\r\n') }
 }
 
-/** RFC 5322: Fri, 18 Jul 2026 04:01:32 +0000 */
+/** As in RFC 5322: Fri, 18 Jul 2026 04:01:32 +0000 */
 const mailDate = (date: Date): string => date.toUTCString().replace('GMT', '+0000')
 
 const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f]+/g, ' ')
 
-/** RFC 2047: at most 45 bytes a word, so that no line grows past 76 characters. */
+/** RFC 2047: at most 45 bytes per word, so that no line has more than 76 characters. */
 function encodeWords(text: string): string {
   const line = oneLine(text)
   if (/^[\x20-\x7e]{0,200}$/.test(line) && !line.includes('=?')) return line

@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { brazilianIso } from '../../src/domain/dates.js'
 import { refuse } from '../../src/domain/errors.js'
-import { type Desk, deskOf, findDesk } from '../desk.js'
-import type { Filter, Inbox, Kept } from '../inbox.js'
+import { channelOf, findChannel, type SimulatedChannel } from '../channel.js'
+import type { Filter, Inbox, StoredMessage } from '../inbox.js'
 import type { Message, Report } from '../message.js'
-import { Refused } from '../refused.js'
+import { SimulatorError } from '../simulator-error.js'
 import { type Query, readNumber, readObject, readText } from './readers.js'
 
 export interface ApiParts {
   inbox: Inbox
-  desks: readonly Desk[]
+  channels: readonly SimulatedChannel[]
 }
 
 type ById = { Params: { id: string } }
@@ -18,14 +18,14 @@ const MAX_WAIT_MS = 60_000
 const MAX_LISTED = 10_000
 const MAX_REPLY = 10_000
 
-/** What programs ask of the simulator: the gateway, tests, the console. */
-export function addApi(app: FastifyInstance, { inbox, desks }: ApiParts): void {
-  const summarize = (message: Message) => ({ ...summarizeMessage(message), ...deskOf(desks, message).summarize(message) })
+/** The API for programs: the gateway, tests and the console. */
+export function addApi(app: FastifyInstance, { inbox, channels }: ApiParts): void {
+  const summarize = (message: Message) => ({ ...summarizeMessage(message), ...channelOf(channels, message).summarize(message) })
 
   app.get('/simulator/messages', async (request, reply) => {
     const query = request.query as Query
     const limit = readNumber(query, 'limit', 1_000, MAX_LISTED)
-    const messages = await inbox.wait(readFilter(query), readWait(query), goneSignal(reply))
+    const messages = await inbox.wait(readFilter(query), readWait(query), closeSignal(reply))
     return messages.slice(0, limit).map(summarize)
   })
   app.delete('/simulator/messages', async () => {
@@ -33,15 +33,15 @@ export function addApi(app: FastifyInstance, { inbox, desks }: ApiParts): void {
     return { message: 'Mensagens apagadas.' }
   })
   app.get<ById>('/simulator/messages/:id', async ({ params }) => {
-    const kept = findKept(inbox, params.id)
-    const { message } = kept
-    const own = await deskOf(desks, message).detail(kept)
+    const stored = findStored(inbox, params.id)
+    const { message } = stored
+    const own = await channelOf(channels, message).detail(stored)
     return { ...summarize(message), answer: message.answer, ...own, reports: message.reports.map(describeReport) }
   })
   app.get<{ Params: { id: string; '*': string } }>('/simulator/messages/:id/*', async ({ params }, reply) => {
-    const kept = findKept(inbox, params.id)
-    const file = await deskOf(desks, kept.message).file(kept, params['*'])
-    if (file === null) throw new Refused(404, 'Esta mensagem não tem esse arquivo.')
+    const stored = findStored(inbox, params.id)
+    const file = await channelOf(channels, stored.message).file(stored, params['*'])
+    if (file === null) throw new SimulatorError(404, 'Esta mensagem não tem esse arquivo.')
     if (file.downloadName !== undefined) {
       reply.headers({
         'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(file.downloadName.toWellFormed())}`,
@@ -51,35 +51,35 @@ export function addApi(app: FastifyInstance, { inbox, desks }: ApiParts): void {
     return reply.type(file.type).send(file.bytes)
   })
   app.post<ById>('/simulator/messages/:id/actions', async ({ params, body }, reply) => {
-    const { message } = findKept(inbox, params.id)
+    const { message } = findStored(inbox, params.id)
     const { action, text } = readObject(body)
     if (text !== undefined && typeof text !== 'string') return refuse('notText', 'text')
-    const desk = deskOf(desks, message)
-    return reply.code(202).send(describeReport(await desk.act(message, readAction(desk, action), readReply(text))))
+    const channel = channelOf(channels, message)
+    return reply.code(202).send(describeReport(await channel.act(message, readAction(channel, action), readReply(text))))
   })
 
-  const faults = () => Object.fromEntries(desks.map(({ channel, faults }) => [channel, faults.shown]))
+  const faults = () => Object.fromEntries(channels.map(({ channel, faults }) => [channel, faults.shown]))
   app.get('/simulator/faults', async () => faults())
   app.put('/simulator/faults', async ({ body }) => {
     const given = Object.entries(readObject(body))
-    const known = desks.map(({ channel }) => channel)
+    const known = channels.map(({ channel }) => channel)
     if (given.length === 0) return refuse('required', known.join(' ou '))
-    // All are read before one is set: a refused request changes nothing.
+    // All switches are read before the first one is set, so that a refused request changes nothing.
     const wanted = given.map(([name, value]) => {
-      const desk = findDesk(desks, name)
-      if (desk === undefined) throw new Refused(400, `O campo ${name} não existe. Use um destes: ${known.join(', ')}.`)
-      return { desk, faults: desk.faults.read(value, name) }
+      const channel = findChannel(channels, name)
+      if (channel === undefined) throw new SimulatorError(400, `O campo ${name} não existe. Use um destes: ${known.join(', ')}.`)
+      return { channel, faults: channel.faults.read(value, name) }
     })
-    for (const { desk, faults } of wanted) desk.faults.set(faults)
+    for (const { channel, faults } of wanted) channel.faults.set(faults)
     return faults()
   })
 
-  // The address by which the asker reached us is the one that works for the asker.
+  // A client can surely reach the simulator at the address that it has just used.
   app.get('/simulator/carriers', async ({ protocol, host }) =>
-    Object.assign({}, ...desks.map(desk => desk.carriers(`${protocol}://${host}`))),
+    Object.assign({}, ...channels.map(channel => channel.carriers(`${protocol}://${host}`))),
   )
   app.get('/simulator/fates', async () =>
-    desks.flatMap(({ channel, fates }) =>
+    channels.flatMap(({ channel, fates }) =>
       fates.list.map(({ name, address, meaning, does }) => ({ channel, name, address, meaning, does })),
     ),
   )
@@ -92,18 +92,18 @@ export function addApi(app: FastifyInstance, { inbox, desks }: ApiParts): void {
   })
 }
 
-export function findKept(inbox: Inbox, id: string): Kept {
-  const kept = inbox.find(id.toLowerCase())
-  if (kept === null) throw new Refused(404, 'Mensagem não encontrada: ela não chegou, ou deu lugar a mais novas.')
-  return kept
+export function findStored(inbox: Inbox, id: string): StoredMessage {
+  const stored = inbox.find(id.toLowerCase())
+  if (stored === null) throw new SimulatorError(404, 'Mensagem não encontrada: ela não chegou, ou deu lugar a mais novas.')
+  return stored
 }
 
-export const readAction = ({ actions }: Desk, value: unknown): string =>
+export const readAction = ({ actions }: SimulatedChannel, value: unknown): string =>
   typeof value === 'string' && Object.hasOwn(actions, value)
     ? value
     : refuse('notOneOf', 'action', Object.keys(actions).join(', '))
 
-/** A blank text counts as none. */
+/** A blank text counts as absent. */
 export function readReply(text: string | undefined): string | undefined {
   if (text !== undefined && text.length > MAX_REPLY) return refuse('tooLong', 'text', '10.000')
   return text === undefined || text.trim() === '' ? undefined : text
@@ -117,28 +117,28 @@ function readFilter(query: Query): Filter {
   }
   const since = readText(query, 'since')
   if (since !== undefined) {
-    // A plus sign that was not escaped arrives as a blank.
+    // A plus sign that was not escaped in the query arrives as a blank.
     filter.since = new Date(since.replace(' ', '+'))
     if (!/^\d{4}-\d\d-\d\dT/.test(since) || Number.isNaN(filter.since.getTime())) return refuse('wrongValue', 'since')
   }
   return filter
 }
 
-/** 500ms, 10s, 1m; seconds where no unit is given. */
+/** 500ms, 10s, 1m; a number without a unit is in seconds. */
 function readWait(query: Query): number {
   const text = readText(query, 'wait')
   if (text === undefined) return 0
   const [, number, unit = 's'] = /^(\d{1,6})(ms|s|m)?$/.exec(text) ?? refuse('wrongValue', 'wait')
   const ms = Number(number) * { ms: 1, s: 1_000, m: 60_000 }[unit as 'ms' | 's' | 'm']
-  if (ms > MAX_WAIT_MS) throw new Refused(400, 'O campo wait vai até 60s. Repita a consulta para esperar mais.')
+  if (ms > MAX_WAIT_MS) throw new SimulatorError(400, 'O campo wait vai até 60s. Repita a consulta para esperar mais.')
   return ms
 }
 
-/** Aborted when the asker hangs up. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  reply.raw.once('close', () => gone.abort())
-  return gone.signal
+/** Aborted when the client closes the connection. */
+function closeSignal(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController()
+  reply.raw.once('close', () => closed.abort())
+  return closed.signal
 }
 
 const summarizeMessage = ({ id, channel, from, fromName, to, subject, reference, receivedAt }: Message) => ({

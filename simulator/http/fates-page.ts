@@ -1,8 +1,8 @@
 import { type Html, html } from '../../src/domain/html.js'
-import type { Desk } from '../desk.js'
+import type { SimulatedChannel } from '../channel.js'
 
-export const fatesPage = (desks: readonly Desk[]): Html => html`<h1>Destinatários de teste</h1>
-${desks.map(
+export const fatesPage = (channels: readonly SimulatedChannel[]): Html => html`<h1>Destinatários de teste</h1>
+${channels.map(
   ({ channel, name, fates }) => html`<h2 id="${channel}">${name}</h2>
 <p class="lead">${fates.lead}</p>
 <ul class="fates">${fates.list.map(

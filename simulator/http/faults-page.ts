@@ -1,24 +1,25 @@
 import { type Html, html } from '../../src/domain/html.js'
-import type { Desk } from '../desk.js'
+import type { SimulatedChannel } from '../channel.js'
 import type { FaultField, FaultSwitch } from '../faults.js'
 
 export interface FaultsView {
-  desks: readonly Desk[]
+  channels: readonly SimulatedChannel[]
   saved: boolean
   problem: string | null
 }
 
-/** Works without script: one form a desk. */
-export const faultsPage = ({ desks, saved, problem }: FaultsView): Html => html`<h1>Falhas</h1>
+/** One form per channel. The page works without scripts. */
+export const faultsPage = ({ channels, saved, problem }: FaultsView): Html => html`<h1>Falhas</h1>
 <p class="lead">Ligue um problema e veja como o seu sistema reage. Vale para as próximas mensagens, até ser desligado ou o simulador
 reiniciar.</p>
-${saved && html`<p class="saved" role="status">${countFaults(desks) > 0 ? 'Salvo.' : 'Salvo: nenhuma falha está ligada.'}</p>`}
+${saved && html`<p class="saved" role="status">${countFaults(channels) > 0 ? 'Salvo.' : 'Salvo: nenhuma falha está ligada.'}</p>`}
 ${problem !== null && html`<p class="alert" role="alert">${problem}</p>`}
-${desks.map(deskForm)}`
+${channels.map(channelForm)}`
 
-export const countFaults = (desks: readonly Desk[]): number => desks.reduce((sum, { faults }) => sum + faults.count, 0)
+export const countFaults = (channels: readonly SimulatedChannel[]): number =>
+  channels.reduce((sum, { faults }) => sum + faults.count, 0)
 
-const deskForm = ({ channel, name, faults }: Desk): Html => html`<h2 id="${channel}">${name}</h2>
+const channelForm = ({ channel, name, faults }: SimulatedChannel): Html => html`<h2 id="${channel}">${name}</h2>
 <form class="faults" method="post" action="/falhas/${channel}">
 <fieldset><legend>Ao receber mensagens</legend>${fields(channel, 'send', faults)}</fieldset>
 <fieldset><legend>Ao mandar avisos de volta</legend>${fields(channel, 'reports', faults)}</fieldset>
@@ -39,11 +40,11 @@ const fields = (channel: string, about: FaultField['about'], faults: FaultSwitch
 <p id="${id}-ajuda">${field.help}</p></div>`
         : html`<div class="field">
 <label for="${id}">${field.label}</label>
-<input type="number" id="${id}" name="${field.name}" min="0" max="${field.most}" step="${field.step}" value="${Number(value)}" required aria-describedby="${id}-ajuda">
+<input type="number" id="${id}" name="${field.name}" min="0" max="${field.max}" step="${field.step}" value="${Number(value)}" required aria-describedby="${id}-ajuda">
 <p id="${id}-ajuda">${field.help}</p></div>`
     })
 
-/** A form has only texts, and says nothing of a switch that is off. */
+/** Form values are texts, and a form leaves out a checkbox that is off. */
 export function readFaultsForm({ fields }: FaultSwitch, form: URLSearchParams): Record<string, unknown> {
   if (form.has('reset')) return {}
   return Object.fromEntries(

@@ -1,27 +1,26 @@
 import { type Html, html } from '../../src/domain/html.js'
-import type { Showing } from '../desk.js'
+import type { AllowedContent } from '../channel.js'
 
-/** The frame of every page. */
 export interface Page {
   title: string
   current: 'inbox' | 'fates' | 'faults' | null
-  /** How many failure switches are on: shown everywhere, since it explains what looks broken. */
+  /** How many faults are on. Every page shows the number, because faults explain odd behaviour. */
   faults: number
-  /** Pages that change by themselves reload where there is no script. */
+  /** The page changes by itself; browsers without scripts reload it. */
   live?: boolean
   body: Html
 }
 
-/** Nothing but our own files, and what a message's own page has to show: a framed mail keeps its looks (a frame inherits the policy). */
-export const messagePolicy = (shows: readonly Showing[]): string =>
+/** Allows the simulator's own files and what the page of a message needs. A framed e-mail inherits this policy, styles included. */
+export const messagePolicy = (allowed: readonly AllowedContent[]): string =>
   [
     "default-src 'none'",
-    `style-src 'self'${shows.includes('styles') ? " 'unsafe-inline'" : ''}`,
+    `style-src 'self'${allowed.includes('styles') ? " 'unsafe-inline'" : ''}`,
     "script-src 'self'",
     "connect-src 'self'",
     "img-src 'self' data:",
-    ...(shows.includes('media') ? ["media-src 'self'"] : []),
-    ...(shows.includes('frame') ? ["frame-src 'self'"] : []),
+    ...(allowed.includes('media') ? ["media-src 'self'"] : []),
+    ...(allowed.includes('frame') ? ["frame-src 'self'"] : []),
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
@@ -71,7 +70,7 @@ const ICON = html`<svg aria-hidden="true" viewBox="0 0 32 32" width="28" height=
 
 export const ICON_FILE = ICON.text.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ')
 
-/** Replaces the parts that change, as long as somebody looks; the keyboard's place in them is kept. */
+/** Replaces the live parts while the page is visible, and keeps the keyboard focus in them. */
 export const LIVE_SCRIPT = `for (const part of document.querySelectorAll('[data-live]')) {
   let shown = null
   setInterval(async () => {

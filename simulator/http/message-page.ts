@@ -1,25 +1,25 @@
 import { brazilianDate } from '../../src/domain/dates.js'
 import { type Html, html } from '../../src/domain/html.js'
-import type { Desk } from '../desk.js'
+import type { SimulatedChannel } from '../channel.js'
 import type { Message } from '../message.js'
-import { reportText, stateText, tone } from './words.js'
+import { reportText, stateText, tone } from './labels.js'
 
 export interface MessageView {
-  desk: Desk
+  channel: SimulatedChannel
   message: Message
-  /** What the desk draws. */
+  /** Rendered by the channel, like `aside`. */
   content: Html
   aside: Html | null
-  /** Why what was just asked could not be done. */
+  /** Why the last action was refused. */
   problem: string | null
 }
 
-export function messagePage({ desk, message, content, aside, problem }: MessageView): Html {
+export function messagePage({ channel, message, content, aside, problem }: MessageView): Html {
   return html`<p class="back"><a href="/">← Mensagens</a></p>
 <h1 class="subject">${message.subject === '' ? '(sem assunto)' : message.subject}</h1>
 ${problem !== null && html`<p class="alert" role="alert">${problem}</p>`}
 <dl class="facts">
-<div><dt>Canal</dt><dd>${desk.name}</dd></div>
+<div><dt>Canal</dt><dd>${channel.name}</dd></div>
 <div><dt>De</dt><dd>${message.fromName === '' ? message.from : html`${message.fromName} &lt;${message.from}&gt;`}</dd></div>
 <div><dt>Para</dt><dd>${message.to}</dd></div>
 <div><dt>Recebida</dt><dd><time datetime="${message.receivedAt.toISOString()}">${brazilianDate(message.receivedAt)}</time></dd></div>
@@ -30,17 +30,17 @@ ${problem !== null && html`<p class="alert" role="alert">${problem}</p>`}
 ${content}
 </div>
 <aside>
-${actions(desk, message)}
+${actions(channel, message)}
 <section aria-labelledby="retornos"><h2 id="retornos">O que o destinatário fez</h2>
-<div data-live="/parciais/mensagens/${message.id}">${reportsPart(desk, message)}</div>
+<div data-live="/parciais/mensagens/${message.id}">${reportsPart(channel, message)}</div>
 </section>
 ${aside}
 </aside>
 </div>`
 }
 
-function actions(desk: Desk, { id }: Message): Html {
-  const all = Object.entries(desk.actions)
+function actions(channel: SimulatedChannel, { id }: Message): Html {
+  const all = Object.entries(channel.actions)
   return html`<section aria-labelledby="acoes"><h2 id="acoes">Agir como o destinatário</h2>
 <form class="actions" method="post" action="/mensagens/${id}/acoes">
 <div class="buttons">${all
@@ -58,13 +58,13 @@ ${all.map(
 )}</section>`
 }
 
-/** The part that changes by itself. */
-export const reportsPart = (desk: Desk, { reports }: Message): Html =>
+/** The part of the page that the live script replaces. */
+export const reportsPart = (channel: SimulatedChannel, { reports }: Message): Html =>
   reports.length === 0
     ? html`<p class="note">Nada, por enquanto.</p>`
     : html`<ol class="reports">${reports.map(
-        report => html`<li class="${tone(desk, report)}">
-<strong>${reportText(desk, report)}</strong> <span>${stateText(report)},</span>
+        report => html`<li class="${tone(channel, report)}">
+<strong>${reportText(channel, report)}</strong> <span>${stateText(report)},</span>
 <time datetime="${(report.doneAt ?? report.at).toISOString()}">${brazilianDate(report.doneAt ?? report.at)}</time>
 ${report.detail !== null && html`<code>${report.detail}</code>`}</li>`,
       )}</ol>`

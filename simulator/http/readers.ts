@@ -1,6 +1,5 @@
 import { refuse } from '../../src/domain/errors.js'
 
-/** What requests hold, read with care: a refusal names the field. */
 export type Query = Record<string, string | string[] | undefined>
 
 /** An empty parameter counts as absent. */
@@ -10,10 +9,10 @@ export function readText(query: Query, name: string): string | undefined {
   return value === '' ? undefined : value
 }
 
-export function readNumber(query: Query, name: string, fallback: number, most: number): number {
+export function readNumber(query: Query, name: string, fallback: number, max: number): number {
   const text = readText(query, name)
   if (text === undefined) return fallback
-  if (!/^\d{1,9}$/.test(text) || Number(text) > most) return refuse('wrongValue', name)
+  if (!/^\d{1,9}$/.test(text) || Number(text) > max) return refuse('wrongValue', name)
   return Number(text)
 }
 

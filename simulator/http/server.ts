@@ -3,14 +3,14 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { Refusal } from '../../src/domain/errors.js'
 import { html } from '../../src/domain/html.js'
 import { parseUntrustedJson } from '../../src/domain/json.js'
-import { isLoopback } from '../loopback.js'
-import { Refused } from '../refused.js'
+import { isLoopback } from '../addresses.js'
+import { SimulatorError } from '../simulator-error.js'
 import { type ApiParts, addApi } from './api.js'
 import { layout, PAGE_POLICY } from './layout.js'
 import { addPages } from './pages.js'
-import { addRoutes, type RouteParts } from './routes.js'
+import { addReportRoutes, type ReportRouteParts } from './report-routes.js'
 
-export interface HttpParts extends ApiParts, RouteParts {
+export interface HttpParts extends ApiParts, ReportRouteParts {
   port: number
 }
 
@@ -30,25 +30,25 @@ export async function openHttp(parts: HttpParts): Promise<{ url: string; close()
   guard(app, isLoopback(parts.host))
   readBodies(app)
   addApi(app, parts)
-  addRoutes(app, parts)
+  addReportRoutes(app, parts)
   addPages(app, parts)
-  for (const desk of parts.desks) app.register(async scope => desk.addRoutes?.(scope))
+  for (const channel of parts.channels) app.register(async scope => channel.addRoutes?.(scope))
   const url = await app.listen({ host: parts.host, port: parts.port })
   return { url, close: () => app.close() }
 }
 
-/** Pages of other sites in the same browser may neither read the inbox (a name that resolves to us) nor press its buttons. */
+/** Keeps other sites in the same browser from reading the inbox (DNS rebinding) and from submitting its forms. */
 function guard(app: FastifyInstance, loopbackOnly: boolean): void {
   app.addHook('onRequest', async (request, reply) => {
-    // same-origin: with no-referrer the browser would send our own forms with "Origin: null".
+    // With no-referrer the browser would send the simulator's own forms with "Origin: null", which is refused below.
     reply.headers({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'same-origin', 'cache-control': 'no-store' })
     const host = request.headers.host ?? ''
     if (loopbackOnly && !isLoopback(host.replace(/:\d+$/, ''))) {
-      throw new Refused(403, 'O simulador só atende por localhost ou 127.0.0.1.')
+      throw new SimulatorError(403, 'O simulador só atende por localhost ou 127.0.0.1.')
     }
     const { origin } = request.headers
     if (request.method !== 'GET' && origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) {
-      throw new Refused(403, 'O simulador não aceita comandos vindos de outro site.')
+      throw new SimulatorError(403, 'O simulador não aceita comandos vindos de outro site.')
     }
   })
 }
@@ -56,7 +56,7 @@ function guard(app: FastifyInstance, loopbackOnly: boolean): void {
 function readBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
-    // A DELETE often bears the content type and nothing else.
+    // Clients often send a DELETE with the content type and no body.
     if (body.length === 0) return done(null, undefined)
     try {
       done(null, parseUntrustedJson(body as Buffer))
@@ -69,7 +69,7 @@ function readBodies(app: FastifyInstance): void {
   })
 }
 
-/** The same three members as the gateway's own errors; a page for people who browse. */
+/** The same three members as the gateway's errors, or a page for browsers. */
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, message } = describe(error, request)
   if (!request.url.startsWith('/simulator/') && request.headers.accept?.includes('text/html')) {
@@ -81,7 +81,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
 }
 
 function describe(error: unknown, request: FastifyRequest): { status: number; message: string } {
-  if (error instanceof Refused) return { status: error.status, message: error.message }
+  if (error instanceof SimulatorError) return { status: error.status, message: error.message }
   if (error instanceof Refusal) return { status: error.kind === 'missing' ? 404 : 400, message: error.message }
   const { code, statusCode = 500 } = error as FastifyError
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return { status: 413, message: new Refusal('bodyTooLarge', ['1 MiB']).message }

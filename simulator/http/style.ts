@@ -1,4 +1,4 @@
-/** One small sheet, light and dark, from 360 px on. Colours keep at least 4.5:1 against what lies behind them. */
+/** Light and dark, from a width of 360 px. Text has a contrast of at least 4.5:1. */
 export const STYLE = `
 :root {
   color-scheme: light dark;
@@ -50,15 +50,15 @@ input, textarea, select { font: inherit; color: inherit; background: var(--card)
 .search label { font-size: .9rem; color: var(--soft) }
 .search input, .search select { display: block; margin-top: .2rem; color: var(--ink) }
 .count { color: var(--soft); font-size: .9rem; margin: 1rem 0 .5rem }
-.mails { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow: hidden }
-.mails li + li { border-top: 1px solid var(--line) }
-.mails a { display: grid; grid-template: 'subject subject time' auto 'to from chips' auto / minmax(0, auto) minmax(0, 1fr) auto; gap: .15rem 1rem; padding: .8rem 1rem; color: inherit; text-decoration: none }
-.mails a:hover { background: var(--accent-soft) }
-.mails a:focus-visible { outline-offset: -3px }
-.mails .subject { grid-area: subject; font-weight: 600; white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
-.mails .to { grid-area: to; color: var(--ink); white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
-.mails .from { grid-area: from; color: var(--soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
-.mails time { grid-area: time; color: var(--soft); font-size: .85rem; font-variant-numeric: tabular-nums; white-space: nowrap; text-align: right; padding-top: .15rem }
+.messages { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow: hidden }
+.messages li + li { border-top: 1px solid var(--line) }
+.messages a { display: grid; grid-template: 'subject subject time' auto 'to from chips' auto / minmax(0, auto) minmax(0, 1fr) auto; gap: .15rem 1rem; padding: .8rem 1rem; color: inherit; text-decoration: none }
+.messages a:hover { background: var(--accent-soft) }
+.messages a:focus-visible { outline-offset: -3px }
+.messages .subject { grid-area: subject; font-weight: 600; white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
+.messages .to { grid-area: to; color: var(--ink); white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
+.messages .from { grid-area: from; color: var(--soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
+.messages time { grid-area: time; color: var(--soft); font-size: .85rem; font-variant-numeric: tabular-nums; white-space: nowrap; text-align: right; padding-top: .15rem }
 .chips { grid-area: chips; display: flex; flex-wrap: wrap; gap: .3rem; justify-content: flex-end; align-items: center }
 .chip { display: inline-block; font-size: .78rem; line-height: 1.5; font-weight: 600; padding: 0 .55em; border-radius: 99px; background: var(--wait-back); color: var(--wait); white-space: nowrap }
 .good.chip { background: var(--good-back); color: var(--good) }
@@ -167,9 +167,9 @@ legend { font-weight: 600; font-size: 1.1rem; padding: 0 .35rem }
 @media (max-width: 40rem) {
   .search { grid-template-columns: 1fr 1fr }
   .search button { grid-column: 1 / -1 }
-  .mails a { grid-template: 'subject' 'to' 'from' 'time' 'chips' / minmax(0, 1fr) }
-  .mails .subject { white-space: normal }
-  .mails time { text-align: left }
+  .messages a { grid-template: 'subject' 'to' 'from' 'time' 'chips' / minmax(0, 1fr) }
+  .messages .subject { white-space: normal }
+  .messages time { text-align: left }
   .chips { justify-content: flex-start }
   .facts div { grid-template-columns: 1fr; margin-bottom: .3rem }
   .field { grid-template-columns: 1fr 6.5rem }

@@ -1,36 +1,35 @@
-/**
- * The addresses with a fixed fate. This table is the only place where they are described: the print shop and the post act by
- * it, and GET /simulator/fates, the page and docs/carta.md show it. The last digits are the post's own codes.
- */
 export interface Fate {
   name: string
   postcode: string
   meaning: string
   does: string
-  /** Of the print shop. */
-  printing?: 'refused' | 'put off twice' | 'throttled once' | 'refused later' | 'answer lost' | 'silent'
-  /** Of the post, from the posting on; absent: delivered. */
+  /** The behaviour of the print shop, if it is not the ordinary one. */
+  printing?: 'refused' | 'deferred twice' | 'throttled once' | 'refused later' | 'answer lost' | 'silent'
+  /** The behaviour of the post, if it does not simply deliver. */
   post?: readonly PostStep[]
 }
 
-/** What the post writes into the tracking. */
-export interface PostStep {
-  afterMs: number
+/** One entry of the tracking. */
+export interface PostEvent {
   code: string
   type: string
   text: string
 }
 
+export interface PostStep extends PostEvent {
+  afterMs: number
+}
+
 const POSTED: PostStep = { afterMs: 0, code: 'PO', type: '01', text: 'Objeto postado' }
 const MOVING: PostStep = { afterMs: 500, code: 'RO', type: '01', text: 'Objeto em trânsito - por favor aguarde' }
 const LEFT: PostStep = { afterMs: 1_000, code: 'OEC', type: '01', text: 'Objeto saiu para entrega ao destinatário' }
-export const DELIVERED: Omit<PostStep, 'afterMs'> = { code: 'BDE', type: '01', text: 'Objeto entregue ao destinatário' }
-export const ABSENT: Omit<PostStep, 'afterMs'> = {
+export const DELIVERED: PostEvent = { code: 'BDE', type: '01', text: 'Objeto entregue ao destinatário' }
+export const ABSENT: PostEvent = {
   code: 'BDE',
   type: '20',
   text: 'Carteiro não atendido: o destinatário estava ausente',
 }
-export const LOST: Omit<PostStep, 'afterMs'> = { code: 'BDE', type: '80', text: 'Objeto extraviado' }
+export const LOST: PostEvent = { code: 'BDE', type: '80', text: 'Objeto extraviado' }
 
 export const DELIVERY: readonly PostStep[] = [POSTED, MOVING, LEFT, { afterMs: 1_500, ...DELIVERED }]
 
@@ -52,6 +51,7 @@ const RETURNS: readonly [string, string, string][] = [
   ['021', 'ausente', 'Ausente'],
 ]
 
+/** The postcodes with a fixed fate, which end in the post's own codes. GET /simulator/fates, the page and docs/carta.md show this table. */
 export const FATES: readonly Fate[] = [
   {
     name: 'entregue',
@@ -99,7 +99,7 @@ export const FATES: readonly Fate[] = [
     postcode: '01000092',
     meaning: 'Gráfica ocupada',
     does: 'Responde 503 às duas primeiras tentativas e aceita a terceira.',
-    printing: 'put off twice',
+    printing: 'deferred twice',
   },
   {
     name: 'sem-resposta',

@@ -1,16 +1,15 @@
 import { refuse } from '../../src/domain/errors.js'
 import type { Message } from '../message.js'
-import type { PostStep } from './fates.js'
+import type { PostEvent } from './fates.js'
 
-/** One letter as the print shop got it. */
 export interface Letter extends Message {
   order: LetterOrder
-  /** The post's code; null until it is posted, and for letters without registration. */
+  /** The post's tracking code; null before the posting and for letters that are not registered. */
   code: string | null
   tracking: TrackingEntry[]
 }
 
-export interface TrackingEntry extends Omit<PostStep, 'afterMs'> {
+export interface TrackingEntry extends PostEvent {
   at: Date
 }
 
@@ -34,7 +33,7 @@ export interface Place {
   postcode: string
 }
 
-/** Reads an order as docs/carta.md describes it; a refusal names the field. */
+/** Reads an order in the format of docs/carta.md. A refusal names the field. */
 export function readOrder(body: Record<string, unknown>): { order: LetterOrder; pdf: Buffer; sha256: string } {
   const document = objectAt(body, 'documento')
   const pdf = Buffer.from(textAt(document, 'base64'), 'base64')

@@ -1,11 +1,13 @@
 import { brazilianDate } from '../../src/domain/dates.js'
 import { type Html, html } from '../../src/domain/html.js'
-import type { Kept } from '../inbox.js'
+import type { StoredMessage } from '../inbox.js'
 import { formatPostcode } from './fates.js'
 import type { Letter, Place, TrackingEntry } from './letter.js'
 
-/** A letter as its recipient would hold it, and as the post would tell of it. */
-export function renderLetter({ message }: Kept<Letter>, known: readonly TrackingEntry[]): { content: Html; aside: Html } {
+export function renderLetter(
+  { message }: StoredMessage<Letter>,
+  known: readonly TrackingEntry[],
+): { content: Html; aside: Html } {
   const { id, order } = message
   const source = `/simulator/messages/${id}/carta.pdf`
   return {

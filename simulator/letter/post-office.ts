@@ -1,23 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { checkDigit } from '../../src/domain/tracking-code.js'
-import { BoundedCache } from '../../src/runtime/bounded-cache.js'
-import { Refused } from '../refused.js'
-import { DELIVERY, findFate, type PostStep } from './fates.js'
+import { BoundedMap } from '../bounded-map.js'
+import { SimulatorError } from '../simulator-error.js'
+import { DELIVERY, findFate, type PostEvent } from './fates.js'
 import type { Letter, TrackingEntry } from './letter.js'
 
-/** The post: takes letters from the print shop, carries them in seconds instead of days, and tells where they are. */
 const USER = 'simulador'
 const ACCESS_CODE = 'simulador'
 const TOKEN_MS = 3_600_000
 const MAX_OBJECTS = 50
-/** Letters that can be tracked; the oldest are forgotten. */
 const MAX_TRACKED = 20_000
 const ROOT = '/simulator/carriers/correios'
 
+/** The post: delivers the letters of the print shop in seconds instead of days, and answers tracking requests. */
 export class PostOffice {
   readonly #clock: Clock
-  readonly #byCode = new BoundedCache<string, Letter>({ maxEntries: MAX_TRACKED })
+  readonly #byCode = new BoundedMap<Letter>(MAX_TRACKED)
   readonly #token: string
   #serial: number
 
@@ -27,7 +26,7 @@ export class PostOffice {
     this.#serial = Math.floor(clock() / 100) % 100_000_000
   }
 
-  /** Takes a letter now; registered ones get a code. */
+  /** Only registered letters get a code and a tracking. */
   post(letter: Letter): void {
     const now = this.#clock()
     if (letter.order.layout !== 'registrada') return
@@ -38,13 +37,13 @@ export class PostOffice {
     this.#byCode.set(code, letter)
   }
 
-  /** What a person makes the postman do replaces what he would have done. */
-  write(letter: Letter, step: Omit<PostStep, 'afterMs'>): void {
+  /** Adds an event now and cancels the future events of the letter's fate. */
+  write(letter: Letter, event: PostEvent): void {
     const now = this.#clock()
-    letter.tracking = [...letter.tracking.filter(({ at }) => at.getTime() < now), toEntry(step, now)]
+    letter.tracking = [...letter.tracking.filter(({ at }) => at.getTime() < now), toEntry(event, now)]
   }
 
-  /** What has happened so far, newest first. */
+  /** The events until now, newest first. */
   known(letter: Letter): TrackingEntry[] {
     const now = this.#clock()
     return letter.tracking.filter(({ at }) => at.getTime() <= now).reverse()
@@ -58,17 +57,17 @@ export class PostOffice {
   addRoutes(app: FastifyInstance): void {
     app.post(`${ROOT}/token/v1/autentica/cartaopostagem`, async (request, reply) => {
       const expected = `Basic ${Buffer.from(`${USER}:${ACCESS_CODE}`).toString('base64')}`
-      if (request.headers.authorization !== expected) throw new Refused(401, 'Usuário ou código de acesso inválido.')
+      if (request.headers.authorization !== expected) throw new SimulatorError(401, 'Usuário ou código de acesso inválido.')
       return reply.code(201).send({ token: this.#token, expiraEm: brazilian(this.#clock() + TOKEN_MS) })
     })
     app.get(`${ROOT}/srorastro/v1/objetos`, async request => ({ versao: '1.1', objetos: this.#objects(request) }))
   }
 
   #objects(request: FastifyRequest): object[] {
-    if (request.headers.authorization !== `Bearer ${this.#token}`) throw new Refused(401, 'Token inválido.')
+    if (request.headers.authorization !== `Bearer ${this.#token}`) throw new SimulatorError(401, 'Token inválido.')
     const { codigosObjetos } = request.query as { codigosObjetos?: unknown }
     const codes = typeof codigosObjetos === 'string' ? codigosObjetos.split(',') : []
-    if (codes.length === 0 || codes.length > MAX_OBJECTS) throw new Refused(400, `Informe de 1 a ${MAX_OBJECTS} objetos.`)
+    if (codes.length === 0 || codes.length > MAX_OBJECTS) throw new SimulatorError(400, `Informe de 1 a ${MAX_OBJECTS} objetos.`)
     return codes.map(code => {
       const letter = this.#byCode.get(code)
       if (letter === undefined)
@@ -90,12 +89,12 @@ export class PostOffice {
   }
 }
 
-const toEntry = ({ code, type, text }: Omit<PostStep, 'afterMs'>, at: number): TrackingEntry => ({
+const toEntry = ({ code, type, text }: PostEvent, at: number): TrackingEntry => ({
   code,
   type,
   text,
   at: new Date(at),
 })
 
-/** As the post writes it: Brasília's time, without a zone. */
+/** The post writes the time of Brasília without a zone. */
 const brazilian = (at: number): string => new Date(at - 3 * 3_600_000).toISOString().slice(0, 19)

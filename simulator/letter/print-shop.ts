@@ -7,25 +7,28 @@ import { Refusal } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence.js'
 import { newId } from '../../src/domain/id.js'
 import { simulatorSecret } from '../../src/domain/keys.js'
-import { BoundedCache } from '../../src/runtime/bounded-cache.js'
+import { AttemptCounter, BoundedMap } from '../bounded-map.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
+import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Inbox } from '../inbox.js'
 import type { Stamp } from '../message.js'
-import { Refused } from '../refused.js'
+import { SimulatorError } from '../simulator-error.js'
 import { type Fate, findFate, formatPostcode } from './fates.js'
-import { type Letter, readOrder } from './letter.js'
+import { type Letter, type LetterOrder, readOrder } from './letter.js'
 import type { PostOffice } from './post-office.js'
 
-/** The print shop: takes orders over HTTP as docs/carta.md describes, prints, posts, and tells of each step. */
 const TOKEN = 'simulador'
 const ROOT = '/simulator/carriers/grafica'
 const MAX_BODY = 64 * 1_048_576
-/** Orders that are remembered, so that a repeated one is recognised; the oldest are forgotten. */
+/** Orders that are remembered, so that a repeated order is recognised. */
 const MAX_KNOWN = 100_000
 const MAX_TIMERS = 20_000
 const PRINTED_MS = { processing: 150, prepared: 500, posted: 1_000 }
-const PUT_OFF = { 'put off twice': 2, 'throttled once': 1 }
+const REFUSED_ATTEMPTS = {
+  'deferred twice': { attempts: 2, status: 503 },
+  'throttled once': { attempts: 1, status: 429 },
+} as const
 
 export interface PrintShopParts {
   inbox: Inbox
@@ -33,17 +36,19 @@ export interface PrintShopParts {
   faults: FaultSwitch
   post: PostOffice
   clock: Clock
+  silenceMs: number
 }
 
-interface Known {
+interface KnownOrder {
   letter: Letter
   sha256: string
 }
 
+/** A print shop with the API of docs/carta.md: it takes orders, posts the letters and reports each step. */
 export class PrintShop {
   readonly #parts: PrintShopParts
-  readonly #known = new BoundedCache<string, Known>({ maxEntries: MAX_KNOWN })
-  readonly #putOff = new BoundedCache<string, number>({ maxEntries: MAX_KNOWN })
+  readonly #known = new BoundedMap<KnownOrder>(MAX_KNOWN)
+  readonly #attempts = new AttemptCounter()
   readonly #timers = new Set<NodeJS.Timeout>()
 
   constructor(parts: PrintShopParts) {
@@ -63,7 +68,7 @@ export class PrintShop {
     })
     app.get<{ Params: { reference: string } }>(`${ROOT}/cartas/:reference`, async (request, reply) => {
       authenticate(request)
-      if (this.#parts.faults.now.outage) throw new Refused(503, 'Gráfica fora do ar.')
+      if (this.#parts.faults.now.outage) throw new SimulatorError(503, 'Gráfica fora do ar.')
       const known = this.#known.get(request.params.reference)
       return known === undefined ? reply.code(404).send({ situacao: 'desconhecida' }) : describe(known.letter)
     })
@@ -74,79 +79,62 @@ export class PrintShop {
   }
 
   async #order(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const { faults, callbacks } = this.#parts
+    const { faults, callbacks, clock, silenceMs } = this.#parts
     const { outage, latencyMs } = faults.now
-    if (outage || faults.drawError()) throw new Refused(503, 'Gráfica fora do ar.')
-    await callbacks.room()
+    if (outage || faults.drawError()) throw new SimulatorError(503, 'Gráfica fora do ar.')
+    await callbacks.waitForCapacity()
     const { order, pdf, sha256: claimed } = readOrder(readBody(request.body))
-    if (request.headers['idempotency-key'] !== order.reference) throw new Refused(422, 'A Idempotency-Key deve ser a referencia.')
-    if (sha256(pdf) !== claimed) throw new Refused(422, 'O campo documento.sha256 não confere com o documento.')
+    if (request.headers['idempotency-key'] !== order.reference)
+      throw new SimulatorError(422, 'A Idempotency-Key deve ser a referencia.')
+    if (sha256(pdf) !== claimed) throw new SimulatorError(422, 'O campo documento.sha256 não confere com o documento.')
     const fate = findFate(order.recipient.postcode)
     const known = this.#known.get(order.reference)
     if (known !== undefined) {
-      if (known.sha256 !== claimed) throw new Refused(409, 'Esta referencia já foi usada com outra carta.')
+      if (known.sha256 !== claimed) throw new SimulatorError(409, 'Esta referencia já foi usada com outra carta.')
       return describe(known.letter)
     }
-    this.#objectTo(order.reference, fate)
-    const letter: Letter = {
-      id: newId(this.#parts.clock()),
-      channel: 'letter',
-      receivedAt: new Date(this.#parts.clock()),
-      to: `${order.recipient.name}, ${formatPostcode(order.recipient.postcode)}`,
-      from: order.sender.city === '' ? order.sender.name : `${order.sender.city} – ${order.sender.state}`,
-      fromName: order.sender.name,
-      subject: order.subject,
-      reference: order.reference,
-      answer: '201',
-      reports: [],
-      order,
-      code: null,
-      tracking: [],
-    }
-    this.#take(letter, pdf, claimed, fate)
-    // The letter is taken: whoever has to wait for the answer may not live to see it.
+    this.#checkFate(order.reference, fate)
+    const letter = toLetter(order, clock)
+    this.#accept(letter, pdf, claimed, fate)
+    // The letter is accepted before the delay: a sender that gives up meanwhile must not find it missing.
     if (latencyMs > 0) await sleep(latencyMs)
     if (faults.now.resetAfterAccept || fate?.printing === 'answer lost') {
       letter.answer = null
-      reply.hijack()
-      request.raw.socket.destroy()
-      return reply
+      return breakConnection(reply)
     }
     if (fate?.printing === 'silent') {
       letter.answer = null
-      return reply.hijack()
+      return leaveUnanswered(reply, silenceMs)
     }
     return reply.code(201).send(describe(letter))
   }
 
-  #objectTo(reference: string, fate: Fate | null): void {
-    if (fate?.printing === 'refused') throw new Refused(422, 'Endereço fora da área atendida pela gráfica.')
+  #checkFate(reference: string, fate: Fate | null): void {
     const printing = fate?.printing
-    if (printing !== 'put off twice' && printing !== 'throttled once') return
-    const times = this.#putOff.get(reference) ?? 0
-    if (times >= PUT_OFF[printing]) return
-    this.#putOff.set(reference, times + 1)
-    throw new Refused(printing === 'throttled once' ? 429 : 503, 'Gráfica ocupada, tente de novo.')
+    if (printing === 'refused') throw new SimulatorError(422, 'Endereço fora da área atendida pela gráfica.')
+    if (printing !== 'deferred twice' && printing !== 'throttled once') return
+    const { attempts, status } = REFUSED_ATTEMPTS[printing]
+    if (this.#attempts.count(reference) <= attempts) throw new SimulatorError(status, 'Gráfica ocupada, tente de novo.')
   }
 
-  #take(letter: Letter, pdf: Buffer, hash: string, fate: Fate | null): void {
+  #accept(letter: Letter, pdf: Buffer, hash: string, fate: Fate | null): void {
     const { inbox } = this.#parts
     this.#known.set(letter.order.reference, { letter, sha256: hash })
     inbox.add({ message: letter, raw: pdf })
     inbox.record(letter)
-    this.#tell(letter, 'processando', PRINTED_MS.processing)
+    this.#report(letter, 'processando', PRINTED_MS.processing)
     if (fate?.printing === 'refused later') {
-      this.#tell(letter, 'recusada', PRINTED_MS.prepared, { motivo: 'O documento não pôde ser impresso' })
+      this.#report(letter, 'recusada', PRINTED_MS.prepared, { motivo: 'O documento não pôde ser impresso' })
       return
     }
-    this.#tell(letter, 'preparada', PRINTED_MS.prepared)
-    this.#later(PRINTED_MS.posted, () => {
+    this.#report(letter, 'preparada', PRINTED_MS.prepared)
+    this.#schedule(PRINTED_MS.posted, () => {
       this.#parts.post.post(letter)
-      this.#tell(letter, 'postada', 0, letter.code === null ? {} : { sro: letter.code })
+      this.#report(letter, 'postada', 0, letter.code === null ? {} : { sro: letter.code })
     })
   }
 
-  #tell(letter: Letter, situation: string, afterMs: number, more: Record<string, string> = {}): void {
+  #report(letter: Letter, situation: string, afterMs: number, more: Record<string, string> = {}): void {
     const { callbacks, faults, clock } = this.#parts
     const compose = (route: CallbackRoute, stamp: Stamp) => {
       const body = JSON.stringify({
@@ -161,8 +149,8 @@ export class PrintShop {
     callbacks.send({ message: letter, faults, type: situation, afterMs, compose })
   }
 
-  #later(ms: number, work: () => void): void {
-    // Where too many wait, it is done at once: a letter that is never posted would be a loss.
+  #schedule(ms: number, work: () => void): void {
+    // With too many timers the letter is posted at once: a letter that is never posted would be lost.
     if (this.#timers.size >= MAX_TIMERS) {
       work()
       return
@@ -175,6 +163,22 @@ export class PrintShop {
   }
 }
 
+const toLetter = (order: LetterOrder, clock: Clock): Letter => ({
+  id: newId(clock()),
+  channel: 'letter',
+  receivedAt: new Date(clock()),
+  to: `${order.recipient.name}, ${formatPostcode(order.recipient.postcode)}`,
+  from: order.sender.city === '' ? order.sender.name : `${order.sender.city} – ${order.sender.state}`,
+  fromName: order.sender.name,
+  subject: order.subject,
+  reference: order.reference,
+  answer: '201',
+  reports: [],
+  order,
+  code: null,
+  tracking: [],
+})
+
 const describe = ({ id, order, code }: Letter) => ({
   id,
   referencia: order.reference,
@@ -183,16 +187,16 @@ const describe = ({ id, order, code }: Letter) => ({
 })
 
 function authenticate({ headers }: FastifyRequest): void {
-  if (headers.authorization !== `Bearer ${TOKEN}`) throw new Refused(401, 'Token inválido.')
+  if (headers.authorization !== `Bearer ${TOKEN}`) throw new SimulatorError(401, 'Token inválido.')
 }
 
 const readBody = (body: unknown): Record<string, unknown> => {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new Refused(422, 'O pedido deve ser um objeto JSON.')
+    throw new SimulatorError(422, 'O pedido deve ser um objeto JSON.')
   return body as Record<string, unknown>
 }
 
-/** The time is the moment of sending: a callback that waited long is still fresh. */
+/** Signed with the time of sending, so that the gateway does not refuse a callback that waited long as a replay. */
 function signed({ secret }: CallbackRoute, body: string, now: number): Record<string, string> {
   const own = simulatorSecret(Buffer.from(secret, 'hex'), 'print-shop')
   const timestamp = String(Math.floor(now / 1_000))
@@ -200,9 +204,8 @@ function signed({ secret }: CallbackRoute, body: string, now: number): Record<st
   return { 'content-type': 'application/json', 'carteiro-timestamp': timestamp, 'carteiro-signature': `v1=${signature}` }
 }
 
-/** As a print service answers: a sentence in mensagem. */
 function answerError(error: unknown, reply: FastifyReply): FastifyReply {
-  if (error instanceof Refused) {
+  if (error instanceof SimulatorError) {
     if (error.status === 429) reply.header('retry-after', '1')
     return reply.code(error.status).send({ mensagem: error.message })
   }

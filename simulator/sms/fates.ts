@@ -1,11 +1,7 @@
-/**
- * The numbers with a fixed fate, in any area code: 11 90000-00NN. This table is the only place where they are described: the
- * carriers act by it, and GET /simulator/fates, the page and docs/sms.md show it.
- */
-export type Act =
-  | { act: 'delivered' | 'enroute' | 'undelivered' | 'expired' }
-  | { act: 'reply'; text: string }
-  | { act: 'open' | 'scan' }
+export type ReceiptType = 'delivered' | 'enroute' | 'undelivered' | 'expired'
+
+/** What the carrier or the recipient does after the carrier has accepted a message. */
+export type Act = { act: ReceiptType } | { act: 'reply'; text: string } | { act: 'open' | 'scan' }
 
 interface Step {
   afterMs: number
@@ -13,24 +9,24 @@ interface Step {
 }
 
 export interface Fate {
-  /** The last two digits. */
+  /** The last two digits of the number. */
   digits: string
   name: string
   meaning: string
   does: string
-  /** The answer to the send itself, where it is a refusal. */
+  /** The carrier refuses the message at once. */
   refusal?: 'number'
-  /** Tries of the same message that are told to slow down before it is taken. */
-  throttledTries?: number
+  /** How many attempts to send the same message are throttled before it is accepted. */
+  throttledAttempts?: number
   answersAfterMs?: number
-  /** Takes the message and never answers; what was taken has its steps all the same. */
+  /** Accepts the message and never answers. The steps happen all the same. */
   silent?: true
-  /** Takes the message and breaks the connection. */
-  breaks?: true
-  /** Receipts write the carrier's id in decimal, the answer in hexadecimal. */
+  /** Accepts the message and breaks the connection. */
+  breaksConnection?: true
+  /** The answer has the carrier's id in hexadecimal and the receipts have it in decimal, as some carriers do. */
   decimalIds?: true
-  /** The receipt is on its way before the answer is. */
-  hasty?: true
+  /** The receipt is sent before the answer. */
+  receiptFirst?: true
   steps: readonly Step[]
 }
 
@@ -38,6 +34,7 @@ const delivered: Step = { afterMs: 300, act: { act: 'delivered' } }
 export const REPLY_TEXT = 'Recebido, obrigado.'
 const LONG_REPLY = `Olá! ${'Recebi a notificação e vou conferir os documentos com calma antes de responder. '.repeat(3)}Até breve.`
 
+/** The numbers with a fixed fate, in any area code. GET /simulator/fates, the page and docs/sms.md show this table. */
 export const FATES: readonly Fate[] = [
   {
     digits: '01',
@@ -74,7 +71,7 @@ export const FATES: readonly Fate[] = [
     name: 'devagar',
     meaning: 'Operadora que pede calma',
     does: 'Responde às duas primeiras tentativas da mesma mensagem que se envie mais devagar (ESME_RTHROTTLED ou 429) e aceita a terceira.',
-    throttledTries: 2,
+    throttledAttempts: 2,
     steps: [delivered],
   },
   {
@@ -135,7 +132,7 @@ export const FATES: readonly Fate[] = [
     name: 'queda',
     meaning: 'Conexão que cai depois do aceite',
     does: 'Guarda a mensagem e derruba a conexão sem responder; 1 s depois o recibo de entrega chega assim mesmo e resolve a dúvida.',
-    breaks: true,
+    breaksConnection: true,
     steps: [{ afterMs: 1_000, act: { act: 'delivered' } }],
   },
   {
@@ -143,7 +140,7 @@ export const FATES: readonly Fate[] = [
     name: 'apressado',
     meaning: 'Recibo mais rápido que a resposta',
     does: 'Manda o recibo de entrega antes de responder ao envio.',
-    hasty: true,
+    receiptFirst: true,
     answersAfterMs: 300,
     steps: [{ afterMs: 0, act: { act: 'delivered' } }],
   },
@@ -167,7 +164,6 @@ export const FATES: readonly Fate[] = [
 const byDigits = new Map(FATES.map(fate => [fate.digits, fate]))
 const ORDINARY = FATES[0]!
 
-/** As a sender writes it. */
 export const fateNumber = ({ digits }: Fate): string => `119000000${digits}`
 
 export function fateOf(number: string): Fate {

@@ -1,10 +1,9 @@
 import { brazilianDate } from '../../src/domain/dates.js'
 import { type Html, html } from '../../src/domain/html.js'
-import type { Kept } from '../inbox.js'
+import type { StoredMessage } from '../inbox.js'
 import { linkIn, type Sms } from './sms.js'
 
-/** A short message as a bubble on a phone, with what it cost. */
-export async function renderSms({ message }: Kept<Sms>): Promise<{ content: Html; aside: Html }> {
+export async function renderSms({ message }: StoredMessage<Sms>): Promise<{ content: Html; aside: Html }> {
   const link = linkIn(message)
   return {
     content: html`<section class="phone" aria-label="Celular de ${message.to}">

@@ -1,4 +1,4 @@
-/** The part of the package that the simulated SMSC uses. */
+/** The part of the package that the simulated SMSC and the tests use. */
 declare module 'smpp' {
   import type { Server as NetServer, Socket } from 'node:net'
 

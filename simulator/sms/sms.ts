@@ -1,6 +1,6 @@
 import type { Message } from '../message.js'
 
-/** One text as it reached one phone, put together from its parts. */
+/** One text to one phone, joined from its parts. */
 export interface Sms extends Message {
   channel: 'sms'
   via: 'smpp' | 'zenvia'
@@ -9,9 +9,10 @@ export interface Sms extends Message {
   parts: readonly SmsPart[]
 }
 
-/** What the carrier calls a part, and the sender's own mark on it (user_message_reference). */
 export interface SmsPart {
+  /** The carrier's id. */
   id: string
+  /** The sender's user_message_reference. */
   mark: number | null
 }
 

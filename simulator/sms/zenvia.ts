@@ -1,84 +1,128 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
 import { simulatorSecret } from '../../src/domain/keys.js'
 import { planParts } from '../../src/domain/message-parts.js'
-import { BoundedCache } from '../../src/runtime/bounded-cache.js'
+import { AttemptCounter } from '../bounded-map.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
+import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Report, Stamp } from '../message.js'
-import { type Fate, fateOf } from './fates.js'
-import type { Teller } from './phones.js'
+import { Pauses } from '../pauses.js'
+import type { NewReport } from '../report-queue.js'
+import { type Fate, fateOf, type ReceiptType } from './fates.js'
+import type { SmsReports } from './recipient.js'
 import type { Sms } from './sms.js'
-import type { ReportType } from './words.js'
 
-/** Zenvia's API v2 for SMS, as far as a sender meets it. */
 export interface ZenviaParts {
   faults: FaultSwitch
   callbacks: Callbacks
   clock: Clock
-  take(sms: Sms, raw: Buffer, fate: Fate): void
+  silenceMs: number
+  accept(sms: Sms, raw: Buffer, fate: Fate): void
 }
 
 const BASE = '/carriers/zenvia'
-const MAX_COUNTED = 10_000
-const MAX_WAITING = 1_000
-const CODES: Partial<Record<ReportType, string>> = {
+const CODES: Record<ReceiptType, string> = {
   enroute: 'SENT',
   delivered: 'DELIVERED',
   undelivered: 'NOT_DELIVERED',
   expired: 'NOT_DELIVERED',
 }
 
-export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
-  const stop = new AbortController()
-  const tries = new BoundedCache<string, number>({ maxEntries: MAX_COUNTED })
-  let waiting = 0
+/** Zenvia's API v2 for SMS. */
+export class Zenvia implements SmsReports {
+  readonly #parts: ZenviaParts
+  readonly #pauses = new Pauses()
+  readonly #attempts = new AttemptCounter()
 
-  async function pause(ms: number): Promise<void> {
-    if (ms === 0 || waiting >= MAX_WAITING) return
-    waiting++
-    await sleep(ms, undefined, { signal: stop.signal }).catch(() => {})
-    waiting--
+  constructor(parts: ZenviaParts) {
+    this.#parts = parts
   }
 
-  async function receive(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  url(simulatorUrl: string): string {
+    const { host } = new URL(simulatorUrl)
+    return `zenvia://simulador@${host}${BASE}?from=simulador&secret=segredo-do-simulador&tls=off`
+  }
+
+  addRoutes(app: FastifyInstance): void {
+    app.post(`${BASE}/v2/channels/sms/messages`, (request, reply) => this.#receive(request, reply))
+  }
+
+  receipt(sms: Sms, type: ReceiptType, afterMs: number): Report {
+    return this.#send({ message: sms, type, status: CODES[type], afterMs }, stamp => ({
+      type: 'MESSAGE_STATUS',
+      messageId: sms.parts[0]!.id,
+      contentIndex: 0,
+      messageStatus: { timestamp: stamp.at.toISOString(), code: CODES[type] },
+    }))
+  }
+
+  reply(sms: Sms, text: string, afterMs: number): Report {
+    return this.#send({ message: sms, type: 'reply', afterMs }, stamp => ({
+      type: 'MESSAGE',
+      direction: 'IN',
+      message: {
+        id: stamp.id,
+        from: sms.to.slice(1),
+        to: sms.from,
+        direction: 'IN',
+        channel: 'sms',
+        contents: [{ type: 'text', text }],
+      },
+    }))
+  }
+
+  close(): void {
+    this.#pauses.close()
+  }
+
+  #send(report: Omit<NewReport, 'faults'>, event: (stamp: Stamp) => object): Report {
+    const { callbacks, faults } = this.#parts
+    return callbacks.send({
+      ...report,
+      faults,
+      compose: ({ secret }: CallbackRoute, stamp) => ({
+        to: '/zenvia',
+        headers: {
+          'content-type': 'application/json',
+          'x-carteiro-secret': simulatorSecret(Buffer.from(secret, 'hex'), 'zenvia'),
+        },
+        body: JSON.stringify({ id: stamp.id, timestamp: stamp.at.toISOString(), channel: 'sms', ...event(stamp) }),
+      }),
+    })
+  }
+
+  async #receive(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { faults, callbacks, silenceMs, accept } = this.#parts
     const refuse = (status: number, code: string, message: string) => reply.code(status).send({ code, message })
     if (typeof request.headers['x-api-token'] !== 'string') return refuse(401, 'AUTHENTICATION_ERROR', 'No authentication token')
     const message = readMessage(request.body)
     if (message === null) return refuse(400, 'VALIDATION_ERROR', 'Validation error')
     const fate = fateOf(message.to)
-    await pause(faults.now.latencyMs)
+    await this.#pauses.wait(faults.now.latencyMs)
     if (faults.now.outage || faults.drawError()) return refuse(503, 'UNAVAILABLE', 'Falha simulada')
     if (fate.refusal === 'number') return refuse(400, 'VALIDATION_ERROR', 'Invalid recipient')
-    if (isTooFast(message, fate)) return reply.header('retry-after', '1').code(429).send({ code: 'TOO_MANY_REQUESTS' })
-    await callbacks.room()
-    await pause(fate.answersAfterMs ?? 0)
-    const sms = toSms(message)
-    const reset = faults.now.resetAfterAccept || fate.breaks === true
+    if (this.#isThrottled(message, fate)) return reply.header('retry-after', '1').code(429).send({ code: 'TOO_MANY_REQUESTS' })
+    await callbacks.waitForCapacity()
+    await this.#pauses.wait(fate.answersAfterMs ?? 0)
+    const sms = this.#toSms(message)
+    const reset = faults.now.resetAfterAccept || fate.breaksConnection === true
     if (reset || fate.silent) sms.answer = null
-    take(sms, Buffer.from(sms.text), fate)
-    if (fate.silent) await pause(300_000)
-    if (reset || fate.silent) {
-      reply.hijack()
-      return request.raw.socket.destroy()
-    }
+    accept(sms, Buffer.from(sms.text), fate)
+    if (reset) return breakConnection(reply)
+    if (fate.silent) return leaveUnanswered(reply, silenceMs)
     const { from, to, contents } = message
     return { id: sms.parts[0]!.id, from, to, direction: 'OUT', channel: 'sms', contents, timestamp: sms.receivedAt.toISOString() }
   }
 
-  function isTooFast({ to, text }: ZenviaMessage, { throttledTries = 0 }: Fate): boolean {
-    if (throttledTries === 0) return false
-    const key = `${to} ${text}`
-    const made = (tries.get(key) ?? 0) + 1
-    tries.set(key, made)
-    return made <= throttledTries
+  #isThrottled({ to, text }: ZenviaMessage, { throttledAttempts = 0 }: Fate): boolean {
+    return throttledAttempts > 0 && this.#attempts.count(`${to} ${text}`) <= throttledAttempts
   }
 
-  function toSms({ from, to, text }: ZenviaMessage): Sms {
+  #toSms({ from, to, text }: ZenviaMessage): Sms {
+    const { clock } = this.#parts
     const id = newId(clock())
-    const { encoding } = planParts(text)
     return {
       id,
       channel: 'sms',
@@ -92,61 +136,9 @@ export function openZenvia({ faults, callbacks, clock, take }: ZenviaParts) {
       answer: `200 ${id}`,
       reports: [],
       text,
-      encoding,
+      encoding: planParts(text).encoding,
       parts: [{ id, mark: null }],
     }
-  }
-
-  const tell = (message: Sms, type: ReportType, afterMs: number, event: (stamp: Stamp) => object): Report =>
-    callbacks.send({
-      message,
-      faults,
-      type,
-      status: CODES[type] ?? null,
-      afterMs,
-      compose: ({ secret }: CallbackRoute, stamp) => ({
-        to: '/zenvia',
-        headers: {
-          'content-type': 'application/json',
-          'x-carteiro-secret': simulatorSecret(Buffer.from(secret, 'hex'), 'zenvia'),
-        },
-        body: JSON.stringify({ id: stamp.id, timestamp: stamp.at.toISOString(), channel: 'sms', ...event(stamp) }),
-      }),
-    })
-
-  const teller: Teller = {
-    receipt: (sms, type, afterMs) =>
-      tell(sms, type, afterMs, stamp => ({
-        type: 'MESSAGE_STATUS',
-        messageId: sms.parts[0]!.id,
-        contentIndex: 0,
-        messageStatus: { timestamp: stamp.at.toISOString(), code: CODES[type] },
-      })),
-    reply: (sms, text, afterMs) =>
-      tell(sms, 'reply', afterMs, stamp => ({
-        type: 'MESSAGE',
-        direction: 'IN',
-        message: {
-          id: stamp.id,
-          from: sms.to.slice(1),
-          to: sms.from,
-          direction: 'IN',
-          channel: 'sms',
-          contents: [{ type: 'text', text }],
-        },
-      })),
-  }
-
-  return {
-    teller,
-    url: (simulatorUrl: string): string => {
-      const { host } = new URL(simulatorUrl)
-      return `zenvia://simulador@${host}${BASE}?from=simulador&secret=segredo-do-simulador&tls=off`
-    },
-    addRoutes: (app: FastifyInstance): void => {
-      app.post(`${BASE}/v2/channels/sms/messages`, receive)
-    },
-    close: () => stop.abort(),
   }
 }
 

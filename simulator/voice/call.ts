@@ -1,31 +1,28 @@
 import type { Message } from '../message.js'
 
-/** One call as the carrier took it, and how it went. */
 export interface Call extends Message {
   channel: 'voice'
-  /** The carrier's name for it. */
+  /** The carrier's id of the call. */
   sid: string
   status: CallStatus
   order: CallOrder
   answeredBy: 'human' | 'machine_start' | 'machine_end_beep' | 'fax' | 'unknown' | null
-  /** What was said to whoever answered, in order. */
-  said: Said[]
+  said: Utterance[]
   durationSeconds: number | null
   recorded: boolean
-  /** Numbers the callbacks of the call. */
+  /** The SequenceNumber of the next callback. */
   sequence: number
-  /** What of a call cannot be done twice: it was answered, or it ended. */
-  settled: boolean
+  /** The telephone has started to react, so that a person can no longer choose a reaction. */
+  started: boolean
 }
 
 export type CallStatus = 'queued' | 'ringing' | 'in-progress' | 'completed' | 'busy' | 'no-answer' | 'failed'
 
-export interface Said {
+export interface Utterance {
   who: 'carrier' | 'person'
   text: string
 }
 
-/** What the sender asked for. */
 export interface CallOrder {
   twiml: string | null
   url: string | null
@@ -37,12 +34,10 @@ export interface CallOrder {
   machineDetection: 'Enable' | 'DetectMessageEnd' | null
 }
 
-const ACCOUNT_PREFIX = { call: 'CA', recording: 'RE' }
+export const callSid = (id: string): string => `CA${id.replaceAll('-', '')}`
+export const recordingSid = ({ id }: Call): string => `RE${id.replaceAll('-', '')}`
 
-export const callSid = (id: string): string => ACCOUNT_PREFIX.call + id.replaceAll('-', '')
-export const recordingSid = ({ id }: Call): string => ACCOUNT_PREFIX.recording + id.replaceAll('-', '')
-
-/** The message behind a name that we gave; null: it is none of ours. */
+/** The id of the message with that call or recording id, or null. */
 export function idOfSid(sid: string): string | null {
   const [, hex] = /^(?:CA|RE)([0-9a-f]{32})$/.exec(sid) ?? []
   return hex === undefined ? null : hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

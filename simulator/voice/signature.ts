@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import { simulatorSecret } from '../../src/domain/keys.js'
 import { type CallbackRoute, urlBelow } from '../callbacks.js'
 
-/** A request from the carrier, as its published rules sign it: HMAC-SHA1 over the address and the sorted parameters. */
 export interface SignedForm {
   to: string
   headers: Record<string, string>
@@ -11,7 +10,7 @@ export interface SignedForm {
 
 const REGISTERED = '/callbacks/simulator'
 
-/** Signed for the address that the sender gave, and carried to where its gateway registered. */
+/** Twilio signs the URL and the sorted parameters with HMAC-SHA1. The URL is the sender's, also when the request goes to another. */
 export function signForm(
   url: string,
   fields: Record<string, string>,
@@ -34,9 +33,9 @@ export function signForm(
   }
 }
 
-/** A gateway's public address may not be reachable from here; what it registered is. Of several, each gets its own calls. */
+/** The public URL of a gateway may not be reachable from here, so the request goes to the base that the gateway registered. */
 function addressFor(url: string, { base }: CallbackRoute, bases: readonly string[]): string {
   const at = url.indexOf(`${REGISTERED}/`)
-  const isSomebodys = bases.some(known => urlBelow(known, url) !== null)
-  return isSomebodys || at === -1 ? url : `${base}${url.slice(at + REGISTERED.length)}`
+  const isRegistered = bases.some(known => urlBelow(known, url) !== null)
+  return isRegistered || at === -1 ? url : `${base}${url.slice(at + REGISTERED.length)}`
 }

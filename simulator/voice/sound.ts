@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process'
 import { interleave, joinSamples, readWav, resample, type Sound, writeWav } from '../../src/domain/wav.js'
-import type { Said } from './call.js'
+import type { Utterance } from './call.js'
 
-/** What a call sounded like: spoken by espeak-ng where it is installed, otherwise as a melody of its syllables. */
 const RATE = 8_000
 const MAX_TEXT = 4_000
 const TIMEOUT_MS = 10_000
 const PAUSE = RATE / 2
 
-/** The carrier on the left, the person on the right, one after the other. */
-export async function soundOf(said: readonly Said[]): Promise<Buffer> {
+/** The carrier is on the left channel and the person on the right, one after the other. */
+export async function soundOf(said: readonly Utterance[]): Promise<Buffer> {
   const [left, right]: [Int16Array[], Int16Array[]] = [[], []]
   for (const { who, text } of said) {
     const samples = await speak(text.slice(0, MAX_TEXT), who)
@@ -22,13 +21,13 @@ export async function soundOf(said: readonly Said[]): Promise<Buffer> {
   return writeWav(interleave(side(left), side(right)))
 }
 
-async function speak(text: string, who: Said['who']): Promise<Int16Array> {
+async function speak(text: string, who: Utterance['who']): Promise<Int16Array> {
   const wav = await espeak(text, who === 'person' ? 'pt-br+f3' : 'pt-br')
   const sound = wav === null ? null : readWav(wav)
   return sound === null || sound.samples.length === 0 ? melody(text) : resample(sound, RATE).samples
 }
 
-/** Null: the program is not there, or it failed. */
+/** Null when espeak-ng is not installed or fails. */
 function espeak(text: string, voice: string): Promise<Buffer | null> {
   return new Promise(resolve => {
     const child = spawn('espeak-ng', ['-v', voice, '--stdin', '--stdout'], {
@@ -47,7 +46,7 @@ function espeak(text: string, voice: string): Promise<Buffer | null> {
 
 const VOWELS = 'aeiou'
 
-/** A tone for every vowel, so that even a machine without speech lets one hear that something was said. */
+/** A tone for every vowel: without espeak-ng a call is still audible. */
 export function melody(text: string): Int16Array {
   const vowels = [...text.normalize('NFD').toLowerCase()].filter(letter => VOWELS.includes(letter))
   const length = Math.round(RATE * 0.12)

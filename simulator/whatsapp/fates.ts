@@ -1,11 +1,8 @@
-/**
- * The numbers with a fixed fate. This table is the only place where they are described: the carrier acts by it, and
- * GET /simulator/fates, the page and docs/whatsapp.md show it.
- */
+/** What the carrier or the recipient does after the carrier has accepted a message. */
 export type Act =
   | { act: 'sent' | 'delivered' | 'read' }
   | { act: 'failed'; code: number }
-  /** quoting: names the message that is answered. */
+  /** A quoting reply names the message that it answers. */
   | { act: 'reply'; quoting: boolean }
   | { act: 'button' | 'open' | 'scan' }
 
@@ -20,10 +17,10 @@ export interface Fate {
   ending: string
   meaning: string
   does: string
-  /** Refused at once with this error of the carrier's; only so many tries of the same message, where said. */
-  refusal?: { code: number; tries?: number }
+  /** The carrier refuses with this error: every attempt, or only the first attempts to send the same message. */
+  refusal?: { code: number; attempts?: number }
   answersAfterMs?: number
-  /** Takes the message and never answers. */
+  /** Accepts the message and never answers. */
   silent?: true
   steps: readonly Step[]
 }
@@ -34,7 +31,7 @@ const read: Step = { afterMs: 1_000, act: { act: 'read' } }
 const arrives = [sent, delivered]
 const failed = (code: number): Step[] => [sent, { afterMs: 200, act: { act: 'failed', code } }]
 
-/** Everybody else: the whole life of a message within seconds. */
+/** The fate of every other number. */
 const ORDINARY: Fate = {
   name: 'comum',
   ending: '',
@@ -43,6 +40,7 @@ const ORDINARY: Fate = {
   steps: [sent, delivered, { afterMs: 2_000, act: { act: 'read' } }],
 }
 
+/** The numbers with a fixed fate. GET /simulator/fates, the page and docs/whatsapp.md show this table. */
 export const FATES: readonly Fate[] = [
   { name: 'entregue', ending: '01', meaning: 'Aparelho ligado', does: 'Recebe a mensagem e não a abre.', steps: arrives },
   { name: 'lido', ending: '02', meaning: 'Pessoa que lê', does: 'Recebe e, 1 s depois, lê.', steps: [...arrives, read] },
@@ -137,7 +135,7 @@ export const FATES: readonly Fate[] = [
     ending: '21',
     meaning: 'Limite de envios atingido',
     does: 'Recusa com 130429 as duas primeiras tentativas da mesma mensagem; depois entrega.',
-    refusal: { code: 130429, tries: 2 },
+    refusal: { code: 130429, attempts: 2 },
     steps: arrives,
   },
   {
@@ -145,7 +143,7 @@ export const FATES: readonly Fate[] = [
     ending: '22',
     meaning: 'Operadora instável',
     does: 'Responde 500 (131000) às duas primeiras tentativas da mesma mensagem; depois entrega.',
-    refusal: { code: 131000, tries: 2 },
+    refusal: { code: 131000, attempts: 2 },
     steps: arrives,
   },
   {
@@ -184,12 +182,12 @@ export const FATES: readonly Fate[] = [
   },
 ]
 
-/** With any area code: what distinguishes one test from another. */
+/** Any area code has the same fates, so that tests can use different numbers. */
 export const fateNumber = ({ ending }: Fate, area = '11'): string => `${area}9000000${ending}`
 
 const byEnding = new Map(FATES.map(fate => [fate.ending, fate]))
 
-/** By the number as the sender wrote it: digits with the country's code, with or without the ninth digit. */
+/** Takes the digits with the country code, with or without the ninth digit. */
 export function fateOf(number: string): Fate {
   const [, ending] = /^55\d\d9?000000(\d\d)$/.exec(number) ?? []
   return (ending === undefined ? undefined : byEnding.get(ending)) ?? ORDINARY

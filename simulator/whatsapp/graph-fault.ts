@@ -1,4 +1,4 @@
-/** A refusal as the Graph API words it. */
+/** An error of the Graph API. */
 export class GraphFault extends Error {
   readonly status: number
   readonly code: number
@@ -32,7 +32,7 @@ const FAULTS: Readonly<Record<number, readonly [number, string]>> = {
   132018: [400, 'There is an issue with the parameters in your template'],
 }
 
-/** The title by which reports of failure call a code. */
+/** The title of an error code in failure reports. */
 export const titleOf = (code: number): string => FAULTS[code]?.[1] ?? 'Unknown error'
 
 export const faultBody = ({ message, code, details }: GraphFault, trace: string) => ({

@@ -1,10 +1,10 @@
 import { type Html, html } from '../../src/domain/html.js'
-import type { Kept } from '../inbox.js'
+import type { StoredMessage } from '../inbox.js'
 import type { Parameter, TemplateMessage } from './template-message.js'
 
-/** The message on the person's phone: its parameters where the approved template would show them. */
+/** Shows the parameters on a phone. The text around them is in the approved template, which only the carrier has. */
 export async function renderPhone(
-  { message, raw }: Kept<TemplateMessage>,
+  { message, raw }: StoredMessage<TemplateMessage>,
   link: string | null,
 ): Promise<{ content: Html; aside: Html }> {
   return {

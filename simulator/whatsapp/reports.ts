@@ -6,7 +6,7 @@ import type { Act } from './fates.js'
 import { titleOf } from './graph-fault.js'
 import { PHONE_NUMBER, PHONE_NUMBER_ID, type TemplateMessage } from './template-message.js'
 
-/** The carrier's side of its callbacks: the gateway's name for this provider, below which they go. */
+/** The gateway's name for this provider, which is the path of its callbacks. */
 const PROVIDER = 'whatsapp-cloud'
 const ACCOUNT_ID = '102290129340398'
 
@@ -26,8 +26,7 @@ export const statusCallback = (message: TemplateMessage, act: Status, route: Cal
     ],
   })
 
-/** What the person says, written or by the button of a template. */
-export interface Saying {
+export interface Reply {
   text: string
   button: boolean
   quoting: boolean
@@ -35,7 +34,7 @@ export interface Saying {
 
 export const replyCallback = (
   message: TemplateMessage,
-  { text, button, quoting }: Saying,
+  { text, button, quoting }: Reply,
   route: CallbackRoute,
   stamp: Stamp,
 ): Callback =>
@@ -61,7 +60,7 @@ const failure = (code: number) => ({
   error_data: { details: titleOf(code) },
 })
 
-/** X-Hub-Signature-256 is over the bytes of the body. */
+/** X-Hub-Signature-256 covers the bytes of the body. */
 function sign({ secret }: CallbackRoute, value: object): Callback {
   const metadata = { display_phone_number: PHONE_NUMBER.slice(1), phone_number_id: PHONE_NUMBER_ID }
   const body = JSON.stringify({

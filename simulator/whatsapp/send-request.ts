@@ -1,7 +1,6 @@
 import { GraphFault } from './graph-fault.js'
 import type { Parameter } from './template-message.js'
 
-/** A send request, read as strictly as the carrier's published rules: what it would refuse is refused here. */
 export interface SendRequest {
   to: string
   template: string
@@ -17,6 +16,7 @@ type Members = Record<string, unknown>
 const MAX_OPAQUE = 512
 const MAX_TEXT = 1_024
 
+/** Refuses what the carrier's published rules refuse. */
 export function readSendRequest(given: unknown): SendRequest {
   const request = objectOf(given, 'body')
   if (request.messaging_product !== 'whatsapp') throw new GraphFault(100, 'messaging_product must be whatsapp')

@@ -25,7 +25,8 @@ export interface Config {
   hasCarriers: boolean
   /** Where a simulator runs already; null: this start runs its own. */
   simulatorUrl: string | null
-  simulatorPorts: { http: number; smtp: number; smpp: number }
+  /** The simulator's ports by protocol; 0: any free one. */
+  simulatorPorts: Readonly<Record<string, number>>
   /** For the commands that talk HTTP. */
   client: { url: string; token: string | null }
   /** The part of each channel, as its module reads it. */
@@ -103,11 +104,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API, sem usuário, ? ou #', readBase),
       token: setting<string | null>('CARTEIRO_TOKEN', null, 'um token', text => text),
     },
-    simulatorPorts: {
-      http: whole('SIMULATOR_HTTP_PORT', 0, 0, 65_535),
-      smtp: whole('SIMULATOR_SMTP_PORT', 0, 0, 65_535),
-      smpp: whole('SIMULATOR_SMPP_PORT', 0, 0, 65_535),
-    },
+    simulatorPorts: Object.fromEntries(
+      ['http', ...channelModules.flatMap(({ simulatorPorts = [] }) => simulatorPorts)].map(name => [
+        name,
+        whole(`SIMULATOR_${name.toUpperCase()}_PORT`, 0, 0, 65_535),
+      ]),
+    ),
     channels,
     webhooks: {
       allowedRanges: setting<AddressRange[]>(

@@ -56,12 +56,11 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
   }
 }
 
-/** The simulator keeps its ports when it is started again: those who talk to it know only these. */
+/** Free ports are chosen here, once: a simulator that is restarted must listen where the other processes know it. */
 async function simulatorArguments({ simulatorPorts }: Config): Promise<string[]> {
-  const http = simulatorPorts.http || (await freePort())
-  const smtp = simulatorPorts.smtp || (await freePort())
-  const smpp = simulatorPorts.smpp || (await freePort())
-  return ['simulate', '--http-port', String(http), '--smtp-port', String(smtp), '--smpp-port', String(smpp)]
+  const args = ['simulate']
+  for (const [name, port] of Object.entries(simulatorPorts)) args.push(`--${name}-port`, String(port || (await freePort())))
+  return args
 }
 
 async function freePort(): Promise<number> {

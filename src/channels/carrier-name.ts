@@ -11,7 +11,7 @@ export const identifyCarrier = (provider: Pick<Provider<unknown>, 'name' | 'iden
 
 const digest = (account: string): string => createHash('sha256').update(account).digest('hex').slice(0, 8)
 
-/** The account and the server. Not for carriers that have a secret in the place of the user. */
+/** The account and the server. Where the user is a secret token, a new token makes another carrier: unknown outcomes of the old one wait. */
 const accountOf = ({ username, hostname, port, pathname }: URL): string => `${username}@${hostname}:${port}${pathname}`
 
 /**

@@ -35,6 +35,8 @@ export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> ext
   readEnvironment(environment: Environment): Config
   /** The kinds of providers, each with what happens to its attempts whose outcome is unknown. */
   readonly providers: Readonly<Record<string, WhenUnknown>>
+  /** The protocols, beside HTTP, whose simulated carrier listens on a port of its own. */
+  readonly simulatorPorts?: readonly string[]
   /** The message carries the content itself, so that a claim brings it. */
   readonly sendsContent?: boolean
   /** Recipients are people's names, not addresses or numbers that a page may show masked. */

@@ -5,7 +5,7 @@ import type { PostalAddress } from './letter/postal-address.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
 export interface Provider<Message> {
-  /** Stored with every attempt: 'smtp', 'smpp'. */
+  /** 'smtp', 'smpp': the first part of the identity of its carriers (carrier-name.ts). */
   readonly name: string
   readonly channel: Channel
   readonly whenUnknown: WhenUnknown
@@ -18,7 +18,7 @@ export interface Provider<Message> {
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
   open(url: URL): Promise<Carrier<Message>>
-  /** What tells this carrier from others of its kind, whatever its secrets and options; where absent, user and server. */
+  /** The account at the carrier, whatever its secrets and options; where absent, user and server of the URL. */
   identify?(url: URL): string
 }
 
@@ -154,8 +154,8 @@ export interface Receipt {
 export type SendErrorKind = 'temporary' | 'throttled' | 'permanent' | 'uncertain'
 
 interface SendErrorOptions {
-  answer?: string
-  retryAfterMs?: number
+  answer?: string | null
+  retryAfterMs?: number | null
   scope?: 'carrier' | 'message'
   references?: readonly (string | null)[]
   untried?: boolean

@@ -78,19 +78,16 @@ test('carriers that refuse options they do not know know this one', () => {
 test('two nodes send a carrier no more than its rate together, and all of it', async () => {
   const ids = await Promise.all(
     Array.from(
-      { length: 80 },
+      { length: 40 },
       async () => ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail,
     ),
   )
-  const times: number[] = []
-  const carrier = new ScriptedCarrier(() => {
-    times.push(performance.now())
-    return {}
-  })
+  const carrier = new ScriptedCarrier()
+  const begun = performance.now()
   const workers = await Promise.all([1, 2].map(() => node().start('smtp://relay.example.com?rate=20', carrier)))
-  await expect.poll(() => carrier.got.length, { timeout: 30_000 }).toBe(80)
+  await expect.poll(() => carrier.got.length, { timeout: 30_000 }).toBe(40)
+  // A burst of two, then twenty per second: a slow machine only takes longer.
+  expect(performance.now() - begun).toBeGreaterThan(((40 - 2) / 20) * 1_000)
   await Promise.all(workers.map(worker => worker.stop()))
   expect(carrier.got.map(({ notification }) => notification).sort()).toEqual([...ids].sort())
-  // A burst of two, then twenty per second; half a second for claims that are slower than others.
-  expect(times.at(-1)! - times[0]!).toBeGreaterThan(((80 - 2) / 20) * 1_000 - 500)
 })

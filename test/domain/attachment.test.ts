@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readAttachments } from '../../src/domain/attachment.js'
 import { Refusal, type RefusalCode } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence.js'
+import fc from '../support/generated.js'
 
 const limits = { maxFiles: 3, maxFileBytes: 10, maxTotalBytes: 25 }
 const file = (text: string, name = 'contrato.pdf') => ({ name, base64: Buffer.from(text).toString('base64') })

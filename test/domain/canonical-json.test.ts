@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalJson, type Json } from '../../src/domain/canonical-json.js'
+import fc from '../support/generated.js'
 
 test('RFC 8785 section 3.2.2: literals, numbers and strings have one form', () => {
   const value = JSON.parse(

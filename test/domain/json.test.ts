@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Refusal, type RefusalCode } from '../../src/domain/errors.js'
 import { parseUntrustedJson } from '../../src/domain/json.js'
+import fc from '../support/generated.js'
 
 const parse = (text: string): unknown => parseUntrustedJson(Buffer.from(text))
 

@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fitSms } from '../../src/channels/sms/fit-text.js'
 import { readGsm7, septetsOf } from '../../src/domain/gsm7.js'
 import { planParts } from '../../src/domain/message-parts.js'
+import fc from '../support/generated.js'
 
 const counts = (text: string): [string, number] => [planParts(text).encoding, planParts(text).parts.length]
 

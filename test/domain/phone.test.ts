@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { numberForms, readNumber } from '../../src/domain/phone.js'
+import fc from '../support/generated.js'
 
 test.each([
   ['11 digits', '11987654321', '+5511987654321'],

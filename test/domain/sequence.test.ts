@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { channels, moduleOf } from '../../src/channels/registry.js'
 import { completeSettings, type StoredSettings } from '../../src/domain/account.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { type DeliveryRules, planDeliveries, type RequestedDelivery, type SendRequest } from '../../src/domain/notification.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions, turnsOf } from '../../src/domain/sequence.js'
+import fc from '../support/generated.js'
 
 const step = (channel: Channel, waitMinutes: number, condition: SequenceStep['condition']): SequenceStep => ({
   channel,

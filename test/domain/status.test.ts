@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { validationFailures } from '../../src/channels/email/validation-failures.js'
 import { channels, moduleOf } from '../../src/channels/registry.js'
@@ -10,6 +9,7 @@ import {
   newStatus,
   timeline as timelineBy,
 } from '../../src/domain/status.js'
+import fc from '../support/generated.js'
 
 const describeStatus = (record: DeliveryStatus): string => describeBy(record, moduleOf(record.channel))
 const timeline = (record: DeliveryStatus) => timelineBy(record, moduleOf(record.channel))

@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { channels, moduleOf } from '../../src/channels/registry.js'
 import type { JsonObject } from '../../src/domain/notification.js'
 import { checkTemplate, MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable } from '../../src/domain/template.js'
+import fc from '../support/generated.js'
 
 const obligatory = (...names: string[]): TemplateVariable[] => names.map(name => ({ name, required: true }))
 const optional = (...names: string[]): TemplateVariable[] => names.map(name => ({ name, required: false }))

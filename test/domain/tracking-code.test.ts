@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkDigit, readTrackingCode } from '../../src/domain/tracking-code.js'
+import fc from '../support/generated.js'
 
 test('the example of the standard checks, in any spelling', () => {
   for (const text of ['AA473124829BR', 'aa473124829br', ' AA 473124829 BR ', 'AA.473.124.829.BR']) {

@@ -10,7 +10,7 @@ import { createDemo, demoToken } from '../../src/app/demo.js'
 import { loadKeys } from '../../src/app/keys.js'
 import { openLog } from '../../src/app/log.js'
 import { findAccount, updateSettings } from '../../src/store/accounts.js'
-import { type Embedded, openEmbedded } from '../../src/store/embedded.js'
+import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** Any number of api and worker processes on one database, with the simulator as carrier: what a drill breaks. */
@@ -83,6 +83,7 @@ export class Cluster {
   env: NodeJS.ProcessEnv = {}
   #database!: Embedded
   #stopped: Promise<void> | undefined
+  #count = 0
   /** A drill that is called off takes its processes and its database with it. */
   readonly #calledOff = (): void => void this.stop().finally(() => process.exit(1))
 
@@ -93,7 +94,7 @@ export class Cluster {
   }
 
   async start(size: { apis: number; workers: number; leaseMs: number; workerArgs?: readonly string[] }): Promise<void> {
-    this.#database = await openEmbedded(this.folder, true)
+    this.#database = await openEmbedded(this.folder, true, { durable: false })
     const env: NodeJS.ProcessEnv = {
       PATH: process.env.PATH,
       CARTEIRO_DATA: this.folder,
@@ -131,6 +132,11 @@ export class Cluster {
   /** PostgreSQL's immediate shutdown: a crash as far as data is concerned. The keeper starts it again. */
   crashDatabase(): void {
     process.kill(Number(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT')
+  }
+
+  /** One number for each request of all drills on this cluster. */
+  nextNumber(): number {
+    return ++this.#count
   }
 
   async simulate(path: string, body?: unknown): Promise<unknown> {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel } from '../../src/domain/channel.js'
 import { seeded } from '../support/random.js'
 import { Cluster, type Node } from './cluster.js'
-import { isClean, judge, type Verdict } from './verdict.js'
+import { findNotifications, findTaken, isClean, judge, type Verdict } from './verdict.js'
 
 /** A drill: clients send without pause while something is broken again and again; then everything drains and is judged. */
 export interface DrillOptions {
@@ -33,7 +33,10 @@ export interface DrillReport {
 /** Deliveries that one worker may have in flight. */
 const IN_FLIGHT = 100
 export const LEASE_MS = 3_000
-const DRAIN_MS = 240_000
+/** Nothing at all became finished for so long: the rest never will. */
+const STUCK_MS = 180_000
+/** Longer than any machine needs to reach the point at which a worker was told to die. */
+const DEATH_MS = 120_000
 
 export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
 export type DrillKind = (typeof drillKinds)[number]
@@ -46,19 +49,32 @@ const ADDRESS = { logradouro: 'Rua das Flores', numero: '100', cidade: 'São Pau
 
 /**
  * What clients send on each channel, how long they rest in between, and whether its carriers may get a message twice at all.
- * Calls and letters cost more to make than to accept: without a rest the drill would last as long as its queue.
+ * Clients wait while `mostOpen` deliveries are open, so that a slow machine gets as much work as it finishes. Calls and letters
+ * cost more to make than to accept. `asked`: the carrier can be asked about an unknown outcome, so there is no report to wait for.
  */
+interface ChannelLoad {
+  doubles: boolean
+  asked: boolean
+  pauseMs: number
+  mostOpen: number
+  request(n: number): object
+}
+
 export const loads = {
-  email: { doubles: true, pauseMs: 10, request: n => ({ to: `entregue+${n}@simulador.test` }) },
+  email: { doubles: true, asked: false, pauseMs: 10, mostOpen: 200, request: n => ({ to: `entregue+${n}@simulador.test` }) },
   // A number each: by it the verdict knows a message again.
   sms: {
     doubles: false,
+    asked: false,
     pauseMs: 10,
+    mostOpen: 200,
     request: n => ({ sms: { number: `11${910_000_000 + n}`, typeSend: '2', customMessage: `Aviso ${n}` } }),
   },
   whatsapp: {
     doubles: false,
+    asked: false,
     pauseMs: 10,
+    mostOpen: 200,
     request: () => ({
       whatsapp: {
         number: '11900000001',
@@ -68,7 +84,9 @@ export const loads = {
   },
   voice: {
     doubles: false,
+    asked: true,
     pauseMs: 50,
+    mostOpen: 20,
     // Everybody has a number of their own: calls are told apart by it.
     request: n => ({
       voz: {
@@ -80,7 +98,9 @@ export const loads = {
   },
   letter: {
     doubles: false,
+    asked: true,
     pauseMs: 100,
+    mostOpen: 10,
     request: n => ({
       carta: {
         template: 'notificacao-extrajudicial',
@@ -88,27 +108,37 @@ export const loads = {
       },
     }),
   },
-} as const satisfies Partial<Record<Channel, { doubles: boolean; pauseMs: number; request(n: number): object }>>
+} as const satisfies Partial<Record<Channel, ChannelLoad>>
 
 export type DrillChannel = keyof typeof loads
 export const drillChannels = Object.keys(loads) as DrillChannel[]
 
+/** A drill on a cluster of its own. */
 export async function runDrill(options: DrillOptions): Promise<DrillReport> {
   const cluster = new Cluster()
   try {
     await cluster.start({ apis: options.apis, workers: options.workers, leaseMs: LEASE_MS })
-    const load = new Load(cluster, options.clients, loads[options.channel])
-    load.start()
-    const broken = await breakThings[options.kind](cluster, options, load)
-    await load.stop()
-    await drain(cluster, load.answered, options.channel)
-    const verdict = await judge(cluster, load.answered, options.channel)
-    const explained = broken === 'unanswered' ? verdict.unanswered : broken * IN_FLIGHT
-    const mostDoubles = loads[options.channel].doubles ? explained : 0
-    return { verdict, broken: broken === 'unanswered' ? 0 : broken, mostDoubles, clean: isClean(verdict, mostDoubles) }
+    return await drillOn(cluster, options)
   } finally {
     await cluster.stop()
   }
+}
+
+/** A drill on a cluster that may have had others before: only notifications of this one are judged. */
+export async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'workers'>): Promise<DrillReport> {
+  const { channel, kind, clients } = options
+  const before = await findNotifications(cluster)
+  // An outage is there to let many pile up.
+  const mostOpen = kind === 'outage' ? Number.POSITIVE_INFINITY : loads[channel].mostOpen
+  const load = new Load(cluster, clients, { ...loads[channel], mostOpen })
+  load.start()
+  const broken = await breakThings[kind](cluster, options, load)
+  await load.stop()
+  await drain(cluster, load.answered, channel)
+  const verdict = await judge(cluster, load.answered, channel, before)
+  const explained = broken === 'unanswered' ? verdict.unanswered : broken * IN_FLIGHT
+  const mostDoubles = loads[channel].doubles ? explained : 0
+  return { verdict, broken: broken === 'unanswered' ? 0 : broken, mostDoubles, clean: isClean(verdict, mostDoubles) }
 }
 
 export class Load {
@@ -117,19 +147,21 @@ export class Load {
   readonly #clients: number
   readonly #request: (n: number) => object
   readonly #pauseMs: number
+  readonly #mostOpen: number
   #running: Promise<void>[] = []
   #stopping = false
-  #count = 0
+  #open = 0
 
-  constructor(cluster: Cluster, clients: number, { request, pauseMs }: { request(n: number): object; pauseMs: number }) {
+  constructor(cluster: Cluster, clients: number, { request, pauseMs, mostOpen }: Omit<ChannelLoad, 'doubles' | 'asked'>) {
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request
     this.#pauseMs = pauseMs
+    this.#mostOpen = mostOpen
   }
 
   start(): void {
-    this.#running = Array.from({ length: this.#clients }, (_, client) => this.#send(client))
+    this.#running = [this.#countOpen(), ...Array.from({ length: this.#clients }, (_, client) => this.#send(client))]
   }
 
   async stop(): Promise<void> {
@@ -141,10 +173,25 @@ export class Load {
     while (this.answered.length < count) await sleep(50)
   }
 
+  /** While the database is away, the last number counts. */
+  async #countOpen(): Promise<void> {
+    while (!this.#stopping) {
+      const { rows } = await this.#cluster.pool
+        .query<{ open: number }>("select count(*)::int as open from delivery where state in ('waiting', 'queued', 'sending')")
+        .catch(() => ({ rows: [{ open: this.#open }] }))
+      this.#open = rows[0]!.open
+      await sleep(200)
+    }
+  }
+
   async #send(client: number): Promise<void> {
     while (!this.#stopping) {
+      if (this.#open >= this.#mostOpen) {
+        await sleep(50)
+        continue
+      }
       const api = this.#cluster.apis[client % this.#cluster.apis.length]!
-      const n = ++this.#count
+      const n = this.#cluster.nextNumber()
       const body = {
         nameTo: 'Maria',
         ...this.#request(n),
@@ -157,7 +204,7 @@ export class Load {
           method: 'POST',
           headers: { authorization: this.#cluster.token, 'content-type': 'application/json' },
           body: JSON.stringify(body),
-          signal: AbortSignal.timeout(15_000),
+          signal: AbortSignal.timeout(60_000),
         })
         const answer = (await response.json()) as { idEmail?: string }
         if (response.status === 200) this.answered.push(answer.idEmail!)
@@ -171,7 +218,7 @@ export class Load {
   }
 }
 
-type Breakage = (cluster: Cluster, options: DrillOptions, load: Load) => Promise<number | 'unanswered'>
+type Breakage = (cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'workers'>, load: Load) => Promise<number | 'unanswered'>
 
 /**
  * Each returns how many workers it broke while deliveries were in flight; 'unanswered' where the carrier itself knows which
@@ -206,10 +253,10 @@ const breakThings: Record<DrillKind, Breakage> = {
     let deaths = 0
     for (let n = 0; n < count; n++) {
       const point = points[(first + n) % points.length]!
-      const after = 1 + Math.floor(random() * 7)
+      const after = 1 + Math.floor(random() * 3)
       await victim.stop()
       await victim.start(['--lease', String(LEASE_MS), '--die', point, '--after', String(after)])
-      await Promise.race([victim.ended(), sleep(20_000)])
+      await Promise.race([victim.ended(), sleep(DEATH_MS, undefined, { ref: false })])
       if (!victim.alive) deaths++
       onProgress?.(n + 1, count)
     }
@@ -284,18 +331,40 @@ async function killAndRestart(node: Node): Promise<void> {
 
 /** Waits until every delivery is finished or left to a person, and the reports of delivery are in. */
 async function drain(cluster: Cluster, answered: readonly string[], channel: DrillChannel): Promise<void> {
-  const deadline = Date.now() + DRAIN_MS
-  while (Date.now() < deadline) {
+  let least = Number.POSITIVE_INFINITY
+  for (let since = Date.now(); Date.now() - since < STUCK_MS; ) {
     await cluster.revive()
-    const { rows } = await cluster.pool
-      .query<{ open: number }>(
-        `select count(*)::int as open from delivery where channel = $1 and (state in ('waiting', 'queued', 'sending', 'uncertain')
-           or (state = 'done' and failure is null and delivered_at is null))`,
-        [channel],
-      )
-      .catch(() => ({ rows: [{ open: -1 }] }))
-    if (rows[0]!.open === 0) return
+    const open = await countOpen(cluster, channel).catch(() => null)
+    if (open === 0) return
+    if (open !== null && open < least) [least, since] = [open, Date.now()]
+    if (!loads[channel].doubles) await settleUntaken(cluster, channel).catch(() => {})
     await sleep(300)
   }
-  process.stderr.write(`not drained after ${DRAIN_MS / 1000} s (${answered.length} answered)\n`)
+  process.stderr.write(`not drained: ${least} left (${answered.length} answered)\n`)
+}
+
+async function countOpen(cluster: Cluster, channel: DrillChannel): Promise<number> {
+  const { rows } = await cluster.pool.query<{ open: number }>(
+    `select count(*)::int as open from delivery where channel = $1 and (state in ('waiting', 'queued', 'sending', 'uncertain')
+       or (state = 'done' and failure is null and delivered_at is null))`,
+    [channel],
+  )
+  return rows[0]!.open
+}
+
+/**
+ * Ends the wait for a report at once where the carrier did not get the message or can be asked. Where it did get the message,
+ * the report comes when the machine has time for it: a retry before the report would be a double of the drill's own making.
+ */
+async function settleUntaken(cluster: Cluster, channel: DrillChannel): Promise<void> {
+  const taken = loads[channel].asked ? new Set<string>() : await findTaken(cluster, channel)
+  const { rows } = await cluster.pool.query<{ id: string }>(
+    "select notification_id as id from delivery where channel = $1 and state = 'uncertain' and due_at > now()",
+    [channel],
+  )
+  const untaken = rows.map(({ id }) => id).filter(id => !taken.has(id))
+  await cluster.pool.query(
+    `update delivery set due_at = now() where channel = $1 and state = 'uncertain' and notification_id = any($2::uuid[])`,
+    [channel, untaken],
+  )
 }

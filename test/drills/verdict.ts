@@ -49,19 +49,56 @@ function nameOf(entry: LogEntry, channel: Channel, byRecipient: ReadonlyMap<stri
   return row === undefined ? entry.to : `${row.id}.sms.1`
 }
 
-export async function judge(cluster: Cluster, answered: readonly string[], channel: Channel): Promise<Verdict> {
+const findRows = async (cluster: Cluster, channel: Channel): Promise<Row[]> => {
   const { rows } = await cluster.pool.query<Row>(
     'select notification_id as id, state, recipient, sent_at is not null as sent, failure is not null as failed from delivery where channel = $1',
     [channel],
   )
+  return rows
+}
+
+/** What the carrier of a channel got, under our references. */
+async function readLog(
+  cluster: Cluster,
+  channel: Channel,
+  rows: readonly Row[],
+): Promise<{ ours: string; id: string; isAnswered: boolean }[]> {
   const byRecipient = new Map(rows.map(row => [row.recipient, row]))
   const log = (await cluster.simulate('log')) as LogEntry[]
+  return log
+    .filter(entry => entry.channel === channel)
+    .map(entry => {
+      const ours = nameOf(entry, channel, byRecipient) ?? ''
+      return { ours, id: ours.split('.')[0]!, isAnswered: entry.answer !== null }
+    })
+}
+
+/** The notifications of which the carrier of this channel got something. */
+export async function findTaken(cluster: Cluster, channel: Channel): Promise<Set<string>> {
+  const log = await readLog(cluster, channel, await findRows(cluster, channel))
+  return new Set(log.map(({ id }) => id))
+}
+
+export async function findNotifications(cluster: Cluster): Promise<Set<string>> {
+  const { rows } = await cluster.pool.query<{ id: string }>('select id from notification')
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** `before`: notifications that were there before the drill began. */
+export async function judge(
+  cluster: Cluster,
+  answered: readonly string[],
+  channel: Channel,
+  before: ReadonlySet<string>,
+): Promise<Verdict> {
+  const all = await findRows(cluster, channel)
+  const rows = all.filter(({ id }) => !before.has(id))
   const counts = new Map<string, number>()
   const unanswered = new Set<string>()
-  for (const entry of log.filter(entry => entry.channel === channel)) {
-    const ours = nameOf(entry, channel, byRecipient) ?? ''
+  for (const { ours, id, isAnswered } of await readLog(cluster, channel, all)) {
+    if (before.has(id)) continue
     counts.set(ours, (counts.get(ours) ?? 0) + 1)
-    if (entry.answer === null) unanswered.add(ours)
+    if (!isAnswered) unanswered.add(ours)
   }
   const stored = new Map(rows.map(row => [row.id, row]))
   const faults: string[] = []

@@ -35,7 +35,7 @@ const worker = await startWorker({
   databaseUrl: config.databaseUrl!,
   log,
   leaseMs: Number(values.lease),
-  webhooks: { pace: { plan, longestPauseMs: 2_000, timeoutMs: 1_000 } },
+  webhooks: { pace: { plan, maxPauseMs: 2_000, timeoutMs: 1_000 } },
   trace: point => {
     // "bytes": the message is on its way, the (slow) carrier has not answered.
     if (values.die === 'bytes' && point === 'sending' && --left === 0) setTimeout(die, 50)

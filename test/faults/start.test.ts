@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { dataFolder } from '../support/data-folder.js'
+import { freePort } from '../peers/email-programs.js'
+import { dataFolder, initialisedDataFolder } from '../support/data-folder.js'
 import { carteiro, Program } from '../support/program.js'
 import { request, send, validSend } from '../support/requests.js'
 
@@ -46,7 +47,7 @@ test('a first start prints the address, a token and a curl that reaches a person
 })
 
 test('start --json tells the same to a script, in one line', async () => {
-  const program = new Program({ data: dataFolder() }, ['start', '--json'])
+  const program = new Program({ data: initialisedDataFolder() }, ['start', '--json'])
   await expect.poll(() => program.stdout, { timeout: 60_000 }).toMatch(/\n$/)
   const { api, token, ...rest } = JSON.parse(program.stdout)
   expect(rest).toEqual({ role: 'all', simulator: expect.stringMatching(/^http:/) })
@@ -55,7 +56,7 @@ test('start --json tells the same to a script, in one line', async () => {
 })
 
 test('the demo account has a template for every channel, and the token stays the same at the next start', async () => {
-  const data = dataFolder()
+  const data = initialisedDataFolder()
   const first = await Program.start({ data })
   await first.stop()
   const second = await Program.start({ data })
@@ -67,7 +68,7 @@ test('the demo account has a template for every channel, and the token stays the
 })
 
 test('the demo account exists only where the simulator is on', async () => {
-  const data = dataFolder()
+  const data = initialisedDataFolder()
   const program = await Program.start({ data }, ['start', '--no-simulator'])
   expect(program.token).toBe('')
   await program.stop()
@@ -75,7 +76,7 @@ test('the demo account exists only where the simulator is on', async () => {
 })
 
 test('a second start on the same data folder is refused with a clear sentence', async () => {
-  const data = dataFolder()
+  const data = initialisedDataFolder()
   const program = await Program.start({ data })
   const second = carteiro(['start'], { data })
   expect(second.status).toBe(1)
@@ -85,7 +86,7 @@ test('a second start on the same data folder is refused with a clear sentence', 
 })
 
 test('a start after kill -9 adopts the database and goes on with all that was accepted', async () => {
-  const data = dataFolder()
+  const data = initialisedDataFolder()
   const first = await Program.start({ data })
   const headers = { 'idempotency-key': 'before-the-crash' }
   const accepted = await send(first.url, first.token, validSend, headers)
@@ -99,7 +100,7 @@ test('a start after kill -9 adopts the database and goes on with all that was ac
 })
 
 test('an api process that dies is started again by itself', async () => {
-  const program = await Program.start({ data: dataFolder(), env: { PORT: '18473' } })
+  const program = await Program.start({ data: initialisedDataFolder(), env: { PORT: String(await freePort()) } })
   for (const pid of program.children()) process.kill(pid, 'SIGKILL')
   await expect
     .poll(
@@ -115,7 +116,7 @@ test('an api process that dies is started again by itself', async () => {
 })
 
 test('the database itself may crash: the service comes back without help', async () => {
-  const data = dataFolder()
+  const data = initialisedDataFolder()
   const program = await Program.start({ data })
   process.kill(Number(readFileSync(join(data, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT')
   await expect
@@ -125,7 +126,7 @@ test('the database itself may crash: the service comes back without help', async
 })
 
 test('a graceful stop finishes what is in flight and stops the database', async () => {
-  const data = dataFolder()
+  const data = initialisedDataFolder()
   const program = await Program.start({ data })
   const sends = Array.from({ length: 50 }, () =>
     send(program.url, program.token, validSend).then(
@@ -157,9 +158,9 @@ test('every bad setting is reported at once, by name', () => {
 })
 
 test('a port in use is named with its cure', async () => {
-  const program = await Program.start({ data: dataFolder() })
+  const program = await Program.start({ data: initialisedDataFolder() })
   const { port } = new URL(program.url)
-  const { status, stderr } = carteiro(['start'], { data: dataFolder(), env: { PORT: port } })
+  const { status, stderr } = carteiro(['start'], { data: initialisedDataFolder(), env: { PORT: port } })
   expect(status).toBe(1)
   expect(stderr).toContain(`A porta ${port} em 127.0.0.1 está em uso`)
   await program.stop()
@@ -175,7 +176,7 @@ test('a database out of reach is named with its cure', () => {
 })
 
 test('another master key is refused with both fingerprints', async () => {
-  const data = dataFolder()
+  const data = initialisedDataFolder()
   expect(carteiro(['migrate'], { data }).status).toBe(0)
   const { status, stderr } = carteiro(['start'], { data, env: { CARTEIRO_MASTER_KEY: 'ab'.repeat(32) } })
   expect(status).toBe(1)
@@ -183,7 +184,7 @@ test('another master key is refused with both fingerprints', async () => {
 })
 
 test('commands work while the server is stopped and while it runs', async () => {
-  const data = dataFolder()
+  const data = initialisedDataFolder()
   const created = carteiro(['account', 'create', '--name', 'acme', '--entity', 'Grupo', '--validation', '--json'], { data })
   expect(JSON.parse(created.stdout)).toMatchObject({ name: 'acme', entity: 'Grupo' })
   expect(existsSync(join(data, 'postgres', 'postmaster.pid'))).toBe(false)
@@ -252,7 +253,7 @@ test.runIf(isRoot)('an ordinary user starts it as well as root', async () => {
 test.runIf(isRoot)('as root it starts from a folder that only root can enter', async () => {
   const root = privateInstallation()
   expect(statSync(root).mode & 0o077).toBe(0)
-  const program = await Program.start({ data: dataFolder(), root })
+  const program = await Program.start({ data: initialisedDataFolder(), root })
   expect((await send(program.url, program.token, validSend)).status).toBe(200)
   expect(await program.stop()).toBe(0)
 })

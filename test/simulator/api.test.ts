@@ -9,7 +9,7 @@ const list = async (simulator: TestSimulator, query: string): Promise<Message[]>
 const subjects = (messages: Message[]): string[] => messages.map(({ subject }) => subject)
 
 describe('the list of messages', () => {
-  test('is newest first and can be searched', async () => {
+  test('the list has the newest message first and can be searched', async () => {
     const simulator = await simulatorForTest()
     await send(simulator, { to: 'maria@example.com', subject: 'Primeira cobrança' })
     await send(simulator, { to: 'joao@example.com', subject: 'Segunda cobrança' })
@@ -28,7 +28,7 @@ describe('the list of messages', () => {
     expect(await list(simulator, '?to=maria@example')).toEqual([])
   })
 
-  test('waits for the first that matches, and not for others', async () => {
+  test('a request with wait returns at the first message that matches', async () => {
     const simulator = await simulatorForTest()
     const waiting = list(simulator, '?to=maria@example.com&wait=30s')
     const other = list(simulator, '?to=joao@example.com&wait=500ms')
@@ -39,7 +39,7 @@ describe('the list of messages', () => {
     expect(subjects(await list(simulator, '?to=maria@example.com&wait=30s'))).toEqual(['Chegou'])
   })
 
-  test('stops waiting when the simulator closes', async () => {
+  test('a request with wait ends when the simulator closes', async () => {
     const simulator = await simulatorForTest()
     const waiting = list(simulator, '?to=maria@example.com&wait=60s').catch(() => 'cut off')
     await list(simulator, '')
@@ -47,7 +47,7 @@ describe('the list of messages', () => {
     expect([[], 'cut off']).toContainEqual(await waiting)
   })
 
-  test('parameters that make no sense are refused', async () => {
+  test('a wrong parameter is refused by name', async () => {
     const simulator = await simulatorForTest()
     for (const query of [
       'wait=61s',
@@ -66,7 +66,7 @@ describe('the list of messages', () => {
     }
   })
 
-  test('can be emptied; what was accepted stays in the log until that is emptied too', async () => {
+  test('the list can be emptied, and the log keeps its entries until it is emptied too', async () => {
     const simulator = await simulatorForTest()
     await send(simulator, { to: 'maria@example.com' })
     const { id } = await simulator.message('maria@example.com')
@@ -81,7 +81,7 @@ describe('the list of messages', () => {
 })
 
 describe('one message', () => {
-  test('is shown with envelope, headers, texts, links and attachments', async () => {
+  test('a message is shown with envelope, headers, texts, links and attachments', async () => {
     const simulator = await simulatorForTest()
     const content = Buffer.from([0, 1, 2, 255, 254])
     await send(simulator, {
@@ -140,7 +140,7 @@ describe('one message', () => {
     expect(file.headers.get('content-security-policy')).toContain('sandbox')
   })
 
-  test('without HTML, its links are those of the text', async () => {
+  test('a message without HTML has the links of its text', async () => {
     const simulator = await simulatorForTest()
     await send(simulator, { to: 'maria@example.com', text: 'Veja https://exemplo.test/x e <http://exemplo.test/y>' })
     expect(await simulator.message('maria@example.com')).toMatchObject({
@@ -149,7 +149,7 @@ describe('one message', () => {
     })
   })
 
-  test('that is none has no parts either', async () => {
+  test('unknown messages and unknown attachments are not found', async () => {
     const simulator = await simulatorForTest()
     await send(simulator, { to: 'maria@example.com' })
     const { id } = await simulator.message('maria@example.com')
@@ -170,7 +170,7 @@ describe('one message', () => {
 })
 
 describe('bounds', () => {
-  test('past the number of messages the oldest make room; the log keeps them all in order', async () => {
+  test('beyond the number of messages the oldest are dropped, and the log keeps them all in order', async () => {
     const simulator = await simulatorForTest({ maxMessages: 3 })
     for (let number = 1; number <= 5; number++)
       await send(simulator, { to: `m${number}@example.com`, messageId: `<${number}@x.test>` })
@@ -189,7 +189,7 @@ describe('bounds', () => {
     )
   })
 
-  test('past the number of bytes the oldest make room', async () => {
+  test('beyond the number of bytes the oldest messages are dropped', async () => {
     const simulator = await simulatorForTest({ maxBytes: 100_000 })
     const text = 'x '.repeat(15_000)
     for (let number = 1; number <= 4; number++) await send(simulator, { to: `m${number}@example.com`, text })
@@ -198,7 +198,7 @@ describe('bounds', () => {
     expect((await list(simulator, '')).map(({ to }) => to)).toEqual(['m5@example.com'])
   })
 
-  test('what a dropped message still had to do is done', async () => {
+  test('a dropped message still sends its reports', async () => {
     const simulator = await simulatorForTest({ maxMessages: 1 })
     const listener = await listenerForTest()
     await register(simulator, listener.url)
@@ -209,7 +209,7 @@ describe('bounds', () => {
 })
 
 describe('the rest of the API', () => {
-  test('the simulated DNS has domains in every kind of trouble', async () => {
+  test('the simulated DNS has domains with every kind of defect', async () => {
     const simulator = await simulatorForTest()
     const dns = async (name: string, type = 'MX') => (await simulator.ask(`/simulator/dns?name=${name}&type=${type}`)).body
     const ordinary = { status: 'ok', exchangers: [{ priority: 10, exchange: 'mx.simulador.test' }] }
@@ -228,24 +228,24 @@ describe('the rest of the API', () => {
     expect(await dns('')).toMatchObject({ statusCode: 400 })
   })
 
-  test('the carriers are where the sockets are', async () => {
+  test('the carrier URLs name the ports that are open', async () => {
     const simulator = await simulatorForTest()
     expect((await simulator.ask('/simulator/carriers')).body).toMatchObject({ email: simulator.smtpUrl })
     expect(simulator.smtpUrl).toMatch(/^smtp:\/\/127\.0\.0\.1:\d+$/)
     expect(simulator.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   })
 
-  test('two of them run side by side, and one can be given its ports', async () => {
+  test('a simulator listens on the ports that it is given, unless they are taken', async () => {
     const first = await simulatorForTest()
-    const ports = { httpPort: Number(new URL(first.url).port), smtpPort: Number(new URL(first.smtpUrl).port) }
-    await expect(simulatorForTest({ httpPort: ports.httpPort })).rejects.toMatchObject({ code: 'EADDRINUSE' })
-    await expect(simulatorForTest({ smtpPort: ports.smtpPort })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    const ports = { http: Number(new URL(first.url).port), smtp: Number(new URL(first.smtpUrl).port) }
+    await expect(simulatorForTest({ ports: { http: ports.http } })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await expect(simulatorForTest({ ports: { smtp: ports.smtp } })).rejects.toMatchObject({ code: 'EADDRINUSE' })
     await first.close()
-    const second = await simulatorForTest(ports)
+    const second = await simulatorForTest({ ports })
     expect([second.url, second.smtpUrl]).toEqual([first.url, first.smtpUrl])
   })
 
-  test('everything refused has the three members, in Portuguese', async () => {
+  test('every refusal has the three members, in Portuguese', async () => {
     const simulator = await simulatorForTest()
     const json = { 'content-type': 'application/json' }
     const put = { method: 'PUT', headers: json }
@@ -266,7 +266,7 @@ describe('the rest of the API', () => {
     }
   })
 
-  test('other sites in the same browser can neither read nor command it', async () => {
+  test('other sites in the same browser can neither read nor change anything', async () => {
     const simulator = await simulatorForTest()
     const { port } = new URL(simulator.url)
     const rebound = await rawRequest(simulator.url, ['GET /simulator/messages HTTP/1.0', 'Host: evil.example'])

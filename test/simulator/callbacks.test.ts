@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Callbacks, type Telling } from '../../simulator/callbacks.js'
+import { type CallbackReport, Callbacks } from '../../simulator/callbacks.js'
 import { describeFaults, FaultSwitch, NO_FAULTS } from '../../simulator/faults.js'
 import type { Message } from '../../simulator/message.js'
 import { simulatorForTest } from './carriers.js'
 
-const LONGEST = { timeout: 20_000, interval: 20 }
+const WAIT = { timeout: 20_000, interval: 20 }
 const SECRET = '0f'.repeat(32)
 
 interface Call {
@@ -17,7 +17,7 @@ interface Call {
   body: string
 }
 
-/** The gateway's side, on a port of its own; answers with what the test wants. */
+/** A gateway that records the callbacks and answers with the given status. */
 async function gatewayForTest(
   answer: () => number = () => 200,
   port = 0,
@@ -35,8 +35,8 @@ async function gatewayForTest(
     server.close()
     server.closeAllConnections()
   })
-  const taken = (server.address() as AddressInfo).port
-  return { base: `http://127.0.0.1:${taken}/callbacks/simulator`, port: taken, calls, server }
+  const { port: listening } = server.address() as AddressInfo
+  return { base: `http://127.0.0.1:${listening}/callbacks/simulator`, port: listening, calls, server }
 }
 
 function callbacksForTest(): Callbacks {
@@ -59,12 +59,12 @@ const newMessage = (): Message => ({
 })
 
 const switches = (faults: object = {}): FaultSwitch => {
-  const made = new FaultSwitch(describeFaults({}), () => {})
-  made.set({ ...NO_FAULTS, ...faults })
-  return made
+  const set = new FaultSwitch(describeFaults({}))
+  set.set({ ...NO_FAULTS, ...faults })
+  return set
 }
 
-const telling = (message: Message, more: Partial<Telling> = {}): Telling => ({
+const delivered = (message: Message, more: Partial<CallbackReport> = {}): CallbackReport => ({
   message,
   faults: switches(),
   type: 'delivered',
@@ -77,13 +77,13 @@ const telling = (message: Message, more: Partial<Telling> = {}): Telling => ({
 })
 
 const until = (message: Message, ...states: string[]): Promise<void> =>
-  vi.waitFor(() => expect(message.reports.map(({ state }) => state)).toEqual(states), LONGEST)
+  vi.waitFor(() => expect(message.reports.map(({ state }) => state)).toEqual(states), WAIT)
 
-describe('the callback outbox', () => {
-  test('posts below the registered base, signed with its secret, and keeps the answer', async () => {
+describe('a callback', () => {
+  test('a callback goes below the registered base, signed with its secret, and its answer is kept', async () => {
     const [callbacks, gateway, message] = [callbacksForTest(), await gatewayForTest(), newMessage()]
     callbacks.register({ base: gateway.base, secret: SECRET })
-    const report = callbacks.send(telling(message))
+    const report = callbacks.send(delivered(message))
     await until(message, 'done')
     expect(gateway.calls).toMatchObject([
       {
@@ -100,23 +100,23 @@ describe('the callback outbox', () => {
     })
   })
 
-  test('waits for somebody to register, and signs for whoever did', async () => {
+  test('a callback waits until a gateway registers', async () => {
     const [callbacks, gateway, message] = [callbacksForTest(), await gatewayForTest(), newMessage()]
-    const report = callbacks.send(telling(message))
-    await vi.waitFor(() => expect(report.detail).toMatch(/^Nenhum gateway/), LONGEST)
+    const report = callbacks.send(delivered(message))
+    await vi.waitFor(() => expect(report.detail).toMatch(/^Nenhum gateway/), WAIT)
     callbacks.register({ base: gateway.base, secret: SECRET })
     await until(message, 'done')
     expect(gateway.calls.length).toBe(1)
   })
 
-  test('is tried again while the gateway is away, and after it answered with trouble', async () => {
+  test('a callback is retried while the gateway is down and after it answers 503 or 429', async () => {
     const [callbacks, message] = [callbacksForTest(), newMessage()]
     const first = await gatewayForTest()
     first.server.close()
     await once(first.server, 'close')
     callbacks.register({ base: first.base, secret: SECRET })
-    const report = callbacks.send(telling(message))
-    await vi.waitFor(() => expect(report.detail).toContain('ECONNREFUSED'), LONGEST)
+    const report = callbacks.send(delivered(message))
+    await vi.waitFor(() => expect(report.detail).toContain('ECONNREFUSED'), WAIT)
     const answers = [503, 429]
     const second = await gatewayForTest(() => answers.shift() ?? 204, first.port)
     await until(message, 'done')
@@ -124,52 +124,52 @@ describe('the callback outbox', () => {
     expect(new Set(second.calls.map(({ body }) => body)).size).toBe(1)
   })
 
-  test('is not tried again once it was refused', async () => {
+  test('a refused callback is not retried', async () => {
     const [callbacks, gateway, message] = [callbacksForTest(), await gatewayForTest(() => 401), newMessage()]
     callbacks.register({ base: gateway.base, secret: SECRET })
-    callbacks.send(telling(message))
+    callbacks.send(delivered(message))
     await until(message, 'refused')
-    callbacks.send(telling(message))
+    callbacks.send(delivered(message))
     await until(message, 'refused', 'refused')
     expect(gateway.calls.length).toBe(2)
   })
 
-  test('goes to the newest gateway that answers', async () => {
+  test('a callback goes to the newest gateway that answers', async () => {
     const [callbacks, older, newer, message] = [callbacksForTest(), await gatewayForTest(), await gatewayForTest(), newMessage()]
     callbacks.register({ base: older.base, secret: SECRET })
     callbacks.register({ base: newer.base, secret: SECRET })
-    callbacks.send(telling(message))
+    callbacks.send(delivered(message))
     await until(message, 'done')
     expect([older.calls.length, newer.calls.length]).toEqual([0, 1])
     newer.server.close()
     await once(newer.server, 'close')
-    callbacks.send(telling(message))
+    callbacks.send(delivered(message))
     await until(message, 'done', 'done')
     expect(older.calls.length).toBe(1)
     expect(callbacks.bases).toEqual([newer.base, older.base])
     expect(callbacks.route).toEqual({ base: newer.base, secret: SECRET })
   })
 
-  test('goes twice, with the same bytes, while duplicateReports is on', async () => {
+  test('with duplicateReports a callback goes twice with the same bytes', async () => {
     const [callbacks, gateway, message] = [callbacksForTest(), await gatewayForTest(), newMessage()]
     callbacks.register({ base: gateway.base, secret: SECRET })
-    callbacks.send(telling(message, { faults: switches({ duplicateReports: true }) }))
+    callbacks.send(delivered(message, { faults: switches({ duplicateReports: true }) }))
     await until(message, 'done', 'done')
     expect(gateway.calls[0]!.body).toBe(gateway.calls[1]!.body)
   })
 
-  test('comes late while lateReportsMs says so', async () => {
+  test('with lateReportsMs a callback goes after a later one', async () => {
     const [callbacks, gateway, message] = [callbacksForTest(), await gatewayForTest(), newMessage()]
     callbacks.register({ base: gateway.base, secret: SECRET })
-    const late = callbacks.send(telling(message, { faults: switches({ lateReportsMs: 400 }) }))
-    const prompt = callbacks.send(telling(message))
-    await vi.waitFor(() => expect(prompt.state).toBe('done'), LONGEST)
+    const late = callbacks.send(delivered(message, { faults: switches({ lateReportsMs: 400 }) }))
+    const prompt = callbacks.send(delivered(message))
+    await vi.waitFor(() => expect(prompt.state).toBe('done'), WAIT)
     expect(late.state).toBe('waiting')
     await until(message, 'done', 'done')
     expect(gateway.calls.map(({ body }) => JSON.parse(body).id)).toEqual([prompt.id, late.id])
   })
 
-  test('never leaves the registered base, and one that cannot be written harms no other', async () => {
+  test('a callback outside the registered base is refused, and one that cannot be composed stops no other', async () => {
     const [callbacks, gateway, stranger, message] = [
       callbacksForTest(),
       await gatewayForTest(),
@@ -177,14 +177,14 @@ describe('the callback outbox', () => {
       newMessage(),
     ]
     callbacks.register({ base: gateway.base, secret: SECRET })
-    const to = (target: string): Partial<Telling> => ({ compose: () => ({ to: target, headers: {}, body: '' }) })
+    const to = (target: string): Partial<CallbackReport> => ({ compose: () => ({ to: target, headers: {}, body: '' }) })
     const outside = ['/../x', `${stranger.base}/sms`, `${gateway.base}-x/sms`, 'http://192.0.2.1/callbacks/simulator', 'x']
-    for (const target of outside) callbacks.send(telling(message, to(target)))
+    for (const target of outside) callbacks.send(delivered(message, to(target)))
     const broken = (): never => {
       throw new Error('sem assinatura')
     }
-    callbacks.send(telling(message, { compose: broken }))
-    callbacks.send(telling(message, to(`${gateway.base}/sms?id=1`)))
+    callbacks.send(delivered(message, { compose: broken }))
+    callbacks.send(delivered(message, to(`${gateway.base}/sms?id=1`)))
     await until(message, ...outside.map(() => 'refused'), 'refused', 'done')
     expect(message.reports[0]!.detail).toContain('fora do que o gateway registrou')
     expect(message.reports.at(-2)!.detail).toBe('sem assinatura')
@@ -196,7 +196,7 @@ describe('the callback outbox', () => {
 describe('PUT /simulator/routes', () => {
   const base = 'http://127.0.0.1:8080/callbacks/simulator'
 
-  test('takes callbacks with their secret, alone or beside bounces, and never shows the secret', async () => {
+  test('callbacks and bounces are registered together or alone, and the secret is never shown', async () => {
     const simulator = await simulatorForTest()
     const put = (body: unknown) => simulator.ask('/simulator/routes', { method: 'PUT', body })
     expect(await put({ callbacks: `${base}/`, secret: SECRET })).toMatchObject({
@@ -210,7 +210,7 @@ describe('PUT /simulator/routes', () => {
     expect(JSON.stringify(shown)).not.toContain(SECRET)
   })
 
-  test('refuses by name what makes no sense, and then changes nothing', async () => {
+  test('a wrong member is refused by name and nothing is registered', async () => {
     const simulator = await simulatorForTest()
     const bounces = 'smtp://127.0.0.1:2526'
     const bad: [object, string][] = [

@@ -8,10 +8,12 @@ import { expect, onTestFinished, vi } from 'vitest'
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../simulator/simulator.js'
 import { type Answer, request } from '../support/requests.js'
 
-/** The simulator and those it talks to, each on sockets of its own, each gone with the test. */
+/** The simulator and the programs that it talks to. Each has its own sockets and is closed with the test. */
 export interface TestSimulator extends Simulator {
+  smtpUrl: string
+  smppUrl: string
   ask(path: string, options?: { method?: string; body?: unknown; headers?: Record<string, string> }): Promise<Answer>
-  /** The details of the newest message to an address. */
+  /** The newest message to an address, with its details. */
   message(to: string): Promise<Message>
 }
 
@@ -33,7 +35,7 @@ export interface Message {
   reports: { type: string; status: string | null; state: string; detail: string | null; doneAt: string | null }[]
 }
 
-const LONGEST = { timeout: 20_000, interval: 20 }
+const WAIT = { timeout: 20_000, interval: 20 }
 
 export async function simulatorForTest(options: SimulatorOptions = {}): Promise<TestSimulator> {
   const simulator = await createSimulator(options)
@@ -41,6 +43,8 @@ export async function simulatorForTest(options: SimulatorOptions = {}): Promise<
   const ask: TestSimulator['ask'] = (path, options) => request(`${simulator.url}${path}`, options)
   return {
     ...simulator,
+    smtpUrl: simulator.carrierUrls.smtp!,
+    smppUrl: simulator.carrierUrls.smpp!,
     ask,
     async message(to) {
       const { body } = await ask(`/simulator/messages?to=${encodeURIComponent(to)}&wait=10s`)
@@ -61,12 +65,12 @@ export interface Received {
 export interface Listener {
   url: string
   received: Received[]
-  /** Waits until that many have come (to an address, where one is given), and gives them all. */
+  /** Waits for at least that many mails (to an address, if given) and returns all of them. */
   wait(count: number, to?: string): Promise<Received[]>
   close(): Promise<void>
 }
 
-/** Where reports come back to, as the gateway has it. The answer to a recipient may be a refusal. */
+/** An SMTP server that receives reports as the gateway does. It may refuse a recipient. */
 export async function listenerForTest(refusal: (to: string) => number | null = () => null): Promise<Listener> {
   const received: Received[] = []
   const server = new SMTPServer({
@@ -105,15 +109,15 @@ export async function listenerForTest(refusal: (to: string) => number | null = (
     url: `smtp://127.0.0.1:${(listening.address() as AddressInfo).port}`,
     received,
     async wait(count, to) {
-      const mine = (): Received[] => received.filter(mail => to === undefined || mail.to === to)
-      await vi.waitFor(() => expect(mine().length).toBeGreaterThanOrEqual(count), LONGEST)
-      return mine()
+      const found = (): Received[] => received.filter(mail => to === undefined || mail.to === to)
+      await vi.waitFor(() => expect(found().length).toBeGreaterThanOrEqual(count), WAIT)
+      return found()
     },
     close,
   }
 }
 
-/** A simulator whose reports come back to a listener. */
+/** A simulator that sends its reports to a listener. */
 export async function carriersForTest(options: SimulatorOptions = {}): Promise<{ simulator: TestSimulator; listener: Listener }> {
   const simulator = await simulatorForTest(options)
   const listener = await listenerForTest()
@@ -137,13 +141,13 @@ export interface Sending {
   messageId?: string
   attachments?: { filename: string; content: Buffer }[]
   envelopeFrom?: string
-  /** null: no DSN parameters at all. */
+  /** null sends no DSN parameters at all. */
   dsn?: { id?: string; return?: 'headers' | 'full'; notify?: string[]; recipient?: string } | null
   auth?: { user: string; pass: string }
 }
 
-/** Sends as the gateway does, and gives the answer to the content. */
-export async function send(simulator: Simulator, sending: Sending): Promise<string> {
+/** Sends as the gateway does and returns the answer to the content. */
+export async function send(simulator: TestSimulator, sending: Sending): Promise<string> {
   const { to, envelopeFrom = BOUNCES, dsn, auth, ...message } = sending
   const { hostname, port } = new URL(simulator.smtpUrl)
   const transport = createTransport({
@@ -167,11 +171,11 @@ export async function send(simulator: Simulator, sending: Sending): Promise<stri
   return response ?? ''
 }
 
-/** The answer, whether good or bad. */
-export const tryToSend = (simulator: Simulator, sending: Sending): Promise<string> =>
+/** Returns the answer, also when it is a refusal. */
+export const tryToSend = (simulator: TestSimulator, sending: Sending): Promise<string> =>
   send(simulator, sending).catch(({ response, code }: { response?: string; code?: string }) => response ?? `no answer: ${code}`)
 
-/** SMTP spoken line by line. */
+/** An SMTP client that sends line by line. */
 export class Dialogue {
   readonly socket: Socket
   #text = ''
@@ -200,14 +204,13 @@ export class Dialogue {
     return dialogue
   }
 
-  /** What was said and not read yet. */
+  /** What the server has sent and the test has not read. */
   get pending(): string {
     return this.#text
   }
 
-  /** Reads whole replies. */
   async read(count = 1): Promise<string[]> {
-    const signal = AbortSignal.timeout(LONGEST.timeout)
+    const signal = AbortSignal.timeout(WAIT.timeout)
     const replies: string[] = []
     while (replies.length < count) {
       const reply = /^(?:\d{3}-.*\r\n)*\d{3} .*\r\n/.exec(this.#text)?.[0]
@@ -216,7 +219,9 @@ export class Dialogue {
         this.#text = this.#text.slice(reply.length)
       } else {
         if (this.closed) throw new Error(`closed after ${replies.join(', ')}`)
-        await Promise.race([once(this.socket, 'data', { signal }), once(this.socket, 'close', { signal })])
+        const heard = new AbortController()
+        const either = { signal: AbortSignal.any([signal, heard.signal]) }
+        await Promise.race([once(this.socket, 'data', either), once(this.socket, 'close', either)]).finally(() => heard.abort())
       }
     }
     return replies
@@ -231,7 +236,7 @@ export class Dialogue {
     this.socket.write(text)
   }
 
-  /** Up to the content, which the caller sends. */
+  /** Sends the commands up to DATA; the caller sends the content. */
   async begin(to: string, mailParameters = '', recipientParameters = ''): Promise<void> {
     expect(await this.say('EHLO gateway.test')).toMatch(/^250/)
     expect(await this.say(`MAIL FROM:<${BOUNCES}>${mailParameters}`)).toMatch(/^250/)
@@ -240,7 +245,7 @@ export class Dialogue {
   }
 
   async untilClosed(): Promise<void> {
-    await vi.waitFor(() => expect(this.closed).toBe(true), LONGEST)
+    await vi.waitFor(() => expect(this.closed).toBe(true), WAIT)
   }
 }
 
@@ -250,7 +255,7 @@ export interface Visit {
   headers: IncomingHttpHeaders
 }
 
-/** The gateway's pages, of which only the visits are of interest. */
+/** A web server that records the visits. */
 export async function siteForTest(
   answer: (path: string) => { status: number; location?: string } = () => ({ status: 200 }),
 ): Promise<{
@@ -274,24 +279,24 @@ export async function siteForTest(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     visits,
     async wait(count) {
-      await vi.waitFor(() => expect(visits.length).toBeGreaterThanOrEqual(count), LONGEST)
+      await vi.waitFor(() => expect(visits.length).toBeGreaterThanOrEqual(count), WAIT)
       return visits
     },
   }
 }
 
-/** Waits until all that was to come back or be visited has been settled. */
+/** Waits until no report of the message is waiting. */
 export async function settled(simulator: TestSimulator, to: string): Promise<Message> {
   let message: Message | undefined
   await vi.waitFor(async () => {
     message = await simulator.message(to)
     expect(message.reports.length).toBeGreaterThan(0)
     expect(message.reports.map(({ state }) => state)).not.toContain('waiting')
-  }, LONGEST)
+  }, WAIT)
   return message!
 }
 
-/** The fields of a report's machine-readable part, by group (RFC 3464: the message's, then the recipient's). */
+/** The fields of a report's machine-readable part, by group (RFC 3464: those of the mail, then those of the recipient). */
 export function reportFields(report: Received, type: string): Record<string, string>[] {
   const [, boundary] = /boundary="([^"]+)"/.exec(report.raw)!
   const part = report.raw.split(`--${boundary}`).find(part => part.startsWith(`\r\nContent-Type: message/${type}\r\n`))!
@@ -307,7 +312,7 @@ export function reportFields(report: Received, type: string): Record<string, str
   )
 }
 
-/** The types of a multipart's parts, in order, read by hand. */
+/** The content types of the parts of a report, in order. */
 export function partTypes(report: Received): string[] {
   const [, boundary] = /boundary="([^"]+)"/.exec(report.raw)!
   const parts = report.raw.split(`--${boundary}`)

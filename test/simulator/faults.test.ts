@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { FAULT_FIELDS as email } from '../../simulator/email/words.js'
+import { FAULT_FIELDS as email } from '../../simulator/email/labels.js'
 import { NO_FAULTS } from '../../simulator/faults.js'
-import { FAULT_FIELDS as letter } from '../../simulator/letter/words.js'
-import { FAULT_FIELDS as sms } from '../../simulator/sms/words.js'
-import { FAULT_FIELDS as voice } from '../../simulator/voice/words.js'
-import { FAULT_FIELDS as whatsapp } from '../../simulator/whatsapp/words.js'
+import { FAULT_FIELDS as letter } from '../../simulator/letter/labels.js'
+import { FAULT_FIELDS as sms } from '../../simulator/sms/labels.js'
+import { FAULT_FIELDS as voice } from '../../simulator/voice/labels.js'
+import { FAULT_FIELDS as whatsapp } from '../../simulator/whatsapp/labels.js'
 import { readSource } from '../support/sources.js'
 import { carriersForTest, Dialogue, send, settled, simulatorForTest, type TestSimulator, tryToSend } from './carriers.js'
 
@@ -25,7 +25,7 @@ async function setFaults(simulator: TestSimulator, email: object): Promise<void>
 
 const to = 'maria@example.com'
 
-test('all switches are off at first, and one that is left out is switched off', async () => {
+test('all switches are off at first, and a switch that a PUT leaves out is switched off', async () => {
   const simulator = await simulatorForTest()
   expect((await simulator.ask('/simulator/faults')).body).toMatchObject({ email: NONE })
   await setFaults(simulator, { latencyMs: 5, outage: true })
@@ -61,7 +61,7 @@ test('the document leads to the test recipients of every channel', () => {
   for (const [, file = 'simulador.md', anchor] of links) expect(anchors(readSource(`docs/${file}`)), file).toContain(anchor)
 })
 
-test('values that make no sense are refused by name and change nothing', async () => {
+test('wrong values are refused by name and change nothing', async () => {
   const simulator = await simulatorForTest()
   const bad: [object, string][] = [
     [{ email: { errorRate: 1.1 } }, 'email.errorRate'],
@@ -84,7 +84,7 @@ test('values that make no sense are refused by name and change nothing', async (
 })
 
 describe('errorRate', () => {
-  test('at 1 every message is put off and none is kept', async () => {
+  test('at 1 every message is deferred and none is stored', async () => {
     const simulator = await simulatorForTest()
     await setFaults(simulator, { errorRate: 1 })
     for (let round = 0; round < 3; round++) expect(await tryToSend(simulator, { to })).toMatch(/^451 4\./)
@@ -93,7 +93,7 @@ describe('errorRate', () => {
     expect(await tryToSend(simulator, { to })).toMatch(/^250 /)
   })
 
-  test('the same seed puts off the same messages', async () => {
+  test('the same seed defers the same messages', async () => {
     const simulator = await simulatorForTest()
     const dialogue = await Dialogue.open(simulator.smtpUrl)
     await dialogue.read()
@@ -115,7 +115,7 @@ describe('errorRate', () => {
 })
 
 describe('outage', () => {
-  test('open connections fall with 421 and new ones are refused, until it is over', async () => {
+  test('an outage ends open connections with 421 and refuses new ones', async () => {
     const simulator = await simulatorForTest()
     const open = await Dialogue.open(simulator.smtpUrl)
     await open.read()
@@ -135,7 +135,7 @@ describe('outage', () => {
 })
 
 describe('resetAfterAccept', () => {
-  test('the message is kept and lives on, and the sender gets no answer', async () => {
+  test('the message is stored and has its fate, and the sender gets no answer', async () => {
     const { simulator, listener } = await carriersForTest()
     await setFaults(simulator, { resetAfterAccept: true })
     const dialogue = await Dialogue.open(simulator.smtpUrl)
@@ -151,7 +151,7 @@ describe('resetAfterAccept', () => {
     expect(dialogue.pending).toBe('')
     await setFaults(simulator, {})
     await send(simulator, { to, messageId: '<m@x.test>', dsn: { id: 'ref-9' } })
-    // The double is there to be counted.
+    // The log counts the duplicate.
     expect((await simulator.ask('/simulator/log')).body).toMatchObject(
       Array(2).fill({ to, messageId: '<m@x.test>', envid: 'ref-9' }),
     )
@@ -160,7 +160,7 @@ describe('resetAfterAccept', () => {
 })
 
 describe('reports', () => {
-  test('duplicateReports: all that comes back comes twice, byte for byte', async () => {
+  test('with duplicateReports every report comes twice, byte for byte', async () => {
     const { simulator, listener } = await carriersForTest()
     await setFaults(simulator, { duplicateReports: true })
     await send(simulator, { to: 'responde@simulador.test' })
@@ -176,7 +176,7 @@ describe('reports', () => {
     ])
   })
 
-  test('lateReportsMs: a report comes after those of messages sent later', async () => {
+  test('with lateReportsMs a report comes after those of messages sent later', async () => {
     const { simulator, listener } = await carriersForTest()
     await setFaults(simulator, { lateReportsMs: 2_000 })
     await send(simulator, { to: 'devolvido+late@simulador.test' })
@@ -187,7 +187,7 @@ describe('reports', () => {
   })
 })
 
-test('latencyMs: the answer comes after those of a quick simulator that was asked later', async () => {
+test('with latencyMs the answer comes after those of a quick simulator that was asked later', async () => {
   const [slow, quick] = [await simulatorForTest(), await simulatorForTest()]
   await setFaults(slow, { latencyMs: 2_000 })
   const order: string[] = []
@@ -200,7 +200,7 @@ test('latencyMs: the answer comes after those of a quick simulator that was aske
   expect(order).toEqual(['quick', 'quick', 'quick', 'slow'])
 })
 
-test('latencyMs: any number of senders may wait at once, without a warning', async () => {
+test('with latencyMs any number of senders can wait at once without a warning', async () => {
   const warnings: Error[] = []
   const onWarning = (warning: Error): void => void warnings.push(warning)
   process.on('warning', onWarning)

@@ -12,7 +12,7 @@ const read = async (simulator: TestSimulator, path: string): Promise<string> => 
   return response.text()
 }
 
-/** As a browser without script submits a form. */
+/** Submits a form as a browser without scripts does. */
 const submit = (simulator: TestSimulator, path: string, fields: Record<string, string>): Promise<Response> =>
   fetch(`${simulator.url}${path}`, {
     method: 'POST',
@@ -24,7 +24,7 @@ const submit = (simulator: TestSimulator, path: string, fields: Record<string, s
 const hostile = '"><script>fetch("/hit")</script><img src=x onerror=fetch("/hit")>'
 
 describe('pages', () => {
-  test('an empty inbox teaches the next step', async () => {
+  test('an empty inbox shows the carriers and the test recipients', async () => {
     const simulator = await simulatorForTest()
     const page = await read(simulator, '/')
     expect(page).toContain('<html lang="pt-BR">')
@@ -53,7 +53,7 @@ describe('pages', () => {
     expect(await read(simulator, '/')).toContain('Nenhuma mensagem ainda')
   })
 
-  test('a message shows what there is to see, and its buttons play the recipient', async () => {
+  test('the page of a message shows its content, and its buttons act as the recipient', async () => {
     const { simulator, listener } = await carriersForTest()
     await send(simulator, {
       to: 'maria@example.com',
@@ -86,7 +86,7 @@ describe('pages', () => {
     expect(await refused.text()).toMatch(/role="alert">O remetente não pediu este aviso \(NOTIFY=FAILURE\)\./)
   })
 
-  test('the failure switches are a form that works without script', async () => {
+  test('the faults are a form that works without scripts', async () => {
     const simulator = await simulatorForTest()
     const numbers = { errorRate: '0.25', latencyMs: '0', lateReportsMs: '10', seed: '3' }
     const saved = await submit(simulator, '/falhas/email', { ...numbers, resetAfterAccept: 'on' })
@@ -117,7 +117,7 @@ describe('pages', () => {
     expect((await simulator.ask('/simulator/faults')).body).toMatchObject({ email: { errorRate: 0, resetAfterAccept: false } })
   })
 
-  test('a page that does not exist says so as a page', async () => {
+  test('an unknown page is answered with a page', async () => {
     const simulator = await simulatorForTest()
     expect(await read(simulator, '/mensagens/nope')).toContain('Mensagem não encontrada')
     expect(await read(simulator, `/${hostile}`)).not.toContain('<script>fetch')
@@ -125,7 +125,7 @@ describe('pages', () => {
 })
 
 describe('hostile messages', () => {
-  test('are text on our pages and sandboxed in their frame, under a strict policy', async () => {
+  test('a hostile message is text on our pages and sandboxed in its frame, under a strict policy', async () => {
     const simulator = await simulatorForTest()
     await send(simulator, {
       to: 'maria@example.com',

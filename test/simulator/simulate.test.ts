@@ -11,7 +11,7 @@ interface Running {
   stderr(): string
 }
 
-const COMMAND = new URL('../../src/cli/simulate.js', import.meta.url).href
+const COMMAND = new URL('../../simulator/main.js', import.meta.url).href
 
 function start(args: string[], ipc: boolean): Running {
   const program = `import { simulateCommand } from ${JSON.stringify(COMMAND)}; await simulateCommand().parseAsync(process.argv)`
@@ -36,7 +36,7 @@ async function ready({ stdout, stderr }: Running): Promise<[string, string]> {
   return [url!, smtpUrl!]
 }
 
-test('simulate prints its addresses, tells its parent, and ends on SIGTERM', async () => {
+test('simulate prints its addresses, reports them to its parent and ends on SIGTERM', async () => {
   const running = start([], true)
   const [url, smtpUrl] = await ready(running)
   await vi.waitFor(() => expect(running.messages).toEqual([{ ready: url }]))
@@ -64,7 +64,7 @@ test('simulate without a parent listens on the ports it is given and ends on SIG
   expect(await once(running.child, 'exit')).toEqual([0, null])
 })
 
-test('a port that is taken, or is none, is said in one sentence', async () => {
+test('a port that is taken or is not a number is refused with one sentence', async () => {
   const other = await simulatorForTest()
   for (const [args, message] of [
     [['--http-port', new URL(other.url).port], /A porta pedida para o simulador está em uso/],

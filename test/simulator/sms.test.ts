@@ -4,8 +4,8 @@ import { smppProvider } from '../../src/channels/sms/smpp.js'
 import { readSource } from '../support/sources.js'
 import { simulatorForTest } from './carriers.js'
 
-describe('numbers of fixed fate', () => {
-  test('the API and the guide describe every one in the same words', async () => {
+describe('numbers with a fixed fate', () => {
+  test('the API and the guide describe every number in the same words', async () => {
     const simulator = await simulatorForTest()
     const fates = (await simulator.ask('/simulator/fates')).body as { channel: string; address: string; does: string }[]
     const listed = fates.filter(({ channel }) => channel === 'sms')
@@ -14,7 +14,7 @@ describe('numbers of fixed fate', () => {
     for (const fate of FATES) expect(guide).toContain(`| \`${fateNumber(fate)}\` | ${fate.meaning} | ${fate.does} |`)
   })
 
-  test('are the same in every area code, and no other number has one', () => {
+  test('a fate is the same in every area code, and other numbers have none', () => {
     expect(fateOf('+5521900000009').digits).toBe('09')
     expect(fateOf('5588900000012').digits).toBe('12')
     for (const number of ['+5511900000099', '+5511987654321', '+5511900001001']) expect(fateOf(number).name).toBe('entregue')
@@ -22,7 +22,7 @@ describe('numbers of fixed fate', () => {
 })
 
 describe('a message', () => {
-  test('is a bubble on a phone, escaped, with what it cost, and its phone can be made to act', async () => {
+  test('the page shows the escaped text and its parts, and the recipient can be made to act', async () => {
     const simulator = await simulatorForTest()
     const events: unknown[] = []
     const provider = smppProvider({ onEvents: async items => void events.push(...items), onUnreadable: () => {} })
@@ -48,7 +48,7 @@ describe('a message', () => {
     await carrier.close()
   })
 
-  test('receipts wait while nobody is connected, and come to whoever connects', async () => {
+  test('receipts wait while no gateway is connected and go to the next one that connects', async () => {
     const simulator = await simulatorForTest()
     const first = await smppProvider({ onEvents: async () => {}, onUnreadable: () => {} }).open(new URL(simulator.smppUrl))
     await first.send({ reference: 'r.sms.1', to: '+5511900000010', text: 'Aviso' }, AbortSignal.timeout(10_000))

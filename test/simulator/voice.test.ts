@@ -31,7 +31,7 @@ async function ended(simulator: TestSimulator): Promise<ShownCall> {
   return (await simulator.ask(`/simulator/messages/${(await newest()).id}`)).body as ShownCall
 }
 
-test('a call says what its document says, can be heard, and its page shows the talk', async () => {
+test('a call says the text of its document, can be heard, and its page shows the conversation', async () => {
   const simulator = await simulatorForTest()
   const answer = await order(simulator, { Twiml: say('Bom dia, &lt;b&gt;Jos&amp;#233;&lt;/b&gt;.') })
   expect(answer.status).toBe(201)
@@ -49,7 +49,7 @@ test('a call says what its document says, can be heard, and its page shows the t
   expect(page).toContain(`<audio controls preload="none" src="/simulator/messages/${call.id}/audio.wav">`)
 })
 
-test('what no carrier would take is refused in the carrier’s own shape', async () => {
+test('a wrong order is refused with the carrier’s own error', async () => {
   const simulator = await simulatorForTest()
   const cases: [Record<string, string>, number, number][] = [
     [{ To: '123', Twiml: say('Oi') }, 400, 21211],
@@ -65,7 +65,7 @@ test('what no carrier would take is refused in the carrier’s own shape', async
   expect((await simulator.ask('/simulator/log')).body).toEqual([])
 })
 
-test('callbacks go nowhere but to a gateway that registered', async () => {
+test('callbacks go only to a gateway that registered', async () => {
   const simulator = await simulatorForTest()
   await order(simulator, { Url: 'http://127.0.0.1:9/x', StatusCallback: 'http://127.0.0.1:9/y' })
   const call = (await ended(simulator)) as ShownCall & { reports: { type: string; state: string }[] }
@@ -73,12 +73,12 @@ test('callbacks go nowhere but to a gateway that registered', async () => {
   expect(call.reports.find(({ type }) => type === 'script')).toMatchObject({ state: 'refused' })
 })
 
-test('without espeak-ng something is heard all the same', () => {
+test('a call is audible without espeak-ng', () => {
   const samples = melody('Olá, mundo')
   expect(loudness({ rate: 8_000, channels: 1, samples }, 0)).toBeGreaterThan(1_000)
 })
 
-test('documents are read as far as calls here go', () => {
+test('the verbs of a document are read in order', () => {
   expect(
     readTwiml(
       '<?xml version="1.0"?><Response><Pause/><Say>a</Say><Gather action="/k?a=1&amp;b=2"><Say>b</Say></Gather><Hangup/></Response>',

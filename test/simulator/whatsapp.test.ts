@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Visitor } from '../../simulator/visitor.js'
 import { FATES, fateNumber } from '../../simulator/whatsapp/fates.js'
-import { FAULT_FIELDS } from '../../simulator/whatsapp/words.js'
+import { FAULT_FIELDS } from '../../simulator/whatsapp/labels.js'
 import { request } from '../support/requests.js'
 import { readSource } from '../support/sources.js'
 import { simulatorForTest, type TestSimulator } from './carriers.js'
 
 const PATH = '/v23.0/106540352242922/messages'
 const AUTHORIZED = { authorization: 'Bearer simulador' }
-const PATIENCE = { timeout: 20_000, interval: 20 }
+const WAIT = { timeout: 20_000, interval: 20 }
 
 const message = (changes: object = {}, template: object = {}) => ({
   messaging_product: 'whatsapp',
@@ -28,7 +28,7 @@ const post = (simulator: TestSimulator, body: unknown, headers: Record<string, s
 
 const body = (...parameters: object[]) => ({ components: [{ type: 'body', parameters }] })
 
-test('a message is taken, named, and known by the number that WhatsApp writes', async () => {
+test('an accepted message has an id and the number as WhatsApp writes it', async () => {
   const simulator = await simulatorForTest()
   const { status, body: answer } = await post(simulator, message())
   expect(status).toBe(200)
@@ -40,7 +40,7 @@ test('a message is taken, named, and known by the number that WhatsApp writes', 
   expect(await simulator.message('+5531900000001')).toMatchObject({ channel: 'whatsapp', reference: 'ref-1', template: 'aviso' })
 })
 
-describe('what the real one refuses is refused, in its own words', () => {
+describe('the Cloud API refuses what the real one refuses', () => {
   test.each<[string, object, number, number]>([
     ['another product', message({ messaging_product: 'sms' }), 400, 100],
     ['no recipient', message({ to: undefined }), 400, 131008],
@@ -88,7 +88,7 @@ describe('what the real one refuses is refused, in its own words', () => {
     expect((await simulator.ask('/simulator/log')).body).toEqual([])
   })
 
-  test('a wrong token, a number that is not the sender’s, and what is no JSON', async () => {
+  test('a wrong token, a number that is not the sender’s, and a body that is not JSON', async () => {
     const simulator = await simulatorForTest()
     expect(await post(simulator, message(), { authorization: 'Bearer other' })).toMatchObject({
       status: 401,
@@ -101,7 +101,7 @@ describe('what the real one refuses is refused, in its own words', () => {
   })
 })
 
-test('tries are counted per message, and the third is taken', async () => {
+test('attempts are counted per message, and the third is accepted', async () => {
   const simulator = await simulatorForTest()
   const statuses: number[] = []
   for (let n = 0; n < 3; n++) statuses.push((await post(simulator, message({ to: '5531900000021' }))).status)
@@ -132,7 +132,7 @@ test('the API, the page and the document describe every number in the same words
 })
 
 describe('the page of a message', () => {
-  test('shows the phone, and runs nothing of what was sent', async () => {
+  test('the page shows the phone and runs no script of the message', async () => {
     const simulator = await simulatorForTest()
     await post(simulator, message({}, body({ type: 'text', text: '<script>alert(1)</script>' })))
     const { id } = await simulator.message('+5531900000001')
@@ -142,7 +142,7 @@ describe('the page of a message', () => {
     expect(page).not.toContain('<script>alert(1)')
   })
 
-  test('lets its owner act: an answer goes back, a link that there is not cannot be opened', async () => {
+  test('the recipient can reply, and cannot open a link that the message does not have', async () => {
     const simulator = await simulatorForTest()
     await post(simulator, message({ to: '5531900000025' }))
     const { id } = await simulator.message('+5531900000025')
@@ -177,11 +177,11 @@ describe('a person who opens a link', () => {
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
   }
 
-  test('looks at the page, then presses its button as a browser does, and leaves the traps alone', async () => {
+  test('the visitor loads the page and submits its form as a browser does, without the visible fields', async () => {
     const site = await siteForTest(
       '<form method="post" action="/s/abc"><input type="hidden" name="carimbo" value="a&amp;b"><button>Abrir</button><input type="text" name="armadilha" value=""></form>',
     )
-    const visitor = new Visitor()
+    const visitor = new Visitor(Date.now)
     onTestFinished(() => visitor.close())
     expect(await visitor.open(`${site.url}/s/abc`)).toEqual({ done: true, detail: `POST ${site.url}/s/abc: 303` })
     expect(site.asked).toMatchObject([
@@ -190,9 +190,9 @@ describe('a person who opens a link', () => {
     ])
   })
 
-  test('gives up where there is nothing to press, and never leaves this machine', async () => {
+  test('the visitor gives up at a page without a form and never leaves this machine', async () => {
     const site = await siteForTest('<p>Nada aqui</p>')
-    const visitor = new Visitor()
+    const visitor = new Visitor(Date.now)
     onTestFinished(() => visitor.close())
     expect((await visitor.open(`${site.url}/s/abc`)).done).toBe(false)
     expect(await visitor.open('https://example.com/s/abc')).toMatchObject({
@@ -201,14 +201,14 @@ describe('a person who opens a link', () => {
     })
   })
 
-  test('does so through the link that stands in the text', async () => {
+  test('the recipient opens the link in the text', async () => {
     const simulator = await simulatorForTest()
     const site = await siteForTest('<form method="post" action="/s/abc"><button>Abrir</button></form>')
     await post(simulator, message({ to: '5531900000007' }, body({ type: 'text', text: `Veja ${site.url}/s/abc` })))
-    await expect.poll(() => site.asked.map(({ method }) => method), PATIENCE).toEqual(['GET', 'POST'])
+    await expect.poll(() => site.asked.map(({ method }) => method), WAIT).toEqual(['GET', 'POST'])
     const { id } = await simulator.message('+5531900000007')
     const reports = async () =>
       ((await request(`${simulator.url}/simulator/messages/${id}`)).body as { reports: object[] }).reports
-    await expect.poll(reports, PATIENCE).toContainEqual(expect.objectContaining({ type: 'open', state: 'done' }))
+    await expect.poll(reports, WAIT).toContainEqual(expect.objectContaining({ type: 'open', state: 'done' }))
   })
 })

@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 
 /** A data folder that goes away with the test; whatever database still runs on it is stopped first. */
 export function dataFolder(owner?: number): string {
@@ -12,6 +13,13 @@ export function dataFolder(owner?: number): string {
     stopDatabase(folder)
     rmSync(folder, { recursive: true, force: true })
   })
+  return folder
+}
+
+/** A data folder with a server that is initialised but holds nothing: a start on it need not run initdb first. */
+export function initialisedDataFolder(): string {
+  const folder = dataFolder()
+  execFileSync('cp', ['-a', inject('freshServer'), join(folder, 'postgres')])
   return folder
 }
 

@@ -1,15 +1,22 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { openEmbedded } from '../../src/store/embedded.js'
+import { openEmbedded } from '../../src/store/embedded/server.js'
 import { migrate } from '../../src/store/migrate.js'
 import { openPool } from '../../src/store/postgres.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
     serverUrl: string
+    /** A folder of a server that was never migrated, for programs that run a server of their own. */
+    freshServer: string
+    /** What random tests start from: a run with the same seed makes the same requests. */
+    seed: number
+    /** How many requests are generated for each operation. */
+    generatedRequests: number
   }
 }
 
@@ -17,6 +24,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'carteiro-test-'))
   chmodSync(folder, 0o755)
+  const freshServer = await makeFreshServer(folder)
   const server = await openEmbedded(folder, true, { durable: false })
   const admin = new pg.Client({ connectionString: server.url })
   await admin.connect()
@@ -26,10 +34,34 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await migrate(pool)
   await pool.end()
   project.provide('serverUrl', server.url)
+  project.provide('freshServer', freshServer)
+  project.provide('seed', readSeed())
   return async () => {
     await server.close()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Its own settings turn fsync off, so that a program that starts it as it ships does not wait for the disk either. */
+async function makeFreshServer(folder: string): Promise<string> {
+  const server = await openEmbedded(folder, true, { durable: false })
+  const admin = new pg.Client({ connectionString: server.url })
+  await admin.connect()
+  for (const setting of ['fsync', 'full_page_writes']) await admin.query(`alter system set ${setting} = off`)
+  await admin.end()
+  await server.close()
+  const fresh = join(folder, 'fresh')
+  // cp keeps the owner, without whom the server does not start.
+  execFileSync('cp', ['-a', join(folder, 'postgres'), fresh])
+  return fresh
+}
+
+/** Fixed, so that the same commit gives the same result; another one is given by the environment. */
+function readSeed(): number {
+  const seed = Number(process.env.TEST_SEED ?? 20_260_718)
+  if (!Number.isSafeInteger(seed) || seed < 0) throw new Error('TEST_SEED must be a whole number')
+  process.stdout.write(`seed ${seed} (TEST_SEED=${seed} repeats this run)\n`)
+  return seed
 }
 
 export const withDatabase = (url: string, name: string): string => url.replace(/[^/]+$/, name)

@@ -46,6 +46,7 @@ export const email: ChannelModule<EmailConfig> = {
   settings: emailSettings,
   readEnvironment,
   providers: { smtp: 'safe', mx: 'safe' },
+  simulatorPorts: ['smtp'],
   sendsContent: true,
   commands: [{ name: 'dkim', load: async context => (await import('./dkim/command.js')).dkimCommand(context) }],
   demo: {

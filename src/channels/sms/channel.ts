@@ -43,6 +43,7 @@ export const sms: ChannelModule<ChannelConfig> = {
     ]),
   }),
   providers: { smpp: 'report', zenvia: 'never' },
+  simulatorPorts: ['smpp'],
   isOptOut,
   demo: {
     template: {

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Block, countLines, readBlocks } from '../../../src/channels/letter/blocks.js'
+import fc from '../../support/generated.js'
 
 const paragraph = (text: string): Block => ({ kind: 'paragraph', align: 'left', runs: [{ text }] })
 

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { simulatorSecret } from '../../../src/domain/keys.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway.js'
+import fc from '../../support/generated.js'
 import { request, send, validSend } from '../../support/requests.js'
 
 /** What a print service tells over HTTP, in any order and any number of times. */
@@ -28,7 +28,7 @@ async function sentLetter(): Promise<string> {
   const { body } = await send(gateway.url, account.token, { ...rest, carta: { name: 'Maria' } })
   const id = (body as { idEmail: string }).idEmail
   await database.pool.query(
-    "update delivery set state = 'sending', attempt = 1, provider = 'print-shop', reference = $2 where notification_id = $1",
+    "update delivery set state = 'sending', attempt = 1, carrier = 'print-shop', reference = $2 where notification_id = $1",
     [id, `${id}.letter.1`],
   )
   return id

@@ -103,8 +103,9 @@ test('a carrier that does not answer holds up its own unknown outcomes alone, an
   let calledOff = 0
   const silent = losing(signal => silence(signal).finally(() => calledOff++))
   const quick = losing(async () => ({ references: [], answer: 'taken' }))
-  work({ carrier: silent }, { carrier: quick })
+  // Before the worker starts: one claim takes all of them, so that the breaker leaves none to the other carrier.
   const ids = await Promise.all(Array.from({ length: 20 }, () => accept()))
+  work({ carrier: silent }, { carrier: quick })
   // Several at a time, but not all of them.
   await expect.poll(() => silent.asked, { timeout: 20_000 }).toBe(16)
   silent.ready = false

@@ -1,0 +1,60 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { OperatorError } from '../src/domain/errors.js'
+import type { CarrierPort } from './channel.js'
+import { CHANNELS } from './registry.js'
+import { createSimulator, type Simulator, type SimulatorOptions } from './simulator.js'
+
+const PORTS: readonly CarrierPort[] = [
+  { name: 'http', description: 'porta da página e da API do simulador' },
+  ...CHANNELS.flatMap(({ port }) => (port === undefined ? [] : [port])),
+]
+
+/** The command `carteiro simulate`. */
+export function simulateCommand(): Command {
+  const command = new Command('simulate')
+    .description('inicia só o simulador de operadoras')
+    .option('--host <endereço>', 'endereço em que escutar', '127.0.0.1')
+  for (const { name, description } of PORTS) {
+    command.option(`--${name}-port <porta>`, `${description} (0: qualquer livre)`, readPort, 0)
+  }
+  return command
+    .option('--json', 'mostra os endereços em JSON, numa linha')
+    .action(async ({ host, json, ...numbers }: { host: string; json?: boolean; [option: string]: unknown }) => {
+      const ports = Object.fromEntries(PORTS.map(({ name }) => [name, numbers[`${name}Port`] as number]))
+      const simulator = await openSimulator({ host, ports })
+      stopWith(simulator)
+      process.stdout.write(`${describe(simulator, json === true)}\n`)
+      process.send?.({ ready: simulator.url })
+    })
+}
+
+async function openSimulator(options: SimulatorOptions): Promise<Simulator> {
+  try {
+    return await createSimulator(options)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    throw new OperatorError('A porta pedida para o simulador está em uso por outro programa. Escolha outra.', { cause: error })
+  }
+}
+
+function stopWith(simulator: Simulator): void {
+  const stop = (): void => {
+    simulator.close().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    )
+  }
+  // The supervisor is gone after 'disconnect', so no SIGTERM would ever come.
+  for (const event of ['SIGTERM', 'SIGINT', 'disconnect']) process.once(event, stop)
+}
+
+function describe({ url, carrierUrls }: Simulator, json: boolean): string {
+  if (json) return JSON.stringify({ simulator: url, ...carrierUrls })
+  const carriers = Object.entries(carrierUrls).map(([name, carrierUrl]) => `${name.toUpperCase()}  ${carrierUrl}`)
+  return [`Simulador  ${url}`, ...carriers].join('\n')
+}
+
+function readPort(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('Informe uma porta de 0 a 65535.')
+  return Number(text)
+}

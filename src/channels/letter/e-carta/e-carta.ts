@@ -1,0 +1,269 @@
+import { BoundedCache } from '../../../runtime/bounded-cache.js'
+import type { Carrier, CarrierEvent, Found, LetterMessage, Provider, Receipt } from '../../provider.js'
+import { SendError } from '../../provider.js'
+import { type ECartaAccount, readECartaAccount } from './account.js'
+import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
+import { findLot, type LotJournal, LotNumberTaken, type LotPlace, uploadLot } from './lots.js'
+import { withSftp } from './sftp.js'
+
+/** The Correios' e-Carta over SFTP: letters are uploaded in lots, and return files are fetched from a folder. */
+export interface ECartaOptions {
+  journal: LotJournal
+  privateKey: string | null
+  onEvents(events: readonly CarrierEvent[]): Promise<void>
+  /** A signed receipt of delivery, with the Correios' reference of the letter. */
+  onReceipt(name: string, image: { type: 'png' | 'jpg'; bytes: Uint8Array }): Promise<void>
+  onError(error: unknown, what: string): void
+}
+
+export const E_CARTA = 'e-carta'
+const TIMEOUT_MS = 18_000
+const RETURNS_TIMEOUT_MS = 120_000
+/** The engine looks letters up one by one. The result for their lot is cached, so that all of them need one connection. */
+const LOOKUP_CACHE_MS = 60_000
+const MAX_LOOKUPS = 10_000
+const NUMBER_TAKEN =
+  'O número do lote já foi usado nos Correios, por outra instalação ou antes de o banco ser restaurado: o operador precisa definir primeiro= em LETTER_URL.'
+
+export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> {
+  return {
+    name: E_CARTA,
+    channel: 'letter',
+    whenUnknown: 'lookup',
+    takenIs: 'processed',
+    timeoutMs: TIMEOUT_MS,
+    async open(url) {
+      const account = readECartaAccount(url, options.privateKey)
+      if (account.firstLot !== null) await options.journal.startAt(account.firstLot)
+      return new ECarta(account, options)
+    },
+  }
+}
+
+interface PendingLetter {
+  message: LetterMessage
+  signal: AbortSignal
+  resolve(receipt: Receipt): void
+  reject(error: SendError): void
+}
+
+class ECarta implements Carrier<LetterMessage> {
+  readonly #account: ECartaAccount
+  readonly #options: ECartaOptions
+  readonly #stop = new AbortController()
+  #waiting: PendingLetter[] = []
+  #timer: NodeJS.Timeout | undefined
+  #returns: NodeJS.Timeout | undefined
+  readonly #running = new Set<Promise<void>>()
+  readonly #lookups = new BoundedCache<number, Promise<void>>({ maxEntries: MAX_LOOKUPS, ttlMs: LOOKUP_CACHE_MS })
+  #numberTaken = false
+
+  constructor(account: ECartaAccount, options: ECartaOptions) {
+    this.#account = account
+    this.#options = options
+    this.#scheduleReturns(0)
+  }
+
+  /** When another installation uses our lot numbers, its reports would be recorded for our letters, so an operator must decide. */
+  get ready(): boolean {
+    return !this.#numberTaken
+  }
+
+  send(message: LetterMessage, signal: AbortSignal): Promise<Receipt> {
+    if (message.sender.address === null) {
+      const cure = 'Falta o endereço do remetente, que os Correios exigem: defina letter.address na conta (account set).'
+      return Promise.reject(new SendError('permanent', cure))
+    }
+    if (signal.aborted || this.#stop.signal.aborted) {
+      return Promise.reject(new SendError('temporary', 'O envio foi interrompido antes de começar.'))
+    }
+    if (this.#numberTaken) return Promise.reject(new SendError('temporary', NUMBER_TAKEN))
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ message, signal, resolve, reject })
+      const stop = (): void => reject(new SendError('uncertain', 'Os Correios não responderam a tempo.'))
+      signal.addEventListener('abort', stop, { once: true })
+      if (this.#waiting.length >= this.#account.lotSize) this.#sendLot()
+      else this.#timer ??= setTimeout(() => this.#sendLot(), this.#account.lotWaitMs)
+    })
+  }
+
+  async find(reference: string, _: string | null, signal: AbortSignal): Promise<Found> {
+    const { journal } = this.#options
+    const place = (await journal.withdraw([reference])).get(reference)
+    if (place === undefined) return 'unknown'
+    if (place.uploaded) return this.#receipt(place)
+    const failure = await this.#lookUp(place, signal).catch((error: unknown) => error)
+    // Even after a failed lookup, another worker may have settled the lot in the meantime.
+    const settled = await journal.find(reference)
+    if (settled === null) return 'unknown'
+    if (settled.uploaded) return this.#receipt(settled)
+    throw toSendError(failure, false)
+  }
+
+  async close(): Promise<void> {
+    // Return files can wait for the next start; lots are finished.
+    this.#stop.abort(new Error('closing'))
+    clearTimeout(this.#returns)
+    this.#sendLot()
+    await Promise.all(this.#running)
+  }
+
+  #sendLot(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const batch = this.#waiting.splice(0)
+    if (batch.length > 0) this.#track(this.#deliver(batch))
+  }
+
+  #track(work: Promise<void>): void {
+    const flight = work.finally(() => this.#running.delete(flight))
+    this.#running.add(flight)
+  }
+
+  /** Rejects the letters that are not in a lot that was or may have been uploaded. */
+  async #deliver(batch: readonly PendingLetter[]): Promise<void> {
+    const { journal, onError } = this.#options
+    const progress = { begun: false }
+    try {
+      const { lot, places } = await journal.open(batch.map(({ message }) => message.reference))
+      const members: Member[] = []
+      for (const waiting of batch) {
+        const place = places.get(waiting.message.reference)!
+        if (place.lot === lot) members.push({ ...waiting, object: place.object })
+        else if (place.uploaded) waiting.resolve(this.#receipt(place))
+        else waiting.reject(new SendError('uncertain', 'Esta carta está num lote que já estava a caminho dos Correios.'))
+      }
+      if (members.length > 0) await this.#upload(lot, members, progress)
+    } catch (error) {
+      if (error instanceof LotNumberTaken) {
+        this.#numberTaken = true
+        onError(error, 'no letter leaves until LETTER_URL has primeiro=')
+      }
+      const left = progress.begun ? null : await this.#withdrawBatch(batch)
+      for (const { message, reject } of batch) reject(toSendError(error, left?.has(message.reference) === false))
+    }
+  }
+
+  /** The letters that remain in a lot; null: the database did not answer. */
+  async #withdrawBatch(batch: readonly PendingLetter[]): Promise<Map<string, LotPlace> | null> {
+    try {
+      return await this.#options.journal.withdraw(batch.map(({ message }) => message.reference))
+    } catch (error) {
+      this.#options.onError(error, 'the journal of lots of e-Carta')
+      return null
+    }
+  }
+
+  async #upload(lot: number, members: readonly Member[], progress: { begun: boolean }): Promise<void> {
+    const { journal, onError } = this.#options
+    const { matrix, sftp } = this.#account
+    const bytes = packLot(
+      matrix,
+      lot,
+      members.map(({ message, object }) => this.#createLotObject(message, object)),
+    )
+    const letters = members.map(({ message: { reference }, object }) => ({ reference, object }))
+    const signal = AbortSignal.any([whenAllAborted(members.map(member => member.signal)), AbortSignal.timeout(TIMEOUT_MS)])
+    const placed = await withSftp(sftp, signal, session =>
+      uploadLot(session, this.#path(lot), bytes, async upload => {
+        progress.begun = true
+        progress.begun = await journal.begin(lot, upload, letters)
+        return progress.begun
+      }),
+    )
+    if (!placed) throw new Error(`lot ${lot} was given up: some of its letters left it`)
+    // A failure here is harmless: a later lookup finds the file on the server or the report of Correios.
+    await journal.uploaded(lot).catch(error => onError(error, 'the journal of lots of e-Carta'))
+    for (const { object, resolve } of members) resolve(this.#receipt({ lot, object }))
+  }
+
+  #lookUp({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
+    const known = this.#lookups.get(lot)
+    if (known !== undefined) return known
+    const outcome = this.#lookUpNow(lot, upload, signal)
+    this.#lookups.set(lot, outcome)
+    return outcome
+  }
+
+  async #lookUpNow(lot: number, upload: LotPlace['upload'], signal: AbortSignal): Promise<void> {
+    const { journal } = this.#options
+    if (upload === null) throw new Error(`lot ${lot} is not begun`)
+    await withSftp(this.#account.sftp, signal, session =>
+      findLot(session, this.#path(lot), upload, outcome => (outcome === 'left' ? journal.uploaded(lot) : journal.dissolve(lot))),
+    )
+  }
+
+  #path(lot: number): string {
+    return `${this.#account.folder}/${lotFileName(this.#account.matrix, lot)}`
+  }
+
+  #receipt({ lot, object }: Pick<LotPlace, 'lot' | 'object'>): Receipt {
+    return { references: [objectName(lot, object)], answer: lotFileName(this.#account.matrix, lot), delivered: false }
+  }
+
+  #createLotObject({ layout, recipient, sender, pdf }: LetterMessage, object: number): LotObject {
+    const { card, contract, products } = this.#account
+    const product = products[layout] ?? products.registrada!
+    return { object, card, contract, product, recipient, sender: { name: sender.name, address: sender.address! }, pdf }
+  }
+
+  #scheduleReturns(ms: number): void {
+    this.#returns = setTimeout(() => {
+      const work = this.#fetchReturns()
+        .catch(error => {
+          if (!this.#stop.signal.aborted) this.#options.onError(error, 'returns of e-Carta')
+        })
+        .finally(() => {
+          if (!this.#stop.signal.aborted) this.#scheduleReturns(this.#account.returnsEveryMs)
+        })
+      this.#track(work)
+    }, ms)
+  }
+
+  /** A return file is moved away only after its events are committed. Reading a file twice changes nothing. */
+  async #fetchReturns(): Promise<void> {
+    const { sftp, returns, done, matrix } = this.#account
+    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(RETURNS_TIMEOUT_MS)])
+    await withSftp(sftp, signal, async session => {
+      const names = (await session.list(returns)).filter(name => isReturn(matrix, name)).sort()
+      for (const name of names) {
+        try {
+          await this.#processReturn(name, await session.read(`${returns}/${name}`))
+          await session.move(`${returns}/${name}`, `${done}/${name}`)
+        } catch (error) {
+          this.#options.onError(error, `return ${name} of e-Carta`)
+        }
+      }
+    })
+  }
+
+  async #processReturn(name: string, bytes: Buffer): Promise<void> {
+    const { reports, receipts } = readReturn(name, bytes)
+    await this.#options.onEvents(reports)
+    for (const { name: letter, type, bytes: image } of receipts) await this.#options.onReceipt(letter, { type, bytes: image })
+  }
+}
+
+type Member = PendingLetter & { object: number }
+
+function toSendError(cause: unknown, stayed: boolean): SendError {
+  const answer = String(cause)
+  if (!stayed) return new SendError('uncertain', 'Não se sabe se os Correios (e-Carta) receberam o lote.', { answer, cause })
+  return cause instanceof LotNumberTaken
+    ? new SendError('temporary', NUMBER_TAKEN, { answer, cause })
+    : new SendError('temporary', 'Os Correios (e-Carta) não puderam ser alcançados.', { answer, cause })
+}
+
+/** Aborts when all the signals have aborted. */
+function whenAllAborted(signals: readonly AbortSignal[]): AbortSignal {
+  const all = new AbortController()
+  let waiting = signals.length
+  const one = (): void => {
+    if (--waiting === 0) all.abort(new Error('nobody waits for this lot any more'))
+  }
+  for (const signal of signals) {
+    if (signal.aborted) one()
+    else signal.addEventListener('abort', one, { once: true })
+  }
+  return all.signal
+}

@@ -1,0 +1,163 @@
+import { unzipSync, zipSync } from 'fflate'
+import { readTrackingCode } from '../../../domain/tracking-code.js'
+import type { CarrierReport } from '../../provider.js'
+import type { PostalAddress } from '../postal-address.js'
+import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from '../return-reasons.js'
+
+/** The file formats of the Correios' e-Carta: the lots that are sent and the return files that come back. */
+
+interface Addressee {
+  name: string
+  address: PostalAddress
+}
+
+export interface LotObject {
+  object: number
+  card: string
+  contract: string
+  product: string
+  recipient: Addressee
+  sender: Addressee
+  pdf: Uint8Array
+}
+
+const LETTER_RECORD = '1'
+/** The oldest date of the ZIP format; a fixed date makes the bytes of a lot reproducible. */
+const ZIP_DATE = new Date(1980, 0, 1)
+const stem = (matrix: string, lot: number): string => `e-Carta_${matrix}_${lot}`
+export const lotFileName = (matrix: string, lot: number): string => `${stem(matrix, lot)}_servico.zip`
+/** The Correios' reference of a letter: its lot and its number in the lot. */
+export const objectName = (lot: number, object: number): string => `${lot}.${object}`
+
+export function packLot(matrix: string, lot: number, objects: readonly LotObject[]): Uint8Array {
+  const ordered = objects.toSorted((a, b) => a.object - b.object)
+  const files: Record<string, Uint8Array> = {}
+  const pdfName = (object: number): string => `${stem(matrix, lot)}_${object}_1_complementar.pdf`
+  const lines = ordered.map(({ object, card, contract, product, recipient, sender }) =>
+    [LETTER_RECORD, `${object}`, `${lot}`, card, contract, product, pdfName(object), ...fieldsOf(recipient), ...fieldsOf(sender)]
+      .map(clean)
+      .join('|'),
+  )
+  files[`${stem(matrix, lot)}_servico.txt`] = Buffer.from(`${lines.join('\r\n')}\r\n`)
+  for (const { object, pdf } of ordered) files[pdfName(object)] = pdf
+  // Level 0, because PDFs are already compressed.
+  return zipSync(files, { level: 0, mtime: ZIP_DATE })
+}
+
+const fieldsOf = ({ name, address }: Addressee): string[] => {
+  const { street, number, complement, district, city, state, postcode } = address
+  return [name, street, number, complement, district, city, state, postcode]
+}
+
+/** The format has no escape for the separator. */
+const clean = (text: string): string => text.replace(/[|\s]+/g, ' ').trim()
+
+/** The fields of each kind of return file, after the record type. */
+const RETURNS = {
+  recibo: ['object', 'lot', 'code', 'at'],
+  inconsistencia: ['object', 'lot', 'error', 'text'],
+  postado: ['object', 'lot', 'code', 'at'],
+  finalizador: ['object', 'lot', 'code', 'reason', 'at'],
+  devolucaoar: ['object', 'lot', 'code', 'image'],
+} as const
+type ReturnKind = keyof typeof RETURNS
+type ReturnFields = Partial<Record<'object' | 'lot' | 'code' | 'at' | 'error' | 'text' | 'reason' | 'image', string>>
+
+export interface ReturnFile {
+  reports: CarrierReport[]
+  receipts: { name: string; type: 'png' | 'jpg'; bytes: Uint8Array }[]
+}
+
+const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(txt|zip)$/i
+const MAX_UNPACKED = 64 * 1_048_576
+const MAX_IMAGE = 2 * 1_048_576
+
+export const isReturn = (matrix: string, name: string): boolean => NAME.exec(name)?.[1] === matrix
+
+/** Throws when the file cannot be read. Skips lines of unknown content. */
+export function readReturn(name: string, bytes: Buffer): ReturnFile {
+  const [, , kindName, extension] = NAME.exec(name)!
+  const kind = kindName!.toLowerCase() as ReturnKind
+  const files: Record<string, Uint8Array> = extension!.toLowerCase() === 'zip' ? unpack(bytes) : { [name]: bytes }
+  const found: ReturnFile = { reports: [], receipts: [] }
+  for (const [path, content] of Object.entries(files)) {
+    if (!/\.(txt|csv)$/i.test(path)) continue
+    for (const line of Buffer.from(content).toString('utf8').split(/\r?\n/)) {
+      const fields = readLine(kind, line)
+      if (fields === null) continue
+      const reference = objectName(Number(fields.lot), Number(fields.object))
+      const report = createReport(kind, fields, reference)
+      if (report !== null) found.reports.push(report)
+      const image = kind === 'devolucaoar' ? findImage(files, fields.image ?? '') : null
+      if (image !== null) found.receipts.push({ name: reference, ...image })
+    }
+  }
+  return found
+}
+
+function unpack(bytes: Buffer): Record<string, Uint8Array> {
+  let total = 0
+  return unzipSync(bytes, {
+    filter: ({ originalSize }) => {
+      total += originalSize
+      if (total > MAX_UNPACKED) throw new Error('the return unpacks to more than it may')
+      return true
+    },
+  })
+}
+
+function readLine(kind: ReturnKind, line: string): ReturnFields | null {
+  const [, ...values] = line.split('|').map(value => value.trim())
+  const fields: ReturnFields = Object.fromEntries(RETURNS[kind].map((field, place) => [field, values[place]]))
+  return /^\d{1,9}$/.test(fields.object ?? '') && /^\d{1,15}$/.test(fields.lot ?? '') ? fields : null
+}
+
+function createReport(kind: ReturnKind, fields: ReturnFields, reference: string): CarrierReport | null {
+  const code = readTrackingCode(fields.code ?? '')
+  const report = {
+    kind: 'report' as const,
+    of: { carrier: [reference] },
+    at: readDate(fields.at ?? ''),
+    answer: [kind, fields.error, fields.reason, fields.text].filter(Boolean).join(' '),
+    ...(code === null ? {} : { trackingCode: code }),
+  }
+  switch (kind) {
+    case 'recibo':
+      return { ...report, type: 'prepared' }
+    case 'postado':
+      return { ...report, type: 'sent' }
+    case 'inconsistencia':
+      return {
+        ...report,
+        type: 'failed',
+        failure: 'rejected',
+        reason: `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`,
+      }
+    case 'finalizador':
+      return finalReport(Number(fields.reason), report)
+    case 'devolucaoar':
+      return null
+  }
+}
+
+function finalReport(code: number, report: Omit<CarrierReport, 'type'>): CarrierReport {
+  if (code === DELIVERED_CODE) return { ...report, type: 'delivered' }
+  if (LOST_CODES.includes(code)) return { ...report, type: 'failed', failure: 'undelivered', reason: 'Extraviada' }
+  const reason = RETURN_REASONS[code] ?? `motivo ${Number.isNaN(code) ? 'não informado' : code}`
+  return { ...report, type: 'failed', failure: 'returned', reason }
+}
+
+function findImage(files: Record<string, Uint8Array>, name: string): { type: 'png' | 'jpg'; bytes: Uint8Array } | null {
+  const bytes = Object.hasOwn(files, name) ? files[name]! : null
+  if (bytes === null || bytes.length > MAX_IMAGE) return null
+  // The type is read from the first bytes, because the file name may be wrong.
+  if (bytes[0] === 0x89 && bytes[1] === 0x50) return { type: 'png', bytes }
+  return bytes[0] === 0xff && bytes[1] === 0xd8 ? { type: 'jpg', bytes } : null
+}
+
+/** dd/MM/yyyy HH:mm:ss, in the time of Brasília. */
+function readDate(text: string): Date | null {
+  const [, day, month, year, time = '00:00:00'] = /^(\d\d)\/(\d\d)\/(\d{4})(?:\s+(\d\d:\d\d:\d\d))?$/.exec(text) ?? []
+  const date = new Date(`${year}-${month}-${day}T${time}-03:00`)
+  return Number.isNaN(date.getTime()) ? null : date
+}

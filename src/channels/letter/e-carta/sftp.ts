@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { Client, type ConnectConfig, type SFTPWrapper } from 'ssh2'
+
+export interface Sftp {
+  list(folder: string): Promise<string[]>
+  read(path: string): Promise<Buffer>
+  write(path: string, bytes: Uint8Array): Promise<void>
+  /** null: there is no such file. */
+  size(path: string): Promise<number | null>
+  /** Fails when the target exists. false: there is no such file. */
+  move(from: string, to: string): Promise<boolean>
+  remove(path: string): Promise<void>
+}
+
+export interface SftpAccount {
+  host: string
+  port: number
+  username: string
+  privateKey: string | null
+  password: string | null
+  /** SHA256 fingerprint of the server's key, as ssh-keygen -l prints it, without its prefix. */
+  fingerprint: string
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+const NO_SUCH_FILE = 2
+
+/** Opens a connection for one piece of work, because the server of Correios closes idle sessions. */
+export async function withSftp<T>(account: SftpAccount, signal: AbortSignal, work: (sftp: Sftp) => Promise<T>): Promise<T> {
+  const client = new Client()
+  const broken = new Promise<never>((_, reject) => {
+    client.on('error', reject)
+    client.on('close', () => reject(new Error('the connection was closed')))
+    const stop = (): void => reject(signal.reason as Error)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+  // A rejection after the work is done has no listener and would end the process.
+  broken.catch(() => {})
+  try {
+    const sftp = await Promise.race([open(client, account), broken])
+    return await Promise.race([work(sftp), broken])
+  } finally {
+    client.end()
+    client.destroy()
+  }
+}
+
+function open(client: Client, { host, port, username, privateKey, password, fingerprint }: SftpAccount): Promise<Sftp> {
+  const config: ConnectConfig = {
+    host,
+    port,
+    username,
+    readyTimeout: CONNECT_TIMEOUT_MS,
+    keepaliveInterval: 5_000,
+    ...(privateKey === null ? {} : { privateKey }),
+    ...(password === null ? {} : { password }),
+    hostVerifier: (key: Buffer) => createHash('sha256').update(key).digest('base64').replace(/=+$/, '') === fingerprint,
+  }
+  return new Promise((resolve, reject) => {
+    client.on('ready', () => client.sftp((error, session) => (error ? reject(error) : resolve(wrap(session)))))
+    client.connect(config)
+  })
+}
+
+function wrap(session: SFTPWrapper): Sftp {
+  const call = <T>(start: (done: (error: Error | null | undefined, value?: T) => void) => void): Promise<T> =>
+    new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value as T))))
+  return {
+    list: folder =>
+      call<{ filename: string }[]>(done => session.readdir(folder, done)).then(files => files.map(file => file.filename)),
+    read: path => call<Buffer>(done => session.readFile(path, done)),
+    write: (path, bytes) => call<void>(done => session.writeFile(path, Buffer.from(bytes), done)),
+    size: path => nullIfMissing(call<{ size: number }>(done => session.stat(path, done)).then(({ size }) => size)),
+    move: async (from, to) =>
+      (await nullIfMissing(call<true>(done => session.rename(from, to, error => done(error, true))))) ?? false,
+    remove: path => call<void>(done => session.unlink(path, done)),
+  }
+}
+
+/** null: there is no such file. Other errors are thrown. */
+const nullIfMissing = <T>(work: Promise<T>): Promise<T | null> =>
+  work.catch(error => {
+    if ((error as { code?: number }).code === NO_SUCH_FILE) return null
+    throw error
+  })

@@ -1,0 +1,98 @@
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { LinkTarget } from '../../domain/link.js'
+import type { StoredValidation } from '../../domain/notification.js'
+import type { DeliveryState, Failure } from '../../domain/status.js'
+import { type Queryable, run } from '../postgres.js'
+
+export interface ListedFile {
+  ordinal: number
+  name: string
+  size: number
+  sha256: string
+}
+
+/** The delivery behind a link, as a recipient's page shows it. The content and the files are read separately. */
+export interface VisitedDelivery {
+  target: LinkTarget
+  accountName: string
+  settings: AccountSettings
+  /** SHA-256 of the account's logo. */
+  logo: string | null
+  subject: string
+  recipientName: string
+  recipient: string | null
+  validation: StoredValidation | null
+  acceptedAt: Date
+  state: DeliveryState
+  sentAt: Date | null
+  linkOpenedAt: Date | null
+  confirmedAt: Date | null
+  failure: Failure | null
+  files: ListedFile[]
+}
+
+interface VisitedRow extends Omit<VisitedDelivery, 'target' | 'settings' | 'files'> {
+  place: number
+  settings: StoredSettings
+  files: ListedFile[] | null
+}
+
+/** Reads the deliveries of many visits with one query; null: there is no such delivery or its data was erased. */
+export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
+  const { rows } = await run<VisitedRow>(db, {
+    name: 'find-visited',
+    text: `select t.place, a.name as "accountName", a.settings, encode(g.sha256, 'hex') as logo, n.subject,
+             n.recipient_name as "recipientName", d.recipient, n.validation, n.accepted_at as "acceptedAt", d.state, d.sent_at as "sentAt",
+             d.link_opened_at as "linkOpenedAt", d.confirmed_at as "confirmedAt", d.failure,
+             (select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
+                order by f.ordinal) from attachment f where f.notification_id = t.notification_id) as files
+           from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
+           join notification n on n.id = t.notification_id
+           join delivery d on d.notification_id = t.notification_id and d.channel = t.channel
+           join account a on a.id = n.account_id
+           left join logo g on g.account_id = n.account_id
+           where n.subject is not null and n.recipient_name is not null and n.content is not null`,
+    values: [targets.map(target => target.notification), targets.map(target => target.channel)],
+  })
+  const found: (VisitedDelivery | null)[] = targets.map(() => null)
+  for (const { place, settings, files, ...row } of rows) {
+    found[place - 1] = { ...row, target: targets[place - 1]!, settings: completeSettings(settings), files: files ?? [] }
+  }
+  return found
+}
+
+export async function findContent(db: Queryable, notification: string): Promise<string | null> {
+  const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [notification])
+  return rows[0]?.content ?? null
+}
+
+export async function readFile(
+  db: Queryable,
+  notification: string,
+  ordinal: number,
+): Promise<{ name: string; bytes: Buffer } | null> {
+  const { rows } = await run<{ name: string; bytes: Buffer }>(
+    db,
+    `select a.name, b.bytes from attachment a join blob b on b.sha256 = a.sha256
+     where a.notification_id = $1 and a.ordinal = $2`,
+    [notification, ordinal],
+  )
+  return rows[0] ?? null
+}
+
+export interface Confirmation {
+  seq: number
+  at: Date
+  hash: string
+}
+
+/** The event of the recipient's confirmation. */
+export async function findConfirmation(db: Queryable, target: LinkTarget): Promise<Confirmation | null> {
+  const { rows } = await run<Confirmation>(
+    db,
+    `select seq, at, encode(hash, 'hex') as hash from event
+     where notification_id = $1 and type = 'confirmed' and data->>'channel' = $2 order by seq limit 1`,
+    [target.notification, target.channel],
+  )
+  return rows[0] ?? null
+}

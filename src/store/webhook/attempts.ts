@@ -1,0 +1,85 @@
+import type { Json } from '../../domain/canonical-json.js'
+import type { Channel } from '../../domain/channel.js'
+import type { ToldEvent } from '../../domain/rebuild.js'
+import type { PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
+
+/** One request to an endpoint and its response. */
+export interface AttemptResult {
+  url: string
+  version: PayloadVersion
+  at: Date
+  durationMs: number
+  status: number | null
+  error: string | null
+  responseHeaders: string | null
+  responseBody: string | null
+}
+
+export interface LoggedAttempt extends AttemptResult {
+  id: number
+  message: string
+  attempt: number
+  notification: string
+  channel: Channel
+  seq: number
+  state: string
+  createdAt: Date
+}
+
+export interface AttemptQuery {
+  /** Only attempts before this one. */
+  before: number | null
+  message: string | null
+  failedOnly: boolean
+  limit: number
+}
+
+/** Newest first. */
+export async function listAttempts(db: Queryable, endpoint: string, query: AttemptQuery): Promise<LoggedAttempt[]> {
+  const { rows } = await run<LoggedAttempt>(
+    db,
+    `select a.id, a.message_id as message, a.attempt, a.url, a.payload_version as version, a.at, a.duration_ms as "durationMs", a.status, a.error,
+       a.response_headers as "responseHeaders", a.response_body as "responseBody",
+       m.notification_id as notification, m.channel, m.event_seq as seq, m.state, m.created_at as "createdAt"
+     from webhook_attempt a join webhook_message m on m.id = a.message_id
+     where a.endpoint_id = $1 and ($2::bigint is null or a.id < $2) and ($3::uuid is null or a.message_id = $3) and (not $4 or a.error is not null)
+     order by a.id desc limit $5`,
+    [endpoint, query.before, query.message, query.failedOnly, query.limit],
+  )
+  return rows
+}
+
+/** Deletes one batch of attempts after their retention time. */
+export async function pruneAttempts(db: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await run(
+    db,
+    "delete from webhook_attempt where id = any(array(select id from webhook_attempt where at < now() - $1 * interval '1 day' limit $2))",
+    [days, limit],
+  )
+  return rowCount ?? 0
+}
+
+export interface WebhookEvent extends ToldEvent {
+  seq: number
+}
+
+/** The events of these notifications in order, without events whose data was erased. */
+export async function readEvents(db: Queryable, notifications: readonly string[]): Promise<Map<string, WebhookEvent[]>> {
+  // One JSON text is read several times as fast as rows.
+  const { rows } = await run<{ events: [string, number, string, string, string, Json][] | null }>(db, {
+    name: 'read-webhook-events',
+    text: `select json_agg(json_build_array(notification_id, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), type, source, data)
+             order by notification_id, seq) as events
+           from event where notification_id = any($1::uuid[]) and salt is not null`,
+    values: [notifications],
+  })
+  const events = new Map<string, WebhookEvent[]>()
+  for (const [id, seq, at, type, source, data] of rows[0]!.events ?? []) {
+    const event = { seq, at, type, source, data }
+    const known = events.get(id)
+    if (known === undefined) events.set(id, [event])
+    else known.push(event)
+  }
+  return events
+}

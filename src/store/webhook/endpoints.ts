@@ -1,0 +1,263 @@
+import type { Channel } from '../../domain/channel.js'
+import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
+
+export type DisabledReason = 'manual' | 'gone' | 'failing'
+
+export interface WebhookEndpoint {
+  id: string
+  url: string
+  version: PayloadVersion
+  /** null: all of them. */
+  channels: Channel[] | null
+  statuses: AnnouncedFact[] | null
+  createdAt: Date
+  disabledAt: Date | null
+  disabledReason: DisabledReason | null
+  failingSince: Date | null
+  /** Until when the previous secret signs too. */
+  previousSecretUntil: Date | null
+  waiting: number
+  oldestWaiting: Date | null
+}
+
+const SELECT = `
+  select w.id, w.url, w.payload_version as version, w.channels, w.statuses, w.created_at as "createdAt", w.disabled_at as "disabledAt",
+    w.disabled_reason as "disabledReason", w.failing_since as "failingSince",
+    case when w.previous_secret_until > now() then w.previous_secret_until end as "previousSecretUntil",
+    q.waiting, q.oldest as "oldestWaiting"
+  from webhook_endpoint w
+  cross join lateral (
+    select count(*) as waiting, min(m.created_at) as oldest from webhook_message m
+    where m.endpoint_id = w.id and m.state in ('queued', 'sending')
+  ) q
+  where w.account_id = $1 and w.url is not null and w.deleted_at is null`
+
+export async function listEndpoints(db: Queryable, account: string): Promise<WebhookEndpoint[]> {
+  const { rows } = await run<WebhookEndpoint>(db, `${SELECT} order by w.created_at desc, w.id desc`, [account])
+  return rows
+}
+
+export async function findEndpoint(db: Queryable, account: string, id: string): Promise<WebhookEndpoint | null> {
+  const { rows } = await run<WebhookEndpoint>(db, `${SELECT} and w.id = $2`, [account, id])
+  return rows[0] ?? null
+}
+
+export interface NewEndpoint {
+  id: string
+  account: string
+  /** null: a listener. */
+  url: string | null
+  version: PayloadVersion
+  channels: readonly Channel[] | null
+  statuses: readonly AnnouncedFact[] | null
+  /** Sealed. */
+  secret: Buffer
+}
+
+/** Counts the endpoints or listeners of an account and locks the account until the transaction ends. */
+export async function countEndpoints(db: Queryable, account: string, kind: 'endpoints' | 'listeners'): Promise<number> {
+  await run(db, 'select from account where id = $1 for no key update', [account])
+  const { rows } = await run<{ count: number }>(
+    db,
+    'select count(*) as count from webhook_endpoint where account_id = $1 and deleted_at is null and (url is null) = $2',
+    [account, kind === 'listeners'],
+  )
+  return rows[0]!.count
+}
+
+export async function insertEndpoint(db: Queryable, endpoint: NewEndpoint): Promise<void> {
+  const { id, account, url, version, channels, statuses, secret } = endpoint
+  await run(
+    db,
+    `insert into webhook_endpoint (id, account_id, url, payload_version, channels, statuses, secret, seen_at)
+     values ($1, $2, $3, $4, $5, $6, $7, now())`,
+    [id, account, url, version, channels, statuses, secret],
+  )
+}
+
+export interface EndpointChanges {
+  url?: string
+  version?: PayloadVersion
+  channels?: readonly Channel[] | null
+  statuses?: readonly AnnouncedFact[] | null
+  active?: boolean
+}
+
+/** Changes the given members. A new URL or enabling resets the failures. False: no such endpoint. */
+export async function updateEndpoint(db: Queryable, account: string, id: string, changes: EndpointChanges): Promise<boolean> {
+  const { url, version, channels, statuses, active } = changes
+  const { rowCount } = await run(
+    db,
+    `update webhook_endpoint set
+       url = coalesce($3, url),
+       payload_version = coalesce($4, payload_version),
+       channels = case when $5 then $6::text[] else channels end,
+       statuses = case when $7 then $8::text[] else statuses end,
+       disabled_at = case when $9 then null when not $9 then coalesce(disabled_at, now()) else disabled_at end,
+       disabled_reason = case when $9 then null when not $9 then coalesce(disabled_reason, 'manual') else disabled_reason end,
+       failures = case when $9 or $3 is not null then 0 else failures end,
+       failing_since = case when $9 or $3 is not null then null else failing_since end,
+       paused_until = case when $9 or $3 is not null then null else paused_until end,
+       asked_until = case when $9 or $3 is not null then null else asked_until end
+     where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
+    [
+      account,
+      id,
+      url ?? null,
+      version ?? null,
+      channels !== undefined,
+      channels ?? null,
+      statuses !== undefined,
+      statuses ?? null,
+      active ?? null,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** The previous secret continues to sign for `overlapMs`. False: no such endpoint. */
+export async function rotateSecret(
+  db: Queryable,
+  account: string,
+  id: string,
+  secret: Buffer,
+  overlapMs: number,
+): Promise<boolean> {
+  const { rowCount } = await run(
+    db,
+    `update webhook_endpoint set previous_secret = secret, previous_secret_until = now() + $4 * interval '1 millisecond', secret = $3
+     where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
+    [account, id, secret, overlapMs],
+  )
+  return rowCount === 1
+}
+
+/** Marks an endpoint or a listener as deleted; its rows are removed later. False: no such endpoint. */
+export async function deleteEndpoint(db: Queryable, account: string, id: string): Promise<boolean> {
+  const { rowCount } = await run(
+    db,
+    `update webhook_endpoint set deleted_at = now(), disabled_at = coalesce(disabled_at, now()), disabled_reason = coalesce(disabled_reason, 'manual')
+     where id = $2 and account_id = $1 and deleted_at is null`,
+    [account, id],
+  )
+  return rowCount === 1
+}
+
+export interface HealthReport {
+  endpoint: string
+  succeeded: boolean
+  failed: number
+  /** The pause that the endpoint asked for. */
+  pauseMs: number
+  gone: boolean
+}
+
+export interface HealthChange {
+  endpoint: string
+  account: string
+  /** The endpoint was paused for its failures and works again. */
+  recovered: boolean
+  /** The reason why this report disabled the endpoint, or null. */
+  suspended: DisabledReason | null
+}
+
+export interface HealthRules {
+  /** Consecutive failures after which the endpoint is paused. */
+  failuresToPause: number
+  maxPauseMs: number
+  suspendAfterMs: number
+  /** Longer than any delay between two attempts. After so long without a failure, a new failure starts a new period. */
+  quietMs: number
+}
+
+/** Updates the failure counts of a batch; a success resets them. Disabling an endpoint is recorded in the audit log. */
+export async function recordHealth(db: Queryable, reports: readonly HealthReport[], rules: HealthRules): Promise<HealthChange[]> {
+  const { rows } = await run<HealthChange>(
+    db,
+    `with given as (
+       select * from unnest($1::uuid[], $2::boolean[], $3::int[], $4::bigint[], $5::boolean[]) as g(id, succeeded, failed, pause_ms, gone)
+     ), before as (
+       -- Rows are locked in order of id; otherwise two workers that report on the same endpoints would deadlock.
+       select w.id, w.failures, w.disabled_at, w.asked_until, s.since, g.succeeded, g.failed, g.pause_ms, g.gone,
+         case when g.gone then 'gone' when not g.succeeded and s.since < now() - $8 * interval '1 millisecond' then 'failing' end as verdict
+       from webhook_endpoint w join given g on g.id = w.id
+       cross join lateral (
+         select case when coalesce(w.failed_at, w.failing_since) > now() - $9 * interval '1 millisecond'
+           then coalesce(w.failing_since, now()) else now() end as since
+       ) s
+       order by w.id for no key update of w
+     ), changed as (
+     update webhook_endpoint w set
+       failures = case when b.succeeded then 0 else b.failures + b.failed end,
+       failing_since = case when b.succeeded then null else b.since end,
+       failed_at = case when b.succeeded then w.failed_at else now() end,
+       asked_until = a.until,
+       paused_until = case when b.succeeded then a.until
+         else greatest(a.until, case when b.failures + b.failed >= $6
+           then now() + least($7, 1000 * power(2, least(b.failures + b.failed - $6, 20))) * interval '1 millisecond' else w.paused_until end) end,
+       disabled_at = coalesce(w.disabled_at, case when b.verdict is not null then now() end),
+       disabled_reason = coalesce(w.disabled_reason, b.verdict)
+     from before b
+     cross join lateral (select greatest(b.asked_until, now() + b.pause_ms * interval '1 millisecond') as until) wish
+     cross join lateral (select case when wish.until > now() then wish.until end as until) a
+     where w.id = b.id
+     returning w.id as endpoint, w.account_id as account, b.succeeded and b.failures >= $6 as recovered,
+       case when b.disabled_at is null then b.verdict end as suspended
+     ), audited as (
+       insert into audit (actor, action, subject, detail)
+       select 'worker', 'webhook suspend', endpoint::text, jsonb_build_object('account', account, 'reason', suspended)
+       from changed where suspended is not null
+     )
+     select endpoint, account, recovered, suspended from changed`,
+    [
+      reports.map(report => report.endpoint),
+      reports.map(report => report.succeeded),
+      reports.map(report => report.failed),
+      reports.map(report => report.pauseMs),
+      reports.map(report => report.gone),
+      rules.failuresToPause,
+      rules.maxPauseMs,
+      rules.suspendAfterMs,
+      rules.quietMs,
+    ],
+  )
+  return rows
+}
+
+/** Marks listeners as deleted that no client has polled for some time. */
+export async function deleteUnusedListeners(db: Queryable, unseenMs: number): Promise<void> {
+  await run(
+    db,
+    `update webhook_endpoint set deleted_at = now(), disabled_at = now(), disabled_reason = 'manual'
+     where url is null and deleted_at is null and seen_at < now() - $1 * interval '1 millisecond'`,
+    [unseenMs],
+  )
+}
+
+/** Removes the rows of deleted endpoints once their messages are removed. */
+export async function removeDeletedEndpoints(db: Queryable): Promise<void> {
+  await run(
+    db,
+    `delete from webhook_endpoint w where w.deleted_at < now() - interval '1 hour'
+       and not exists (select from webhook_message m where m.endpoint_id = w.id)`,
+  )
+}
+
+export interface WebhookDepth {
+  queued: number
+  oldestSeconds: number
+  suspended: number
+}
+
+/** For metrics: the queue of the active endpoints, its age, and the number of endpoints disabled by failures. */
+export async function readWebhookDepth(db: Queryable): Promise<WebhookDepth> {
+  const { rows } = await run<WebhookDepth>(
+    db,
+    `select count(m.id) as queued, coalesce(extract(epoch from now() - min(m.queued_at)), 0)::float8 as "oldestSeconds",
+       (select count(*) from webhook_endpoint where deleted_at is null and disabled_reason in ('failing', 'gone')) as suspended
+     from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id
+     where m.state in ('queued', 'sending') and w.disabled_at is null and w.url is not null`,
+  )
+  return rows[0]!
+}

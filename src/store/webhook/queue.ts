@@ -1,0 +1,258 @@
+import type { Channel } from '../../domain/channel.js'
+import type { PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
+import type { AttemptResult } from './attempts.js'
+
+/** A message of the outbox, claimed under a lease. */
+export interface WebhookClaim {
+  id: string
+  endpoint: string
+  account: string
+  notification: string
+  channel: Channel
+  /** 0: a test event. */
+  seq: number
+  attempt: number
+  /** Including this attempt. A replay starts the count again. */
+  attemptsSinceQueued: number
+  ageMs: number
+  createdAt: Date
+  url: string
+  version: PayloadVersion
+  /** Encrypted; the current one first. */
+  secrets: Buffer[]
+  /** Whether the endpoint's last report was a failure. */
+  endpointFailing: boolean
+}
+
+export interface ClaimQuery {
+  owner: string
+  leaseMs: number
+  limit: number
+  /** The capacity for endpoints that this worker does not know yet. */
+  capacity: number
+  /** The messages that this worker holds and may hold, by endpoint. */
+  endpoints: ReadonlyMap<string, { held: number; capacity: number }>
+  /** The limit of held messages per account, so that an account with many slow endpoints leaves capacity for the others. */
+  perAccount: number
+  /** The messages that this worker holds, by account. */
+  accounts: ReadonlyMap<string, number>
+  /** Consecutive failures after which an endpoint gets one message at a time. */
+  failuresToPause: number
+}
+
+/** A message waits for this many attempts of an earlier message of its notification and channel, then overtakes it. */
+const ORDERED_ATTEMPTS = 3
+
+/**
+ * Claims due messages. Endpoints are served in rotation, and each endpoint and each account has a limit, so that a slow one
+ * delays only itself. A message waits for the earlier ones of its notification and channel that are being sent, are due or are in
+ * their first attempts. The endpoints with queued messages are found with `order by endpoint_id, due_at, position`, the order of
+ * the queue's index: ordered by endpoint_id alone, PostgreSQL would choose another index and scan all messages ever sent.
+ */
+export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<WebhookClaim[]> {
+  // The result is two JSON texts, because hundreds of rows take several times as long to read. Each endpoint is returned once.
+  const { rows } = await run<{ messages: ClaimedMessage[] | null; endpoints: ClaimedEndpoint[] | null }>(db, {
+    name: 'claim-webhooks',
+    text: `
+      with recursive waiting as (
+        (select endpoint_id from webhook_message where state = 'queued' order by endpoint_id, due_at, position limit 1)
+        union all
+        select (select m.endpoint_id from webhook_message m where m.state = 'queued' and m.endpoint_id > waiting.endpoint_id
+          order by m.endpoint_id, m.due_at, m.position limit 1)
+        from waiting where waiting.endpoint_id is not null
+      ), ready as (
+        select w.id, w.account_id, $7 - coalesce(a.held, 0) as account_capacity,
+          case when w.failures >= $5 then 1 else coalesce(h.capacity, $4) end - coalesce(h.held, 0) as capacity
+        from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
+        left join json_to_recordset($6) as h(id uuid, held int, capacity int) on h.id = w.id
+        left join json_to_recordset($8) as a(id uuid, held int) on a.id = w.account_id
+        where w.url is not null and w.disabled_at is null and (w.paused_until is null or w.paused_until <= now())
+      ), offered as (
+        select p.id, r.account_id, r.account_capacity, row_number() over (partition by r.id order by p.due_at, p.position) as rank
+        from (select * from ready where capacity > 0 and account_capacity > 0 order by random() limit 200) r
+        cross join lateral (
+          select m.id, m.due_at, m.position from webhook_message m
+          where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now()
+            and not exists (
+              select from webhook_message e
+              where e.endpoint_id = m.endpoint_id and e.notification_id = m.notification_id and e.channel = m.channel and e.event_seq < m.event_seq
+                and e.state in ('queued', 'sending')
+                and (e.state = 'sending' or e.due_at <= now() or e.attempt - e.earlier_attempts < ${ORDERED_ATTEMPTS})
+            )
+          order by m.due_at, m.position limit r.capacity
+        ) p
+      ), picked as (
+        select id from (select id, rank, account_capacity, row_number() over (partition by account_id order by rank) as account_rank from offered) o
+        where account_rank <= account_capacity order by rank limit $3
+      ), taken as (
+        select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' for update skip locked
+      ), claimed as (
+        update webhook_message m set state = 'sending', lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1
+        where m.id = any(array(select id from taken))
+        returning m.id, m.endpoint_id, m.notification_id, m.channel, m.event_seq, m.attempt, m.earlier_attempts, m.queued_at, m.created_at, m.position
+      )
+      select (
+        select json_agg(json_build_array(id, endpoint_id, notification_id, channel, event_seq, attempt, attempt - earlier_attempts,
+          (extract(epoch from now() - queued_at) * 1000)::float8, (extract(epoch from created_at) * 1000)::float8) order by position)
+        from claimed
+      ) as messages, (
+        select json_agg(json_build_object('id', id, 'account', account_id, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
+          'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end, 'endpointFailing', failing_since is not null))
+        from webhook_endpoint where id = any(array(select endpoint_id from claimed))
+      ) as endpoints`,
+    values: [
+      query.owner,
+      query.leaseMs,
+      query.limit,
+      query.capacity,
+      query.failuresToPause,
+      JSON.stringify(Array.from(query.endpoints, ([id, { held, capacity }]) => ({ id, held, capacity }))),
+      query.perAccount,
+      JSON.stringify(Array.from(query.accounts, ([id, held]) => ({ id, held }))),
+    ],
+  })
+  const { messages, endpoints } = rows[0]!
+  const targets = new Map((endpoints ?? []).map(endpoint => [endpoint.id, toTarget(endpoint)]))
+  return (messages ?? []).map(message => toClaim(message, targets.get(message[1])!))
+}
+
+interface ClaimedEndpoint {
+  id: string
+  account: string
+  url: string
+  version: PayloadVersion
+  /** In hexadecimal, like previousSecret. */
+  secret: string
+  previousSecret: string | null
+  endpointFailing: boolean
+}
+
+type Target = Pick<WebhookClaim, 'account' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
+
+const toTarget = ({ account, url, version, secret, previousSecret, endpointFailing }: ClaimedEndpoint): Target => ({
+  account,
+  url,
+  version,
+  secrets: (previousSecret === null ? [secret] : [secret, previousSecret]).map(hex => Buffer.from(hex, 'hex')),
+  endpointFailing,
+})
+
+/** Id, endpoint, notification, channel, event, attempt, attemptsSinceQueued, age and time of creation in milliseconds. */
+type ClaimedMessage = [string, string, string, Channel, number, number, number, number, number]
+
+/** Written member by member, because adding members to a copy takes a hundred times as long. */
+const toClaim = (
+  [id, endpoint, notification, channel, seq, attempt, attemptsSinceQueued, ageMs, createdMs]: ClaimedMessage,
+  { account, url, version, secrets, endpointFailing }: Target,
+): WebhookClaim => ({
+  id,
+  endpoint,
+  account,
+  notification,
+  channel,
+  seq,
+  attempt,
+  attemptsSinceQueued,
+  ageMs,
+  createdAt: new Date(createdMs),
+  url,
+  version,
+  secrets,
+  endpointFailing,
+})
+
+/** Identifies a lease. Only the holder of the lease may settle the message. */
+export interface MessageFence {
+  message: string
+  owner: string
+  attempt: number
+}
+
+export interface Settlement extends MessageFence, AttemptResult {
+  state: 'done' | 'queued' | 'dead'
+  /** null: no further attempt. */
+  delayMs: number | null
+}
+
+/** Writes the outcomes of many attempts and their log. Returns the messages whose lease was still held. */
+export async function settleMessages(db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> {
+  const { rows } = await run<{ id: string }>(db, {
+    name: 'settle-webhooks',
+    text: `
+      with given as materialized (
+        select * from json_to_recordset($1) as g(message uuid, owner uuid, attempt int, state text, "delayMs" bigint, url text, version text, at timestamptz,
+          "durationMs" int, status int, error text, "responseHeaders" text, "responseBody" text)
+      ), settled as (
+        update webhook_message m set state = g.state, due_at = coalesce(now() + g."delayMs" * interval '1 millisecond', m.due_at),
+          lease_owner = null, lease_until = null
+        from given g
+        where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt
+        returning m.id, m.endpoint_id
+      ), logged as (
+        insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, status, error, response_headers, response_body)
+        select s.endpoint_id, s.id, g.attempt, g.url, g.version, g.at, g."durationMs", g.status, g.error, g."responseHeaders", g."responseBody"
+        from given g join settled s on s.id = g.message
+      )
+      select id from settled`,
+    values: [JSON.stringify(settlements)],
+  })
+  return new Set(rows.map(row => row.id))
+}
+
+/** Renews leases that have not expired; an expired one may belong to another worker. Returns the renewed messages. */
+export async function renewMessages(db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> {
+  const { rows } = await run<{ id: string }>(
+    db,
+    `update webhook_message m set lease_until = now() + $4 * interval '1 millisecond'
+     from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
+     where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
+     returning m.id`,
+    [...columnsOf(messages), leaseMs],
+  )
+  return new Set(rows.map(row => row.id))
+}
+
+const columnsOf = (messages: readonly MessageFence[]) => [
+  messages.map(({ message }) => message),
+  messages.map(({ owner }) => owner),
+  messages.map(({ attempt }) => attempt),
+]
+
+/** Returns claimed messages to the queue; the claim does not count as an attempt. */
+export async function releaseMessages(db: Queryable, messages: readonly MessageFence[]): Promise<void> {
+  await run(
+    db,
+    `update webhook_message m set state = 'queued', attempt = m.attempt - 1, lease_owner = null, lease_until = null
+     from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
+     where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
+    columnsOf(messages),
+  )
+}
+
+/** Queues the messages of dead workers again. Their outcome is unknown, and a double under the same id is harmless. */
+export async function reapMessages(db: Queryable, reason: string): Promise<number> {
+  const { rowCount } = await run(
+    db,
+    `with expired as (
+       select id from webhook_message where state = 'sending' and lease_until < now() order by lease_until limit 1000 for update skip locked
+     ), freed as (
+       update webhook_message m set state = 'queued', due_at = now(), lease_owner = null, lease_until = null
+       from expired x where m.id = x.id
+       returning m.id, m.endpoint_id, m.attempt
+     )
+     insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms, error)
+     select f.endpoint_id, f.id, f.attempt, w.url, w.payload_version, now(), 0, $1 from freed f join webhook_endpoint w on w.id = f.endpoint_id`,
+    [reason],
+  )
+  return rowCount ?? 0
+}
+
+/** Makes waiting messages due at once, because their endpoints work again. */
+export async function makeMessagesDue(db: Queryable, endpoints: readonly string[]): Promise<void> {
+  await run(
+    db,
+    "update webhook_message set due_at = now() where endpoint_id = any($1::uuid[]) and state = 'queued' and due_at > now()",
+    [endpoints],
+  )
+}

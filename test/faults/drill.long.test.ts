@@ -1,0 +1,42 @@
+import { expect, inject, test } from 'vitest'
+import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
+import { runWebhookDrill } from '../drills/webhooks.js'
+
+/** `npm run drill` breaks things as often as one likes. */
+test.each<[DrillKind, DrillChannel, number, number]>([
+  ['kill', 'email', 6, 0],
+  ['points', 'email', 5, 0],
+  ['stop', 'email', 1, 0],
+  ['database', 'email', 2, 0],
+  ['reset', 'email', 2, 0],
+  ['outage', 'email', 1, 150],
+])(
+  'drill %s of %s, %d times, %d queued: nothing lost, nothing doubled beyond what the carrier’s class allows',
+  async (kind, channel, count, queued) => {
+    const { verdict, mostDoubles } = await runDrill({
+      kind,
+      channel,
+      count,
+      seed: inject('seed'),
+      apis: 1,
+      workers: 2,
+      clients: 2,
+      queued,
+    })
+    expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] })
+    expect(verdict.answered).toBeGreaterThan(0)
+    // A carrier that keeps silent explains what it kept silent about, and no more; its reports settle most of that in time.
+    if (kind === 'reset') expect(verdict.unanswered).toBeGreaterThan(0)
+    if (kind === 'reset') expect(mostDoubles).toBe(verdict.unanswered)
+    expect(verdict.doubles).toBeLessThanOrEqual(mostDoubles)
+  },
+)
+
+test('drill webhooks: receivers in every trouble, api and workers killed, nothing missing and the healthy one in order', async () => {
+  const few = { count: 5, workers: 2, clients: 2, pauseMs: 100 }
+  const verdict = await runWebhookDrill({ ...few, seed: inject('seed'), downMs: 6_000, queued: 100 })
+  expect(verdict).toMatchObject({ lost: 0, missing: { healthy: 0, troubled: 0 }, strangers: 0, disordered: 0, dead: 0 })
+  expect(verdict.events).toBeGreaterThan(100)
+  expect(Math.min(verdict.kills.apis, verdict.kills.workers)).toBeGreaterThan(1)
+  expect(verdict.clean).toBe(true)
+})
