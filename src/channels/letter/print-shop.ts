@@ -3,9 +3,10 @@ import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
-import type { Callback, CallbackRequest, CarrierReport, Found, LetterMessage, Provider, Receipt } from '../provider.js'
+import type { Callback, CallbackRequest, CarrierReport, Found, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
 import { readCredential, refuseUnknown } from '../url-options.js'
+import type { LetterMessage } from './letter-message.js'
 import type { PostalAddress } from './postal-address.js'
 
 /**

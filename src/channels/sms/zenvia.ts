@@ -11,9 +11,9 @@ import {
   type Provider,
   SendError,
   type SendErrorKind,
-  type SmsMessage,
 } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
+import type { SmsMessage } from './sms-message.js'
 
 /** The provider's name, stored with every attempt and the last part of its callbacks' path. */
 export const ZENVIA = 'zenvia'

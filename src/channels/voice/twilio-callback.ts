@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReport, VoiceScript } from '../provider.js'
+import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReport } from '../provider.js'
 import { greetingDocument, HANGUP, keyDocument, machineDocument, textDocument } from './twiml.js'
+import type { VoiceScript } from './voice-message.js'
 
 /** The callbacks of a Twilio-compatible carrier: status reports, recordings, and requests for the next document of a call. */
 export interface TwilioCallbackOptions {

@@ -1,8 +1,9 @@
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
-import { type Carrier, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
+import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl } from './twilio-callback.js'
 import { findCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
+import type { VoiceMessage } from './voice-message.js'
 
 /** Calls over Twilio's REST API, which other carriers offer too. */
 export interface TwilioOptions extends LookupParts {

@@ -1,8 +1,9 @@
 import { OperatorError } from '../../domain/errors.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
-import { type Provider, type Receipt, SendError, type TemplateParameter, type WhatsappMessage } from '../provider.js'
+import { type Provider, type Receipt, SendError } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
 import { readRefusal } from './graph-errors.js'
+import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
 
 /**
  * WhatsApp through Meta's Cloud API: whatsapp://TOKEN@graph.facebook.com/v23.0/PHONE_NUMBER_ID.

@@ -28,16 +28,16 @@ const OPTIONS = [
 /** ecarta+sftp://usuario@servidor:22/pasta?matriz=…&contrato=…&cartao=…&chave=SHA256:… */
 export function readECartaAccount(url: URL, privateKey: string | null): ECartaAccount {
   const wrong = (what: string): never => {
-    throw new OperatorError(`LETTER_URL: ${what}.`)
+    throw new OperatorError(`LETTER_URL: ${what} (docs/carta.md).`)
   }
-  refuseUnknown(url, OPTIONS, wrong)
   const value = (name: string, fallback = ''): string =>
-    url.searchParams.get(name) || fallback || wrong(`falta ${name}= na URL do e-Carta (docs/carta.md)`)
+    url.searchParams.get(name) || fallback || wrong(`falta ${name}= na URL do e-Carta`)
   const integer = integerReader(url, wrong)
   const digits = (name: string): string => {
     const text = value(name)
     return /^\d{1,20}$/.test(text) ? text : wrong(`${name}= deve ter só dígitos`)
   }
+  refuseUnknown(url, OPTIONS, wrong)
   if (url.username === '' || url.hostname === '') wrong('o e-Carta pede usuário e servidor')
   if (url.password === '' && privateKey === null) wrong('o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE')
   if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
