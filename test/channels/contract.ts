@@ -234,7 +234,7 @@ export function describeContract<Message>(subject: Subject<Message>): void {
       expect(await refusalOf(await subject.start(), new URL(url))).toContain(says)
     })
 
-    testUnless(['keep a secret'], 'a user or password that is not well encoded stops the start', async () => {
+    testUnless(['hold a password'], 'a user or password that is not well encoded stops the start', async () => {
       const side = await subject.start()
       for (const part of ['username', 'password'] as const) {
         const wrong = new URL(side.url)

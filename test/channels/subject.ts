@@ -86,7 +86,7 @@ export interface Subject<Message> {
 }
 
 /** What a protocol may not be able to do. */
-export type Inapplicable = 'refuse for good' | 'throttle' | 'say how long to wait' | 'carry our reference' | 'keep a secret'
+export type Inapplicable = 'refuse for good' | 'throttle' | 'say how long to wait' | 'carry our reference' | 'hold a password'
 
 /** Every subject's messages go to the same person, and so do the deliveries that the engine sends by them. */
 export const RECIPIENT = { number: '+5511987654321', email: 'maria@example.net' }

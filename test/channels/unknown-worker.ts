@@ -33,9 +33,17 @@ export async function startUnknownWorker<Message>(
   const { whenUnknown, timeoutMs } = provider
   let lookups = 0
   const counted = carryParcels(carrier, message, () => lookups++)
-  worker = startTestWorker(pool, [{ name, channel, whenUnknown, timeoutMs, carrier: counted, options: { settleMs } }])
+  worker = startTestWorker(
+    pool,
+    [{ name, channel, whenUnknown, timeoutMs, carrier: counted, options: { settleMs } }],
+    undefined,
+    TIMING,
+  )
   return { onEvents, lookups: () => lookups, stop: () => worker!.stop() }
 }
+
+/** The engine looks often, so that tests wait for little. */
+const TIMING = { pollMs: 50 }
 
 /** The lane of a test carries parcels: each becomes the subject's own message. */
 const carryParcels = <Message>(

@@ -6,6 +6,7 @@ import { Lane } from '../../src/engine/deliver/lane.js'
 import type { LaneOptions } from '../../src/engine/deliver/lane-options.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
+import type { EngineTiming } from '../../src/engine/timing.js'
 import { Wake } from '../../src/runtime/wake.js'
 import type { Claim } from '../../src/store/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
@@ -79,7 +80,12 @@ const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
 const QUICK = { pollMs: 50, reapMs: 100, closedMs: 10 }
 
 /** A worker in this process, with lanes in order of preference. */
-export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs = 30_000): TestWorker {
+export function startTestWorker(
+  pool: Pool,
+  lanes: readonly TestLane[],
+  leaseMs = 30_000,
+  timing: Partial<EngineTiming> = {},
+): TestWorker {
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
   const group = lanes.map(
@@ -109,7 +115,7 @@ export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs 
     wake,
     recorder,
     lanes: [group],
-    timing: { ...QUICK, leaseMs },
+    timing: { ...QUICK, leaseMs, ...timing },
     onError: () => {},
   })
   return { lanes: group, recorder, wake, stop: () => running.stop() }

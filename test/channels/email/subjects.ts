@@ -104,5 +104,5 @@ export const mxSubject: Subject<EmailMessage> = {
     ['mx://x.example?private=true', 'private'],
   ],
   givesNames: false,
-  cannot: { 'keep a secret': 'its URL holds no user and no password' },
+  cannot: { 'hold a password': 'its URL names no user' },
 }

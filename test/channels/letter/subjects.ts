@@ -93,6 +93,7 @@ export const eCartaSubject: Subject<LetterMessage> = {
     [GOOD.replace(':x@', '@'), 'senha'],
     [GOOD.replace('carteiro:x@', ''), 'usuário'],
     [GOOD.replace('matriz=1', 'matriz=um'), 'matriz'],
+    [GOOD.replace('/pasta', '/%zz'), 'pasta'],
     [`${GOOD}&lote=0`, 'lote'],
   ],
   givesNames: true,

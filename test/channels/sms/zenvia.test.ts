@@ -113,16 +113,6 @@ describe('a send', () => {
 })
 
 describe('a send that surely never left is temporary', () => {
-  test('where nobody listens', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    server.close()
-    await once(server, 'close')
-    const url = new URL(`zenvia://t@127.0.0.1:${port}?from=acme&secret=${SECRET}&tls=off`)
-    await expect(sendTo(url)).rejects.toMatchObject({ kind: 'temporary', answer: expect.stringContaining('ECONNREFUSED') })
-  })
-
   test('where the certificate is not trusted', async () => {
     const server = createSecure(selfSigned(['127.0.0.1']), () => {})
     server.listen(0, '127.0.0.1')

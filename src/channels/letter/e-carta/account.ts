@@ -43,7 +43,8 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
   if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
     throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
   }
-  const folder = readCredential(url.pathname, wrong).replace(/\/+$/, '') || '/'
+  const path = readCredential(url.pathname, () => wrong('a pasta tem um % que não é um código; escreva-o como %25'))
+  const folder = path.replace(/\/+$/, '') || '/'
   // URLSearchParams reads a plus sign as a blank, and a fingerprint contains plus signs but no blanks.
   const fingerprint = value('chave')
     .replaceAll(' ', '+')

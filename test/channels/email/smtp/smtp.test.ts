@@ -80,12 +80,6 @@ const onAuth: NonNullable<SMTPServerOptions['onAuth']> = (auth, _session, done) 
 const USER = 'usu%C3%A1rio:se%3Anh%40%201'
 
 describe('the relay provider', () => {
-  test('is an e-mail provider whose unknown outcomes may be resent', () => {
-    const provider = smtpProvider({ signer: null })
-    expect(provider).toMatchObject({ name: 'smtp', channel: 'email', whenUnknown: 'safe' })
-    expect(provider.timeoutMs).toBeGreaterThanOrEqual(10_000)
-  })
-
   test('hands over a message and gives the relay’s own answer; delivery is not known yet', async () => {
     const server = await scriptedServer()
     const receipt = await (await carrier(`smtp://127.0.0.1:${server.port}?tls=off&name=envio.example.com`)).send(email(), never)
