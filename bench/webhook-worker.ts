@@ -2,7 +2,7 @@ import { documentUrls } from '../src/app/channels.js'
 import { readConfig } from '../src/app/config.js'
 import { loadKeys } from '../src/app/keys.js'
 import { openLog } from '../src/app/log.js'
-import { startDeliverer, webhookWords } from '../src/app/webhooks.js'
+import { startDeliverer, webhookFormat } from '../src/app/webhooks.js'
 import { loadContracts } from '../src/channels/registry.js'
 import { openPool } from '../src/store/postgres.js'
 
@@ -13,7 +13,7 @@ const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onE
 const keys = loadKeys(config)
 const deliverer = startDeliverer({
   config,
-  words: webhookWords(
+  format: webhookFormat(
     await loadContracts(),
     documentUrls(() => config.publicUrl, keys),
   ),

@@ -31,11 +31,11 @@ import { leaseBudget } from '../store/rate-windows.js'
 import { listTemplates, resolveTemplates } from '../store/templates.js'
 import { findGrant } from '../store/tokens.js'
 import { countUnaccounted } from '../store/unaccounted.js'
-import { readWebhookDepth } from '../store/webhook-endpoints.js'
+import { readWebhookDepth } from '../store/webhook/endpoints.js'
 import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
-import { webhookRoutes, webhookWords } from './webhooks.js'
+import { webhookFormat, webhookRoutes } from './webhooks.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
 
@@ -152,7 +152,7 @@ export async function buildApi({
       keys,
       pool,
       clock: directory.clock,
-      words: webhookWords(contracts, documentUrl),
+      format: webhookFormat(contracts, documentUrl),
       isStopping: () => readiness.stopping,
     }),
     recipient: {

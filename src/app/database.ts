@@ -1,6 +1,6 @@
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
-import { openEmbedded } from '../store/embedded.js'
+import { openEmbedded } from '../store/embedded/server.js'
 import { claimInstallation } from '../store/installation.js'
 import { migrate } from '../store/migrate.js'
 import { openPool, type Pool, readServerVersion } from '../store/postgres.js'

@@ -12,10 +12,10 @@ import { wireStatuses } from '../http/gw/wire.js'
 import type { Chore } from '../runtime/chores.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { isRowFault, type Pool } from '../store/postgres.js'
-import { pruneAttempts, readEvents } from '../store/webhook-attempts.js'
-import { deleteForgottenListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from '../store/webhook-endpoints.js'
-import { pruneMessages } from '../store/webhook-messages.js'
-import { claimMessages, reapMessages, releaseMessages, renewMessages, type WebhookClaim } from '../store/webhook-queue.js'
+import { pruneAttempts, readEvents } from '../store/webhook/attempts.js'
+import { deleteUnusedListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
+import { pruneMessages } from '../store/webhook/messages.js'
+import { claimMessages, reapMessages, releaseMessages, renewMessages, type WebhookClaim } from '../store/webhook/queue.js'
 import { showAttempts } from '../webhooks/attempt-log.js'
 import { Deliverer, type DelivererOptions } from '../webhooks/deliverer.js'
 import {
@@ -36,12 +36,12 @@ import type { ResolveName } from '../webhooks/name-lookup.js'
 import { openOutbound } from '../webhooks/outbound.js'
 import type { AttemptOutcome } from '../webhooks/outcome.js'
 import { writeOutcomes } from '../webhooks/outcome-writer.js'
-import { renderBody, type WebhookWords } from '../webhooks/payload.js'
+import { renderBody, type WebhookFormat } from '../webhooks/payload.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
 
 /** Webhooks composed: their routes for the api, their delivery and upkeep for the worker. */
-export function webhookWords(contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookWords {
+export function webhookFormat(contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat {
   return {
     channelOf: channel => moduleOf(channel).wire,
     statuses: wireStatuses,
@@ -67,13 +67,13 @@ export interface WebhookRouteParts {
   keys: Keys
   pool: Pool
   clock: Clock
-  words: WebhookWords
+  format: WebhookFormat
   isStopping(): boolean
 }
 
-export function webhookRoutes({ config, keys, pool, clock, words, isStopping }: WebhookRouteParts): WebhookOptions {
+export function webhookRoutes({ config, keys, pool, clock, format, isStopping }: WebhookRouteParts): WebhookOptions {
   const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
-  const listen = createListening({ pool, words, readEvents: ids => readEvents(pool, ids) })
+  const listen = createListening({ pool, format, readEvents: ids => readEvents(pool, ids) })
   return {
     list: account => listEndpoints(pool, account),
     find: (account, id) => requireEndpoint(pool, account, id),
@@ -82,12 +82,13 @@ export function webhookRoutes({ config, keys, pool, clock, words, isStopping }: 
     remove: (account, id) => removeEndpoint(parts, account, id),
     rotate: (account, id) => rotateEndpoint(parts, account, id),
     test: (account, id) => testEndpoint(parts, account, id, clock()),
-    attempts: (account, id, question) => showAttempts(pool, words, account, id, question),
+    attempts: (account, id, question) => showAttempts(pool, format, account, id, question),
     replayOne: (account, id, message) => replayOne(parts, account, id, message),
     replaySpan: (account, id, span) => replaySpan(parts, account, id, span),
     now: clock,
     createListener: (account, draft) => createListener(parts, account, draft, clock()),
-    listen: (account, id, question) => listen(account, id, { ...question, isOver: () => question.isOver() || isStopping() }),
+    listen: (account, id, question) =>
+      listen(account, id, { ...question, isAborted: () => question.isAborted() || isStopping() }),
   }
 }
 
@@ -97,23 +98,23 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 /** One endpoint's share of a worker: sixteen connections, and for a quick one enough messages ready that none waits for a claim. */
-const AT_ONCE = 16
-const PER_ENDPOINT = 256
+const MAX_IN_FLIGHT = 16
+const MAX_HELD = 256
 const TIMEOUT_MS = 15 * SECOND
 /** Outcomes of this long are written together: what a crash has sent a second time is hardly more for it. */
 const GATHER_MS = 15
 const HEALTH: HealthRules = {
-  tolerated: 5,
-  longestPauseMs: MINUTE,
+  failuresToPause: 5,
+  maxPauseMs: MINUTE,
   suspendAfterMs: 5 * DAY,
   quietMs: 1.5 * Math.max(...RETRY_PLAN.delaysMs),
 }
-const FORGOTTEN_LISTENER_MS = DAY
+const UNUSED_LISTENER_MS = DAY
 const PRUNE_BATCH = 5_000
 
 export interface WebhookWorkerParts {
   config: Config
-  words: WebhookWords
+  format: WebhookFormat
   keys: Keys
   pool: Pool
   clock: Clock
@@ -121,15 +122,15 @@ export interface WebhookWorkerParts {
   leaseMs: number
   onError(error: unknown, what: string): void
   /** Drills and benchmarks have less time than the world. */
-  pace?: { plan?: RetryPlan; longestPauseMs?: number; timeoutMs?: number }
+  pace?: { plan?: RetryPlan; maxPauseMs?: number; timeoutMs?: number }
   trace?: DelivererOptions['trace']
   /** Instead of the system's names. */
   resolve?: ResolveName
 }
 
 export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
-  const { config, words, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
-  const health = { ...HEALTH, longestPauseMs: pace?.longestPauseMs ?? HEALTH.longestPauseMs }
+  const { config, format, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
+  const health = { ...HEALTH, maxPauseMs: pace?.maxPauseMs ?? HEALTH.maxPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
       const { settled, suspended } = await retryWhileUnavailable(() => writeOutcomes(pool, outcomes, health))
@@ -151,13 +152,13 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   const deliverer = new Deliverer({
     clock,
     leaseMs,
-    atOnce: AT_ONCE,
-    perEndpoint: PER_ENDPOINT,
+    maxInFlight: MAX_IN_FLIGHT,
+    maxHeld: MAX_HELD,
     rules: { plan: pace?.plan ?? RETRY_PLAN, random: Math.random },
-    tolerated: HEALTH.tolerated,
+    failuresToPause: HEALTH.failuresToPause,
     outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
-    render: claims => renderClaims(pool, words, claims),
+    render: claims => renderClaims(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => reports.submit(outcome),
     release: messages => releaseMessages(pool, messages),
@@ -169,9 +170,9 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   return deliverer
 }
 
-async function renderClaims(pool: Pool, words: WebhookWords, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
+async function renderClaims(pool: Pool, format: WebhookFormat, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
   const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
-  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, words))
+  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, format))
 }
 
 export const webhookChores = (config: Config, pool: Pool): Chore[] => [
@@ -184,7 +185,7 @@ export const webhookChores = (config: Config, pool: Pool): Chore[] => [
 ]
 
 async function prune(pool: Pool, days: number): Promise<void> {
-  await deleteForgottenListeners(pool, FORGOTTEN_LISTENER_MS)
+  await deleteUnusedListeners(pool, UNUSED_LISTENER_MS)
   while ((await pruneMessages(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
   while ((await pruneAttempts(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
   await removeDeletedEndpoints(pool)

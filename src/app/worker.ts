@@ -18,22 +18,22 @@ import { deleteUnusedBlobs, dropBlobs } from '../store/blobs.js'
 import { deleteStaleReferences } from '../store/carrier-references.js'
 import { listenDue } from '../store/due-signal.js'
 import { deleteStaleReports } from '../store/early-reports.js'
-import { deleteStaleGuesses } from '../store/guesses.js'
 import { deleteExpiredKeys } from '../store/idempotency.js'
-import { deleteLostLinks } from '../store/links.js'
 import { ensureMonths } from '../store/migrate.js'
 import type { Pool } from '../store/postgres.js'
 import { readQueue } from '../store/queue.js'
 import { deleteStaleWindows } from '../store/rate-windows.js'
+import { deleteStaleGuesses } from '../store/recipient/guesses.js'
+import { deleteLostLinks } from '../store/recipient/links.js'
+import { deleteLostCounts } from '../store/recipient/visit-counts.js'
 import { countUnaccounted } from '../store/unaccounted.js'
-import { deleteLostCounts } from '../store/visit-counts.js'
 import { openDirectory, warnUnmatched } from './api.js'
 import { documentUrls } from './channels.js'
 import type { Config } from './config.js'
 import { type LaneParts, type LaneTiming, openLanes } from './lanes.js'
 import type { Log } from './log.js'
 import { connectSimulator } from './simulator-link.js'
-import { startDeliverer, type WebhookWorkerParts, webhookChores, webhookWords } from './webhooks.js'
+import { startDeliverer, type WebhookWorkerParts, webhookChores, webhookFormat } from './webhooks.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -64,11 +64,11 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const directory = await openDirectory(pool)
   const wake = new Wake()
   const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
-  const words = webhookWords(
+  const format = webhookFormat(
     await loadContracts(),
     documentUrls(() => config.publicUrl, keys),
   )
-  const deliverer = startDeliverer({ config, words, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
+  const deliverer = startDeliverer({ config, format, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
   const recorder = createRecorder(pool, directory.clock, wake, deliverer, timing)
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
   // Where carriers are real, live messages must not wait for a simulator that is away.

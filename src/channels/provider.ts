@@ -154,8 +154,8 @@ export interface Receipt {
 export type SendErrorKind = 'temporary' | 'throttled' | 'permanent' | 'uncertain'
 
 interface SendErrorOptions {
-  answer?: string
-  retryAfterMs?: number
+  answer?: string | null
+  retryAfterMs?: number | null
   scope?: 'carrier' | 'message'
   references?: readonly (string | null)[]
   untried?: boolean

@@ -1,14 +1,26 @@
-/** A user, a password or a path as it was before it was written into the URL. */
-export function decodePart(text: string, wrong: (what: string) => never): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return wrong('há um % que não é um código; escreva-o como %25')
-  }
-}
-
-/** A misspelt option would silently mean its default: ?TLS=required is no tls=required. */
+/** Refuses unknown options: a misspelt one, such as ?TLS=required, would silently mean its default. */
 export function refuseUnknown(url: URL, known: readonly string[], wrong: (what: string) => never): void {
   const unknown = [...url.searchParams.keys()].find(name => !known.includes(name))
   if (unknown !== undefined) wrong(`a opção ${unknown} não existe; as que existem são ${known.join(', ')}`)
 }
+
+/** Reads whole numbers within limits from the options of a URL. */
+export const integerReader =
+  (url: URL, wrong: (what: string) => never) =>
+  (name: string, fallback: number, least: number, most: number): number => {
+    const text = url.searchParams.get(name) ?? String(fallback)
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    return value >= least && value <= most ? value : wrong(`${name} deve ser um número de ${least} a ${most}`)
+  }
+
+/** The user or the password of a URL. A percent sign that is not part of a code would otherwise end the start with a bare URIError. */
+export function readCredential(text: string, wrong: (what: string) => never): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return wrong('usuário ou senha com um % que não é um código; escreva-o como %25')
+  }
+}
+
+/** The host without the brackets of an IPv6 address. */
+export const readHost = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1')

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { documentUrls } from '../app/channels.js'
-import { targetRules, webhookWords } from '../app/webhooks.js'
+import { targetRules, webhookFormat } from '../app/webhooks.js'
 import { channelModules, findModule, loadContracts } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
@@ -8,7 +8,7 @@ import { readId } from '../domain/id.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
 import { wireStatuses } from '../http/gw/wire.js'
-import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook-endpoints.js'
+import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook/endpoints.js'
 import { showAttempts } from '../webhooks/attempt-log.js'
 import {
   createEndpoint,
@@ -21,7 +21,7 @@ import {
   rotateEndpoint,
   testEndpoint,
 } from '../webhooks/endpoints.js'
-import type { WebhookWords } from '../webhooks/payload.js'
+import type { WebhookFormat } from '../webhooks/payload.js'
 import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
 import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
@@ -137,9 +137,9 @@ function addRepairVerbs(webhook: Command): void {
     .argument('<id>', 'identificador do webhook')
     .option('--failed', 'só as que falharam')
     .action((id: string, options: Options & { failed?: boolean }) =>
-      forAccount(options, async ({ pool, words }, account) => {
+      forAccount(options, async ({ pool, format }, account) => {
         const question = { before: null, message: null, failedOnly: options.failed ?? false, limit: ATTEMPTS_SHOWN }
-        const attempts = await showAttempts(pool, words, account, requireId(id), question)
+        const attempts = await showAttempts(pool, format, account, requireId(id), question)
         const shown = attempts.map(({ at, message, attempt, status, error, state, durationMs, ...rest }) => ({
           ...{ at, message, attempt, status, durationMs, state, error },
           ...(options.json ? rest : {}),
@@ -174,7 +174,7 @@ const change = (id: string, options: Options, changes: EndpointChanges): Promise
     printRecord(describe(edited), options)
   })
 
-type Parts = EndpointParts & { words: WebhookWords }
+type Parts = EndpointParts & { format: WebhookFormat }
 
 const forAccount = (options: Options, work: (parts: Parts, account: string) => Promise<void>): Promise<void> =>
   withDatabase(async ({ pool, keys, config }: Administration) =>
@@ -183,7 +183,7 @@ const forAccount = (options: Options, work: (parts: Parts, account: string) => P
         pool,
         sealing: keys.sealing,
         rules: targetRules(config),
-        words: webhookWords(
+        format: webhookFormat(
           await loadContracts(),
           documentUrls(() => config.publicUrl, keys),
         ),

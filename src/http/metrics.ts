@@ -4,7 +4,7 @@ import type { Accept } from '../engine/accept/accept.js'
 import { findStandingStill } from '../engine/upkeep/alarm.js'
 import type { Pool } from '../store/postgres.js'
 import type { QueueDepth } from '../store/queue.js'
-import type { WebhookDepth } from '../store/webhook-endpoints.js'
+import type { WebhookDepth } from '../store/webhook/endpoints.js'
 
 /** What Prometheus reads at /metrics. */
 export interface MetricSources {

@@ -1,25 +1,26 @@
 /**
- * Concurrent items share one write. While a write is under way the next group gathers, so an idle system adds no wait
- * and a busy one writes few, large groups. Nothing here knows what is written.
+ * Writes concurrent items in groups. While a group is being written the next one collects items, so an idle system adds no
+ * delay and a busy one writes few large groups.
  */
 export interface GroupCommitOptions<Item, Result> {
-  /** Writes the whole group or nothing, and gives one result per item, in order. */
+  /** Writes the whole group atomically and returns one result per item, in order. */
   write(group: readonly Item[]): Promise<readonly Result[]>
-  /** Whether an error is the fault of some item, so that the others may pass without it. */
-  isItemFault(error: unknown): boolean
-  weigh(item: Item): number
+  /** Whether a single item may have caused the error, so that the others can be written without it. Default: never. */
+  isItemFault?(error: unknown): boolean
   maxItems: number
-  maxWeight: number
+  /** Limits the weight of a group; `weigh` returns the weight of an item, by default 1. */
+  maxWeight?: number
+  weigh?(item: Item): number
   /** Groups written at the same time. */
   parallel: number
-  /** How long a group gathers where nobody waits for its answer; without it only what comes in the same turn joins the first. */
+  /** How long a group collects items. Without it a group is written after the current iteration of the event loop. */
   gatherMs?: number
-  /** Items that may wait; beyond that `submit` throws what `overloaded` gives. */
+  /** With more waiting items `submit` throws the error of `overloaded`. */
   maxWaiting: number
   overloaded(): Error
 }
 
-interface Waiting<Item, Result> {
+interface Pending<Item, Result> {
   item: Item
   resolve(result: Result): void
   reject(error: unknown): void
@@ -27,7 +28,7 @@ interface Waiting<Item, Result> {
 
 export class GroupCommit<Item, Result> {
   readonly #options: GroupCommitOptions<Item, Result>
-  #waiting: Waiting<Item, Result>[] = []
+  #waiting: Pending<Item, Result>[] = []
   #writing = 0
   /** For metrics: groups and items written so far. */
   groups = 0
@@ -49,7 +50,7 @@ export class GroupCommit<Item, Result> {
     })
   }
 
-  /** Requests that arrived in the same turn of the event loop join the first group. */
+  /** Items of the same iteration of the event loop join the first group. */
   #gather(): void {
     const { gatherMs } = this.#options
     if (gatherMs === undefined) setImmediate(() => this.#next())
@@ -68,8 +69,8 @@ export class GroupCommit<Item, Result> {
     }
   }
 
-  #take(): Waiting<Item, Result>[] {
-    const { maxItems, maxWeight, weigh } = this.#options
+  #take(): Pending<Item, Result>[] {
+    const { maxItems, maxWeight = Number.POSITIVE_INFINITY, weigh = () => 1 } = this.#options
     let count = 0
     for (let weight = 0; count < this.#waiting.length && count < maxItems; count++) {
       weight += weigh(this.#waiting[count]!.item)
@@ -78,19 +79,19 @@ export class GroupCommit<Item, Result> {
     return this.#waiting.splice(0, count)
   }
 
-  /** Never rejects: every member of the group gets its own answer. */
-  async #write(group: Waiting<Item, Result>[]): Promise<void> {
+  /** Never rejects: every member of the group gets its own result or error. */
+  async #write(group: Pending<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#options.write(group.map(member => member.item))
       this.groups++
       this.items += group.length
       for (const [index, member] of group.entries()) member.resolve(results[index]!)
     } catch (error) {
-      if (group.length === 1 || !this.#options.isItemFault(error)) {
+      if (group.length === 1 || this.#options.isItemFault?.(error) !== true) {
         for (const member of group) member.reject(error)
         return
       }
-      // Halving finds the bad one in a few rounds and lets its neighbours through.
+      // Halving isolates the bad item in a few rounds and writes the others.
       const middle = group.length >> 1
       await this.#write(group.slice(0, middle))
       await this.#write(group.slice(middle))

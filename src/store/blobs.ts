@@ -2,11 +2,11 @@ import type { Attachment } from '../domain/attachment.js'
 import { type Queryable, run } from './postgres.js'
 
 /**
- * Stores the contents that are not stored yet. Committed before the notification that refers to them: a crash in
- * between leaves unreferenced blobs, which upkeep removes after a day, never a notification without its file.
+ * Stores contents that are not stored yet, committed before the notification that refers to them. A crash in between leaves
+ * unreferenced blobs, which upkeep removes after a day, but never a notification without its file.
  */
 export async function storeBlobs(db: Queryable, attachments: readonly Attachment[]): Promise<void> {
-  // Sorted, so that two sends with the same files lock them in the same order.
+  // Sorted, so that two sends with the same files cannot deadlock.
   const wanted = [...new Map(attachments.map(file => [file.sha256, file])).values()].sort((a, b) =>
     a.sha256 < b.sha256 ? -1 : 1,
   )
@@ -33,32 +33,32 @@ export async function storeBlobs(db: Queryable, attachments: readonly Attachment
 }
 
 /**
- * What was touched within a day stays: whoever stored it may be about to refer to it, and a row that is touched meanwhile is
- * looked at again before it goes.
+ * A blob that was touched within a day stays, because the send that stored it may still be writing its notification. PostgreSQL
+ * evaluates the condition again for a row that is touched during the delete.
  */
 const unused = (uses: readonly string[]): string =>
   ["b.touched_at < now() - interval '1 day'", ...[...uses, ATTACHED].map(use => `not ${use}`)].join(' and ')
 
 const ATTACHED = 'exists (select from attachment a where a.sha256 = b.sha256)'
 
-/** Of these, the blobs that nothing refers to any more. */
+/** Deletes those of the blobs that nothing refers to. */
 export async function dropBlobs(db: Queryable, uses: readonly string[], hashes: readonly string[]): Promise<void> {
   await run(db, `delete from blob b where b.sha256 = any($1) and ${unused(uses)}`, [hashes.map(hash => Buffer.from(hash, 'hex'))])
 }
 
-/** Some of the largest blobs are 10 MiB: this many go, with their pages, in well under a statement's time. */
-const SWEPT_AT_ONCE = 200
+/** Blobs have up to 10 MiB; a batch of this size is deleted well within the statement timeout. */
+const SWEEP_BATCH = 200
 
-/** Looks at all blobs, some at a time, and removes those that nothing refers to. */
+/** Deletes all blobs that nothing refers to, in batches. */
 export async function deleteUnusedBlobs(
   db: Queryable,
   uses: readonly string[],
   signal?: AbortSignal,
-  atOnce: number = SWEPT_AT_ONCE,
+  batch: number = SWEEP_BATCH,
 ): Promise<number> {
   let deleted = 0
   for (let after: Buffer | null = Buffer.alloc(0); after !== null && signal?.aborted !== true; ) {
-    const swept: Swept = await sweepBlobs(db, uses, after, atOnce)
+    const swept: Swept = await sweepBlobs(db, uses, after, batch)
     deleted += swept.deleted
     after = swept.last
   }
@@ -66,7 +66,7 @@ export async function deleteUnusedBlobs(
 }
 
 interface Swept {
-  /** null: there are none after these. */
+  /** null: no blobs follow. */
   last: Buffer | null
   deleted: number
 }

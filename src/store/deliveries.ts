@@ -118,7 +118,7 @@ export async function findNotification(db: Queryable, account: string, id: strin
 }
 
 /** Whether and when a delivery was sent; null: there is no such delivery. */
-export async function findDeparture(
+export async function findSendState(
   db: Queryable,
   id: string,
   channel: Channel,

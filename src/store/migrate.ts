@@ -5,8 +5,8 @@ import { sha256 } from '../domain/evidence.js'
 import { type Pool, type Queryable, run } from './postgres.js'
 
 /**
- * Brings the schema up to date: migrations/0001_….sql onwards, forward only. Each file and its record commit together;
- * a file named ….concurrent.sql runs outside a transaction (create index concurrently) and must be repeatable.
+ * Applies the files of migrations/ in order. Each file is committed together with its record. A file named ….concurrent.sql runs
+ * outside a transaction (create index concurrently) and must be repeatable.
  */
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
 /** Other files of the folder are not migrations: schema.sql is generated from them. */
@@ -25,9 +25,9 @@ export async function migrate(pool: Pool): Promise<string[]> {
   const client = await pool.connect()
   client.on('error', () => {})
   try {
-    // Several nodes may start at once: the first one works, the others wait here and then find nothing to do.
+    // When several nodes start at once, the first one migrates and the others wait for the lock.
     await client.query('set statement_timeout = 0')
-    await client.query(patient('select pg_advisory_lock($1)', [LOCK]))
+    await client.query(withoutTimeout('select pg_advisory_lock($1)', [LOCK]))
     await client.query(
       'create table if not exists migration (number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())',
     )
@@ -58,13 +58,13 @@ export async function migrate(pool: Pool): Promise<string[]> {
     await ensureMonths(client)
     return fresh
   } finally {
-    // Closing the connection also gives the lock back.
+    // Closing the connection also releases the lock.
     client.release(true)
   }
 }
 
-/** The pool's own time limit is for requests: changing a large table takes what it takes, and other nodes wait for it. */
-const patient = (text: string, values: unknown[] = []) => ({ text, values, query_timeout: 2_147_483_647 })
+/** The pool's timeout is for requests; the migration of a large table may take longer, and other nodes wait for it. */
+const withoutTimeout = (text: string, values: unknown[] = []) => ({ text, values, query_timeout: 2_147_483_647 })
 
 async function apply(client: pg.PoolClient, migration: Migration): Promise<void> {
   const record = (): Promise<unknown> =>
@@ -74,12 +74,12 @@ async function apply(client: pg.PoolClient, migration: Migration): Promise<void>
       migration.sha256,
     ])
   if (migration.name.endsWith('.concurrent.sql')) {
-    await client.query(patient(migration.sql))
+    await client.query(withoutTimeout(migration.sql))
     await record()
     return
   }
   await client.query('begin')
-  await client.query(patient(migration.sql))
+  await client.query(withoutTimeout(migration.sql))
   await record()
   await client.query('commit')
 }
@@ -94,9 +94,9 @@ async function readMigrations(): Promise<Migration[]> {
   )
 }
 
-/** Makes this month's partitions and the coming ones, and last month's for requests accepted at its very end. */
+/** Creates the partitions of this month, the next ones, and last month for requests that were accepted at its end. */
 export async function ensureMonths(db: Queryable): Promise<void> {
-  // One statement, one transaction, one caller at a time: two that attach the same month would collide.
+  // The lock admits one caller at a time, because two that attach the same month would conflict.
   await run(
     db,
     `with alone as materialized (select pg_advisory_xact_lock($1))

@@ -24,23 +24,23 @@ export function openPool({ url, size, onError }: PoolOptions): Pool {
     application_name: 'carteiro',
     connectionTimeoutMillis: 3_000,
     idleTimeoutMillis: 60_000,
-    // The server gives up first; the client's limit only covers a server that no longer answers at all.
+    // The server's timeout comes first; the client's timeout covers a server that does not answer at all.
     statement_timeout: 10_000,
     query_timeout: 12_000,
     keepAlive: true,
-    // Plans are kept: one made while a month was nearly empty must not read it whole once it is full. What still has to be read
-    // whole looks so dear then that the server would compile it first.
+    // Plans are cached: a plan made while a month's partition was nearly empty must not scan the whole partition once it is full.
+    // With enable_seqscan=off the remaining scans look so expensive that the server would compile them, so jit is off too.
     options: '-c timezone=UTC -c enable_seqscan=off -c jit=off',
     onConnect: raiseCommitLevel,
   })
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  // The pool replaces a broken idle connection; without a listener it would end the process.
   pool.on('error', onError)
   return pool
 }
 
 /**
- * What was answered 200 survives a crash of the server, however that server, database or role is set; stronger settings
- * (remote_apply) stay. Not by the options above: they would weaken those.
+ * An accepted request must survive a crash of the database server, whatever its settings are. Stronger settings (remote_apply)
+ * are kept, which the options above would weaken.
  */
 async function raiseCommitLevel(client: Queryable): Promise<void> {
   await run(
@@ -49,9 +49,9 @@ async function raiseCommitLevel(client: Queryable): Promise<void> {
   )
 }
 
-const DELETED_AT_ONCE = 5_000
+const DELETE_BATCH = 5_000
 
-/** Runs a query; out of reach becomes StoreUnavailable, data that PostgreSQL cannot hold a Refusal, the rest stays what it is. */
+/** Runs a query. An unreachable server becomes StoreUnavailable, and data that PostgreSQL cannot store becomes a Refusal. */
 export async function run<Row extends pg.QueryResultRow>(
   db: Queryable,
   query: pg.QueryConfig | string,
@@ -65,36 +65,36 @@ export async function run<Row extends pg.QueryResultRow>(
   }
 }
 
-/** A long backlog must not make one statement that outlasts its time limit, and fails again an hour later. */
+/** Deletes in batches, because one statement for a long backlog would exceed its timeout at every run. */
 export async function deleteInBatches(db: Queryable, table: string, condition: string): Promise<void> {
-  for (let deleted: number | null = DELETED_AT_ONCE; deleted === DELETED_AT_ONCE; ) {
-    const batch: string = `select ctid from ${table} where ${condition} limit ${DELETED_AT_ONCE}`
+  for (let deleted: number | null = DELETE_BATCH; deleted === DELETE_BATCH; ) {
+    const batch: string = `select ctid from ${table} where ${condition} limit ${DELETE_BATCH}`
     deleted = (await run(db, `delete from ${table} where ctid = any(array(${batch}))`)).rowCount
   }
 }
 
-/** As a number: 150004 is 15.4. */
+/** 150004 is version 15.4. */
 export async function readServerVersion(db: Queryable): Promise<number> {
   const { rows } = await run<{ version: number }>(db, "select current_setting('server_version_num')::int as version")
   return rows[0]!.version
 }
 
-export const transaction = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> => between(pool, 'begin', work)
+export const transaction = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> => inTransaction(pool, 'begin', work)
 
-/** Several reads that must see one and the same moment. */
+/** Runs several reads on one snapshot. */
 export const snapshot = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> =>
-  between(pool, 'begin isolation level repeatable read read only', work)
+  inTransaction(pool, 'begin isolation level repeatable read read only', work)
 
 const ignore = (): void => {}
 
-async function between<T>(pool: Pool, begin: string, work: (db: Queryable) => Promise<T>): Promise<T> {
+async function inTransaction<T>(pool: Pool, begin: string, work: (db: Queryable) => Promise<T>): Promise<T> {
   let client: pg.PoolClient
   try {
     client = await pool.connect()
   } catch (error) {
     throw new StoreUnavailable(error)
   }
-  // A connection that breaks fails the query under way; without a listener it would end the whole process as well.
+  // A broken connection fails the current query; without a listener it would also end the process.
   client.on('error', ignore)
   try {
     await run(client, begin)
@@ -103,8 +103,7 @@ async function between<T>(pool: Pool, begin: string, work: (db: Queryable) => Pr
     client.off('error', ignore).release()
     return result
   } catch (error) {
-    // Refused by our own rules and rolled back, a connection is as good as new; in any other state it is closed, never
-    // handed to the next user.
+    // After a Refusal and a rollback the connection can be reused. In any other state it is closed.
     const clean =
       error instanceof Refusal &&
       (await client.query('rollback').then(
@@ -123,8 +122,8 @@ const sqlState = (error: unknown): string => {
 }
 
 /**
- * Class 08 connection, 53 resources, 57 operator intervention, 40 a conflict that a second try settles, 25006 a standby that
- * only reads; FATAL: the session ended or was not let in; no SQLSTATE: the socket.
+ * SQLSTATE class 08 connection, 53 resources, 57 operator intervention, 40 a conflict that a retry resolves, 25006 a read-only
+ * standby; FATAL: the session ended or was refused; no SQLSTATE: a socket error.
  */
 function isUnavailable(error: unknown): boolean {
   const state = sqlState(error)
@@ -132,14 +131,14 @@ function isUnavailable(error: unknown): boolean {
   return !(error instanceof TypeError || error instanceof RangeError)
 }
 
-/** Bad data, class 23 constraint, 21 cardinality, 54 program limit: the row's own fault, its neighbours may pass. */
+/** Bad data, class 23 constraint, 21 cardinality, 54 program limit: one row causes the error, and the others can be written. */
 export const isRowFault = (error: unknown): boolean => error instanceof Refusal || /^(21|23|54)/.test(sqlState(error))
 
-/** 23514 without a constraint's name: no partition takes the row. */
+/** 23514 without a constraint name: there is no partition for the row. */
 export const isMissingPartition = (error: unknown): boolean =>
   sqlState(error) === '23514' && (error as { constraint?: string }).constraint === undefined
 
-/** The statement took longer than it may. */
+/** The statement exceeded its timeout. */
 export const isTimeout = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === '57014'
 
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505'

@@ -1,58 +1,59 @@
 import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { signMessage } from '../domain/webhook.js'
-import type { MessageFence, WebhookClaim, WebhookQuestion } from '../store/webhook-queue.js'
-import { Desk, type DeskBounds, firstRoom, type Held } from './endpoint-queue.js'
+import { Wake } from '../runtime/wake.js'
+import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook/queue.js'
+import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
 import type { Outbound } from './outbound.js'
-import { type AttemptOutcome, judgeReply, type OutcomeRules, unsendable } from './outcome.js'
+import { type AttemptOutcome, erasedOutcome, judgeReply, type OutcomeRules } from './outcome.js'
 
 /**
- * Carries messages to endpoints: claims what is due, posts it, reports what became of it. It holds no SQL, and no connection
- * to the database while an endpoint is called.
+ * Delivers webhook messages: claims due messages, posts them and reports the outcomes. It contains no SQL and holds no database
+ * connection while an endpoint is called.
  */
-export interface DelivererOptions extends DeskBounds {
+export interface DelivererOptions extends QueueLimits {
   clock: Clock
   leaseMs: number
   rules: OutcomeRules
-  /** Failures in a row after which an endpoint is left alone for a while. */
-  tolerated: number
+  /** Consecutive failures after which an endpoint is paused. */
+  failuresToPause: number
   outbound: Outbound
-  claim(question: WebhookQuestion): Promise<WebhookClaim[]>
-  /** The bodies of claimed messages, in their order; null where there is nothing left to tell. */
+  claim(question: ClaimQuery): Promise<WebhookClaim[]>
+  /** The bodies of claimed messages, in their order; null when the event's data was erased. */
   render(claims: readonly WebhookClaim[]): Promise<(string | null)[]>
   unseal(claim: WebhookClaim): Buffer[]
-  /** Whether the message was still ours to settle. */
+  /** Whether this worker still held the lease of the message. */
   report(outcome: AttemptOutcome): Promise<boolean>
   release(messages: readonly MessageFence[]): Promise<void>
-  /** The messages that are still held. */
+  /** Returns the messages whose lease was renewed. */
   renew(messages: readonly MessageFence[]): Promise<ReadonlySet<string>>
   onError(error: unknown, what: string): void
-  /** Told where a message stands, so that fault drills can strike exactly there. */
+  /** Called at each step of a message, so that fault drills can interrupt the process there. */
   trace?(point: WebhookPoint): void
 }
 
 type WebhookPoint = 'claimed' | 'posting' | 'answered' | 'reported'
 
 const POLL_MS = 1_000
-/** Claimed at once, for all endpoints together. */
+/** Messages in one claim, for all endpoints together. */
 const BATCH = 512
-/** Held by this process, and for one account: its slow endpoints, however many, must not fill it. */
-const MOST_HELD = 4_096
-const MOST_PER_ACCOUNT = MOST_HELD / 4
+/** Messages held by this process. The share of one account is limited, so that its slow endpoints cannot fill the process. */
+const MAX_HELD = 4_096
+const MAX_HELD_PER_ACCOUNT = MAX_HELD / 4
 const USER_AGENT = 'Carteiro-Webhooks/1.0'
 
 export class Deliverer {
   readonly owner: string = randomUUID()
   readonly #options: DelivererOptions
-  readonly #desks = new Map<string, Desk>()
-  readonly #flights = new Set<Promise<void>>()
-  /** Only these are renewed: what was given up here must run out. */
+  readonly #queues = new Map<string, EndpointQueue>()
+  readonly #inFlight = new Set<Promise<void>>()
+  /** Only these leases are renewed; the lease of a message that was given up must expire. */
   readonly #held = new Set<WebhookClaim>()
   #leaseUntil = 0
   #stopping = false
-  /** Asked to look again while it was looking. */
-  #asked = false
-  #sleeper: (() => void) | undefined
+  /** notify() was called during a claim. */
+  #notified = false
+  readonly #wake = new Wake()
   #loop: Promise<void> | undefined
   #renewal: NodeJS.Timeout | undefined
 
@@ -67,51 +68,40 @@ export class Deliverer {
     }, this.#options.leaseMs / 6)
   }
 
-  /** Finishes what is under way and gives back the rest. */
+  /** Finishes the messages in flight and releases the waiting ones. */
   async stop(): Promise<void> {
     this.#stopping = true
     this.notify()
     await this.#loop
-    await this.#release([...this.#desks.values()].flatMap(desk => desk.clear()))
-    await Promise.all(this.#flights)
+    await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
+    await Promise.all(this.#inFlight)
     clearInterval(this.#renewal)
     await this.#options.outbound.close()
   }
 
-  /** There may be work. */
+  /** Wakes the claim loop. */
   notify(): void {
-    this.#asked = true
-    this.#sleeper?.()
+    this.#notified = true
+    this.#wake.notify()
   }
 
   async #run(): Promise<void> {
     while (!this.#stopping) {
-      this.#asked = false
+      this.#notified = false
       const claimed = await this.#claim().catch(error => {
         this.#options.onError(error, 'webhook claim')
         return 0
       })
-      if (claimed < BATCH && !this.#asked) await this.#sleep()
+      if (claimed < BATCH && !this.#notified) await this.#wake.wait(POLL_MS)
     }
   }
 
-  async #sleep(): Promise<void> {
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, POLL_MS)
-      this.#sleeper = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-    this.#sleeper = undefined
-  }
-
   async #claim(): Promise<number> {
-    const { claim, render, leaseMs, tolerated, onError, trace } = this.#options
-    if (this.#held.size >= MOST_HELD) return 0
-    // The lease counts from before the question: the answer may be slow.
+    const { claim, render, leaseMs, failuresToPause, onError, trace } = this.#options
+    if (this.#held.size >= MAX_HELD) return 0
+    // The lease is counted from before the query, because the query may be slow.
     const until = performance.now() + leaseMs
-    const claims = await claim({ owner: this.owner, leaseMs, limit: BATCH, tolerated, ...this.#rooms() })
+    const claims = await claim({ owner: this.owner, leaseMs, limit: BATCH, failuresToPause, ...this.#capacities() })
     if (claims.length === 0) return 0
     if (this.#held.size === 0) this.#leaseUntil = until
     for (const message of claims) this.#held.add(message)
@@ -123,35 +113,35 @@ export class Deliverer {
       await this.#release(claims)
       return 0
     }
-    // Opened once for all messages of an endpoint: opening costs more than signing.
-    const opened = new Map([...new Map(claims.map(message => [message.endpoint, message]))].map(this.#open))
-    const desks = new Set<Desk>()
+    // Secrets are decrypted once per endpoint, because that takes longer than signing.
+    const secretsByEndpoint = new Map([...new Map(claims.map(message => [message.endpoint, message]))].map(this.#openSecrets))
+    const queues = new Set<EndpointQueue>()
     for (const [index, message] of claims.entries()) {
       trace?.('claimed')
-      // Lost while the bodies were made.
+      // The lease was lost while the bodies were rendered.
       if (!this.#held.has(message)) continue
-      const secrets = opened.get(message.endpoint)!
+      const secrets = secretsByEndpoint.get(message.endpoint)!
       if (secrets === null) {
         this.#held.delete(message)
         continue
       }
-      const desk = this.#deskOf(message.endpoint)
-      desk.add({ claim: message, body: bodies[index]!, secrets })
-      desks.add(desk)
+      const queue = this.#queueOf(message.endpoint)
+      queue.add({ claim: message, body: bodies[index]!, secrets })
+      queues.add(queue)
     }
-    for (const desk of desks) this.#pump(desk)
+    for (const queue of queues) this.#pump(queue)
     return claims.length
   }
 
-  #rooms(): Pick<WebhookQuestion, 'room' | 'endpoints' | 'perAccount' | 'accounts'> {
+  #capacities(): Pick<ClaimQuery, 'capacity' | 'endpoints' | 'perAccount' | 'accounts'> {
     const accounts = new Map<string, number>()
     for (const { account } of this.#held) accounts.set(account, (accounts.get(account) ?? 0) + 1)
-    const endpoints = new Map([...this.#desks].map(([endpoint, { held, room }]) => [endpoint, { held, room }]))
-    return { room: firstRoom(this.#options), endpoints, perAccount: MOST_PER_ACCOUNT, accounts }
+    const endpoints = new Map([...this.#queues].map(([endpoint, { held, capacity }]) => [endpoint, { held, capacity }]))
+    return { capacity: initialCapacity(this.#options), endpoints, perAccount: MAX_HELD_PER_ACCOUNT, accounts }
   }
 
-  /** A secret that does not open stops its own endpoint, loudly and until its lease runs out, and no other one. */
-  readonly #open = ([endpoint, claim]: [string, WebhookClaim]): [string, KeyObject[] | null] => {
+  /** A secret that cannot be decrypted is reported and stops only its own endpoint, until the lease expires. */
+  readonly #openSecrets = ([endpoint, claim]: [string, WebhookClaim]): [string, KeyObject[] | null] => {
     try {
       return [endpoint, this.#options.unseal(claim).map(secret => createSecretKey(secret))]
     } catch (error) {
@@ -160,77 +150,80 @@ export class Deliverer {
     }
   }
 
-  #deskOf(endpoint: string): Desk {
-    const known = this.#desks.get(endpoint)
+  #queueOf(endpoint: string): EndpointQueue {
+    const known = this.#queues.get(endpoint)
     if (known !== undefined) return known
-    const desk = new Desk(endpoint, this.#options)
-    this.#desks.set(endpoint, desk)
-    return desk
+    const queue = new EndpointQueue(endpoint, this.#options)
+    this.#queues.set(endpoint, queue)
+    return queue
   }
 
-  #pump(desk: Desk): void {
-    for (let message = desk.next(); message !== undefined; message = desk.next()) {
-      const flight = this.#carry(desk, message)
-        // Left to the lease: it is taken up when that runs out.
+  #pump(queue: EndpointQueue): void {
+    for (let message = queue.next(); message !== undefined; message = queue.next()) {
+      const flight = this.#deliver(queue, message)
+        // The message is claimed again when its lease expires.
         .catch(error => this.#options.onError(error, 'a webhook was interrupted'))
         .finally(() => {
-          this.#flights.delete(flight)
+          this.#inFlight.delete(flight)
           this.#held.delete(message.claim)
-          this.#ended(desk)
+          this.#messageEnded(queue)
         })
-      this.#flights.add(flight)
+      this.#inFlight.add(flight)
     }
   }
 
-  #ended(desk: Desk): void {
-    desk.reported()
-    if (!desk.empty) return
-    this.#desks.delete(desk.endpoint)
-    // What waited for these to be settled may go.
+  #messageEnded(queue: EndpointQueue): void {
+    queue.finishWriting()
+    if (!queue.empty) return
+    this.#queues.delete(queue.endpoint)
+    // Later messages of the same notification may have waited for these.
     this.notify()
   }
 
-  async #carry(desk: Desk, message: Held): Promise<void> {
-    const { tolerated, trace, report } = this.#options
+  async #deliver(queue: EndpointQueue, message: QueuedMessage): Promise<void> {
+    const { failuresToPause, trace, report } = this.#options
     let outcome: AttemptOutcome | null = null
-    let rests = false
+    let pauses = false
     try {
       outcome = await this.#attempt(message)
       if (outcome?.posted === true) {
-        // This claim may be older than the failures that its success ends.
-        outcome.changesHealth ||= desk.failures > 0
-        desk.failures = outcome.succeeded ? 0 : desk.failures + 1
+        // The claim may be older than the failures that this success ends.
+        outcome.changesHealth ||= queue.failures > 0
+        queue.failures = outcome.succeeded ? 0 : queue.failures + 1
       }
-      rests = desk.failures >= tolerated || outcome?.gone === true || (outcome?.pauseMs ?? 0) > 0
-      if (rests) desk.rest()
+      pauses = queue.failures >= failuresToPause || outcome?.gone === true || (outcome?.pauseMs ?? 0) > 0
+      if (pauses) queue.pause()
     } finally {
-      // The next one goes while the outcome of this one is written.
-      desk.landed(outcome?.posted === true ? outcome.settlement.durationMs : null)
-      this.#pump(desk)
-      if (desk.asksForMore()) this.notify()
+      // The next message is sent while the outcome of this one is written.
+      queue.finishAttempt(outcome?.posted === true ? outcome.settlement.durationMs : null)
+      this.#pump(queue)
+      if (queue.shouldClaimMore()) this.notify()
     }
     try {
       if (outcome !== null) await report(outcome)
     } finally {
-      if (rests) await this.#giveBack(desk)
+      if (pauses) await this.#releaseWaiting(queue)
     }
     trace?.('reported')
   }
 
-  /** Only now that its endpoint is known to rest: nobody is to claim it in between. Meanwhile another claim may have come in. */
-  async #giveBack(desk: Desk): Promise<void> {
-    for (let untried = desk.clear(); untried.length > 0; untried = desk.clear()) await this.#release(untried)
-    desk.rested()
+  /**
+   * Runs after the pause of the endpoint is committed, because another worker would claim the messages at once otherwise. A claim
+   * may have added more messages in the meantime.
+   */
+  async #releaseWaiting(queue: EndpointQueue): Promise<void> {
+    for (let untried = queue.clear(); untried.length > 0; untried = queue.clear()) await this.#release(untried)
+    queue.resume()
   }
 
-  /** null: the lease ran out, somebody else may have the message. */
-  async #attempt({ claim, body, secrets }: Held): Promise<AttemptOutcome | null> {
+  /** null: the lease expired and another worker may have the message. */
+  async #attempt({ claim, body, secrets }: QueuedMessage): Promise<AttemptOutcome | null> {
     const { clock, outbound, rules, trace } = this.#options
     const fence = this.#fence(claim)
-    // A process that was stopped for longer than its lease must not post what another one posts already.
+    // A process that was suspended for longer than its lease must not post a message that another worker has claimed.
     if (performance.now() >= this.#leaseUntil) return null
     const at = clock()
-    if (body === null) return unsendable(claim, fence, new Date(at))
+    if (body === null) return erasedOutcome(claim, fence, new Date(at))
     const seconds = Math.floor(at / 1_000)
     const headers = {
       'content-type': 'application/json',
@@ -246,7 +239,7 @@ export class Deliverer {
     return judgeReply(claim, fence, reply, { at: new Date(at), durationMs: performance.now() - started }, rules)
   }
 
-  /** Gives back what has not been tried: it does not count as tried. */
+  /** Releases messages that were not attempted; they do not count as attempts. */
   async #release(untried: readonly WebhookClaim[]): Promise<void> {
     if (untried.length === 0) return
     for (const claim of untried) this.#held.delete(claim)
@@ -257,14 +250,14 @@ export class Deliverer {
 
   async #renew(): Promise<void> {
     const now = performance.now()
-    // Too late for what waits here: others may hold it by now.
-    if (now >= this.#leaseUntil) await this.#release([...this.#desks.values()].flatMap(desk => desk.clear()))
-    const asked = [...this.#held]
-    const held = await this.#options.renew(asked.map(claim => this.#fence(claim)))
-    // A slow question comes after the end of a lease; what it lost is not to be posted under the new one.
-    const lost = new Set(asked.filter(({ id }) => !held.has(id)))
+    // The lease has expired, so other workers may hold the waiting messages.
+    if (now >= this.#leaseUntil) await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
+    const notified = [...this.#held]
+    const held = await this.#options.renew(notified.map(claim => this.#fence(claim)))
+    // A slow renewal may arrive after a lease expired. The lost messages must not be posted under the new lease.
+    const lost = new Set(notified.filter(({ id }) => !held.has(id)))
     for (const claim of lost) this.#held.delete(claim)
-    if (lost.size > 0) for (const desk of this.#desks.values()) desk.clear(claim => lost.has(claim))
+    if (lost.size > 0) for (const queue of this.#queues.values()) queue.clear(claim => lost.has(claim))
     this.#leaseUntil = now + this.#options.leaseMs
   }
 

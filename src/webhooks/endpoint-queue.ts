@@ -1,112 +1,109 @@
 import type { KeyObject } from 'node:crypto'
-import type { WebhookClaim } from '../store/webhook-queue.js'
+import type { WebhookClaim } from '../store/webhook/queue.js'
 
-/** What this worker holds for one endpoint: a few under way, the next ones ready behind them, and those whose outcome is being written. */
-export interface Held {
+export interface QueuedMessage {
   claim: WebhookClaim
-  /** null: nothing left to tell. */
+  /** null: the event's data was erased. */
   body: string | null
   secrets: KeyObject[]
 }
 
-export interface DeskBounds {
-  /** Under way at once. */
-  atOnce: number
-  /** Held at most. */
-  perEndpoint: number
+export interface QueueLimits {
+  maxInFlight: number
+  maxHeld: number
 }
 
-/** Held of an endpoint that has not answered yet: as many again as are under way. */
-export const firstRoom = ({ atOnce, perEndpoint }: DeskBounds): number => Math.min(perEndpoint, 2 * atOnce)
+/** The capacity for an endpoint of unknown latency. */
+export const initialCapacity = ({ maxInFlight, maxHeld }: QueueLimits): number => Math.min(maxHeld, 2 * maxInFlight)
 
-/** What an endpoint gets through in this time is ready here; more would only keep others from this worker. */
+/** The queue holds the messages that its endpoint answers within this time. More would take capacity from other endpoints. */
 const READY_MS = 5_000
 
-export class Desk {
+/** The messages of one endpoint in this worker: waiting, in flight, and those whose outcome is being written. */
+export class EndpointQueue {
   readonly endpoint: string
-  readonly #bounds: DeskBounds
+  readonly #limits: QueueLimits
   #latencyMs: number | null = null
-  /** Whether more has been asked for since the last message came. */
-  #asked = false
-  readonly #waiting: Held[] = []
-  #flying = 0
+  /** Whether a claim was requested since the last message was added. */
+  #claimRequested = false
+  readonly #waiting: QueuedMessage[] = []
+  #inFlight = 0
   #reporting = 0
-  #rests = 0
-  /** Failures in a row seen here. */
+  #pauses = 0
+  /** Consecutive failures in this worker. */
   failures = 0
 
-  constructor(endpoint: string, bounds: DeskBounds) {
+  constructor(endpoint: string, limits: QueueLimits) {
     this.endpoint = endpoint
-    this.#bounds = bounds
+    this.#limits = limits
   }
 
-  /** Messages to hold here: fewer for an endpoint that is slow to answer. */
-  get room(): number {
-    const { atOnce, perEndpoint } = this.#bounds
-    if (this.#rests > 0) return 0
-    if (this.#latencyMs === null) return firstRoom(this.#bounds)
-    return Math.min(perEndpoint, atOnce + Math.floor((atOnce * READY_MS) / Math.max(1, this.#latencyMs)))
+  /** How many messages to hold, fewer for a slow endpoint. */
+  get capacity(): number {
+    const { maxInFlight, maxHeld } = this.#limits
+    if (this.#pauses > 0) return 0
+    if (this.#latencyMs === null) return initialCapacity(this.#limits)
+    return Math.min(maxHeld, maxInFlight + Math.floor((maxInFlight * READY_MS) / Math.max(1, this.#latencyMs)))
   }
 
-  /** Whether to claim more now: while half of them are still there, the next claim is back before the last one has gone. */
-  asksForMore(): boolean {
-    if (this.open === 0) return true
-    if (this.#asked || this.#waiting.length > this.room >> 1) return false
-    this.#asked = true
+  /** Claims start when half of the messages are left, so that new ones arrive before the last one is sent. */
+  shouldClaimMore(): boolean {
+    if (this.unanswered === 0) return true
+    if (this.#claimRequested || this.#waiting.length > this.capacity >> 1) return false
+    this.#claimRequested = true
     return true
   }
 
-  /** Still to be answered. */
-  get open(): number {
-    return this.#waiting.length + this.#flying
+  get unanswered(): number {
+    return this.#waiting.length + this.#inFlight
   }
 
-  /** What the next claim has to count. Of an endpoint that fails, also what is not written down yet: before that it does not rest. */
+  /** The number that the next claim counts. For a failing endpoint it includes unwritten outcomes, because they may pause it. */
   get held(): number {
-    return this.failures === 0 ? this.open : this.open + this.#reporting
+    return this.failures === 0 ? this.unanswered : this.unanswered + this.#reporting
   }
 
   get empty(): boolean {
-    return this.open + this.#reporting === 0
+    return this.unanswered + this.#reporting === 0
   }
 
-  add(message: Held): void {
+  add(message: QueuedMessage): void {
     this.#waiting.push(message)
-    this.#asked = false
+    this.#claimRequested = false
   }
 
-  /** The next message that may go now. */
-  next(): Held | undefined {
-    if (this.#rests > 0 || this.#flying >= this.#bounds.atOnce) return undefined
+  /** The next message, unless the endpoint is paused or has enough messages in flight. */
+  next(): QueuedMessage | undefined {
+    if (this.#pauses > 0 || this.#inFlight >= this.#limits.maxInFlight) return undefined
     const message = this.#waiting.shift()
-    if (message !== undefined) this.#flying++
+    if (message !== undefined) this.#inFlight++
     return message
   }
 
-  /** How long it took: null where the endpoint was not called. */
-  landed(tookMs: number | null): void {
-    this.#flying--
+  /** `latencyMs`: null when the endpoint was not called. */
+  finishAttempt(latencyMs: number | null): void {
+    this.#inFlight--
     this.#reporting++
-    if (tookMs !== null) this.#latencyMs = this.#latencyMs === null ? tookMs : (7 * this.#latencyMs + tookMs) / 8
+    if (latencyMs !== null) this.#latencyMs = this.#latencyMs === null ? latencyMs : (7 * this.#latencyMs + latencyMs) / 8
   }
 
-  reported(): void {
+  finishWriting(): void {
     this.#reporting--
   }
 
-  /** From an answer that ends in a rest until that is written down: nothing goes meanwhile, and nothing more is taken. */
-  rest(): void {
-    this.#rests++
+  /** Stops sending and claiming until the outcome that pauses the endpoint is committed. */
+  pause(): void {
+    this.#pauses++
   }
 
-  rested(): void {
-    this.#rests--
+  resume(): void {
+    this.#pauses--
   }
 
-  /** Takes back what has not been tried: all of it, or what is picked out. */
-  clear(isPicked: (claim: WebhookClaim) => boolean = () => true): WebhookClaim[] {
-    const claims = this.#waiting.splice(0)
-    this.#waiting.push(...claims.filter(({ claim }) => !isPicked(claim)))
-    return claims.map(({ claim }) => claim).filter(isPicked)
+  /** Removes and returns the waiting messages, or those that match. */
+  clear(matches: (claim: WebhookClaim) => boolean = () => true): WebhookClaim[] {
+    const messages = this.#waiting.splice(0)
+    this.#waiting.push(...messages.filter(({ claim }) => !matches(claim)))
+    return messages.map(({ claim }) => claim).filter(matches)
   }
 }

@@ -14,14 +14,12 @@ import {
   type EndpointChanges,
   findEndpoint,
   insertEndpoint,
-  type NewEndpoint,
   rotateSecret,
   updateEndpoint,
   type WebhookEndpoint,
-} from '../store/webhook-endpoints.js'
-import { insertTestMessage, type ReplayPlace, type ReplaySpan, replayMessage, replaySome } from '../store/webhook-messages.js'
+} from '../store/webhook/endpoints.js'
+import { insertTestMessage, type ReplayCursor, type ReplaySpan, replayBatch, replayMessage } from '../store/webhook/messages.js'
 
-/** The life of an endpoint: made, changed, tested, repaired, taken away. Each only by its own account. */
 export interface EndpointDraft {
   url: string
   version: PayloadVersion
@@ -35,18 +33,18 @@ export interface EndpointParts {
   rules: TargetRules
 }
 
-/** Shown once, at creation and at rotation. */
+/** The secret is shown only once, at creation and at rotation. */
 export interface WithSecret {
   endpoint: WebhookEndpoint
   secret: string
 }
 
-/** Both secrets sign meanwhile: receivers take up the new one at their own pace. */
+/** Both secrets sign during this time, so that receivers can change to the new one at their own pace. */
 const ROTATION_MS = 24 * 3_600_000
 const REPLAY_BATCH = 2_000
-/** Every event of the account is a message to each of them. Those switched off count too, as they may be switched on. */
-const MOST_ENDPOINTS = 100
-const MOST_LISTENERS = 20
+/** Every event of the account becomes a message to each endpoint. Disabled endpoints count too, because they can be enabled. */
+const MAX_ENDPOINTS = 100
+const MAX_LISTENERS = 20
 
 const contextOf = (endpoint: string): string => `webhook ${endpoint}`
 
@@ -66,34 +64,37 @@ export async function createEndpoint(
   nowMs: number,
 ): Promise<WithSecret> {
   const url = readWebhookUrl(draft.url, rules)
-  const id = newId(nowMs)
-  const secret = randomBytes(SECRET_BYTES)
-  await addEndpoint(pool, { ...draft, id, account, url, secret: seal(sealing, secret, contextOf(id)) })
-  return { endpoint: await requireEndpoint(pool, account, id), secret: showSecret(secret) }
+  const { id, secret } = await addEndpoint(pool, sealing, account, { ...draft, url }, nowMs)
+  return { endpoint: await requireEndpoint(pool, account, id), secret }
 }
 
-/** An endpoint without an address, for whoever comes and takes its messages. */
-export async function createListener(
+/** A listener is an endpoint without a URL; its client polls for the messages. */
+export const createListener = (
   { pool, sealing }: EndpointParts,
   account: string,
   draft: Omit<EndpointDraft, 'url'>,
   nowMs: number,
+): Promise<{ id: string; secret: string }> => addEndpoint(pool, sealing, account, { ...draft, url: null }, nowMs)
+
+/** Counts and inserts in one transaction, so that concurrent requests cannot exceed the limit together. */
+async function addEndpoint(
+  pool: Pool,
+  sealing: Buffer,
+  account: string,
+  draft: Omit<EndpointDraft, 'url'> & { url: string | null },
+  nowMs: number,
 ): Promise<{ id: string; secret: string }> {
   const id = newId(nowMs)
   const secret = randomBytes(SECRET_BYTES)
-  await addEndpoint(pool, { ...draft, id, account, url: null, secret: seal(sealing, secret, contextOf(id)) })
+  const isListener = draft.url === null
+  const most = isListener ? MAX_LISTENERS : MAX_ENDPOINTS
+  await transaction(pool, async db => {
+    if ((await countEndpoints(db, account, isListener ? 'listeners' : 'endpoints')) >= most)
+      throw new Refusal(isListener ? 'tooManyListeners' : 'tooManyWebhooks', [String(most)])
+    await insertEndpoint(db, { ...draft, id, account, secret: seal(sealing, secret, contextOf(id)) })
+  })
   return { id, secret: showSecret(secret) }
 }
-
-/** Counted and added in one: requests at the same moment must not pass the limit together. */
-const addEndpoint = (pool: Pool, endpoint: NewEndpoint): Promise<void> =>
-  transaction(pool, async db => {
-    const isListener = endpoint.url === null
-    const most = isListener ? MOST_LISTENERS : MOST_ENDPOINTS
-    if ((await countEndpoints(db, endpoint.account, isListener ? 'listeners' : 'endpoints')) >= most)
-      throw new Refusal(isListener ? 'tooManyListeners' : 'tooManyWebhooks', [String(most)])
-    await insertEndpoint(db, endpoint)
-  })
 
 export async function editEndpoint(
   { pool, rules }: EndpointParts,
@@ -117,7 +118,7 @@ export async function removeEndpoint({ pool }: EndpointParts, account: string, i
   if (!(await deleteEndpoint(pool, account, id))) throw new Refusal('webhookMissing')
 }
 
-/** Queues a test event, which takes the same way as every other one. Returns its message. */
+/** Queues a test event, which is delivered like any other event. Returns the id of its message. */
 export async function testEndpoint({ pool }: EndpointParts, account: string, id: string, nowMs: number): Promise<string> {
   const endpoint = await requireActive(pool, account, id)
   const message = newId(nowMs)
@@ -125,7 +126,6 @@ export async function testEndpoint({ pool }: EndpointParts, account: string, id:
   return message
 }
 
-/** Sends one message again. */
 export async function replayOne({ pool }: EndpointParts, account: string, id: string, message: string): Promise<void> {
   await requireActive(pool, account, id)
   const outcome = await replayMessage(pool, id, message)
@@ -133,16 +133,16 @@ export async function replayOne({ pool }: EndpointParts, account: string, id: st
   if (outcome === 'busy') throw new Refusal('messageBusy', [], { retryAfter: 5 })
 }
 
-/** Sends all messages of a span again, in portions that no statement's time limit cuts. Returns how many. */
+/** Queues all messages of a time span again, in batches that stay below the statement timeout. Returns their number. */
 export async function replaySpan({ pool }: EndpointParts, account: string, id: string, span: ReplaySpan): Promise<number> {
   await requireActive(pool, account, id)
   let total = 0
-  let after: ReplayPlace = { at: '-infinity', position: 0 }
+  let after: ReplayCursor = { at: '-infinity', position: 0 }
   for (;;) {
-    const portion: (ReplayPlace & { count: number }) | null = await replaySome(pool, id, span, after, REPLAY_BATCH)
-    if (portion === null) return total
-    total += portion.count
-    after = portion
+    const batch: (ReplayCursor & { count: number }) | null = await replayBatch(pool, id, span, after, REPLAY_BATCH)
+    if (batch === null) return total
+    total += batch.count
+    after = batch
   }
 }
 

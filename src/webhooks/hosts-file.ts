@@ -6,7 +6,7 @@ export interface NamedAddress {
   family: number
 }
 
-/** The names that the operator wrote down for this machine; read again when the file changes. */
+/** The entries of the system's hosts file, read again when the file changes. */
 export function openHosts(file: string): () => ReadonlyMap<string, NamedAddress[]> {
   let seen = ''
   let hosts: ReadonlyMap<string, NamedAddress[]> = new Map()
@@ -18,7 +18,7 @@ export function openHosts(file: string): () => ReadonlyMap<string, NamedAddress[
       seen = state
       return hosts
     } catch {
-      // Like the system's lookup: without the file, the name servers are asked.
+      // Without the file the name servers are asked, as in the system's lookup.
       return new Map()
     }
   }

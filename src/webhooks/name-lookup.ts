@@ -5,13 +5,13 @@ import { BoundedCache } from '../runtime/bounded-cache.js'
 import { type NamedAddress, openHosts } from './hosts-file.js'
 
 /**
- * The addresses of names that users gave, asked over sockets of our own. The system's lookup has threads for two names at a
- * time, shared by all that connects: whoever's name server keeps silent would stop every other connection of the process.
+ * Resolves names in users' URLs over our own DNS sockets. The system's lookup resolves two names at a time for the whole process,
+ * so a silent name server of one user would block every other connection.
  */
 export type ResolveName = (hostname: string) => Promise<NamedAddress[]>
 
 export interface NameLookupOptions {
-  /** Instead of the system's name servers. */
+  /** Replaces the system's name servers. */
   servers?: readonly string[]
   hostsFile?: string
   now?: () => number
@@ -19,40 +19,40 @@ export interface NameLookupOptions {
 
 interface Answer {
   addresses: NamedAddress[]
-  /** Why there are none, in the system lookup's words. */
+  /** The error code of the system's lookup. */
   failure: 'ENOTFOUND' | 'EAI_AGAIN' | null
   cause?: unknown
-  keptMs: number
+  cacheMs: number
 }
 
-const TRY_MS = 1_000
-const TRIES = 2
-/** For both families and all name servers together: time to connect must be left. */
-const QUESTION_MS = 3_000
-/** Enough that a burst asks once; the guard checks what is remembered like anything else. */
-const LEAST_KEPT_MS = 1_000
-const MOST_KEPT_MS = 30_000
-const FAILURE_KEPT_MS = 5_000
-const MOST_NAMES = 10_000
+const ATTEMPT_TIMEOUT_MS = 1_000
+const ATTEMPTS = 2
+/** For both address families and all name servers together, so that time to connect remains. */
+const LOOKUP_TIMEOUT_MS = 3_000
+/** Long enough for a burst to need one lookup. Cached addresses pass the same checks as new ones. */
+const MIN_CACHE_MS = 1_000
+const MAX_CACHE_MS = 30_000
+const FAILURE_CACHE_MS = 5_000
+const MAX_NAMES = 10_000
 
-/** RFC 6761: nobody is asked for these. */
+/** RFC 6761: these names are resolved without a name server. */
 const LOOPBACK: NamedAddress[] = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 },
 ]
 
-/** One question per name at a time, and answers remembered for as long as they say, up to half a minute. */
+/** Looks a name up once at a time and caches the answer for its TTL, at most 30 s. */
 export function createNameLookup(options: NameLookupOptions = {}): ResolveName {
   const { servers, hostsFile = '/etc/hosts', now = () => performance.now() } = options
   const readHosts = openHosts(hostsFile)
-  const known = new BoundedCache<string, Promise<Answer>>({ maxEntries: MOST_NAMES, now })
-  const remember = (name: string): Promise<Answer> => {
+  const known = new BoundedCache<string, Promise<Answer>>({ maxEntries: MAX_NAMES, now })
+  const cachedLookup = (name: string): Promise<Answer> => {
     const found = known.get(name)
     if (found !== undefined) return found
-    const answer = ask(name, servers)
+    const answer = lookUp(name, servers)
     known.set(name, answer)
-    void answer.then(({ keptMs }) => {
-      if (known.get(name) === answer) known.set(name, answer, keptMs)
+    void answer.then(({ cacheMs }) => {
+      if (known.get(name) === answer) known.set(name, answer, cacheMs)
     })
     return answer
   }
@@ -61,18 +61,18 @@ export function createNameLookup(options: NameLookupOptions = {}): ResolveName {
     if (isLoopbackName(name)) return LOOPBACK
     const written = readHosts().get(name)
     if (written !== undefined) return written
-    const { addresses, failure, cause } = await remember(name)
+    const { addresses, failure, cause } = await cachedLookup(name)
     if (failure !== null) throw Object.assign(new Error(`${failure} ${name}`, { cause }), { code: failure })
     return addresses
   }
 }
 
-/** Never rejects. A resolver of its own: it ends with the question, and knows the name servers of this moment. */
-async function ask(name: string, servers: readonly string[] | undefined): Promise<Answer> {
-  const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES })
+/** Never rejects. Each lookup has its own resolver, which can be cancelled and knows the current name servers. */
+async function lookUp(name: string, servers: readonly string[] | undefined): Promise<Answer> {
+  const resolver = new Resolver({ timeout: ATTEMPT_TIMEOUT_MS, tries: ATTEMPTS })
   if (servers !== undefined) resolver.setServers(servers)
-  const deadline = setTimeout(() => resolver.cancel(), QUESTION_MS)
-  // The last address gets all the time there is to connect: where IPv6 leads nowhere, that must be an IPv4 one.
+  const deadline = setTimeout(() => resolver.cancel(), LOOKUP_TIMEOUT_MS)
+  // The last address gets all the remaining time to connect, so it must be an IPv4 one where IPv6 does not work.
   const answers = await Promise.allSettled([resolver.resolve6(name, { ttl: true }), resolver.resolve4(name, { ttl: true })])
   clearTimeout(deadline)
   const records = answers.flatMap((answer, index) =>
@@ -83,14 +83,14 @@ async function ask(name: string, servers: readonly string[] | undefined): Promis
     return {
       addresses: records.map(({ address, family }) => ({ address, family })),
       failure: null,
-      keptMs: Math.min(MOST_KEPT_MS, Math.max(LEAST_KEPT_MS, ttlMs)),
+      cacheMs: Math.min(MAX_CACHE_MS, Math.max(MIN_CACHE_MS, ttlMs)),
     }
   }
   const causes = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason as NodeJS.ErrnoException] : []))
-  return { addresses: [], ...judgeFailures(causes), keptMs: FAILURE_KEPT_MS }
+  return { addresses: [], ...judgeFailures(causes), cacheMs: FAILURE_CACHE_MS }
 }
 
-/** A name that exists but has no address is no failure; a server that did not answer proves nothing. */
+/** A name without addresses is not a failure. A server that did not answer proves nothing about the name. */
 function judgeFailures(causes: readonly NodeJS.ErrnoException[]): Pick<Answer, 'failure' | 'cause'> {
   const missing = causes.find(({ code }) => code === NOTFOUND || code === BADNAME)
   if (missing !== undefined) return { failure: 'ENOTFOUND', cause: missing }

@@ -5,8 +5,8 @@ import { BoundedCache } from '../runtime/bounded-cache.js'
 import { createNameLookup, type ResolveName } from './name-lookup.js'
 
 /**
- * HTTP to addresses that users gave. Every address that a name has is checked when the connection is made, and only those
- * are connected to; redirects are not followed; time and bytes are bounded.
+ * HTTP to URLs of users. Every address of a name is checked when the connection is made, and only a checked address is used, so
+ * that a URL cannot reach our own network. Redirects are not followed; time and bytes are limited.
  */
 export interface Outbound {
   post(url: string, headers: Record<string, string>, body: string): Promise<Reply>
@@ -16,12 +16,12 @@ export interface Outbound {
 export interface Reply {
   status: number
   headers: Record<string, string>
-  /** The beginning of it. */
+  /** The first bytes of the body. */
   body: Buffer
 }
 
-/** No answer came; the message says why, for people. */
-export class NoAnswer extends Error {
+/** No response came. The message gives the reason in Portuguese. */
+export class NoResponse extends Error {
   constructor(reason: string, options?: { cause?: unknown }) {
     super(reason, options)
     this.name = 'NoAnswer'
@@ -30,15 +30,15 @@ export class NoAnswer extends Error {
 
 export interface OutboundOptions extends TargetRules {
   timeoutMs: number
-  /** Instead of the system's names. */
+  /** Replaces the system's name servers. */
   resolve?: ResolveName | undefined
-  /** Authorities to trust instead of the system's. */
+  /** Trusted instead of the system's certificate authorities. */
   ca?: string
 }
 
-const CONNECT_MS = 5_000
+const CONNECT_TIMEOUT_MS = 5_000
 const MAX_HEADER_BYTES = 16_384
-/** Enough for the connection to be used again after any ordinary answer. */
+/** An ordinary response is read to its end, so that its connection can be reused. */
 const MAX_BODY_BYTES = 65_536
 const KEPT_BODY_BYTES = 4_096
 const KEEP_ALIVE_MS = 15_000
@@ -62,30 +62,30 @@ export function openOutbound(options: OutboundOptions): Outbound {
 function guardedConnector(options: OutboundOptions): buildConnector.connector {
   const { resolve = createNameLookup(), ca } = options
   const connectorFor = (secure: boolean): buildConnector.connector => {
-    const objection = (address: string): NoAnswer | null => {
-      if (isForbiddenAddress(address, options)) return new NoAnswer(`Conexão recusada: ${address} não é um endereço público.`)
-      // Without TLS only this machine is called, whatever its name says.
+    const refusalOf = (address: string): NoResponse | null => {
+      if (isForbiddenAddress(address, options)) return new NoResponse(`Conexão recusada: ${address} não é um endereço público.`)
+      // Without TLS only this machine may be called, whatever the name in the URL is.
       return secure || isLoopbackAddress(address)
         ? null
-        : new NoAnswer(`Conexão recusada: ${address} só pode ser chamado por https.`)
+        : new NoResponse(`Conexão recusada: ${address} só pode ser chamado por https.`)
     }
     const lookup: LookupFunction = (hostname, { all }, done) => {
       resolve(hostname).then(
         addresses => {
-          const refused = addresses.map(({ address }) => objection(address)).find(reason => reason !== null)
+          const refused = addresses.map(({ address }) => refusalOf(address)).find(reason => reason !== null)
           if (refused !== undefined) done(refused, '', 0)
-          else if (addresses[0] === undefined) done(new NoAnswer(`O nome ${hostname} não tem endereço.`), '', 0)
+          else if (addresses[0] === undefined) done(new NoResponse(`O nome ${hostname} não tem endereço.`), '', 0)
           else if (all) done(null, addresses)
           else done(null, addresses[0].address, addresses[0].family)
         },
         error => done(error as NodeJS.ErrnoException, '', 0),
       )
     }
-    const connect = buildConnector({ timeout: CONNECT_MS, lookup, ...(ca === undefined ? {} : { ca }) })
+    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup, ...(ca === undefined ? {} : { ca }) })
     return (target, done) => {
-      // An address that is written out is connected to without any lookup.
+      // A literal address in the URL is connected to without a lookup, so it is checked here.
       const host = target.hostname.replace(/^\[|\]$/g, '')
-      const refused = isIP(host) === 0 ? null : objection(host)
+      const refused = isIP(host) === 0 ? null : refusalOf(host)
       if (refused === null) connect(target, done)
       else queueMicrotask(() => done(refused, null))
     }
@@ -99,7 +99,7 @@ interface Target {
   path: string
 }
 
-/** Of the endpoints called lately: taking a URL apart costs as much as sending a small message. */
+/** Parsed URLs, because parsing takes as long as sending a small message. */
 const targets = new BoundedCache<string, Target>({ maxEntries: 1_000 })
 
 function targetOf(url: string): Target {
@@ -129,12 +129,12 @@ function post(
       if (settled) return
       settled = true
       clearTimeout(timer)
-      // Once the status is known the answer counts, however the rest of it ends.
-      if (reply === undefined) reject(error instanceof NoAnswer ? error : new NoAnswer(explain(error), { cause: error }))
+      // Once the status is known the response counts, even if its body fails.
+      if (reply === undefined) reject(error instanceof NoResponse ? error : new NoResponse(explain(error), { cause: error }))
       else resolve({ ...reply, body: Buffer.concat(chunks) })
     }
     const timer = setTimeout(() => {
-      settle(new NoAnswer(`Sem resposta em ${timeoutMs / 1_000} s.`))
+      settle(new NoResponse(`Sem resposta em ${timeoutMs / 1_000} s.`))
       controller?.abort(new Error('timeout'))
     }, timeoutMs)
     agent.dispatch(
@@ -142,7 +142,7 @@ function post(
       {
         onRequestStart(given) {
           controller = given
-          // Timed out before a connection was there.
+          // The timeout passed before the connection was open.
           if (settled) given.abort(new Error('timeout'))
         },
         onResponseStart(_, status, received) {
@@ -181,9 +181,9 @@ const reasons: Record<string, string> = {
 }
 
 function explain(error: unknown): string {
-  // Where several addresses were tried the last one, IPv4, tells most: IPv6 leads nowhere on many machines.
-  const telling = error instanceof AggregateError ? error.errors.at(-1) : error
-  const { code, name } = (telling ?? {}) as { code?: string; name?: string }
+  // Of several addresses the last one, IPv4, has the most useful error, because IPv6 does not work on many machines.
+  const decisive = error instanceof AggregateError ? error.errors.at(-1) : error
+  const { code, name } = (decisive ?? {}) as { code?: string; name?: string }
   const known = reasons[code ?? '']
   if (known !== undefined) return known
   return name === 'HTTPParserError' ? 'A resposta não é HTTP.' : `A conexão falhou (${code ?? name ?? 'erro'}).`

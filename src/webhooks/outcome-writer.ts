@@ -1,18 +1,18 @@
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
-import { type HealthChange, type HealthReport, type HealthRules, recordHealth } from '../store/webhook-endpoints.js'
-import { hastenMessages, settleMessages } from '../store/webhook-queue.js'
+import { type HealthChange, type HealthReport, type HealthRules, recordHealth } from '../store/webhook/endpoints.js'
+import { makeMessagesDue, settleMessages } from '../store/webhook/queue.js'
 import type { AttemptOutcome } from './outcome.js'
 
 export interface Written {
-  /** Messages that were still ours to settle. */
+  /** Messages whose lease the worker still held. */
   settled: Set<string>
-  /** Endpoints that were switched off by it. */
+  /** Endpoints that these outcomes disabled. */
   suspended: HealthChange[]
 }
 
-/** Writes the outcomes of many attempts and what they say about their endpoints: all of it or nothing. */
+/** Writes the outcomes of many attempts and the health of their endpoints atomically. */
 export const writeOutcomes = (pool: Pool, outcomes: readonly AttemptOutcome[], rules: HealthRules): Promise<Written> =>
-  // Most say nothing new about their endpoints: then a single statement is all of it.
+  // Most outcomes do not change an endpoint's health; then one statement is enough.
   outcomes.some(({ changesHealth }) => changesHealth)
     ? transaction(pool, db => write(db, outcomes, rules))
     : write(pool, outcomes, rules)
@@ -22,16 +22,16 @@ async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: 
     db,
     outcomes.map(({ settlement }) => settlement),
   )
-  // A worker that lost its lease has nothing to say about the endpoint either.
+  // A worker that lost its lease must not change the endpoint's health either.
   const reports = summarise(outcomes.filter(({ settlement }) => settled.has(settlement.message)))
   if (reports.length === 0) return { settled, suspended: [] }
   const changes = await recordHealth(db, reports, rules)
   const recovered = changes.filter(change => change.recovered).map(change => change.endpoint)
-  if (recovered.length > 0) await hastenMessages(db, recovered)
+  if (recovered.length > 0) await makeMessagesDue(db, recovered)
   return { settled, suspended: changes.filter(change => change.suspended !== null) }
 }
 
-/** One report per endpoint whose health changes; a single success among failures means that it works. */
+/** One report per endpoint whose health changes. A single success among failures means that the endpoint works. */
 function summarise(outcomes: readonly AttemptOutcome[]): HealthReport[] {
   const reports = new Map<string, HealthReport & { changes: boolean }>()
   for (const { endpoint, succeeded, gone, pauseMs, changesHealth } of outcomes) {

@@ -1,18 +1,18 @@
 import { readRetryAfter } from '../domain/retry-after.js'
 import { nextDelay, type RetryPlan } from '../domain/webhook.js'
-import type { MessageFence, Settlement, WebhookClaim } from '../store/webhook-queue.js'
+import type { MessageFence, Settlement, WebhookClaim } from '../store/webhook/queue.js'
 import type { Reply } from './outbound.js'
 
-/** What an answer means for the message and for its endpoint. */
+/** The effect of one attempt on the message and on its endpoint. */
 export interface AttemptOutcome {
   endpoint: string
   succeeded: boolean
   gone: boolean
-  /** What the endpoint asked for with Retry-After. */
+  /** The pause that the endpoint asked for with Retry-After. */
   pauseMs: number
-  /** Whether the endpoint was called at all. */
+  /** Whether the endpoint was called. */
   posted: boolean
-  /** Whether the endpoint's health has to be written: it fails, or it did. */
+  /** Whether the endpoint's health must be written, because it fails or failed before. */
   changesHealth: boolean
   settlement: Settlement
 }
@@ -23,7 +23,7 @@ export interface OutcomeRules {
 }
 
 const MAX_HEADERS_CHARACTERS = 2_048
-/** Of the endpoint's own sessions: nobody who repairs a webhook needs them. */
+/** Secrets of the endpoint's own sessions, which nobody needs to repair a webhook. */
 const HIDDEN_HEADERS = new Set(['set-cookie', 'authorization', 'proxy-authenticate', 'www-authenticate'])
 
 export function judgeReply(
@@ -38,15 +38,15 @@ export function judgeReply(
   const succeeded = status !== null && status >= 200 && status < 300
   const gone = status === 410
   const retryAfterMs = succeeded ? null : readRetryAfter(answered?.headers['retry-after'], timing.at.getTime())
-  const delayMs = succeeded || gone ? null : nextDelay(plan, claim.tries, claim.ageMs, random)
+  const delayMs = succeeded || gone ? null : nextDelay(plan, claim.attemptsSinceQueued, claim.ageMs, random)
   return {
     endpoint: claim.endpoint,
     succeeded,
     gone,
     pauseMs: retryAfterMs ?? 0,
     posted: true,
-    changesHealth: !succeeded || claim.troubled,
-    // Member by member: this is done for every message, and to add members to a copy takes a hundred times as long.
+    changesHealth: !succeeded || claim.endpointFailing,
+    // Written member by member, because adding members to a copy takes a hundred times as long for every message.
     settlement: {
       message: fence.message,
       owner: fence.owner,
@@ -65,10 +65,10 @@ export function judgeReply(
   }
 }
 
-/** A message whose event was erased: there is nothing to send, now or later. */
-export const unsendable = (claim: WebhookClaim, fence: MessageFence, at: Date): AttemptOutcome => ({
+/** The outcome of a message whose event was erased, so that nothing can be sent. */
+export const erasedOutcome = (claim: WebhookClaim, fence: MessageFence, at: Date): AttemptOutcome => ({
   endpoint: claim.endpoint,
-  // Says nothing about the endpoint, good or bad.
+  // posted and changesHealth are false: this outcome does not affect the endpoint's health.
   succeeded: false,
   gone: false,
   pauseMs: 0,
@@ -96,7 +96,7 @@ function explainStatus(status: number): string {
     : `O servidor respondeu ${status}; só 2xx conta como recebido.`
 }
 
-/** What the parser of HTTP lets through of a header is text that PostgreSQL takes. */
+/** The HTTP parser refuses NUL in headers, so PostgreSQL can store the text. */
 function showHeaders(headers: Record<string, string | string[]>): string {
   let shown = ''
   for (const name in headers) shown += `${shown === '' ? '' : '\n'}${name}: ${HIDDEN_HEADERS.has(name) ? '***' : headers[name]}`
@@ -105,5 +105,5 @@ function showHeaders(headers: Record<string, string | string[]>): string {
 
 const showBody = (body: Buffer): string => (body.length === 0 ? '' : withoutNul(body.toString('utf8')))
 
-/** PostgreSQL's text holds no NUL, and a cut may leave half a character. */
+/** PostgreSQL cannot store a NUL, and a cut body may end with half a character. */
 const withoutNul = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()

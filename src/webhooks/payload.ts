@@ -5,21 +5,21 @@ import { rebuildStatuses, toldFact } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
 import { dateOf } from '../domain/transition.js'
 import { type AnnouncedFact, isAnnounced, type PayloadVersion } from '../domain/webhook.js'
-import type { WebhookEvent } from '../store/webhook-attempts.js'
+import type { WebhookEvent } from '../store/webhook/attempts.js'
 
 /**
- * The body of a message: the delivery as it stood after the event, however much has happened since. Events never change, so
- * neither does what a message says; only the number of the attempt in it does.
+ * The labels and the status record in the body of a message. A body shows the delivery as it was right after the event. Events
+ * never change, so a body changes only in its attempt number.
  */
-export interface WebhookWords {
+export interface WebhookFormat {
   /** The channel's name on the wire. */
   channelOf(channel: Channel): string
   statuses: Record<AnnouncedFact, string>
-  /** The status record, as the status lookup gives it. */
+  /** The same status record that the status lookup returns. */
   record(status: DeliveryStatus & { notification: string; customId: string | null }): object
 }
 
-export interface ToldMessage {
+export interface MessageSource {
   notification: string
   channel: Channel
   /** 0: a test event. */
@@ -30,24 +30,24 @@ export interface ToldMessage {
 const EVENT_VERSION = '2.0'
 const TEST_STATUS = 'teste'
 
-/** null: the event's data was erased, there is nothing left to tell. */
+/** null: the event's data was erased. */
 export function renderBody(
-  message: ToldMessage,
+  message: MessageSource,
   events: readonly WebhookEvent[],
   version: PayloadVersion,
   attempt: number,
-  words: WebhookWords,
+  format: WebhookFormat,
 ): string | null {
-  const told = message.seq === 0 ? testEvent(message) : retell(message, events, words)
-  if (told === null) return null
-  const { at, occurredAt, status, state, customId } = told
-  const channel = words.channelOf(message.channel)
+  const view = message.seq === 0 ? testEvent(message) : viewEvent(message, events, format)
+  if (view === null) return null
+  const { at, occurredAt, status, state, customId } = view
+  const channel = format.channelOf(message.channel)
   const notificationID = message.notification
   if (version === 'v1') {
     return JSON.stringify({
       notificationID,
       channel,
-      description: told.description ?? describe(state, moduleOf(message.channel)),
+      description: view.description ?? describe(state, moduleOf(message.channel)),
       dateSent: dateOrNull(state.sentAt),
       dateDelivery: dateOrNull(state.deliveredAt),
       dateRead: dateOrNull(state.readAt),
@@ -63,38 +63,38 @@ export function renderBody(
     channel,
     status,
     statusTimestamp: moment,
-    // Onto the state itself, which is nobody else's: to copy it takes as long as the rest of this body.
-    payload: words.record(Object.assign(state, { notification: notificationID, customId })),
+    // Assigns to the state itself, which is used only here: a copy takes as long as the rest of this body.
+    payload: format.record(Object.assign(state, { notification: notificationID, customId })),
     metadata: { webhookVersion: 'v2', attempt },
   })
 }
 
-interface Told {
-  /** When it was written down. */
+interface EventView {
+  /** When the event was recorded. */
   at: Date
-  /** When it happened, as the record says. */
+  /** When it happened, as in the status record. */
   occurredAt: Date
   status: string
   state: DeliveryStatus
   customId: string | null
-  /** Where it is not the state's own. */
+  /** Replaces the state's own description. */
   description?: string
 }
 
-function retell({ channel, seq }: ToldMessage, events: readonly WebhookEvent[], words: WebhookWords): Told | null {
+function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEvent[], format: WebhookFormat): EventView | null {
   const past = events.slice(0, seq)
   const event = past[seq - 1]
-  // Erased events are missing from the list: then the last one is not where its number says.
+  // Erased events are missing from the list, so an event may not be at the index of its number.
   if (event === undefined || event.seq !== seq || !isAnnounced(event.type)) return null
   const state = rebuildStatuses(past, moduleOf).get(channel)
   if (state === undefined) return null
   const { customId } = past[0]!.data as { customId: string | null }
   const fact = toldFact(event)
   const occurredAt = dateOf(state, fact)
-  return { at: fact.at, occurredAt, status: words.statuses[event.type], state, customId }
+  return { at: fact.at, occurredAt, status: format.statuses[event.type], state, customId }
 }
 
-const testEvent = ({ channel, createdAt }: ToldMessage): Told => ({
+const testEvent = ({ channel, createdAt }: MessageSource): EventView => ({
   at: createdAt,
   occurredAt: createdAt,
   status: TEST_STATUS,

@@ -10,7 +10,7 @@ import { createDemo, demoToken } from '../../src/app/demo.js'
 import { loadKeys } from '../../src/app/keys.js'
 import { openLog } from '../../src/app/log.js'
 import { findAccount, updateSettings } from '../../src/store/accounts.js'
-import { type Embedded, openEmbedded } from '../../src/store/embedded.js'
+import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** Any number of api and worker processes on one database, with the simulator as carrier: what a drill breaks. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openEmbedded } from '../../src/store/embedded.js'
+import { openEmbedded } from '../../src/store/embedded/server.js'
 import { openPool } from '../../src/store/postgres.js'
 import { brokenChains } from '../support/chain.js'
 import { Program } from '../support/program.js'

@@ -41,7 +41,7 @@ const outcomes = async (promises: Promise<string>[]): Promise<string[]> =>
   (await Promise.allSettled(promises)).map(result => (result.status === 'fulfilled' ? result.value : result.reason.message))
 
 describe('a group', () => {
-  test('takes in all that was submitted in the same turn, in order, and gives each its own result', async () => {
+  test('contains all items of the same event loop iteration, in order, and each gets its own result', async () => {
     const { commit, groups } = recorder()
     const results = await Promise.all(['a', 'b', 'c'].map(item => commit.submit(item)))
     expect(groups()).toEqual(['a b c'])
@@ -65,7 +65,7 @@ describe('a group', () => {
     expect([commit.groups, commit.items, commit.waiting]).toEqual([2, 4, 0])
   })
 
-  test('gathers for as long as it is told to, the first one and those after it', async () => {
+  test('collects items for the configured time, the first one and those after it', async () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const { commit, groups } = recorder({ gatherMs: 15, maxItems: 3 })
@@ -126,7 +126,7 @@ describe('a group', () => {
     expect(await outcomes(['bad1', 'bad2', 'bad3'].map(item => commit.submit(item)))).toEqual(['bad1', 'bad2', 'bad3'])
   })
 
-  test('that fails through nobody’s fault fails as a whole, is not tried again, and the next one passes', async () => {
+  test('that fails without a bad item fails as a whole, is not retried, and the next one passes', async () => {
     let tries = 0
     const { commit } = recorder({
       write: async group => {
@@ -169,7 +169,7 @@ describe('waiting', () => {
     expect(await outcomes(all)).toEqual(['a written', 'b written', 'c written', 'f written'])
   })
 
-  test('costs an idle system nothing: the write begins in the next turn, and no timer is made', async () => {
+  test('does not delay an idle system: the write begins in the next event loop iteration, and no timer is made', async () => {
     const made: string[] = []
     const hook = createHook({
       init(_id, type) {
@@ -345,7 +345,7 @@ describe('accepting sends', () => {
     expect((await countRows(database.pool)).notification! - before.notification!).toBe(1)
   })
 
-  test('a first try that commits late, while the second is on its way, is still 200 once', async () => {
+  test('a first attempt that commits late, during the second one, is still 200 once', async () => {
     let late: Promise<unknown> = Promise.resolve()
     let tries = 0
     const gateway = await start(store => ({
@@ -369,7 +369,7 @@ describe('accepting sends', () => {
     expect(await readStored(database.pool, (answer.body as { idEmail: string }).idEmail)).not.toBe(null)
   })
 
-  test('a database that stays away is 503 once patience ends, and nothing is stored', async () => {
+  test('a database that stays unavailable is 503 after the timeout, and nothing is stored', async () => {
     let tries = 0
     const gateway = await start(
       () => ({

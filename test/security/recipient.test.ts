@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/domain/errors.js'
 import { matchesReply } from '../../src/domain/reply.js'
-import { createReplies, tryLimit } from '../../src/engine/recipient/replies.js'
+import { createReplies, replyLimit } from '../../src/engine/recipient/replies.js'
 import { createVisitRecorder } from '../../src/engine/recipient/visits.js'
-import { forgetTries, takeTry } from '../../src/store/visit-counts.js'
+import { resetAttempts, takeAttempt } from '../../src/store/recipient/visit-counts.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
 import { eventsOf, openLink, type Sent, sendNotification, statusOf } from '../support/recipients.js'
@@ -70,7 +70,7 @@ describe('guessed links', () => {
     const guesses = {
       perAddress: { wrong: 20, windowMs: 60_000, lockMs: 60_000 },
       perSite: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
-      together: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
+      total: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
     }
     const nodes = [
       await gatewayForTest(database.pool, { TRUSTED_PROXIES: '127.0.0.1' }, { recipientLimits: { ...LIMITS, guesses } }),
@@ -104,12 +104,12 @@ describe('guessed links', () => {
     expect((await visit(`${later.url}${path}`, attacker)).status).toBe(200)
   })
 
-  test('guesses from ever new addresses are locked all together; full links, and people who guess nothing, go on', async () => {
+  test('guesses from many addresses are locked in total; full links, and people who guess nothing, are served', async () => {
     await database.pool.query('delete from guess_window')
     const guesses = {
       perAddress: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
       perSite: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
-      together: { wrong: 30, windowMs: 60_000, lockMs: 60_000 },
+      total: { wrong: 30, windowMs: 60_000, lockMs: 60_000 },
     }
     const options = { recipientLimits: { ...LIMITS, guesses } }
     const nodes = [
@@ -146,7 +146,7 @@ describe('guessed links', () => {
     const guesses = {
       perAddress: { wrong: 50, windowMs: 60_000, lockMs: 60_000 },
       perSite: { wrong: 20, windowMs: 60_000, lockMs: 60_000 },
-      together: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
+      total: { wrong: 10_000, windowMs: 60_000, lockMs: 1 },
     }
     const node = await gatewayForTest(
       database.pool,
@@ -170,7 +170,7 @@ const isTold = <T>(one: PromiseSettledResult<T>): one is PromiseFulfilledResult<
 const isRefused = <T>(one: PromiseSettledResult<T>): one is PromiseRejectedResult => one.status === 'rejected'
 
 describe('guessed replies', () => {
-  test('of 10,000 sent at once to two nodes, five are looked at', async () => {
+  test('of 10,000 sent at once to two nodes, five are compared', async () => {
     const { id, target } = await sent({ validation })
     const { rows } = await database.pool.query('select validation from notification where id = $1', [id])
     let looked = 0
@@ -180,8 +180,8 @@ describe('guessed replies', () => {
         pepper: testKeys.pepper,
         record,
         visits: createVisitRecorder({ record }),
-        takeTry: (notification, limit) => takeTry(database.pool, notification, limit),
-        forgetTries: notification => forgetTries(database.pool, notification),
+        takeAttempt: (notification, limit) => takeAttempt(database.pool, notification, limit),
+        resetAttempts: notification => resetAttempts(database.pool, notification),
         matches: (...given) => {
           looked++
           return matchesReply(...given)
@@ -204,7 +204,7 @@ describe('guessed replies', () => {
     expect(refused.every(({ reason }) => reason instanceof Refusal && reason.code === 'overloaded')).toBe(true)
   })
 
-  test('five wrong ones lock for 15 minutes: a right one is refused too, the page says how long, and the chain tells', async () => {
+  test('five wrong ones lock for 15 minutes: a right one is refused too, the page shows how long, and the chain records it', async () => {
     const { id, url, target } = await sent({ validation })
     const reply = (resposta: string) => visit(`${url}/pergunta`, { form: filled(target, { resposta }) })
     const answers = await Promise.all(['000', '001', '002', '003', '004', '005', '006', '007'].map(reply))
@@ -225,10 +225,10 @@ describe('guessed replies', () => {
     await endLock()
     expect((await reply('1-2-3')).status).toBe(303)
     // A right reply starts the count again.
-    expect((await reply('999')).text).toContain(`Restam ${tryLimit.tries - 1} tentativas.`)
+    expect((await reply('999')).text).toContain(`Restam ${replyLimit.attempts - 1} tentativas.`)
   })
 
-  test('wrong ones that are paced lock all the same, and each lock lasts longer; only a right one forgets them', async () => {
+  test('slow wrong ones lock too, and each lock lasts longer; only a right one resets them', async () => {
     const { id, url, target } = await sent({ validation })
     const reply = (resposta: string) => visit(`${url}/pergunta`, { form: filled(target, { resposta }) })
     const passTime = (hours: number) =>
@@ -372,7 +372,7 @@ describe('what the sender wrote', () => {
     }
   })
 
-  test('a content that would take too long to clean is not shown, offered as plain text, and holds nobody up', async () => {
+  test('a content that would take too long to clean is not shown, is offered as plain text, and delays no other visitor', async () => {
     const { url, target } = await sent({ content: '<b>'.repeat(300_000) })
     const cookie = await openLink(url, target)
     const { url: other } = await sent()

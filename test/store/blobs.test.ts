@@ -37,7 +37,7 @@ const left = async (): Promise<string[]> =>
     row => row.text,
   )
 
-test('what nothing refers to goes after a day; whatever is referred to stays, and what is fresh', async () => {
+test('an unreferenced blob is deleted after a day; referenced and recent ones stay', async () => {
   const [attached, printed, recorded] = await storeOld('attached', 'printed', 'recorded', 'unused', 'unused too')
   await storeBlobs(database.pool, [fileOf('fresh')])
   const sha256 = (hash: string | undefined): Buffer => Buffer.from(hash!, 'hex')
@@ -62,7 +62,7 @@ test('what nothing refers to goes after a day; whatever is referred to stays, an
   expect(await left()).toEqual(['attached', 'fresh', 'printed', 'recorded'])
 })
 
-test('a long backlog goes a few at a time, each in a statement of its own', async () => {
+test('a long backlog is deleted in batches, each in its own statement', async () => {
   const texts = Array.from({ length: 11 }, (_, n) => `file ${n}`)
   await storeOld(...texts)
   const counted: number[] = []
@@ -79,13 +79,13 @@ test('a long backlog goes a few at a time, each in a statement of its own', asyn
   expect(await left()).toEqual([])
 })
 
-test('it ends where it is when it is told to stop', async () => {
+test('the sweep stops when it is aborted', async () => {
   await storeOld('one', 'two')
   expect(await deleteUnusedBlobs(database.pool, USES, AbortSignal.abort())).toBe(0)
   expect(await left()).toEqual(['one', 'two'])
 })
 
-test('a file that is being used again in this very moment is not taken away', async () => {
+test('a file that is being used again at the same moment is not deleted', async () => {
   await storeOld('again', 'unused')
   let swept: Promise<number> | undefined
   await transaction(database.pool, async db => {

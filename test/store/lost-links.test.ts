@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
-import { tryLimit } from '../../src/engine/recipient/replies.js'
-import { deleteLostLinks, findCodes, insertLinks } from '../../src/store/links.js'
-import { deleteLostCounts, takeTry } from '../../src/store/visit-counts.js'
+import { replyLimit } from '../../src/engine/recipient/replies.js'
+import { deleteLostLinks, findCodes, insertLinks } from '../../src/store/recipient/links.js'
+import { deleteLostCounts, takeAttempt } from '../../src/store/recipient/visit-counts.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
 import { send, validSend } from '../support/requests.js'
@@ -23,7 +23,7 @@ afterAll(async () => {
 /** Marks a notification with a link and one visit, and tells later whether they are still there. */
 async function visit(notification: string): Promise<void> {
   await insertLinks(database.pool, [{ code: notification.replaceAll('-', '').slice(0, 20), notification, channel: 'sms' }])
-  await takeTry(database.pool, notification, tryLimit)
+  await takeAttempt(database.pool, notification, replyLimit)
 }
 
 const isKnown = async (notification: string): Promise<boolean[]> => {

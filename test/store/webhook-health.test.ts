@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { transaction } from '../../src/store/postgres.js'
-import { type AttemptQuestion, type LoggedAttempt, listAttempts } from '../../src/store/webhook-attempts.js'
-import { findEndpoint, type HealthChange, insertEndpoint, recordHealth } from '../../src/store/webhook-endpoints.js'
+import { type AttemptQuery, type LoggedAttempt, listAttempts } from '../../src/store/webhook/attempts.js'
+import { findEndpoint, type HealthChange, insertEndpoint, recordHealth } from '../../src/store/webhook/endpoints.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
 
@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 describe('five days of failures', () => {
   const DAY = 24 * 3_600_000
-  const rules = { tolerated: 5, longestPauseMs: 60_000, suspendAfterMs: 5 * DAY, quietMs: 1.5 * DAY }
+  const rules = { failuresToPause: 5, maxPauseMs: 60_000, suspendAfterMs: 5 * DAY, quietMs: 1.5 * DAY }
   const report = async (succeeded: boolean): Promise<HealthChange> => {
     const changes = await recordHealth(
       database.pool,
@@ -92,10 +92,10 @@ describe('five days of failures', () => {
 })
 
 describe('the log of attempts', () => {
-  const everything: AttemptQuestion = { before: null, message: null, failedOnly: false, limit: 50 }
+  const everything: AttemptQuery = { before: null, message: null, failedOnly: false, limit: 50 }
 
   /** The attempts, and how many rows of the log were read for them. */
-  const ask = (question: Partial<AttemptQuestion>): Promise<{ found: LoggedAttempt[]; read: number }> =>
+  const ask = (question: Partial<AttemptQuery>): Promise<{ found: LoggedAttempt[]; read: number }> =>
     transaction(database.pool, async db => {
       const found = await listAttempts(db, endpoint, { ...everything, ...question })
       const { rows } = await db.query<{ read: number }>(
@@ -104,7 +104,7 @@ describe('the log of attempts', () => {
       return { found, read: rows[0]!.read }
     })
 
-  test('answers for one message, and for failures, without walking all of it', async () => {
+  test('finds the attempts of one message, and failures, without scanning all of it', async () => {
     await database.pool.query(
       `with made as (
          insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)

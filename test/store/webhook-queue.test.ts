@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
-import { insertEndpoint } from '../../src/store/webhook-endpoints.js'
-import { claimMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook-queue.js'
+import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
+import { claimMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-const question = { owner, leaseMs: 60_000, limit: 512, room: 100, endpoints: new Map(), tolerated: 5 }
+const question = { owner, leaseMs: 60_000, limit: 512, capacity: 100, endpoints: new Map(), failuresToPause: 5 }
 
 const claim = (db: Queryable): Promise<WebhookClaim[]> =>
   claimMessages(db, { ...question, perAccount: 1_000, accounts: new Map() })
@@ -31,7 +31,7 @@ const countRead = async (db: Queryable): Promise<number> => {
   return (await db.query<{ read: number }>(sql)).rows[0]!.read
 }
 
-test('a claim reads what is queued and nothing that was sent, though the last look at the tables saw it all queued', async () => {
+test('a claim reads queued messages and no sent ones, although the last analyze saw all of them queued', async () => {
   const { pool } = database
   for (const endpoint of endpoints) {
     await pool.query(
@@ -53,7 +53,7 @@ test('a claim reads what is queued and nothing that was sent, though the last lo
   })
 })
 
-test('what is claimed tells all that there is to know of its endpoint', async () => {
+test('a claim contains everything about its endpoint', async () => {
   const { pool } = database
   await pool.query("update webhook_message set state = 'done'")
   const secret = Buffer.from('in use')
@@ -72,15 +72,24 @@ test('what is claimed tells all that there is to know of its endpoint', async ()
     )
   }
   const claims = await claim(pool)
-  const common = { account, notification, channel: 'voice', seq: 7, attempt: 1, tries: 1, createdAt, ageMs: expect.any(Number) }
+  const common = {
+    account,
+    notification,
+    channel: 'voice',
+    seq: 7,
+    attempt: 1,
+    attemptsSinceQueued: 1,
+    createdAt,
+    ageMs: expect.any(Number),
+  }
   const shown = (index: number) => ({
     id: ids[index],
     endpoint: endpoints[index],
     url: `https://example.com/${endpoints[index]}`,
   })
   expect(claims).toEqual([
-    { ...common, ...shown(0), version: 'v2', secrets: [secret, previous], troubled: true },
-    { ...common, ...shown(1), version: 'v2', secrets: [Buffer.alloc(1)], troubled: false },
+    { ...common, ...shown(0), version: 'v2', secrets: [secret, previous], endpointFailing: true },
+    { ...common, ...shown(1), version: 'v2', secrets: [Buffer.alloc(1)], endpointFailing: false },
   ])
   const settled = await settleMessages(
     pool,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { openEmbedded } from '../../src/store/embedded.js'
+import { openEmbedded } from '../../src/store/embedded/server.js'
 import { migrate } from '../../src/store/migrate.js'
 import { openPool } from '../../src/store/postgres.js'
 

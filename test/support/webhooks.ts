@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { documentUrls } from '../../src/app/channels.js'
 import { readConfig } from '../../src/app/config.js'
-import { startDeliverer, type WebhookWorkerParts, webhookWords } from '../../src/app/webhooks.js'
+import { startDeliverer, type WebhookWorkerParts, webhookFormat } from '../../src/app/webhooks.js'
 import { loadContracts } from '../../src/channels/registry.js'
 import type { ChangeOutcome } from '../../src/domain/change.js'
 import type { Channel } from '../../src/domain/channel.js'
@@ -22,7 +22,7 @@ export function startTestDeliverer(
   const config = readConfig(env)
   const deliverer = startDeliverer({
     config,
-    words: webhookWords(
+    format: webhookFormat(
       contracts,
       documentUrls(() => config.publicUrl, testKeys),
     ),
@@ -45,7 +45,7 @@ export function startTestDeliverer(
 }
 
 /** A world in which hours are fractions of a second. */
-export const QUICK = { plan: { delaysMs: Array<number>(9).fill(60), laterMs: 60 }, longestPauseMs: 200, timeoutMs: 1_000 }
+export const QUICK = { plan: { delaysMs: Array<number>(9).fill(60), laterMs: 60 }, maxPauseMs: 200, timeoutMs: 1_000 }
 
 /** Something happens to a delivery. */
 export async function happen(

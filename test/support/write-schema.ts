@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openEmbedded } from '../../src/store/embedded.js'
+import { openEmbedded } from '../../src/store/embedded/server.js'
 import { migrate } from '../../src/store/migrate.js'
 import { openPool } from '../../src/store/postgres.js'
 import { describeSchema, SCHEMA_FILE } from './schema.js'

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { channels } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
-import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook-queue.js'
+import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Received, type Receiver, receiverForTest, refuseWith } from '../support/receiver.js'
@@ -89,7 +89,7 @@ describe('payloads', () => {
     expect(record).toMatchObject({ description: 'Enviado', idEmail: id })
   })
 
-  test('the recording of a call is told once it is there, with its link', async () => {
+  test('the recording of a call is announced with its link once it is stored', async () => {
     await fresh()
     const receiver = await receiverForTest()
     await createWebhook(gateway.url, account.token, { url: receiver.url })
@@ -140,7 +140,7 @@ describe('payloads', () => {
     ])
   })
 
-  test('every channel is told of, failures and the unknown too; what changes nothing is not', async () => {
+  test('every channel is announced, failures and unknown outcomes too; an event that changes nothing is not', async () => {
     await fresh()
     const receiver = await receiverForTest()
     await createWebhook(gateway.url, account.token, { url: receiver.url })
@@ -222,7 +222,7 @@ describe('secrets', () => {
 })
 
 describe('failures', () => {
-  test('what fails is tried again under the same id, and the attempt says which it is', async () => {
+  test('a failed message is retried under the same id, and the body has the attempt number', async () => {
     await fresh()
     const receiver = await receiverForTest(refuseWith(500, { 'set-cookie': 'sessao=segredo' }, 'caiu'))
     const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
@@ -250,7 +250,7 @@ describe('failures', () => {
     expect(await shown(id)).toMatchObject({ falhandoDesde: null, aviso: null, pendentes: 0 })
   })
 
-  test('when all tries are used up the message is dead, seen in the log, and can be sent again', async () => {
+  test('after the last attempt the message is dead, is shown in the log, and can be replayed', async () => {
     await fresh()
     const receiver = await receiverForTest(refuseWith(400))
     const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
@@ -312,11 +312,11 @@ describe('failures', () => {
     await arrived(receiver, 14)
   })
 
-  test('an endpoint that rests is asked by one message for each rest', async () => {
+  test('a paused endpoint gets one message after each pause', async () => {
     await fresh()
     const receiver = await receiverForTest(refuseWith(500))
     const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
-    start({ pace: { ...QUICK, longestPauseMs: 3_600_000 } })
+    start({ pace: { ...QUICK, maxPauseMs: 3_600_000 } })
     for (let n = 0; n < 5; n++) await happen(database.pool, await accept(), 'email', 'sent')
     const read = async () =>
       (await database.pool.query<{ failures: number }>('select failures from webhook_endpoint where id = $1', [id])).rows[0]!
@@ -410,7 +410,7 @@ describe('order and fairness', () => {
     open!()
   })
 
-  test('a later event waits for the first tries of an earlier one, then goes on without it', async () => {
+  test('a later event waits for the first attempts of an earlier one, then overtakes it', async () => {
     await fresh()
     const receiver = await receiverForTest((received, response) =>
       response.writeHead(received.json.status === 'enviado' ? 500 : 204).end(),
@@ -476,11 +476,11 @@ describe('order and fairness', () => {
     const question = {
       leaseMs: 30_000,
       limit: 10,
-      room: 10,
+      capacity: 10,
       endpoints: new Map(),
       perAccount: 10,
       accounts: new Map(),
-      tolerated: 5,
+      failuresToPause: 5,
     }
     const [owner, successor] = ['018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000002']
     const [claim] = await claimMessages(database.pool, { ...question, owner })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
-import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook-queue.js'
-import { Desk, firstRoom } from '../../src/webhooks/endpoint-queue.js'
+import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
+import { EndpointQueue, initialCapacity } from '../../src/webhooks/endpoint-queue.js'
 import { createNameLookup } from '../../src/webhooks/name-lookup.js'
 import { judgeReply } from '../../src/webhooks/outcome.js'
 import { writeOutcomes } from '../../src/webhooks/outcome-writer.js'
@@ -31,11 +31,11 @@ const question = {
   owner,
   leaseMs: 30_000,
   limit: 100,
-  room: 10,
+  capacity: 10,
   endpoints: new Map(),
   perAccount: 100,
   accounts: new Map(),
-  tolerated: 5,
+  failuresToPause: 5,
 }
 const fenceOf = ({ id, attempt }: WebhookClaim): MessageFence => ({ message: id, owner, attempt })
 
@@ -74,15 +74,15 @@ test('an account with many endpoints gets its share of a worker, and others get 
   expect(await claimMessages(database.pool, { ...full, accounts: new Map([[account, 3]]) })).toHaveLength(2)
 })
 
-test('an endpoint holds what it gets through in seconds: a slow one little, a quick one much', () => {
-  const bounds = { atOnce: 16, perEndpoint: 256 }
+test('a queue holds what its endpoint answers within seconds: few messages of a slow one, many of a quick one', () => {
+  const limits = { maxInFlight: 16, maxHeld: 256 }
   const roomAfter = (tookMs: number): number => {
-    const desk = new Desk('x', bounds)
-    for (let index = 0; index < 50; index++) desk.landed(tookMs)
-    return desk.room
+    const queue = new EndpointQueue('x', limits)
+    for (let index = 0; index < 50; index++) queue.finishAttempt(tookMs)
+    return queue.capacity
   }
-  expect(new Desk('x', bounds).room).toBe(firstRoom(bounds))
-  expect(firstRoom(bounds)).toBe(32)
+  expect(new EndpointQueue('x', limits).capacity).toBe(initialCapacity(limits))
+  expect(initialCapacity(limits)).toBe(32)
   expect(roomAfter(0)).toBe(256)
   expect(roomAfter(20)).toBe(256)
   expect(roomAfter(1_000)).toBe(96)
@@ -112,7 +112,7 @@ test('only what is named, and still held, is renewed', async () => {
   expect(await renewMessages(database.pool, [{ ...fenceOf(named), attempt: 7 }], 600_000)).toEqual(new Set())
 })
 
-test('endpoints whose name server keeps silent cost the others nothing', async () => {
+test('endpoints with a silent name server do not delay the others', async () => {
   const names = Array.from({ length: 64 }, (_, index) => `s${index}.silencio.test`)
   const { address, questions } = await nameServer(Object.fromEntries(names.map(name => [name, { failure: 'silence' }])))
   const silent = await endpointsWith(
@@ -137,7 +137,7 @@ test('endpoints whose name server keeps silent cost the others nothing', async (
   await expect.poll(() => failing(silent.ids), { timeout: 10_000 }).toBe(64)
 })
 
-test('what a worker gave up runs out, however long it is busy with the rest', async () => {
+test('the lease of a message that a worker gave up expires, however long the worker is busy with others', async () => {
   const silent = await receiverForTest(() => {})
   const { ids } = await endpointsWith(1, [silent.url, silent.url])
   const [busy, broken] = ids as [string, string]
@@ -147,16 +147,16 @@ test('what a worker gave up runs out, however long it is busy with the rest', as
     await silent.close()
     await deliverer.stop()
   })
-  const isOver = async (endpoint: string): Promise<boolean> => {
+  const isAborted = async (endpoint: string): Promise<boolean> => {
     const { rows } = await database.pool.query(
       "select coalesce(bool_or(lease_until < now()), false) as over from webhook_message where endpoint_id = $1 and state = 'sending'",
       [endpoint],
     )
     return rows[0].over
   }
-  await expect.poll(() => isOver(broken), { timeout: 15_000, interval: 20 }).toBe(true)
+  await expect.poll(() => isAborted(broken), { timeout: 15_000, interval: 20 }).toBe(true)
   expect(silent.got).toHaveLength(1)
-  expect(await isOver(busy)).toBe(false)
+  expect(await isAborted(busy)).toBe(false)
 })
 
 test('an outcome and what it says about the endpoint are written together, or not at all', async () => {
@@ -164,7 +164,7 @@ test('an outcome and what it says about the endpoint are written together, or no
   const [claim] = (await claimMessages(database.pool, question)) as [WebhookClaim]
   const rules = { plan: QUICK.plan, random: Math.random }
   const outcome = judgeReply(claim, fenceOf(claim), new Error('recusado'), { at: new Date(), durationMs: 1 }, rules)
-  const health = { tolerated: 5, longestPauseMs: 1_000, suspendAfterMs: 1_000_000, quietMs: 1_000_000 }
+  const health = { failuresToPause: 5, maxPauseMs: 1_000, suspendAfterMs: 1_000_000, quietMs: 1_000_000 }
   const write = () => writeOutcomes(database.pool, [outcome], health)
   const stored = async () => {
     const { rows } = await database.pool.query(

@@ -26,7 +26,7 @@ describe('a name server that keeps silent', () => {
   const names = Array.from({ length: 64 }, (_, index) => `s${index}.silencio.test`)
   const silence = Object.fromEntries(names.map(name => [name, { failure: 'silence' as const }]))
 
-  test('holds up only those who ask for its names: others are served at once', async () => {
+  test('delays only lookups of its own names: others are answered at once', async () => {
     const { resolve, questions } = await lookupWith({ ...silence, 'sadio.test': { a: ['127.0.0.1'] } })
     const outbound = openOutbound({ allowed: [], loopback: true, timeoutMs: 20_000, resolve })
     onTestFinished(() => outbound.close())
@@ -51,7 +51,7 @@ describe('a name server that keeps silent', () => {
     expect(new Set(await Promise.all(reasons))).toEqual(new Set(['O DNS não respondeu.']))
   })
 
-  test('is given up after seconds, and not asked again at once', async () => {
+  test('is abandoned after seconds, and not asked again at once', async () => {
     let time = 0
     const { resolve, questions } = await lookupWith(silence, { now: () => time })
     const name = names[0]!
@@ -105,7 +105,7 @@ describe('answers', () => {
   })
 })
 
-describe('names that nobody is asked for', () => {
+describe('names that need no name server', () => {
   test('localhost, and all below it, is this machine', async () => {
     const { resolve, questions } = await lookupWith({ localhost: { a: ['192.0.2.1'] } })
     for (const name of ['localhost', 'LOCALHOST.', 'api.localhost'])

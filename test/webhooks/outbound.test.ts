@@ -2,7 +2,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parseRange } from '../../src/domain/address-range.js'
-import { NoAnswer, type Outbound, type OutboundOptions, openOutbound } from '../../src/webhooks/outbound.js'
+import { NoResponse, type Outbound, type OutboundOptions, openOutbound } from '../../src/webhooks/outbound.js'
 import { selfSigned } from '../support/certificate.js'
 import { type Received, receiverForTest } from '../support/receiver.js'
 
@@ -18,7 +18,7 @@ const reason = (sent: Promise<unknown>): Promise<string> =>
   sent.then(
     () => 'sent',
     error => {
-      expect(error).toBeInstanceOf(NoAnswer)
+      expect(error).toBeInstanceOf(NoResponse)
       return (error as Error).message
     },
   )
@@ -95,7 +95,7 @@ describe('which connections are made', () => {
     expect(asked).toBe(2)
   })
 
-  test('where IPv6 leads nowhere, what IPv4 said is told', async () => {
+  test('where IPv6 does not work, the error of IPv4 is reported', async () => {
     const resolve = async () => [
       { address: '2001:db8::1', family: 6 },
       { address: '127.0.0.1', family: 4 },

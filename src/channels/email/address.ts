@@ -1,13 +1,13 @@
 import { domainToASCII } from 'node:url'
 
 /**
- * The grammar of one recipient address: RFC 5321 dot-string local part (RFC 6531 letters allowed), a domain of at least
- * two labels. Quoted local parts and address literals are refused. Linear in the length of the text.
+ * The grammar of a recipient address: a dot-string local part (RFC 5321, with the letters of RFC 6531) and a domain of at least
+ * two labels. Quoted local parts and address literals are refused. The time is linear in the length of the text.
  */
 const MAX_ADDRESS = 254
 const MAX_LOCAL = 64
 
-/** The address with its domain in lower-case ASCII form, or null when the text is not exactly one address. */
+/** The address with its domain in lower-case ASCII, or null when the text is not exactly one address. */
 export function readEmailAddress(text: string): string | null {
   if (text.length > MAX_ADDRESS) return null
   const at = text.indexOf('@')
@@ -21,13 +21,13 @@ export function readEmailAddress(text: string): string | null {
   return address.length > MAX_ADDRESS ? null : address
 }
 
-/** A domain of at least two labels in lower-case ASCII form, or null when the text is none. */
+/** A domain of at least two labels in lower-case ASCII, or null when the text is not a domain. */
 export function readDomain(text: string): string | null {
   if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(text)) return null
   const domain = domainToASCII(text)
   const labels = domain.split('.')
   if (domain.length > 253 || labels.length < 2) return null
   if (!labels.every(label => label.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(label))) return null
-  // A top-level domain is never all digits (RFC 3696): this is an IP address written without brackets.
+  // A top-level domain is never all digits (RFC 3696), so this is an IP address without brackets.
   return /^\d+$/.test(labels.at(-1)!) ? null : domain
 }

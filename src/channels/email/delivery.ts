@@ -30,7 +30,7 @@ export interface EmailOptions {
 const EMAILS_PER_CONNECTION = 2
 const CONNECTIONS = 20
 /** The simulator answers faster than real servers. */
-const SIMULATED_PATIENCE = { upload: 10_000, data: 15_000 }
+const SIMULATED_TIMEOUTS = { upload: 10_000, data: 15_000 }
 /** Of the e-mails on their way in this process: two of the largest, or fifty with a file of 1 MiB. */
 const BYTES_ON_THEIR_WAY = 128 * 1_048_576
 /** Some servers return the whole original message. */
@@ -52,7 +52,7 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
     // A bad number is refused when the carrier is opened.
     concurrency: url => EMAILS_PER_CONNECTION * Number(withPool(url).searchParams.get('pool')),
     provider(url, world) {
-      const simulated = world.simulatorUrl === null ? {} : { patience: SIMULATED_PATIENCE }
+      const simulated = world.simulatorUrl === null ? {} : { timeouts: SIMULATED_TIMEOUTS }
       const options = { signer, compose: composer.compose, ...simulated }
       const provider = url.protocol === 'mx:' ? mxProvider({ ...options, resolver: resolverOf(world) }) : smtpProvider(options)
       return { ...provider, open: given => provider.open(withPool(given)) }

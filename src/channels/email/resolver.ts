@@ -2,9 +2,9 @@ import { NODATA, NOTFOUND } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 
-/** What DNS says about a mail domain. unknown: nobody could tell, which proves nothing. */
+/** DNS lookups of a mail domain. unknown: no name server answered, which proves nothing about the domain. */
 export interface MailResolver {
-  /** Empty: the domain exists and names none. A null MX (RFC 7505) is the exchange ".". */
+  /** Empty: the domain exists and has no MX record. A null MX (RFC 7505) is the exchange ".". */
   exchangers(domain: string): Promise<Lookup<Exchanger>>
   /** IPv4 and IPv6 addresses of a name. */
   addresses(name: string): Promise<Lookup<string>>
@@ -43,7 +43,7 @@ export function systemResolver(options: { servers?: string[]; timeoutMs?: number
   )
 }
 
-/** The TXT records of a name, each in one piece. Nothing is remembered: whoever asks has just changed them. */
+/** The TXT records of a name. They are not cached, because an operator asks just after changing them. */
 export function textResolver(servers: string[] | null): (name: string) => Promise<Lookup<string>> {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: 2 })
   if (servers !== null) resolver.setServers(servers)
@@ -60,7 +60,7 @@ async function lookup<T>(ask: () => Promise<T[]>): Promise<Lookup<T>> {
   }
 }
 
-/** The simulator's name server: no network is needed to try out domains that do not exist. */
+/** Asks the simulator instead of a name server, so that tests of missing domains need no network. */
 export function simulatedResolver(simulatorUrl: string, cache?: CacheSettings): MailResolver {
   async function ask<T>(name: string, type: 'MX' | 'A', member: string): Promise<Lookup<T>> {
     try {
@@ -87,12 +87,12 @@ export function simulatedResolver(simulatorUrl: string, cache?: CacheSettings): 
 export interface CacheSettings {
   size?: number
   ttlMs?: number
-  /** For "unknown": short, so that a name server that comes back is believed soon. */
+  /** For "unknown": short, so that a name server that recovers is used soon. */
   unknownTtlMs?: number
   now?: () => number
 }
 
-/** Caches answers, and joins questions that are asked while the answer is under way. */
+/** Caches answers; concurrent lookups of one name share a request. */
 export function cached(resolver: MailResolver, settings: CacheSettings = {}): MailResolver {
   const { size = 10_000, ttlMs = 300_000, unknownTtlMs = 5_000, now = () => performance.now() } = settings
   function remember<T>(ask: (name: string) => Promise<Lookup<T>>): (name: string) => Promise<Lookup<T>> {

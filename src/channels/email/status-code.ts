@@ -1,6 +1,6 @@
 /**
- * What mail servers mean by their enhanced status codes (RFC 3463), in words for people. Replies and delivery reports
- * share them. The class (2, 4 or 5) says whether; subject and detail say why.
+ * Explanations of enhanced status codes (RFC 3463), by subject and detail; the class (2, 4 or 5) gives only the outcome. SMTP
+ * replies and delivery reports use the same codes.
  */
 const reasons: Record<string, string> = {
   '1.0': 'O endereço do destinatário tem um problema.',
@@ -41,9 +41,9 @@ export function reasonOfStatus(status: string | null): string | null {
   return detail === undefined ? null : (reasons[detail] ?? null)
 }
 
-/** RFC 3463: no such mailbox, moved away, disabled. Said of the recipient alone, never of a domain, a route or a rule. */
+/** RFC 3463: the mailbox does not exist, has moved or is disabled. These codes never concern a domain, a route or a policy. */
 export const isMailboxGone = (status: string | null): boolean => status !== null && /^5\.(1\.[16]|2\.1)$/.test(status)
 
-/** The first enhanced status code in a text, where it stands by itself. */
+/** The first enhanced status code in a text that is not part of a longer number. */
 export const findStatus = (text: string): string | null =>
   /(?:^|[\s#(-])([245]\.\d{1,3}\.\d{1,3})(?![.\d])/.exec(text)?.[1] ?? null

@@ -1,16 +1,16 @@
 import { readEmailAddress } from './address.js'
 import { isNullExchanger, type MailResolver } from './resolver.js'
 
-/** The check made before an e-mail leaves: is there anybody who could receive it? */
+/** Prior validation of a recipient's address. */
 export type ValidationFailure = 'syntax' | 'domain-missing' | 'no-exchanger' | 'disposable' | 'suppressed'
 
 export interface ValidationSources {
   resolver: MailResolver
-  /** Whether an earlier message bounced for good or was complained about. */
+  /** Whether an earlier message bounced permanently or was reported as spam. */
   isSuppressed?: (address: string) => boolean | Promise<boolean>
 }
 
-/** Why the address cannot receive, or null. What cannot be found out proves nothing: the e-mail goes on. */
+/** The reason why the address cannot receive e-mail, or null. Without an answer from DNS the e-mail is sent. */
 export async function validateRecipient(address: string, sources: ValidationSources): Promise<ValidationFailure | null> {
   const read = readEmailAddress(address)
   if (read === null) return 'syntax'
@@ -34,14 +34,14 @@ async function checkDomain(domain: string, resolver: MailResolver): Promise<Vali
   return own.status === 'missing' ? 'no-exchanger' : null
 }
 
-/** What the providers themselves publish about their addresses; only rules without exceptions. */
+/** Rules that a mail service publishes about its own addresses and that have no exceptions. */
 function isPossibleAt(domain: string, local: string): boolean {
   if (domain !== 'gmail.com' && domain !== 'googlemail.com') return true
   const [name = ''] = local.split('+')
   return /^[a-z0-9.]+$/i.test(name) && name.replaceAll('.', '').length <= 30
 }
 
-/** Services that give anybody an address for some minutes. Their subdomains count too. */
+/** Services with temporary addresses. Their subdomains count too. */
 const DISPOSABLE = new Set(
   `10minutemail.com 10minutemail.net 1secmail.com 1secmail.net 1secmail.org 20minutemail.com burnermail.io crazymailing.com
   discard.email dispostable.com emailondeck.com emailtemporal.org fakeinbox.com fakemail.net getairmail.com getnada.com

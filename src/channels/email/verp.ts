@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * The envelope sender of a delivery (VERP): b+<notification>.<signature>@bounce-domain. Whatever comes back to it, in
- * whatever shape, names the notification; nobody else can make one.
+ * The envelope sender of a delivery (VERP): b+<notification>.<signature>@bounce-domain. Every message to it identifies the
+ * notification, whatever its form, and the signature prevents forged addresses.
  */
 export interface Verp {
   domain: string
@@ -14,11 +14,11 @@ export function verpAddress(notification: string, { domain, key }: Verp): string
   return `b+${id}.${signature(id, key)}@${domain}`
 }
 
-/** The notification's id in its stored form, or null when the address is not one that we gave out. */
+/** The notification's id, or null when the address has no valid signature. */
 export function readVerp(address: string, { domain, key }: Verp): string | null {
   const at = address.lastIndexOf('@')
   if (address.slice(at + 1).toLowerCase() !== domain.toLowerCase()) return null
-  // Local parts are case-sensitive, but not every server on the way knows.
+  // Local parts are case-sensitive, but some mail servers change the case.
   const [, id, given] = /^b\+([0-9a-f]{32})\.([0-9a-f]{16})$/.exec(address.slice(0, at).toLowerCase()) ?? []
   if (id === undefined || given === undefined) return null
   if (!timingSafeEqual(Buffer.from(signature(id, key)), Buffer.from(given))) return null

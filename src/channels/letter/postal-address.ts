@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../domain/notification.js'
 
-/** A Brazilian postal address, as an envelope and a carrier need it. */
+/** A Brazilian postal address. */
 export interface PostalAddress {
   street: string
   number: string
@@ -13,82 +13,43 @@ export interface PostalAddress {
   postcode: string
 }
 
-/** Why there is no address, in Portuguese, with the cure. */
+/** The reason in Portuguese why there is no address, with the correction. */
 export interface AddressProblem {
   problem: string
 }
 
-/** The ranges of postcodes of each state, by their first five digits, as the post assigns them. */
-const RANGES: Record<string, readonly [number, number][]> = {
-  AC: [[69900, 69999]],
-  AL: [[57000, 57999]],
-  AM: [
-    [69000, 69299],
-    [69400, 69899],
-  ],
-  AP: [[68900, 68999]],
-  BA: [[40000, 48999]],
-  CE: [[60000, 63999]],
-  DF: [
-    [70000, 72799],
-    [73000, 73699],
-  ],
-  ES: [[29000, 29999]],
-  GO: [
-    [72800, 72999],
-    [73700, 76799],
-  ],
-  MA: [[65000, 65999]],
-  MG: [[30000, 39999]],
-  MS: [[79000, 79999]],
-  MT: [[78000, 78899]],
-  PA: [[66000, 68899]],
-  PB: [[58000, 58999]],
-  PE: [[50000, 56999]],
-  PI: [[64000, 64999]],
-  PR: [[80000, 87999]],
-  RJ: [[20000, 28999]],
-  RN: [[59000, 59999]],
-  RO: [[76800, 76999]],
-  RR: [[69300, 69399]],
-  RS: [[90000, 99999]],
-  SC: [[88000, 89999]],
-  SE: [[49000, 49999]],
-  SP: [[1000, 19999]],
-  TO: [[77000, 77999]],
+/** The name of each state without accents, and its postcode ranges by the first five digits, as Correios assigns them. */
+const STATES: Record<string, { name: string; postcodes: string }> = {
+  AC: { name: 'acre', postcodes: '69900-69999' },
+  AL: { name: 'alagoas', postcodes: '57000-57999' },
+  AM: { name: 'amazonas', postcodes: '69000-69299 69400-69899' },
+  AP: { name: 'amapa', postcodes: '68900-68999' },
+  BA: { name: 'bahia', postcodes: '40000-48999' },
+  CE: { name: 'ceara', postcodes: '60000-63999' },
+  DF: { name: 'distritofederal', postcodes: '70000-72799 73000-73699' },
+  ES: { name: 'espiritosanto', postcodes: '29000-29999' },
+  GO: { name: 'goias', postcodes: '72800-72999 73700-76799' },
+  MA: { name: 'maranhao', postcodes: '65000-65999' },
+  MG: { name: 'minasgerais', postcodes: '30000-39999' },
+  MS: { name: 'matogrossodosul', postcodes: '79000-79999' },
+  MT: { name: 'matogrosso', postcodes: '78000-78899' },
+  PA: { name: 'para', postcodes: '66000-68899' },
+  PB: { name: 'paraiba', postcodes: '58000-58999' },
+  PE: { name: 'pernambuco', postcodes: '50000-56999' },
+  PI: { name: 'piaui', postcodes: '64000-64999' },
+  PR: { name: 'parana', postcodes: '80000-87999' },
+  RJ: { name: 'riodejaneiro', postcodes: '20000-28999' },
+  RN: { name: 'riograndedonorte', postcodes: '59000-59999' },
+  RO: { name: 'rondonia', postcodes: '76800-76999' },
+  RR: { name: 'roraima', postcodes: '69300-69399' },
+  RS: { name: 'riograndedosul', postcodes: '90000-99999' },
+  SC: { name: 'santacatarina', postcodes: '88000-89999' },
+  SE: { name: 'sergipe', postcodes: '49000-49999' },
+  SP: { name: 'saopaulo', postcodes: '01000-19999' },
+  TO: { name: 'tocantins', postcodes: '77000-77999' },
 }
 
-const STATE_NAMES: Record<string, string> = {
-  acre: 'AC',
-  alagoas: 'AL',
-  amazonas: 'AM',
-  amapa: 'AP',
-  bahia: 'BA',
-  ceara: 'CE',
-  distritofederal: 'DF',
-  espiritosanto: 'ES',
-  goias: 'GO',
-  maranhao: 'MA',
-  minasgerais: 'MG',
-  matogrossodosul: 'MS',
-  matogrosso: 'MT',
-  para: 'PA',
-  paraiba: 'PB',
-  pernambuco: 'PE',
-  piaui: 'PI',
-  parana: 'PR',
-  riodejaneiro: 'RJ',
-  riograndedonorte: 'RN',
-  rondonia: 'RO',
-  roraima: 'RR',
-  riograndedosul: 'RS',
-  santacatarina: 'SC',
-  sergipe: 'SE',
-  saopaulo: 'SP',
-  tocantins: 'TO',
-}
-
-/** The spellings under which senders' systems keep each part, without accents, case or separators; the first is the documented one. */
+/** The variable names that senders' systems use, without accents, case or separators. The first one is documented. */
 const SPELLINGS = {
   name: ['destinatario', 'nomedestinatario', 'destinatarionome'],
   postcode: ['cep', 'codigopostal'],
@@ -174,7 +135,7 @@ const plain = (text: string): string =>
 
 const oneLine = (text: string): string => text.replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim()
 
-/** "Rua das Flores, 100": the number is often written into the street. */
+/** Senders often write the number in the street: "Rua das Flores, 100". */
 function splitNumber(street: string, number: string): { street: string; number: string } {
   if (number !== '') return { street, number }
   const [, name, written] = /^(.*\S)\s*,\s*(?:n[º°o.]*\s*)?(\d[\w/-]{0,9}|s\/?n)$/i.exec(street) ?? []
@@ -183,19 +144,19 @@ function splitNumber(street: string, number: string): { street: string; number: 
 
 function readState(text: string): string | null {
   const name = plain(text)
-  if (Object.hasOwn(RANGES, name.toUpperCase())) return name.toUpperCase()
-  return Object.hasOwn(STATE_NAMES, name) ? STATE_NAMES[name]! : null
+  return Object.keys(STATES).find(code => code.toLowerCase() === name || STATES[code]!.name === name) ?? null
 }
 
+/** The digits have a fixed length, so they are compared as texts. */
 function stateOf(postcode: string): string | null {
-  const head = Number(postcode.slice(0, 5))
-  const found = Object.entries(RANGES).find(([, ranges]) => ranges.some(([first, last]) => head >= first && head <= last))
-  return found?.[0] ?? null
+  const head = postcode.slice(0, 5)
+  const covers = (range: string): boolean => head >= range.slice(0, 5) && head <= range.slice(6)
+  return Object.keys(STATES).find(code => STATES[code]!.postcodes.split(' ').some(covers)) ?? null
 }
 
 const formatPostcode = (postcode: string): string => `${postcode.slice(0, 5)}-${postcode.slice(5)}`
 
-/** As the post wants it on an envelope: street, district, then postcode, city and state. */
+/** The order that Correios asks for on an envelope: street, district, then postcode, city and state. */
 export function addressLines({ street, number, complement, district, city, state, postcode }: PostalAddress): string[] {
   const lines = [
     [street, number, complement].filter(part => part !== '').join(', '),
@@ -205,7 +166,7 @@ export function addressLines({ street, number, complement, district, city, state
   return lines.filter(line => line !== '')
 }
 
-/** An address in one line, as an account's setting has it: logradouro; número; complemento; bairro; cidade; UF; CEP. */
+/** Reads an account's setting: logradouro; número; complemento; bairro; cidade; UF; CEP. */
 export function readSenderAddress(text: string): PostalAddress | null {
   const [logradouro, numero, complemento, bairro, cidade, uf, cep, ...rest] = text.split(';').map(part => part.trim())
   if (cep === undefined || rest.length > 0) return null

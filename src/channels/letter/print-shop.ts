@@ -5,7 +5,7 @@ import { readTrackingCode } from '../../domain/tracking-code.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
 import type { Callback, CallbackRequest, CarrierReport, Found, LetterMessage, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
-import { decodePart, refuseUnknown } from '../url-options.js'
+import { readCredential, refuseUnknown } from '../url-options.js'
 import type { PostalAddress } from './postal-address.js'
 
 /**
@@ -35,11 +35,11 @@ export function readPrintAccount(url: URL): PrintAccount {
   const wrong = (what: string): never => {
     throw new OperatorError(`LETTER_URL: ${what}. Exemplo: print+https://TOKEN:SEGREDO@servidor/caminho`)
   }
-  const token = decodePart(url.username, wrong)
+  const token = readCredential(url.username, wrong)
   if (token === '' || url.hostname === '') wrong('faltam o token ou o servidor do serviço de impressão')
   refuseUnknown(url, ['rate'], wrong)
   const base = `${url.protocol.slice('print+'.length)}//${url.host}${url.pathname.replace(/\/+$/, '')}`
-  return { base, token, secret: decodePart(url.password, wrong) }
+  return { base, token, secret: readCredential(url.password, wrong) }
 }
 
 /** What the service's words mean. */

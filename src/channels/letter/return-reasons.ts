@@ -1,4 +1,4 @@
-/** Why the post could not deliver a letter: its own codes, the same in the returns of e-Carta and in the tracking. */
+/** The Correios' codes for a failed delivery, used in the return files of e-Carta and in tracking. */
 export const RETURN_REASONS: Readonly<Record<number, string>> = {
   3: 'Não procurado',
   4: 'Recusado',

@@ -1,19 +1,19 @@
 import { toSVG } from 'bwip-js/node'
 import type { Block } from './blocks.js'
 
-/** Everything that is printed on a letter, as data: nothing in it can become a command of the typesetter. */
+/** The printed content of a letter as data, so that no text can become a command of the typesetter. */
 export interface Sheet {
   layout: LetterLayout
-  /** Names the letter on every page. */
+  /** Printed on every page. */
   reference: string
   sender: Addressed & { color: string }
   recipient: Addressed
   date: string
-  /** Seconds since the epoch: the file's own date. */
+  /** The creation date of the PDF, in seconds since the epoch. */
   moment: number
   subject: string
   blocks: readonly Block[]
-  /** Where the recipient can check the letter; printed as a QR code too. */
+  /** The URL at which the recipient can verify the letter; also printed as a QR code. */
   verification: string
 }
 
@@ -26,20 +26,20 @@ interface Addressed {
 export const layouts = ['simples', 'registrada'] as const
 export type LetterLayout = (typeof layouts)[number]
 
-/** What became of a letter, printed in front of it: the receipt that the sender keeps. */
+/** The history of a letter, printed before it for the sender. */
 export interface LetterReceipt {
   facts: readonly { label: string; value: string }[]
   events: readonly { at: string; text: string }[]
   sha256: string
-  /** The signed receipt of delivery, where the post sent one. */
+  /** The signed receipt of delivery, if Correios sent one. */
   image: { type: 'png' | 'jpg'; bytes: Uint8Array } | null
-  /** The letter as it was printed, put into the file. */
+  /** The printed letter, which is embedded in the file. */
   letter: Uint8Array
 }
 
 const QR = { bcid: 'qrcode', eclevel: 'M', paddingwidth: 0, paddingheight: 0 } as const
 
-/** What the typesetter is given: texts, and files by their path. */
+/** The input of the typesetter: texts, and files by their path. */
 export interface SheetInputs {
   /** JSON, JSON and SVG. */
   texts: { sheet: string; receipt: string; qr: string }
@@ -64,8 +64,8 @@ export function sheetInputs(sheet: Sheet, receipt: LetterReceipt | null): SheetI
 }
 
 /**
- * The second font is for the signs that the first one lacks: ticks, boxes, arrows, telephones. It has them upright alone, which
- * a rule cannot ask for where emph() is used.
+ * The second font has the symbols that the first one lacks: ticks, boxes, arrows, telephones. It has them upright only, and a
+ * show rule cannot force that where emph() is used.
  */
 export const FACES = String.raw`
 #set text(font: ("Libertinus Serif", "DejaVu Sans Mono"), fallback: false)
@@ -73,8 +73,8 @@ export const FACES = String.raw`
 `
 
 /**
- * The sheet, in Typst. A4; the address lies where DL and C5 window envelopes show it once the sheet is folded at its marks:
- * 20 mm from the left, 50 mm from the top, 90 × 40 mm.
+ * The A4 sheet in Typst. Folded at its marks, it shows the address in the window of DL and C5 envelopes: 20 mm from the left,
+ * 50 mm from the top, 90 × 40 mm.
  */
 export const SHEET_SOURCE = String.raw`
 #let sheet = json(bytes(sys.inputs.sheet))

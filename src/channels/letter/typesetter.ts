@@ -4,11 +4,11 @@ import { fitGlyphs } from './glyphs.js'
 import { FACES, type LetterReceipt, SHEET_SOURCE, type Sheet, type SheetInputs, sheetInputs } from './sheet.js'
 
 /**
- * Letters become PDF in threads of their own: a page takes about 30 ms of processor time, during which nothing else would
- * move. This file is both ends of those threads.
+ * Typesets letters as PDF in threads: a page takes about 30 ms of processor time, which would block the event loop. This module
+ * starts the threads and is also their entry point.
  */
 export interface Typesetter {
-  /** The same sheet gives the same bytes. Throws TypesettingError when it cannot be set, OutOfTime when that takes too long. */
+  /** The same sheet yields the same bytes. Throws TypesettingError for an impossible content, OutOfTime after the timeout. */
   compose(sheet: Sheet, receipt?: LetterReceipt | null): Promise<Typeset>
   close(): Promise<void>
 }
@@ -18,9 +18,9 @@ interface Typeset {
   pages: number
 }
 
-/** The content cannot become a letter, now or later. */
+/** The content cannot be typeset, so a retry is useless. */
 export class TypesettingError extends Error {
-  /** Letters that the fonts do not have. */
+  /** Characters that the fonts do not have. */
   readonly missing: readonly string[]
 
   constructor(message: string, missing: readonly string[] = []) {
@@ -30,7 +30,6 @@ export class TypesettingError extends Error {
   }
 }
 
-/** Too many letters wait to be made. */
 export class TypesetterBusy extends Error {
   constructor() {
     super('too many letters wait to be typeset')
@@ -40,20 +39,20 @@ export class TypesetterBusy extends Error {
 
 type Answer = Typeset | { fault: string; missing?: string[] }
 
-/** Marks the threads of this file among others. */
+/** Distinguishes the threads of this module from others. */
 const PURPOSE = 'carteiro-typesetter'
 const MAX_PENDING = 256
 const MAX_FAULT = 2_000
-/** Forty pages take about two seconds; on a machine with other work, several times that. */
-const LIMIT_MS = 15_000
-/** Exists nowhere: the typesetter sees the files that it is handed and no others. */
+/** Forty pages take about two seconds, and several times that on a busy machine. */
+const TIMEOUT_MS = 15_000
+/** This folder does not exist, so that the typesetter can read only the files that it is given. */
 const WORKSPACE = '/carteiro-typesetter'
-/** PDF/A: fonts inside, nothing that runs, readable for as long as a case lasts; the third part allows files inside. */
+/** PDF/A embeds the fonts and forbids scripts, so that the file stays readable for decades. PDF/A-3 allows embedded files. */
 const STANDARDS = { plain: 'a-2b', withFiles: 'a-3b' }
-/** What the typesetter remembers of earlier letters, in letters: they share the layout. Measured: 10 keep it below 200 MB. */
-const REMEMBERED = 10
+/** The cache covers the last 10 letters, which share the layout. Measured: with 10 the memory stays below 200 MB. */
+const CACHED_LETTERS = 10
 
-export function createTypesetter(threads = availableParallelism() - 1, limitMs = LIMIT_MS): Typesetter {
+export function createTypesetter(threads = availableParallelism() - 1, limitMs = TIMEOUT_MS): Typesetter {
   const pool = new ThreadPool<SheetInputs, Answer>({
     file: import.meta.url,
     purpose: PURPOSE,
@@ -73,12 +72,12 @@ export function createTypesetter(threads = availableParallelism() - 1, limitMs =
 }
 
 if (isThreadOf(PURPOSE)) {
-  // Only here: the main thread never loads the compiler.
+  // The import is dynamic, so that the main thread never loads the compiler.
   const { NodeCompiler } = await import('@myriaddreamin/typst-ts-node-compiler')
   const compiler = NodeCompiler.create({ workspace: WORKSPACE })
   const known = new Map<string, boolean>()
-  /** In every face: a letter's text may be bold, slanted or both. */
-  const shows = (character: string): boolean => {
+  /** Checks every face, because a letter's text may be bold, italic or both. */
+  const canRender = (character: string): boolean => {
     const earlier = known.get(character)
     if (earlier !== undefined) return earlier
     const probe = `${FACES}#let t = sys.inputs.t\n#let slanted = text(style: "italic", t)\n#t #strong(t) #slanted #strong(slanted)`
@@ -96,9 +95,9 @@ if (isThreadOf(PURPOSE)) {
     }
   }
   const typeset = ({ files, texts: given, moment }: SheetInputs): Answer => {
-    // As JSON: what is no ASCII stands in texts alone.
-    const sheet = fitGlyphs(given.sheet, shows)
-    const receipt = fitGlyphs(given.receipt, shows, 'marked')
+    // Works on the JSON, in which characters outside ASCII occur in texts only.
+    const sheet = fitGlyphs(given.sheet, canRender)
+    const receipt = fitGlyphs(given.receipt, canRender, 'marked')
     if (sheet.missing.length > 0) return { fault: 'the fonts lack letters', missing: sheet.missing }
     const texts = { ...given, sheet: sheet.text, receipt: receipt.text }
     for (const [path, bytes] of Object.entries(files)) compiler.mapShadow(WORKSPACE + path, Buffer.from(bytes))
@@ -108,7 +107,7 @@ if (isThreadOf(PURPOSE)) {
       return { fault: JSON.stringify(compiler.fetchDiagnostics(compiled.takeDiagnostics()!)).slice(0, MAX_FAULT) }
     }
     const pdfStandard = Object.keys(files).length === 0 ? STANDARDS.plain : STANDARDS.withFiles
-    // A copy of its own: the thread's buffer may be part of a larger one.
+    // A copy, because the buffer is transferred to the main thread and may be part of a larger one.
     const pdf = Uint8Array.from(compiler.pdf(document, { pdfStandard, creationTimestamp: moment }))
     return { pdf, pages: document.numOfPages }
   }
@@ -119,7 +118,7 @@ if (isThreadOf(PURPOSE)) {
       return { fault: String((error as Error).stack ?? error).slice(0, MAX_FAULT) }
     } finally {
       compiler.resetShadow()
-      compiler.evictCache(REMEMBERED)
+      compiler.evictCache(CACHED_LETTERS)
     }
   }
   answerQuestions(answer, given => ('pdf' in given ? [given.pdf.buffer as ArrayBuffer] : []))

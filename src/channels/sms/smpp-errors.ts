@@ -1,8 +1,8 @@
 import { SendError, type SendErrorKind } from '../provider.js'
 
 /**
- * SMPP 3.4, 5.1.3: what a carrier's refusal means for the message, and what people read. What SMS_URL or the carrier's contract
- * is to blame for waits until the operator has mended it: only the message's own faults end it.
+ * The status codes of SMPP 3.4, 5.1.3. Only a fault of the message itself is permanent; a fault of SMS_URL or of the carrier's
+ * contract is temporary, so that the message waits until the operator has corrected it.
  */
 const statuses: Readonly<Record<number, readonly [name: string, kind: SendErrorKind, reason: string]>> = {
   3: ['ESME_RINVCMDID', 'temporary', 'A operadora não aceita este tipo de envio. Confira o contrato com ela.'],
@@ -38,12 +38,15 @@ const statuses: Readonly<Record<number, readonly [name: string, kind: SendErrorK
   255: ['ESME_RUNKNOWNERR', 'temporary', 'Erro da operadora, sem explicação.'],
 }
 
-/** What says nothing about messages in one part. */
-const OF_SOME: ReadonlySet<number> = new Set([67])
+/** Codes that concern messages in several parts only and must not stop the others. */
+const MULTIPART_ONLY: ReadonlySet<number> = new Set([67])
 
-/** Codes from 0x400 on are the carrier's own; what nobody documented may pass, and a day of tries ends by itself. */
+/** Codes from 0x400 on are the carrier's own. An unknown code counts as temporary, because the retries end after a day. */
 export function errorOf(status: number): SendError {
   const code = `0x${status.toString(16).padStart(8, '0')}`
   const [name, kind, reason] = statuses[status] ?? ['', 'temporary', `A operadora recusou a mensagem com o código ${code}.`]
-  return new SendError(kind, reason, { answer: `${code} ${name}`.trim(), scope: OF_SOME.has(status) ? 'message' : 'carrier' })
+  return new SendError(kind, reason, {
+    answer: `${code} ${name}`.trim(),
+    scope: MULTIPART_ONLY.has(status) ? 'message' : 'carrier',
+  })
 }

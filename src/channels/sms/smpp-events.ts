@@ -3,13 +3,13 @@ import { readNumber } from '../../domain/phone.js'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { type Deliver, readDeliver, tags, tlvText } from './smpp-pdu.js'
 
-/** What a carrier tells in deliver_sm: receipts of what we sent, and what people write back. */
+/** Reads deliver_sm: delivery receipts and the replies of people. */
 const MESSAGE_TYPE = 0x3c
-const ANSWER_OF_A_PERSON = 0x00
+const DEFAULT_MESSAGE_TYPE = 0x00
 const HAS_HEADER = 0x40
 const UCS2 = 8
 
-/** Of message_state and of the word in a receipt's text; the rest tells nothing final. */
+/** Final states of message_state and of "stat:" in a receipt's text. */
 const states: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | 'reason'>>> = {
   DELIVRD: { type: 'delivered' },
   EXPIRED: {
@@ -21,7 +21,7 @@ const states: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | '
   UNDELIV: { type: 'failed', failure: 'undelivered', reason: 'A operadora não conseguiu entregar a mensagem.' },
   REJECTD: { type: 'failed', failure: 'undelivered', reason: 'A operadora rejeitou a mensagem depois de aceitá-la.' },
 }
-/** How some carriers write them in the text. */
+/** Other spellings that some carriers use in the text. */
 const aliases: Readonly<Record<string, string>> = {
   DELIVERED: 'DELIVRD',
   DELIVERD: 'DELIVRD',
@@ -31,22 +31,22 @@ const aliases: Readonly<Record<string, string>> = {
   FAILED: 'UNDELIV',
   REJECTED: 'REJECTD',
 }
-const numbered = ['SCHEDULED', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD']
+const stateNames = ['SCHEDULED', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD']
 
-/** Throws where the bytes are no deliver_sm. */
+/** Throws when the bytes are not a deliver_sm. */
 export function readEvents(body: Buffer): CarrierEvent[] {
   const deliver = readDeliver(body)
   return isReceipt(deliver) ? readReceipt(deliver) : [readReply(deliver)]
 }
 
-/** Some carriers leave the class of their receipts out: they are known by what nothing else bears, too. */
+/** Some carriers do not set the message type of receipts, so the id and the text of a receipt identify one too. */
 function isReceipt(deliver: Deliver): boolean {
   const { esmClass } = deliver
-  if ((esmClass & MESSAGE_TYPE) !== ANSWER_OF_A_PERSON || tlvOf(deliver, tags.receiptedMessageId) !== null) return true
+  if ((esmClass & MESSAGE_TYPE) !== DEFAULT_MESSAGE_TYPE || tlvOf(deliver, tags.receiptedMessageId) !== null) return true
   return (esmClass & HAS_HEADER) === 0 && /^\s*id:\s*\S+\s(.*\s)?stat:\s*[a-z]{5,}/is.test(receiptText(deliver))
 }
 
-/** In ASCII whatever its coding says: the few signs that GSM-7 has elsewhere would change the message's name. */
+/** Reads the text as ASCII whatever data_coding says, because decoding as GSM-7 would change characters such as _ in the id. */
 function receiptText({ message, dataCoding }: Deliver): string {
   const wide = dataCoding === UCS2 ? decode(message, UCS2) : ''
   return wide.includes('id:') ? wide : message.toString('latin1').replaceAll('\0', '')
@@ -57,7 +57,7 @@ function readReceipt(deliver: Deliver): CarrierReport[] {
   const id = tlvOf(deliver, tags.receiptedMessageId) ?? field(text, 'id')
   if (id === null) return []
   const state = deliver.tlvs.get(tags.messageState)?.[0]
-  const word = (state === undefined ? null : numbered[state]) ?? field(text, 'stat')?.toUpperCase() ?? 'UNKNOWN'
+  const word = (state === undefined ? null : stateNames[state]) ?? field(text, 'stat')?.toUpperCase() ?? 'UNKNOWN'
   const code = field(text, 'err')
   const known = states[aliases[word] ?? word] ?? { type: 'note' as const }
   const referenceTag = deliver.tlvs.get(tags.userMessageReference)
@@ -66,7 +66,7 @@ function readReceipt(deliver: Deliver): CarrierReport[] {
     {
       kind: 'report',
       of: {
-        carrier: namesOf(id, deliver),
+        carrier: possibleReferences(id, deliver),
         ...(referenceTag === undefined || referenceTag.length < 2 || recipient === null
           ? {}
           : { tag: { recipient, bits: referenceTag.readUInt16BE(0) } }),
@@ -100,7 +100,7 @@ function readReply(deliver: Deliver): CarrierReply {
   }
 }
 
-/** Concatenation by header (3GPP 23.040, 9.2.3.24.1 and .8) or by TLVs; null: a message by itself. */
+/** Concatenation by user data header (3GPP 23.040, 9.2.3.24.1 and .8) or by TLVs; null: a message in one part. */
 function readPart(header: Buffer, { tlvs }: Deliver): { of: string; number: number; total: number } | null {
   for (let place = 0; place + 1 < header.length; place += 2 + header[place + 1]!) {
     const [kind, length] = [header[place]!, header[place + 1]!]
@@ -134,22 +134,23 @@ const field = (text: string, name: string): string | null =>
   new RegExp(`(?:^|\\s)${name}:\\s*([^\\s]+)`, 'i').exec(text)?.[1] ?? null
 
 /**
- * A carrier's name for a message, with the end of its recipient's number: ids are written in hex in one place and in decimal in
- * the other, and a number read in the wrong base must not name somebody else's message.
+ * The stored reference of a message: the carrier's id and the end of the recipient's number. Carriers write one id in hex in the
+ * response and in decimal in the receipt, and an id read in the wrong base must not match another recipient's message.
  */
-export const nameOf = (id: string, number: string): string => `${bare(id)}:${number.replace(/\D/g, '').slice(-8)}`
+export const carrierReference = (id: string, number: string): string =>
+  `${normaliseId(id)}:${number.replace(/\D/g, '').slice(-8)}`
 
-const bare = (id: string): string =>
+const normaliseId = (id: string): string =>
   id
     .trim()
     .toLowerCase()
     .replace(/^0+(?=.)/, '')
 
-/** Some carriers swap sender and recipient in a receipt. */
-function namesOf(id: string, { source, to }: Deliver): string[] {
-  const given = bare(id)
+/** All references that a receipt may mean. Some carriers swap sender and recipient in a receipt. */
+function possibleReferences(id: string, { source, to }: Deliver): string[] {
+  const given = normaliseId(id)
   const spellings = [given]
   if (/^\d{1,19}$/.test(given)) spellings.push(BigInt(given).toString(16))
   if (/^[0-9a-f]{1,16}$/.test(given)) spellings.push(BigInt(`0x${given}`).toString())
-  return [source, to].flatMap(number => [...new Set(spellings)].map(spelling => nameOf(spelling, number)))
+  return [source, to].flatMap(number => [...new Set(spellings)].map(spelling => carrierReference(spelling, number)))
 }

@@ -1,19 +1,22 @@
 import type { SendError } from '../provider.js'
-import { away, type SessionEvents, type SessionSettings, SmppSession } from './smpp-session.js'
+import { notConnected, type SessionEvents, type SessionSettings, SmppSession } from './smpp-session.js'
 
-/** Keeps one session to a carrier, opened again with growing pauses whenever it ends: receipts come also while nothing is sent. */
 const FIRST_PAUSE_MS = 250
-const LONGEST_PAUSE_MS = 30_000
+const MAX_PAUSE_MS = 30_000
 
+/**
+ * Keeps one session to a carrier open and reconnects with exponential backoff, also while nothing is sent, because receipts
+ * arrive then too.
+ */
 export class SmppLink {
   readonly #settings: SessionSettings
   readonly #events: Omit<SessionEvents, 'onEnd'>
   #session: SmppSession | null = null
-  /** While the first try, or one after a session that worked, is under way. */
+  /** The connection attempt in progress. */
   #opening: Promise<void> | null = null
-  #trouble: SendError | null = null
+  #connectError: SendError | null = null
   #pauseMs = FIRST_PAUSE_MS
-  #again: NodeJS.Timeout | undefined
+  #retryTimer: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(settings: SessionSettings, events: Omit<SessionEvents, 'onEnd'>) {
@@ -22,60 +25,60 @@ export class SmppLink {
     this.#open()
   }
 
-  /** Whether there is a session, or the first one may come any moment. */
+  /** True also before the first connection attempt has ended. */
   get ready(): boolean {
-    return this.#session !== null || this.#trouble === null
+    return this.#session !== null || this.#connectError === null
   }
 
-  /** The session, once there is one; throws at once while the carrier is known to be away, so that another can stand in. */
+  /** The open session. Throws at once while the carrier is known to be unreachable, so that another carrier takes the message. */
   async session(signal: AbortSignal): Promise<SmppSession> {
-    if (this.#session === null && this.#opening !== null && this.#trouble === null) {
+    if (this.#session === null && this.#opening !== null && this.#connectError === null) {
       const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
       await Promise.race([this.#opening, aborted])
     }
-    if (this.#session === null) throw this.#trouble ?? away()
+    if (this.#session === null) throw this.#connectError ?? notConnected()
     return this.#session
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    clearTimeout(this.#again)
+    clearTimeout(this.#retryTimer)
     await this.#opening
     await this.#session?.close()
   }
 
   #open(): void {
-    this.#opening = this.#try().finally(() => {
+    this.#opening = this.#connect().finally(() => {
       this.#opening = null
     })
   }
 
-  async #try(): Promise<void> {
+  async #connect(): Promise<void> {
     let ended = false
     const onEnd = (): void => {
       ended = true
       if (this.#session === null) return
       this.#session = null
-      this.#trouble = away()
-      this.#later()
+      this.#connectError = notConnected()
+      this.#scheduleRetry()
     }
     try {
       const session = await SmppSession.open(this.#settings, { ...this.#events, onEnd })
-      if (ended) throw away()
+      if (ended) throw notConnected()
       this.#session = session
-      this.#trouble = null
+      this.#connectError = null
       this.#pauseMs = FIRST_PAUSE_MS
     } catch (error) {
-      this.#trouble = error as SendError
-      this.#later()
+      this.#connectError = error as SendError
+      this.#scheduleRetry()
     }
   }
 
-  #later(): void {
+  #scheduleRetry(): void {
     if (this.#closed) return
-    // Spread, so that many gateways do not come back to a carrier in the same moment.
+    // The random factor keeps several gateways from reconnecting at the same moment.
     const pause = this.#pauseMs * (0.5 + Math.random())
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
-    this.#again = setTimeout(() => this.#open(), pause)
+    this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_PAUSE_MS)
+    this.#retryTimer = setTimeout(() => this.#open(), pause)
   }
 }

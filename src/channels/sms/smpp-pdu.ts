@@ -1,4 +1,4 @@
-/** SMPP 3.4 on the wire: the few operations that a gateway needs, written and read. */
+/** Encodes and decodes the SMPP 3.4 operations that the gateway uses. */
 export const commands = {
   genericNack: 0x8000_0000,
   submit: 0x04,
@@ -29,11 +29,11 @@ export interface Pdu {
 }
 
 const HEADER = 16
-/** The longest that a message with its payload may be; more is not SMPP. */
+/** A message_payload has at most 65,535 bytes, so a longer PDU is not SMPP. */
 const MAX_PDU = 70_000
 const MAX_SEQUENCE = 0x7fff_ffff
 
-/** 5.1.4: from 1 upwards, each once at a time. */
+/** SMPP 3.4, 5.1.4: sequence numbers start at 1. */
 export const nextSequence = (last: number): number => (last >= MAX_SEQUENCE ? 1 : last + 1)
 
 export function writePdu(command: number, sequence: number, body: Buffer = Buffer.alloc(0), status = 0): Buffer {
@@ -46,13 +46,13 @@ export function writePdu(command: number, sequence: number, body: Buffer = Buffe
   return pdu
 }
 
-/** Cuts a stream of bytes into PDUs. */
+/** Splits a byte stream into PDUs. */
 export class PduReader {
-  #held: Buffer = Buffer.alloc(0)
+  #incomplete: Buffer = Buffer.alloc(0)
 
-  /** Throws where the bytes cannot be SMPP: nothing after them can be trusted. */
+  /** Throws when the bytes cannot be SMPP; the rest of the stream is then unusable. */
   read(chunk: Buffer): Pdu[] {
-    let bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    let bytes = this.#incomplete.length === 0 ? chunk : Buffer.concat([this.#incomplete, chunk])
     const pdus: Pdu[] = []
     while (bytes.length >= 4) {
       const length = bytes.readUInt32BE(0)
@@ -66,7 +66,7 @@ export class PduReader {
       })
       bytes = bytes.subarray(length)
     }
-    this.#held = bytes
+    this.#incomplete = bytes
     return pdus
   }
 }
@@ -87,7 +87,7 @@ export interface Submit {
   source: Address
   to: Address
   esmClass: number
-  /** Relative time, as 7.1.1 has it; empty: the carrier's own. */
+  /** Relative time (7.1.1); empty: the carrier's default. */
   validity: string
   dataCoding: number
   message: Buffer
@@ -120,7 +120,7 @@ export interface Deliver {
   tlvs: ReadonlyMap<number, Buffer>
 }
 
-/** A message or a receipt from the carrier. Throws where it ends too early. */
+/** A message or a receipt from the carrier. Throws when the body ends too early. */
 export function readDeliver(body: Buffer): Deliver {
   const cursor = new Cursor(body)
   cursor.text()
@@ -144,10 +144,10 @@ export function readDeliver(body: Buffer): Deliver {
   return { source, to, esmClass, dataCoding, message: short.length > 0 ? short : (tlvs.get(tags.messagePayload) ?? short), tlvs }
 }
 
-/** The carrier's name for what it took. */
+/** The carrier's id of an accepted message. */
 export const readMessageId = (body: Buffer): string => new Cursor(body).text()
 
-/** A TLV's text, with or without the NUL that some carriers leave out. */
+/** The text of a TLV, with or without the final NUL, which some carriers omit. */
 export const tlvText = (value: Buffer): string => value.toString('latin1').replace(/\0.*$/s, '')
 
 class Cursor {
@@ -182,7 +182,7 @@ class Cursor {
 
   text(): string {
     const end = this.#body.indexOf(0, this.#at)
-    // Some carriers leave out the last NUL of an answer.
+    // Some carriers omit the last NUL of a response.
     const value = this.#body.toString('latin1', this.#at, end === -1 ? this.#body.length : end)
     this.#at = end === -1 ? this.#body.length : end + 1
     return value

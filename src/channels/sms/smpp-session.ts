@@ -6,38 +6,37 @@ import { SendError } from '../provider.js'
 import { errorOf } from './smpp-errors.js'
 import { bindBody, commands, nextSequence, type Pdu, PduReader, RESPONSE, readMessageId, writePdu } from './smpp-pdu.js'
 
-/** One bound connection: a window of messages under way, the carrier's own words, and a pulse. */
+/** One bound connection: it sends within a window, receives deliver_sm and checks the connection with enquire_link. */
 export interface SessionSettings {
   host: string
   port: number
   secure: boolean
-  /** Trusted instead of the usual authorities. */
-  ca?: string
+  /** Trusted instead of the system's certificate authorities. */
+  ca?: string | undefined
   systemId: string
   password: string
   systemType: string
-  /** Messages that may wait for their answer at a time. */
+  /** The number of messages that may wait for their response at a time. */
   window: number
-  /** How long connecting, binding and the pulse may take. */
-  patienceMs: number
-  /** How often the line is tried while nothing else is heard. */
-  pulseMs: number
+  /** For connecting, binding and enquire_link. */
+  responseTimeoutMs: number
+  /** An enquire_link is sent after this time without data from the carrier. */
+  keepAliveMs: number
 }
 
 export interface SessionEvents {
-  /** Answered to the carrier once it resolves; where it fails, the carrier is asked to tell it again. */
+  /** The carrier is acknowledged when the promise resolves, and asked to repeat when it rejects. */
   onDeliver(body: Buffer): Promise<void>
-  /** The answer to a message that was given up as uncertain. */
+  /** The response to a message whose timeout has passed, so that its outcome is unknown. */
   onLate(part: PartName, id: string): void
   onEnd(): void
 }
 
-/** What became of one part. */
 export type PartOutcome = { id: string } | { error: SendError }
 
 export interface Part {
   body: Buffer
-  /** For an answer that comes too late to be waited for. */
+  /** Identifies the part when its response comes after the timeout. */
   name?: PartName
 }
 
@@ -55,15 +54,15 @@ interface Pending {
   late: boolean
 }
 
-const lost = (cause?: unknown): SendError =>
+const connectionLost = (cause?: unknown): SendError =>
   new SendError('uncertain', 'A conexão com a operadora caiu antes da resposta.', { cause })
-const silent = (): SendError => new SendError('uncertain', 'A operadora não respondeu a tempo.')
-export const away = (cause?: unknown): SendError =>
+const noResponse = (): SendError => new SendError('uncertain', 'A operadora não respondeu a tempo.')
+export const notConnected = (cause?: unknown): SendError =>
   new SendError('temporary', 'Sem conexão com a operadora de SMS.', { cause, answer: String((cause as Error)?.message ?? '') })
 const TRY_AGAIN = 0x64
 const UNKNOWN_COMMAND = 0x03
 const MAX_LATE = 1_000
-const GOODBYE_MS = 2_000
+const UNBIND_TIMEOUT_MS = 2_000
 
 export class SmppSession {
   readonly #socket: Socket
@@ -75,13 +74,13 @@ export class SmppSession {
   #late = 0
   #sequence = 0
   #ended = false
-  #pulse: NodeJS.Timeout | undefined
-  #heard = performance.now()
+  #keepAliveTimer: NodeJS.Timeout | undefined
+  #lastReceivedAt = performance.now()
 
-  /** Connects and binds; throws SendError where that cannot be. */
+  /** Connects and binds. Throws a SendError. */
   static async open(settings: SessionSettings, events: SessionEvents): Promise<SmppSession> {
-    const { host, port, secure, ca, patienceMs, systemId, password, systemType } = settings
-    const signal = AbortSignal.timeout(patienceMs)
+    const { host, port, secure, ca, responseTimeoutMs, systemId, password, systemType } = settings
+    const signal = AbortSignal.timeout(responseTimeoutMs)
     const socket = secure
       ? connectSecure({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}), ...(ca === undefined ? {} : { ca }) })
       : connectPlain({ host, port })
@@ -90,13 +89,13 @@ export class SmppSession {
       await once(socket, secure ? 'secureConnect' : 'connect', { signal })
       const session = new SmppSession(socket, settings, events)
       const [answer] = session.#write([{ body: bindBody(systemId, password, systemType) }], commands.bindTransceiver)
-      const outcome = await Promise.race([answer!, once(signal, 'abort').then(() => ({ error: silent() }))])
+      const outcome = await Promise.race([answer!, once(signal, 'abort').then(() => ({ error: noResponse() }))])
       if ('error' in outcome) throw outcome.error
-      session.#beat()
+      session.#startKeepAlive()
       return session
     } catch (error) {
       socket.on('error', () => {}).destroy()
-      throw error instanceof SendError && error.kind !== 'uncertain' ? error : away(error)
+      throw error instanceof SendError && error.kind !== 'uncertain' ? error : notConnected(error)
     }
   }
 
@@ -114,16 +113,16 @@ export class SmppSession {
     return this.#ended
   }
 
-  /** Hands over the parts of one message, in one write. Never throws: what could not be written is temporary. */
+  /** Submits the parts of one message in one write. Never throws: a part that could not be written has a temporary error. */
   async submit(parts: readonly Part[], signal: AbortSignal): Promise<PartOutcome[]> {
-    const unsent = (): PartOutcome[] => parts.map(() => ({ error: away() }))
+    const unsent = (): PartOutcome[] => parts.map(() => ({ error: notConnected() }))
     if (this.#ended || signal.aborted) return unsent()
     try {
       await this.#window.acquire(parts.length, signal)
     } catch {
       return unsent()
     }
-    // The end of the session releases what was under way, and so wakes those that wait.
+    // The end of the session releases the window, which wakes the sends that wait for it.
     if (this.#ended || signal.aborted) {
       this.#window.release(parts.length)
       return unsent()
@@ -132,11 +131,11 @@ export class SmppSession {
     return Promise.all(answers)
   }
 
-  /** Says goodbye; what still waits for an answer is uncertain. */
+  /** Unbinds. Messages that still wait for a response have an unknown outcome. */
   async close(): Promise<void> {
     if (this.#ended) return
     const [answer] = this.#write([{ body: Buffer.alloc(0) }], commands.unbind)
-    const giveUp = setTimeout(() => this.#end(), GOODBYE_MS)
+    const giveUp = setTimeout(() => this.#end(), UNBIND_TIMEOUT_MS)
     await answer
     clearTimeout(giveUp)
     this.#end()
@@ -163,7 +162,7 @@ export class SmppSession {
     return answers
   }
 
-  /** Its answer may still come, and is then told as news. */
+  /** Ends the wait for a response. A response that comes later is passed to onLate. */
   #giveUp(sequence: number): void {
     const pending = this.#pending.get(sequence)
     if (pending === undefined || pending.late) return
@@ -172,21 +171,21 @@ export class SmppSession {
       pending.late = true
       this.#late++
     }
-    pending.settle({ error: silent() })
+    pending.settle({ error: noResponse() })
   }
 
   #read(chunk: Buffer): void {
-    this.#heard = performance.now()
+    this.#lastReceivedAt = performance.now()
     try {
-      for (const pdu of this.#reader.read(chunk)) this.#take(pdu)
+      for (const pdu of this.#reader.read(chunk)) this.#handle(pdu)
     } catch (error) {
       this.#end(error)
     }
   }
 
-  #take({ command, sequence, status, body }: Pdu): void {
+  #handle({ command, sequence, status, body }: Pdu): void {
     if (command >= RESPONSE) {
-      this.#answered(sequence, status, body)
+      this.#handleResponse(sequence, status, body)
       return
     }
     const answer = (code: number, content?: Buffer): void => {
@@ -215,7 +214,7 @@ export class SmppSession {
     }
   }
 
-  #answered(sequence: number, status: number, body: Buffer): void {
+  #handleResponse(sequence: number, status: number, body: Buffer): void {
     const pending = this.#pending.get(sequence)
     if (pending === undefined) return
     this.#pending.delete(sequence)
@@ -226,26 +225,27 @@ export class SmppSession {
     } else pending.settle(status === 0 ? { id } : { error: errorOf(status) })
   }
 
-  #beat(): void {
-    const { pulseMs, patienceMs } = this.#settings
-    let asked: number | null = null
-    this.#pulse = setInterval(() => {
+  #startKeepAlive(): void {
+    const { keepAliveMs, responseTimeoutMs } = this.#settings
+    let enquiredAt: number | null = null
+    this.#keepAliveTimer = setInterval(() => {
       const now = performance.now()
-      if (asked !== null && this.#heard < asked && now - asked > patienceMs) return this.#end(new Error('no pulse'))
-      if (asked !== null && this.#heard < asked) return
-      asked = null
-      if (now - this.#heard < pulseMs) return
-      asked = now
+      if (enquiredAt !== null && this.#lastReceivedAt < enquiredAt && now - enquiredAt > responseTimeoutMs)
+        return this.#end(new Error('no response to enquire_link'))
+      if (enquiredAt !== null && this.#lastReceivedAt < enquiredAt) return
+      enquiredAt = null
+      if (now - this.#lastReceivedAt < keepAliveMs) return
+      enquiredAt = now
       this.#write([{ body: Buffer.alloc(0) }], commands.enquireLink)
-    }, Math.min(pulseMs, patienceMs) / 2)
+    }, Math.min(keepAliveMs, responseTimeoutMs) / 2)
   }
 
   #end(cause?: unknown): void {
     if (this.#ended) return
     this.#ended = true
-    clearInterval(this.#pulse)
+    clearInterval(this.#keepAliveTimer)
     this.#socket.destroy()
-    for (const pending of this.#pending.values()) if (!pending.late) pending.settle({ error: lost(cause) })
+    for (const pending of this.#pending.values()) if (!pending.late) pending.settle({ error: connectionLost(cause) })
     this.#pending.clear()
     this.#events.onEnd()
   }

@@ -8,25 +8,24 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { interleave, readWav, type Sound, writeWav } from '../../domain/wav.js'
 
-/** One call by one process of baresip, in a folder of its own: dialled, watched and recorded over its control socket. */
+/** One call by one baresip process with its own folder. The control socket dials, reports events and starts the recording. */
 export interface BaresipOptions {
-  /** The account at the trunk, as baresip writes it. */
+  /** A line of baresip's accounts file. */
   account: string
-  /** The address to speak SIP from; null: the machine's own choice. */
+  /** The local address for SIP; null: the system chooses. */
   local: string | null
-  /** What is said once somebody answers; the call ends with it. */
+  /** Played when the call is answered; the call ends with it. */
   speech: Sound
-  /** The longest that it rings. */
   ringSeconds: number
 }
 
 export interface CallEvent {
   type: 'ringing' | 'established' | 'closed' | 'lost'
-  /** Of a closed call, as baresip says it: '486 Busy Here', 'end of file'. */
+  /** baresip's text about a closed call: '486 Busy Here', 'end of file'. */
   detail: string
 }
 
-/** An event, or the answer to a command. */
+/** An event or the response to a command. */
 interface ControlMessage {
   type?: string
   param?: string
@@ -35,20 +34,20 @@ interface ControlMessage {
   data?: string
 }
 
-const START_TRIES = 100
-const START_REST_MS = 50
-/** It ends itself by then, should we die and leave it behind. */
-export const LONGEST_SECONDS = 600
+const START_ATTEMPTS = 100
+const START_RETRY_MS = 50
+/** baresip ends itself after this time, in case our process dies before it. */
+export const MAX_CALL_SECONDS = 600
 const FOLDER_PREFIX = 'carteiro-call-'
 const SPEECH_FILE = 'speech.wav'
-/** Played while it rings: trunks with early media (RFC 3960) take sound before anybody answers, and a file that ends ends the call. */
+/** Played while it rings: trunks with early media (RFC 3960) take sound before the answer, and the end of a file ends the call. */
 const SILENCE_FILE = 'silence.wav'
-/** Past the ringing, so that the silence is never the first to end. */
+/** The silence lasts longer than the ringing, so that its end cannot end the call. */
 const SILENCE_MARGIN_SECONDS = 30
 const SPEECH_TOKEN = 'speech'
 const EVENTS: Record<string, CallEvent['type']> = {
   CALL_RINGING: 'ringing',
-  // An 18x with a session description: the trunk plays the ringing itself.
+  // An 18x response with a session description: the trunk plays the ringing tone itself.
   CALL_PROGRESS: 'ringing',
   CALL_ESTABLISHED: 'established',
   CALL_CLOSED: 'closed',
@@ -67,11 +66,11 @@ export class Baresip {
     this.#control = control
     control.on('data', (chunk: Buffer) => this.#read(chunk))
     control.on('error', () => {})
-    process.once('exit', code => this.#tell({ type: 'lost', detail: `baresip ended with ${code}` }))
-    control.once('close', () => this.#tell({ type: 'lost', detail: 'baresip closed its control socket' }))
+    process.once('exit', code => this.#emit({ type: 'lost', detail: `baresip ended with ${code}` }))
+    control.once('close', () => this.#emit({ type: 'lost', detail: 'baresip closed its control socket' }))
   }
 
-  /** Nothing has been dialled yet when this fails. */
+  /** A failure here happens before dialling. */
   static async start(options: BaresipOptions): Promise<Baresip> {
     const folder = await mkdtemp(join(tmpdir(), FOLDER_PREFIX))
     let child: ChildProcess | undefined
@@ -82,7 +81,7 @@ export class Baresip {
       await writeFile(join(folder, 'config'), configText(folder, ports, options.local))
       await writeFile(join(folder, 'accounts'), `${options.account}\n`, { mode: 0o600 })
       await writeFile(join(folder, 'contacts'), '')
-      child = spawn('baresip', ['-f', folder, '-t', String(LONGEST_SECONDS)], { stdio: 'ignore' })
+      child = spawn('baresip', ['-f', folder, '-t', String(MAX_CALL_SECONDS)], { stdio: 'ignore' })
       child.on('error', () => {})
       return new Baresip(folder, child, await connectControl(ports.control, child))
     } catch (error) {
@@ -104,11 +103,11 @@ export class Baresip {
     this.#command({ command: 'hangup' })
   }
 
-  /** Both sides, ours on the left; null where the call never had sound. */
+  /** Both sides, ours in the left channel; null when the call had no sound. */
   async readRecording(): Promise<Buffer | null> {
     const names = (await readdir(this.#folder)).sort()
     const side = async (ending: string): Promise<Sound | null> => {
-      // Each change from early media to none and back began a file, named by its moment: the call itself is in the last.
+      // baresip starts a new file, named by its time, whenever early media starts or stops; the last file holds the call.
       const name = names.findLast(candidate => candidate.endsWith(ending))
       return name === undefined ? null : readWav(await readFile(join(this.#folder, name)))
     }
@@ -117,7 +116,7 @@ export class Baresip {
     return writeWav(interleave(ours, theirs ?? { ...ours, samples: new Int16Array(0) }))
   }
 
-  /** Ends the process; its files are written by then. */
+  /** Ends the process and waits until its files are written. */
   async stop(): Promise<void> {
     this.#listeners.clear()
     this.#control.destroy()
@@ -149,31 +148,31 @@ export class Baresip {
       if (Number.isNaN(length) || this.#pending.length < colon + length + 2) return
       const text = this.#pending.toString('utf8', colon + 1, colon + 1 + length)
       this.#pending = this.#pending.subarray(colon + length + 2)
-      this.#take(JSON.parse(text) as ControlMessage)
+      this.#handle(JSON.parse(text) as ControlMessage)
     }
   }
 
-  #take({ type, param, token, ok, data }: ControlMessage): void {
+  #handle({ type, param, token, ok, data }: ControlMessage): void {
     const known = EVENTS[type ?? '']
     if (known === 'established') this.#speak()
-    if (known !== undefined) this.#tell({ type: known, detail: param ?? '' })
-    // It answers ok to a source that it could not open, and says so in words: whoever answered hears nothing.
+    if (known !== undefined) this.#emit({ type: known, detail: param ?? '' })
+    // baresip responds ok even when it cannot open the file, and reports the failure in its text; the person would hear nothing.
     if (token === SPEECH_TOKEN && (ok !== true || /failed|no such|should be/i.test(data ?? '')))
-      this.#tell({ type: 'lost', detail: `baresip does not speak: ${data}` })
+      this.#emit({ type: 'lost', detail: `baresip does not speak: ${data}` })
   }
 
   #speak(): void {
     this.#command({ command: 'ausrc', params: `aufile,${join(this.#folder, SPEECH_FILE)}`, token: SPEECH_TOKEN })
   }
 
-  #tell(event: CallEvent): void {
+  #emit(event: CallEvent): void {
     for (const listener of this.#listeners) listener(event)
   }
 }
 
-/** What calls of processes that died left behind: it holds what was said. */
-export async function removeLeftovers(): Promise<void> {
-  const oldest = Date.now() - 2 * LONGEST_SECONDS * 1_000
+/** Removes the folders of calls whose process died, because they contain recordings. */
+export async function removeStaleFolders(): Promise<void> {
+  const oldest = Date.now() - 2 * MAX_CALL_SECONDS * 1_000
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(FOLDER_PREFIX)) continue
     const folder = join(tmpdir(), name)
@@ -182,10 +181,10 @@ export async function removeLeftovers(): Promise<void> {
   }
 }
 
-/** Where its packages put the modules; without a word it looks in the folder of whoever built it. */
+/** The module folders of the packages. Without module_path baresip looks in a folder of the machine that built it. */
 const MODULE_FOLDERS = ['/usr/lib/baresip/modules', '/usr/local/lib/baresip/modules', '/opt/homebrew/lib/baresip/modules']
 
-/** Null: they are not on this machine. */
+/** null: the modules are not installed. */
 export const findModules = (): string | null => MODULE_FOLDERS.find(folder => existsSync(join(folder, 'ctrl_tcp.so'))) ?? null
 
 const silenceLike = ({ rate, channels }: Sound, ringSeconds: number): Sound => ({
@@ -217,7 +216,7 @@ const configText = (folder: string, ports: { sip: number; control: number }, loc
   ].join('\n')
 
 async function connectControl(port: number, child: ChildProcess): Promise<Socket> {
-  for (let tries = 0; tries < START_TRIES; tries++) {
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`baresip ended at its start with ${child.exitCode}`)
     const socket = connectTcp(port, '127.0.0.1')
     const connected = await Promise.race([
@@ -226,7 +225,7 @@ async function connectControl(port: number, child: ChildProcess): Promise<Socket
     ]).catch(() => false)
     if (connected) return socket
     socket.destroy()
-    await sleep(START_REST_MS)
+    await sleep(START_RETRY_MS)
   }
   throw new Error('baresip does not open its control socket')
 }
@@ -241,9 +240,9 @@ async function freePort(wanted = 0): Promise<number> {
   return port
 }
 
-/** It listens for TLS on the port after its own as well. */
+/** baresip also listens for TLS on the port after its SIP port. */
 async function freePortPair(): Promise<number> {
-  for (let tries = 0; tries < START_TRIES; tries++) {
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
     const port = await freePort()
     if (port < 65_535 && (await freePort(port + 1).catch(() => null)) !== null) return port
   }

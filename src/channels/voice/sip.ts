@@ -2,11 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
-import { decodePart } from '../url-options.js'
-import { Baresip, type CallEvent, findModules, LONGEST_SECONDS, removeLeftovers } from './baresip.js'
+import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
+import { Baresip, type CallEvent, findModules, MAX_CALL_SECONDS, removeStaleFolders } from './baresip.js'
 import { speakText, TELEPHONE_RATE } from './speech.js'
 
-/** Calls over a SIP trunk, by Debian's baresip and espeak-ng: sip://user:password@host:port. The call lasts as long as its send. */
+/**
+ * Calls over a SIP trunk with Debian's baresip and espeak-ng: sip://user:password@host:port. send() lasts as long as the call.
+ */
 export interface SipOptions {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
   /** How long it rings, instead of what the URL says. */
@@ -23,13 +25,13 @@ interface Trunk {
 }
 
 const NAME = 'sip'
-/** Ringing, and the longest message there is. Leases are renewed meanwhile; whoever finds one run out calls nobody. */
-const TIMEOUT_MS = LONGEST_SECONDS * 1_000
+/** Ringing and the longest message. The lease is renewed during the call; a call with an expired lease is never repeated. */
+const TIMEOUT_MS = MAX_CALL_SECONDS * 1_000
 const OPTIONS = ['lines', 'ring', 'local', 'rate']
 const PAUSE_SECONDS = 1
 
-/** Final answers of RFC 3261, 21, that say something of the person or the number; any other speaks of the trunk. */
-const missedAnswers: Record<string, { failure: 'busy' | 'no-answer'; reason: string }> = {
+/** Final responses of RFC 3261, 21, that concern the person or the number. Any other response concerns the trunk. */
+const missedCodes: Record<string, { failure: 'busy' | 'no-answer'; reason: string }> = {
   408: { failure: 'no-answer', reason: 'Ninguém atendeu.' },
   480: { failure: 'no-answer', reason: 'O telefone está desligado ou fora de alcance.' },
   486: { failure: 'busy', reason: 'O número estava ocupado.' },
@@ -37,7 +39,7 @@ const missedAnswers: Record<string, { failure: 'busy' | 'no-answer'; reason: str
   600: { failure: 'busy', reason: 'O número estava ocupado.' },
   603: { failure: 'no-answer', reason: 'A ligação foi recusada.' },
 }
-const permanentAnswers: Record<string, string> = {
+const permanentCodes: Record<string, string> = {
   404: 'O número não existe.',
   410: 'O número não existe mais.',
   484: 'O número está incompleto.',
@@ -47,28 +49,28 @@ const permanentAnswers: Record<string, string> = {
 export const sipProvider = ({ onEvents, ringMs }: SipOptions): Provider<VoiceMessage> => ({
   name: NAME,
   channel: 'voice',
-  // Nobody can be asked what became of a call whose process died.
+  // After the process died, no carrier can be asked for the outcome of its call.
   whenUnknown: 'never',
   timeoutMs: TIMEOUT_MS,
   async open(url) {
     const trunk = { ...readTrunk(url), ...(ringMs === undefined ? {} : { ringMs }) }
     requirePrograms()
-    await removeLeftovers()
+    await removeStaleFolders()
     return openTrunk(trunk, onEvents)
   },
 })
 
-/** Calls that a trunk carries at a time. */
+/** The number of concurrent calls of a trunk. */
 export const linesOf = (url: URL): number => readTrunk(url).lines
 
 function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<VoiceMessage> {
   let closed = false
   return {
-    // No key can be waited for here.
+    // This provider cannot read keys (DTMF).
     lacks: ({ script }) => script.key,
     async send(message, signal) {
       if (closed || signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
-      const speech = await writeSpeech(message, signal)
+      const speech = await createSpeech(message, signal)
       const options = { account: accountLine(trunk), local: trunk.local, speech: speech.sound, ringSeconds: trunk.ringMs / 1_000 }
       const phone = await Baresip.start(options).catch(cause => {
         throw new SendError('temporary', 'O programa de ligações não começou.', { answer: String(cause.message), cause })
@@ -76,12 +78,12 @@ function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<Voic
       try {
         if (signal.aborted) throw new SendError('temporary', 'A ligação não foi feita: o envio foi interrompido antes.')
         const end = await call(phone, message, trunk, signal)
-        const receipt = await conclude(message, end, speech.greetingSeconds, onEvents)
+        const receipt = await reportOutcome(message, end, speech.greetingSeconds, onEvents)
         await phone.stop()
-        await tellRecording(phone, message, end, onEvents)
+        await reportRecording(phone, message, end, onEvents)
         return receipt
       } catch (cause) {
-        // The call was made: whatever else fails now, nobody is to be called again for it.
+        // The call was made, so a later failure must not cause a second call.
         if (cause instanceof SendError) throw cause
         throw new SendError('uncertain', 'O fim da ligação não pôde ser registrado.', { answer: String(cause), cause })
       } finally {
@@ -94,8 +96,8 @@ function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<Voic
   }
 }
 
-/** The greeting, a moment, the message. */
-async function writeSpeech({ script }: VoiceMessage, signal: AbortSignal): Promise<{ sound: Sound; greetingSeconds: number }> {
+/** The greeting, a pause and the message. */
+async function createSpeech({ script }: VoiceMessage, signal: AbortSignal): Promise<{ sound: Sound; greetingSeconds: number }> {
   if (script.key)
     throw new SendError('permanent', 'Ligações com tecla não são possíveis por este tronco SIP; use uma operadora twilio://.')
   try {
@@ -113,24 +115,24 @@ async function writeSpeech({ script }: VoiceMessage, signal: AbortSignal): Promi
 
 interface CallEnd {
   detail: string
-  /** Whether the telephone was heard ringing, and we ended that: only then is a call without a code one that nobody answered. */
-  rungOut: boolean
+  /** The telephone rang and we ended the call: only then does a call without a SIP code count as not answered. */
+  ringTimedOut: boolean
   establishedAt: Date | null
   endedAt: Date
 }
 
-/** Dials and watches until the end. From the dialling on, whatever breaks leaves a call of which nothing is known. */
+/** Dials and waits for the end of the call. A failure after dialling leaves a call of unknown outcome. */
 function call(phone: Baresip, { to }: VoiceMessage, { host, ringMs }: Trunk, signal: AbortSignal): Promise<CallEnd> {
   return new Promise((resolve, reject) => {
     let establishedAt: Date | null = null
     let rang = false
-    let rungOut = false
+    let ringTimedOut = false
     const lost = (answer: string): void => {
       clearTimeout(ringing)
       reject(new SendError('uncertain', 'A ligação foi interrompida sem que se saiba como terminou.', { answer }))
     }
     const ringing = setTimeout(() => {
-      rungOut = rang
+      ringTimedOut = rang
       phone.hangUp()
     }, ringMs)
     signal.addEventListener('abort', () => lost('the call took too long'), { once: true })
@@ -143,13 +145,13 @@ function call(phone: Baresip, { to }: VoiceMessage, { host, ringMs }: Trunk, sig
       }
       if (type !== 'closed') return
       clearTimeout(ringing)
-      resolve({ detail, rungOut, establishedAt, endedAt: new Date() })
+      resolve({ detail, ringTimedOut, establishedAt, endedAt: new Date() })
     })
     phone.dial(`sip:${to}@${host}`)
   })
 }
 
-async function tellRecording(
+async function reportRecording(
   phone: Baresip,
   { reference }: VoiceMessage,
   end: CallEnd,
@@ -161,10 +163,10 @@ async function tellRecording(
   await onEvents([{ kind: 'file', of: { ours: reference }, id: reference, seconds: length, bytes }])
 }
 
-/** What became of the call is told as a report, which ends the delivery's lease; the receipt then has nothing to add. */
-async function conclude(
+/** Sends the outcome of the call as a report, which ends the delivery's lease; the receipt adds nothing to it. */
+async function reportOutcome(
   { reference, againMs }: VoiceMessage,
-  { detail, rungOut, establishedAt, endedAt }: CallEnd,
+  { detail, ringTimedOut, establishedAt, endedAt }: CallEnd,
   greetingSeconds: number,
   onEvents: SipOptions['onEvents'],
 ): Promise<Receipt> {
@@ -175,39 +177,33 @@ async function conclude(
     return receipt
   }
   const code = /^[3-6]\d\d\b/.exec(detail)?.[0] ?? ''
-  const permanent = permanentAnswers[code]
+  const permanent = permanentCodes[code]
   if (permanent !== undefined) throw new SendError('permanent', permanent, { answer: detail })
-  const missed = establishedAt !== null ? HUNG_UP : rungOut ? RUNG_OUT : missedAnswers[code]
-  // No telephone rang: the trunk is out of reach, or has trouble of its own.
+  const missed = establishedAt !== null ? HUNG_UP : ringTimedOut ? NO_ANSWER : missedCodes[code]
+  // No telephone rang: the trunk is unreachable or has failed.
   if (missed === undefined) throw new SendError('temporary', 'O tronco SIP não completou a ligação.', { answer: detail })
   const { failure, reason } = missed
-  const told = { kind: 'report', of, at: endedAt, answer: detail, reason } as const
-  await onEvents([againMs === null ? { ...told, type: 'failed', failure } : { ...told, type: 'again', delayMs: againMs }])
+  const report = { kind: 'report', of, at: endedAt, answer: detail, reason } as const
+  await onEvents([againMs === null ? { ...report, type: 'failed', failure } : { ...report, type: 'again', delayMs: againMs }])
   return receipt
 }
 
-const RUNG_OUT = { failure: 'no-answer', reason: 'Ninguém atendeu.' } as const
+const NO_ANSWER = { failure: 'no-answer', reason: 'Ninguém atendeu.' } as const
 const HUNG_UP = { failure: 'no-answer', reason: 'Alguém atendeu e desligou antes de ouvir a mensagem.' } as const
 
 function readTrunk(url: URL): Trunk {
   const wrong = (problem: string): never => {
     throw new OperatorError(`VOICE_URL: ${problem} (exemplo: sip://usuario:senha@tronco.example.com:5060?lines=4).`)
   }
-  const { searchParams: given } = url
-  const unknown = [...given.keys()].find(name => !OPTIONS.includes(name))
-  if (unknown !== undefined) wrong(`a opção ${unknown} não existe; use ${OPTIONS.join(', ')}`)
-  const whole = (name: string, fallback: number, least: number, most: number): number => {
-    const text = given.get(name) ?? String(fallback)
-    const value = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN
-    return value >= least && value <= most ? value : wrong(`${name} deve ser de ${least} a ${most}`)
-  }
-  const [user, password] = [decodePart(url.username, wrong), decodePart(url.password, wrong)]
-  // What ends a field of baresip's accounts file would change its meaning.
+  refuseUnknown(url, OPTIONS, wrong)
+  const integer = integerReader(url, wrong)
+  const [user, password] = [readCredential(url.username, wrong), readCredential(url.password, wrong)]
+  // A character that ends a field of baresip's accounts file would change its meaning.
   if (url.hostname === '' || !/^[\w.+-]+$/.test(user) || /[\s;<>"]/.test(password))
     wrong('faltam o usuário ou o servidor, ou têm sinais impossíveis')
-  const local = given.get('local')
+  const local = url.searchParams.get('local')
   if (local !== null && !/^[\d.]{7,15}$/.test(local)) wrong('local deve ser um endereço IPv4 desta máquina')
-  return { host: url.host, user, password, lines: whole('lines', 4, 1, 50), ringMs: whole('ring', 30, 5, 300) * 1_000, local }
+  return { host: url.host, user, password, lines: integer('lines', 4, 1, 50), ringMs: integer('ring', 30, 5, 300) * 1_000, local }
 }
 
 const accountLine = ({ user, password, host }: Trunk): string =>

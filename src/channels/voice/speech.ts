@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { readWav, resample, type Sound } from '../../domain/wav.js'
 
-/** Text to speech by espeak-ng. Telephones carry 8,000 samples a second. */
+/** Telephones carry 8,000 samples per second. */
 export const TELEPHONE_RATE = 8_000
 const VOICE = 'pt-br'
-/** A little slower than its own pace: it is heard on a telephone, once. */
+/** Slower than espeak-ng's default, because the message is heard once and over a telephone. */
 const WORDS_PER_MINUTE = '150'
 const MAX_SPEECH = 64 * 1_048_576
 
@@ -15,7 +15,7 @@ export async function speakText(text: string, signal: AbortSignal): Promise<Soun
   return resample(sound, TELEPHONE_RATE)
 }
 
-/** The text goes in as input: as an argument everybody on the machine could read it. */
+/** The text is passed as standard input, because every user of the machine can read the arguments of a process. */
 function runEspeak(text: string, signal: AbortSignal): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const child = spawn('espeak-ng', ['-v', VOICE, '-s', WORDS_PER_MINUTE, '--stdin', '--stdout'], {

@@ -1,5 +1,5 @@
 import { OperatorError } from '../../domain/errors.js'
-import { decodePart } from '../url-options.js'
+import { readCredential } from '../url-options.js'
 
 /** What VOICE_URL says of a Twilio-compatible carrier: twilio://ACCOUNT_SID:AUTH_TOKEN@HOST?from=+55… */
 export interface TwilioAccount {
@@ -32,8 +32,8 @@ export function readTwilioAccount(url: URL): TwilioAccount {
     const value = given.get(name) ?? 'on'
     return value === 'on' || (value === 'off' ? false : wrong(`${name} deve ser on ou off`))
   }
-  const sid = decodePart(url.username, wrong)
-  const token = decodePart(url.password, wrong)
+  const sid = readCredential(url.username, wrong)
+  const token = readCredential(url.password, wrong)
   if (sid === '' || token === '' || url.hostname === '') wrong('faltam a conta, o token ou o servidor')
   // In a query a plus sign stands for a blank.
   const from = (given.get('from') ?? '').replace(/^ /, '+')

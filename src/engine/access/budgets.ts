@@ -2,9 +2,8 @@ import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Lease } from '../../store/rate-windows.js'
 
 /**
- * Request budgets per minute, shared by all nodes. Each node leases chunks ahead and counts them down in memory, so a
- * request costs no query. Nothing is ever granted twice; what a node holds unspent when the budget ends (one chunk at
- * most) is what the budget may fall short of: 2.5 % a node.
+ * Request budgets per minute, shared by all nodes. Each node leases chunks in advance and counts them down in memory, so a
+ * request needs no query. A request is never granted twice. Each node may leave one chunk (2.5 % of the budget) unused.
  */
 export interface Verdict {
   allowed: boolean
@@ -20,7 +19,7 @@ interface Window {
   limit: number
   /** Leased and not spent. */
   held: number
-  /** Known to be left for everyone, beyond what is held here. */
+  /** Left in the shared budget at the last lease. */
   left: number
   endsAt: number
   leasing: Promise<void> | undefined
@@ -37,7 +36,7 @@ export class Budgets {
     this.#lease = lease
   }
 
-  /** Takes one request out of a budget; a promise only when a chunk has to be leased first. */
+  /** Takes one request from a budget. Returns a promise only when a chunk must be leased first. */
   spend(key: string, limit: number): Verdict | Promise<Verdict> {
     const now = performance.now()
     let window = this.#windows.get(key)
@@ -54,7 +53,7 @@ export class Budgets {
   }
 
   #renew(key: string, limit: number): Window {
-    // Until the first lease answers, nobody knows when the window ends: far away, and set then.
+    // The first lease sets the end of the window, which is unknown until then.
     const window: Window = { limit, held: 0, left: limit, endsAt: Number.POSITIVE_INFINITY, leasing: undefined }
     this.#windows.set(key, window)
     return window
@@ -70,7 +69,7 @@ export class Budgets {
   async #leaseChunk(key: string, window: Window): Promise<void> {
     const lease = await this.#lease(key, window.limit, chunkOf(window.limit))
     const endsAt = performance.now() + lease.remainingMs
-    // A lease that came from the next window ends the counts of the last one.
+    // A lease from the next window invalidates what is left of the last one.
     if (endsAt > window.endsAt + 1_000) window.held = 0
     window.held += lease.granted
     window.left = Math.max(0, window.limit - lease.used)

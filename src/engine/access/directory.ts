@@ -6,9 +6,9 @@ import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Grant } from '../../store/tokens.js'
 
 /**
- * What this node remembers of accounts, tokens and addresses, and the database's time. One small poll keeps both honest:
- * when the revision moved, everything remembered is forgotten; when the poll is late, nothing remembered is used. So a
- * revocation holds on every node within a second, and a request costs no query.
+ * Caches accounts, tokens and addresses, and follows the database's clock. A small poll reads the revision: a new revision clears
+ * the cache, and a late poll makes the cache unused. So a revocation is effective on every node within a second, and a request
+ * needs no query.
  */
 export interface DirectoryStore {
   readRevision(): Promise<{ revision: number; nowMs: number }>
@@ -24,14 +24,14 @@ export interface Caller {
 }
 
 const POLL_MS = 400
-/** A poll that started longer ago proves nothing any more; with the query's own time this stays below one second. */
-const TRUST_MS = 900
-const MAX_REMEMBERED = 20_000
+/** The cache is used only if the last poll started within this time. With the query's own time this stays below one second. */
+const MAX_AGE_MS = 900
+const MAX_CACHED = 20_000
 
 export class Directory {
   readonly #store: DirectoryStore
-  readonly #callers = new BoundedCache<string, Promise<Caller | null>>({ maxEntries: MAX_REMEMBERED })
-  readonly #registered = new BoundedCache<string, Promise<boolean>>({ maxEntries: MAX_REMEMBERED })
+  readonly #callers = new BoundedCache<string, Promise<Caller | null>>({ maxEntries: MAX_CACHED })
+  readonly #registered = new BoundedCache<string, Promise<boolean>>({ maxEntries: MAX_CACHED })
   #revision = -1
   #confirmedAt = Number.NEGATIVE_INFINITY
   #anchor = { databaseMs: Date.now(), monotonicMs: performance.now() }
@@ -52,13 +52,13 @@ export class Directory {
     clearInterval(this.#timer)
   }
 
-  /** The database's time, immune to jumps of this machine's clock. */
+  /** The database's time, which does not follow jumps of this machine's clock. */
   readonly clock: Clock = () => Math.round(this.#anchor.databaseMs + (performance.now() - this.#anchor.monotonicMs))
 
-  /** Who holds the token, or null when it is unknown, revoked or expired. */
+  /** The holder of the token, or null when the token is unknown, revoked or expired. */
   async findCaller(jti: string): Promise<Caller | null> {
-    await this.#beCurrent()
-    return remember(this.#callers, jti, async () => {
+    await this.#ensureCurrent()
+    return cached(this.#callers, jti, async () => {
       const grant = await this.#store.findGrant(jti)
       return grant && { ...grant, ranges: grant.ranges.map(parseRange) }
     })
@@ -66,12 +66,12 @@ export class Directory {
 
   /** Whether any account registered the address. */
   async isRegistered(address: string): Promise<boolean> {
-    await this.#beCurrent()
-    return remember(this.#registered, address, () => this.#store.isRegistered(address))
+    await this.#ensureCurrent()
+    return cached(this.#registered, address, () => this.#store.isRegistered(address))
   }
 
-  async #beCurrent(): Promise<void> {
-    if (performance.now() - this.#confirmedAt > TRUST_MS) await this.#poll()
+  async #ensureCurrent(): Promise<void> {
+    if (performance.now() - this.#confirmedAt > MAX_AGE_MS) await this.#poll()
   }
 
   #poll(): Promise<void> {
@@ -90,17 +90,17 @@ export class Directory {
       this.#revision = revision
     }
     this.#confirmedAt = startedAt
-    // Half the round trip is the best guess of when the database looked at its clock.
+    // The database read its clock at an unknown moment of the round trip; the middle is the best estimate.
     this.#anchor = { databaseMs: nowMs, monotonicMs: (startedAt + performance.now()) / 2 }
   }
 }
 
-/** Concurrent questions share one query; failures are not remembered. */
-function remember<T>(known: BoundedCache<string, Promise<T>>, key: string, ask: () => Promise<T>): Promise<T> {
-  const answer = known.get(key)
-  if (answer !== undefined) return answer
-  const asked = ask()
-  known.set(key, asked)
-  asked.catch(() => known.delete(key))
-  return asked
+/** Concurrent lookups of a key share one query. Failures are not cached. */
+function cached<T>(known: BoundedCache<string, Promise<T>>, key: string, load: () => Promise<T>): Promise<T> {
+  const hit = known.get(key)
+  if (hit !== undefined) return hit
+  const loading = load()
+  known.set(key, loading)
+  loading.catch(() => known.delete(key))
+  return loading
 }

@@ -7,17 +7,23 @@ import type { Keys } from '../../domain/keys.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { robotLimits } from '../../domain/robot.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
-import { findDeparture } from '../../store/deliveries.js'
+import { findSendState } from '../../store/deliveries.js'
 import { findLogo } from '../../store/logos.js'
 import type { Pool } from '../../store/postgres.js'
+import { findLock, resetAttempts, takeAttempt } from '../../store/recipient/visit-counts.js'
+import {
+  findConfirmation,
+  findContent,
+  findVisitedDeliveries,
+  readFile,
+  type VisitedDelivery,
+} from '../../store/recipient/visits.js'
 import { suppress } from '../../store/suppressions.js'
-import { findLock, forgetTries, takeTry } from '../../store/visit-counts.js'
-import { findConfirmation, findContent, findVisited, readFile, type Visited } from '../../store/visits.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-link-reader.js'
 import { createVisitRecorder, type Visit, type VisitStep } from './visits.js'
 
-/** All that a recipient can do with a link, and the machines that come before them. */
+/** The actions of a recipient's pages. */
 export interface RecipientParts {
   pool: Pool
   clock: Clock
@@ -33,7 +39,7 @@ export interface RecipientLimits {
 
 export type Recipient = ReturnType<typeof createRecipient>
 
-const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 4_096 }
+const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
 
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
   const readShort = createShortLinkReader(pool, limits.guesses ?? guessLimits)
@@ -42,19 +48,20 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     pepper: keys.pepper,
     visits,
     record,
-    takeTry: (notification, limit) => takeTry(pool, notification, limit),
-    forgetTries: notification => forgetTries(pool, notification),
+    takeAttempt: (notification, limit) => takeAttempt(pool, notification, limit),
+    resetAttempts: notification => resetAttempts(pool, notification),
   })
-  const lookups = new GroupCommit<LinkTarget, Visited | null>({
-    write: targets => findVisited(pool, targets),
-    isItemFault: () => false,
-    weigh: () => 1,
+  const lookups = new GroupCommit<LinkTarget, VisitedDelivery | null>({
+    write: targets => findVisitedDeliveries(pool, targets),
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
     ...LOOKUP_LIMITS,
   })
 
-  /** Some channels' status has a date for the access to the link itself. Any later deed tells of it too, where "Abrir" was taken for a machine's. */
-  async function reach({ target, linkOpenedAt }: Visited, visit: Visit, step: VisitStep): Promise<void> {
+  /**
+   * Some channels' status has a date for opening the link. A later action records it too, because "Abrir" may have been taken
+   * for a program's.
+   */
+  async function reach({ target, linkOpenedAt }: VisitedDelivery, visit: Visit, step: VisitStep): Promise<void> {
     if (moduleOf(target.channel).recordsLinkAccess === true && linkOpenedAt === null)
       await visits.count(visit, step, 'link opened')
   }
@@ -66,20 +73,20 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     robotLimits: limits.robot ?? robotLimits,
     visits,
 
-    /** null: there is no such link, whatever the reason. */
-    async find(kind: 'full' | 'short', code: string, address: string): Promise<Visited | Locked | null> {
+    /** null: there is no such link. */
+    async find(kind: 'full' | 'short', code: string, address: string): Promise<VisitedDelivery | Locked | null> {
       const target = kind === 'full' ? readLinkTarget(keys.link, code) : await readShort(code, address)
       return target === null || 'lockedMs' in target ? target : lookups.submit(target)
     },
 
-    /** "Abrir". A protected message has only been reached so far; its reading comes with the right reply. */
-    async open(visited: Visited, visit: Visit): Promise<void> {
+    /** "Abrir". A protected message counts as read only after the right reply. */
+    async open(visited: VisitedDelivery, visit: Visit): Promise<void> {
       await reach(visited, visit, 'open')
       if (visited.validation === null) await visits.count(visit, 'open', 'read')
       else await visits.note(visit, 'open')
     },
 
-    async answer(visited: Visited, visit: Visit, reply: string): Promise<ReplyVerdict> {
+    async answer(visited: VisitedDelivery, visit: Visit, reply: string): Promise<ReplyVerdict> {
       const verdict = await check(visit, visited.validation!, reply)
       if (verdict.right) {
         await reach(visited, visit, 'reply')
@@ -88,20 +95,20 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
       return verdict
     },
 
-    /** False when it was no person's doing, and nothing is confirmed. */
-    async confirm(visited: Visited, visit: Visit): Promise<boolean> {
+    /** False: the visitor looked like a program and nothing was confirmed. */
+    async confirm(visited: VisitedDelivery, visit: Visit): Promise<boolean> {
       await reach(visited, visit, 'confirm')
       return visits.count(visit, 'confirm', 'confirmed')
     },
 
-    /** "Não sou esta pessoa": this recipient gets nothing more from the account on this channel, and the sender is told. */
-    async disown(visit: Visit): Promise<boolean> {
+    /** "Não sou esta pessoa": suppresses the recipient for this account and channel and fails the delivery. */
+    async reportWrongPerson(visit: Visit): Promise<boolean> {
       if (visit.signals.length === 0) await suppress(pool, { ...visit.target, reason: 'stranger' })
       const failureDetail = 'Quem abriu o link informou que não é o destinatário.'
       return visits.count(visit, 'not me', 'failed', { failure: 'stranger', failureDetail })
     },
 
-    findDeparture: ({ notification, channel }: LinkTarget) => findDeparture(pool, notification, channel),
+    findSendState: ({ notification, channel }: LinkTarget) => findSendState(pool, notification, channel),
     findLock: (notification: string) => findLock(pool, notification),
     findContent: (notification: string) => findContent(pool, notification),
     findConfirmation: (target: LinkTarget) => findConfirmation(pool, target),

@@ -2,22 +2,20 @@ import { Refusal } from '../../domain/errors.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { makeShortCode } from '../../domain/short-link.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
-import { findCodes, insertLinks } from '../../store/links.js'
 import { isRowFault, type Pool } from '../../store/postgres.js'
+import { findCodes, insertLinks } from '../../store/recipient/links.js'
 
-/** The short code of a notification on a channel, committed before it is given out; a retry gets the same one. */
+/** Returns the short code of a notification on a channel once it is committed. A retry gets the same code. */
 export type ShortLinks = (target: LinkTarget) => Promise<string>
 
-/** Two in a row are one in 10^22 with a billion links stored: more rounds than this are a fault, not a coincidence. */
+/** With a billion stored links, two collisions in a row have a probability of one in 10^22, so more rounds mean a fault. */
 const MAX_ROUNDS = 8
 
 export function createShortLinks(pool: Pool, linkKey: Buffer, makeCode: typeof makeShortCode = makeShortCode): ShortLinks {
   const groups = new GroupCommit<LinkTarget, string>({
     write: targets => storeCodes(pool, targets, (target, round) => makeCode(linkKey, target, round)),
     isItemFault: isRowFault,
-    weigh: () => 1,
     maxItems: 256,
-    maxWeight: 256,
     parallel: 2,
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
@@ -32,17 +30,17 @@ async function storeCodes(
 ): Promise<string[]> {
   const codes: (string | null)[] = targets.map(() => null)
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const open = [...codes.keys()].filter(place => codes[place] === null)
+    const missing = [...codes.keys()].filter(index => codes[index] === null)
     await insertLinks(
       pool,
-      open.map(place => ({ ...targets[place]!, code: codeOf(targets[place]!, round) })),
+      missing.map(index => ({ ...targets[index]!, code: codeOf(targets[index]!, round) })),
     )
-    // Read back, not assumed: another node may have stored it, or another target may hold the code.
+    // The codes are read back, because another node may have stored one or another target may have the code.
     const found = await findCodes(
       pool,
-      open.map(place => targets[place]!),
+      missing.map(index => targets[index]!),
     )
-    for (const [index, place] of open.entries()) codes[place] = found[index]!
+    for (const [position, index] of missing.entries()) codes[index] = found[position]!
     if (codes.every(code => code !== null)) return codes as string[]
   }
   throw new Error('no free short code was found')

@@ -4,17 +4,16 @@ import type { LinkTarget } from '../../domain/link.js'
 import type { Fact, FactType } from '../../domain/transition.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 
-/** What recipients, and the machines around them, did: facts where it was a person, notes in any case. */
+/** One access to a link, by the recipient or by a program such as a mail scanner. */
 export interface Visit {
   target: LinkTarget
   at: Date
   address: string
   userAgent: string | null
-  /** Why this was no person; empty when it was one. */
+  /** The signs of a program; empty: the visitor is taken for a person. */
   signals: string[]
 }
 
-/** What a visitor did: loaded the image, saw a page, pressed a button. */
 export type VisitStep =
   | 'image'
   | 'landing'
@@ -28,22 +27,22 @@ export type VisitStep =
   | 'not me'
 
 export interface VisitRecorder {
-  /** A person's deed becomes a fact; a machine's is noted. Returns whether it was a person. */
+  /** Records a fact for a person and a note for a program. Returns whether the visitor is a person. */
   count(visit: Visit, step: VisitStep, type: FactType, data?: Fact['data']): Promise<boolean>
   note(visit: Visit, step: VisitStep, data?: Fact['data']): Promise<void>
 }
 
 /** The same visit may come twice, from two people behind one address: both are noted. */
 export const VISIT_NOTES: NoteLimit = { most: 100, once: false }
-/** The same access again within this time is the same access. */
+/** Equal accesses within this time are recorded once. */
 const MERGE_MS = 10 * 60_000
-const MAX_REMEMBERED = 20_000
+const MAX_CACHED = 20_000
 
 export function createVisitRecorder({ record }: Recorder): VisitRecorder {
   /** When an access was last noted by this process. */
-  const noted = new BoundedCache<string, number>({ maxEntries: MAX_REMEMBERED })
+  const noted = new BoundedCache<string, number>({ maxEntries: MAX_CACHED })
   /** Notifications whose notes are used up: a flood of visits costs no more transactions. */
-  const full = new BoundedCache<string, true>({ maxEntries: MAX_REMEMBERED })
+  const full = new BoundedCache<string, true>({ maxEntries: MAX_CACHED })
 
   function isRepeated(key: string, atMs: number): boolean {
     const before = noted.get(key)

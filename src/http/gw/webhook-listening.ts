@@ -3,14 +3,14 @@ import { type Static, Type } from 'typebox'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
 import type { EndpointDraft } from '../../webhooks/endpoints.js'
-import type { HeardMessage, ListenQuestion } from '../../webhooks/listening.js'
+import type { ListenerMessage, ListenRequest } from '../../webhooks/listening.js'
 import { interests, readChannels, readStatuses } from './webhook-wire.js'
 import { pathId } from './wire.js'
 
 /** /gw/webhooks/listen: events for a machine that nobody can call: it asks, and says what it has got. */
 export interface ListeningOptions {
   createListener(account: string, draft: Omit<EndpointDraft, 'url'>): Promise<{ id: string; secret: string }>
-  listen(account: string, listener: string, question: ListenQuestion): Promise<HeardMessage[]>
+  listen(account: string, listener: string, question: ListenRequest): Promise<ListenerMessage[]>
 }
 
 const MAX_WAIT_SECONDS = 25
@@ -75,7 +75,7 @@ export function addWebhookListening(app: FastifyInstance, { createListener, list
       const heard = await listen(request.caller.account, pathId(request.params.id, 'webhookMissing'), {
         acknowledged,
         waitMs: (espera ?? 0) * 1_000,
-        isOver: () => request.answer.closed,
+        isAborted: () => request.answer.closed,
       })
       return { data: heard.map(({ id, body }) => ({ id, corpo: body })), statusCode: 200 }
     },

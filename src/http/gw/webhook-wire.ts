@@ -3,8 +3,8 @@ import { channelModules, findModule, moduleOf } from '../../channels/registry.js
 import type { Channel } from '../../domain/channel.js'
 import { brazilianIso } from '../../domain/dates.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
-import type { DisabledReason, WebhookEndpoint } from '../../store/webhook-endpoints.js'
-import type { ShownAttempt } from '../../webhooks/attempt-log.js'
+import type { DisabledReason, WebhookEndpoint } from '../../store/webhook/endpoints.js'
+import type { AttemptDetails } from '../../webhooks/attempt-log.js'
 import { wireStatuses } from './wire.js'
 
 /** The wire forms of endpoints and attempts. */
@@ -128,7 +128,7 @@ const states: Record<string, string> = {
   held: 'guardada',
 }
 
-export const attemptToWire = (attempt: ShownAttempt): Static<typeof attemptSchema> => ({
+export const attemptToWire = (attempt: AttemptDetails): Static<typeof attemptSchema> => ({
   id: attempt.id,
   mensagem: attempt.message,
   tentativa: attempt.attempt,

@@ -4,10 +4,10 @@ import { readIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
 import { optionalText, requiredText } from '../../domain/schema.js'
-import type { AttemptQuestion } from '../../store/webhook-attempts.js'
-import type { EndpointChanges, WebhookEndpoint } from '../../store/webhook-endpoints.js'
-import type { ReplaySpan } from '../../store/webhook-messages.js'
-import type { ShownAttempt } from '../../webhooks/attempt-log.js'
+import type { AttemptQuery } from '../../store/webhook/attempts.js'
+import type { EndpointChanges, WebhookEndpoint } from '../../store/webhook/endpoints.js'
+import type { ReplaySpan } from '../../store/webhook/messages.js'
+import type { AttemptDetails } from '../../webhooks/attempt-log.js'
 import type { EndpointDraft, WithSecret } from '../../webhooks/endpoints.js'
 import type { ListeningOptions } from './webhook-listening.js'
 import {
@@ -32,7 +32,7 @@ export interface WebhookOptions extends ListeningOptions {
   rotate(account: string, id: string): Promise<WithSecret>
   /** The message of the test event. */
   test(account: string, id: string): Promise<string>
-  attempts(account: string, id: string, question: AttemptQuestion): Promise<ShownAttempt[]>
+  attempts(account: string, id: string, question: AttemptQuery): Promise<AttemptDetails[]>
   replayOne(account: string, id: string, message: string): Promise<void>
   replaySpan(account: string, id: string, span: ReplaySpan): Promise<number>
   now(): number
@@ -196,7 +196,7 @@ function readChanges(body: Static<typeof editBody>): EndpointChanges {
   return changes
 }
 
-function readQuestion({ antesDe, mensagem, somenteFalhas }: Static<typeof attemptsQuery>): AttemptQuestion {
+function readQuestion({ antesDe, mensagem, somenteFalhas }: Static<typeof attemptsQuery>): AttemptQuery {
   if (antesDe !== undefined && !/^\d{1,15}$/.test(antesDe)) refuse('notAttempt', 'antesDe')
   const message = mensagem === undefined ? null : (readId(mensagem) ?? refuse('notId', 'mensagem'))
   return {

@@ -5,9 +5,8 @@ import { type FormAccess, type RobotLimits, robotSignals } from '../../domain/ro
 import { isSession, readFormStamp, SESSION_MS } from '../../domain/session.js'
 import { type DeliveryState, isUnknown } from '../../domain/status.js'
 import type { Visit } from '../../engine/recipient/visits.js'
-import type { Visited } from '../../store/visits.js'
+import type { VisitedDelivery } from '../../store/recipient/visits.js'
 
-/** What a request says about whoever made it. */
 const MAX_USER_AGENT = 300
 const COOKIE = 'carteiro'
 
@@ -24,7 +23,7 @@ export interface VisitContext {
 
 export function readVisit(
   request: FastifyRequest,
-  { target, sentAt, state }: Pick<Visited, 'target' | 'sentAt' | 'state'>,
+  { target, sentAt, state }: Pick<VisitedDelivery, 'target' | 'sentAt' | 'state'>,
   context: VisitContext,
 ): Visit {
   const { nowMs, address, limits, sessionKey } = context
@@ -44,7 +43,7 @@ export function readVisit(
   return { target, at: new Date(nowMs), address, userAgent: userAgent?.slice(0, MAX_USER_AGENT) ?? null, signals }
 }
 
-/** Where nobody knows whether it left, whoever holds its link proves that it did. */
+/** When the outcome of the send is unknown, a visitor with the link proves that the message was sent. */
 const unsentMs = (state: DeliveryState): number | null => (isUnknown(state) ? Number.POSITIVE_INFINITY : null)
 
 const formAccess = (request: FastifyRequest, sincePageMs: number | null): FormAccess => ({
@@ -55,35 +54,35 @@ const formAccess = (request: FastifyRequest, sincePageMs: number | null): FormAc
   language: header(request, 'accept-language'),
 })
 
-/** A member of the form that was sent; undefined when there is none. */
+/** A member of the submitted form, or undefined. */
 export const field = (request: FastifyRequest, name: string): string | undefined =>
   request.body instanceof URLSearchParams ? (request.body.get(name) ?? undefined) : undefined
 
 /**
- * Whether a form was sent from a page of ours. Browsers say so in Sec-Fetch-Site, older ones in Origin, the oldest in Referer;
- * one that says nothing is not believed.
+ * Whether a form was sent from our own page. Browsers send Sec-Fetch-Site, older ones Origin, the oldest ones Referer. A request
+ * without any of them is refused.
  */
 export function isFromOurPage(request: FastifyRequest, ours: URL): boolean {
   const site = header(request, 'sec-fetch-site')
   if (site !== undefined) return site === 'same-origin'
   const source = header(request, 'origin') ?? header(request, 'referer') ?? ''
-  // A proxy may have put another name in Host.
+  // A proxy may have changed Host.
   return URL.canParse(source) && [request.headers.host, ours.host].includes(new URL(source).host)
 }
 
-export function hasSession(request: FastifyRequest, { target }: Visited, { sessionKey, nowMs }: VisitContext): boolean {
+export function hasSession(request: FastifyRequest, { target }: VisitedDelivery, { sessionKey, nowMs }: VisitContext): boolean {
   const cookies = (header(request, 'cookie') ?? '').split(';').map(cookie => cookie.trim())
   return cookies
     .filter(cookie => cookie.startsWith(`${COOKIE}=`))
     .some(cookie => isSession(sessionKey, target, cookie.slice(COOKIE.length + 1), nowMs))
 }
 
-/** For this link's pages alone. */
+/** The cookie is valid for this link's pages only. */
 export const sessionCookie = (session: string, path: string, secure: boolean): string =>
   `${COOKIE}=${session}; Path=${path}; Max-Age=${SESSION_MS / 1_000}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
 
-/** The address under which this request came, of those that we give out: the account's own, or ours. */
-export function siteOf(request: FastifyRequest, { settings }: Visited, publicUrl: string): URL {
+/** The base URL of this request: the account's own or the public one. */
+export function siteOf(request: FastifyRequest, { settings }: VisitedDelivery, publicUrl: string): URL {
   const own = new URL(linkBase(settings, publicUrl))
   return own.host === request.headers.host ? own : new URL(publicUrl)
 }

@@ -4,7 +4,7 @@ import type { Logo } from '../../store/logos.js'
 import { SCRIPT } from './script.js'
 import { STYLE } from './style.js'
 
-/** GET /r/…: what the pages load. The hash is in the address, so a browser keeps it for good. */
+/** GET /r/…: style, script and logos. The path contains the hash, so that browsers may cache them for ever. */
 const nameOf = (text: string): string => sha256(text).slice(0, 16)
 
 export const STYLE_PATH = `/r/${nameOf(STYLE)}.css`
@@ -12,7 +12,7 @@ export const SCRIPT_PATH = `/r/${nameOf(SCRIPT)}.js`
 export const logoPath = (hash: string): string => `/r/logo/${hash}`
 
 const FOREVER = 'public, max-age=31536000, immutable'
-/** An SVG is a document of its own when it is opened: it may draw, and nothing else. */
+/** An SVG that is opened directly is a document; this policy forbids scripts in it. */
 const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 export function addAssets(app: FastifyInstance, { findLogo }: { findLogo(hash: string): Promise<Logo | null> }): void {

@@ -2,8 +2,8 @@ import sanitizeHtml from 'sanitize-html'
 import { FRAME_SANDBOX } from './message-page.js'
 
 /**
- * The sender's HTML as recipients see it: only what shows text and pictures is left, and it is served so that nothing could
- * run even if something slipped through, in its frame and opened by itself.
+ * Cleans the sender's HTML: only elements for text and pictures remain. It is also served with a policy under which no script
+ * could run, both in the frame and opened directly.
  */
 const inline = ['style', 'class', 'align', 'dir', 'lang', 'title']
 const box = ['width', 'height', 'bgcolor', 'valign', 'border', 'cellpadding', 'cellspacing', 'colspan', 'rowspan', 'role']
@@ -24,7 +24,7 @@ const OPTIONS: sanitizeHtml.IOptions = {
   allowedSchemesByTag: { img: ['https', 'data'] },
   allowProtocolRelative: false,
   nestingLimit: 200,
-  // Inline styles can only load pictures, and the policy below says which.
+  // Inline styles can load only pictures, which the policy below restricts.
   parseStyleAttributes: false,
   transformTags: {
     a: (tagName, attribs) => ({ tagName, attribs: { ...attribs, target: '_blank', rel: 'noopener noreferrer nofollow' } }),
@@ -41,5 +41,5 @@ export const cleanContent = (content: string): string => sanitizeHtml(content, O
 export const contentPage = (cleaned: string): string =>
   `<!doctype html><html lang="pt-BR"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Conteúdo da notificação</title><style>${STYLE}</style></head><body>${cleaned}</body></html>`
 
-/** In place of a content that takes too long to clean. */
+/** Replaces a content that takes too long to clean. */
 export const UNSHOWN = '<p>Esta mensagem é grande ou complexa demais para ser mostrada aqui. Use “Baixar a mensagem”, abaixo.</p>'

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { sendInPieces } from './large-responses.js'
 import { privateHeaders } from './layout.js'
 
-/** A file as a file: never shown, whatever it holds and whatever its name says. */
+/** Sends a file as a download. The browser must never display it, whatever its content or name. */
 export function sendDownload(reply: FastifyReply, { name, bytes }: { name: string; bytes: Buffer }): FastifyReply {
   reply.type('application/octet-stream').headers({
     ...privateHeaders,
@@ -13,7 +13,7 @@ export function sendDownload(reply: FastifyReply, { name, bytes }: { name: strin
   return sendInPieces(reply, bytes)
 }
 
-/** RFC 6266: a plain name for old browsers, and the whole one as RFC 8187 has it. */
+/** RFC 6266: an ASCII name for old browsers and the full name as in RFC 8187. */
 function contentDisposition(name: string): string {
   const safe = name.replace(/[/\\\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '_').toWellFormed()
   const plain = safe

@@ -3,7 +3,7 @@ import type { LinkEnd } from '../../domain/link-end.js'
 import { type Brand, brandName, type Page } from './layout.js'
 import { duration } from './question-page.js'
 
-/** Pages where a walk ends. The first ones tell nothing about any notification: they are the same for whoever asks. */
+/** These pages must not reveal anything about a notification, so they have no brand. */
 const plain = (title: string, text: string): Page => ({
   title,
   brand: null,
@@ -15,22 +15,22 @@ export const unknownPage = plain(
   'Este endereço não leva a nenhuma notificação. Confira se copiou o link inteiro, ou abra de novo a mensagem que você recebeu e toque no link.',
 )
 
-export const foreignPage = plain(
+export const crossSitePage = plain(
   'Pedido recusado',
   'Este pedido veio de outra página. Abra de novo a mensagem que você recebeu e siga o link dela.',
 )
 
-export const troublePage = plain(
+export const failurePage = plain(
   'Não foi possível agora',
   'Algo falhou do nosso lado, e nada do que você fez se perdeu. Espere um minuto e tente de novo.',
 )
 
-export const unreadablePage = plain(
+export const badRequestPage = plain(
   'Pedido inválido',
   'Não foi possível ler este pedido. Volte à página anterior e tente de novo.',
 )
 
-export const guessedPage = (lockedMs: number): Page =>
+export const tooManyGuessesPage = (lockedMs: number): Page =>
   plain(
     'Muitas tentativas',
     `Houve links errados demais a partir desta rede. Espere ${duration(lockedMs)} e abra de novo o link da sua mensagem.`,
@@ -51,7 +51,7 @@ export const endedPage = (end: LinkEnd, brand: Brand): Page => ({
   body: html`<section class="card"><h1>${endings[end].title}</h1><p>${endings[end].text} ${brandName(brand)}.</p></section>`,
 })
 
-export const disownedPage = (brand: Brand): Page => ({
+export const wrongPersonReportedPage = (brand: Brand): Page => ({
   title: 'Aviso registrado',
   brand,
   body: html`<section class="card"><h1>Obrigado por avisar</h1>

@@ -1,19 +1,11 @@
 import { moduleOf } from '../../channels/registry.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
-import type { Visited } from '../../store/visits.js'
-import { brandName, CHECK, formFields, formTraps, type Page } from './layout.js'
+import type { VisitedDelivery } from '../../store/recipient/visits.js'
+import { brandName, CHECK, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
-/** Who writes, about what, how to be sure that it is genuine, and the button that opens it. */
-export interface LandingView {
-  visited: Visited
-  path: string
-  stamp: string
-  /** What the address bar must show. */
-  host: string
-}
-
-export function landingPage({ visited, path, stamp, host }: LandingView): Page {
+/** `host`: the host that the address bar must show. */
+export function landingPage({ visited, path, stamp, host }: LinkView & { host: string }): Page {
   const sender = brandName(visited)
   return {
     title: `Notificação de ${sender}`,
@@ -46,14 +38,14 @@ ${visited.validation === null ? null : html`<p class="hint">O conteúdo é prote
   }
 }
 
-/** Whoever finds the link by mistake learns a first name, not whose it is. */
+/** The first name and an initial, so that a person who got the link by mistake does not learn the recipient's identity. */
 export function shortName(name: string): string {
   const [first, ...others] = name.trim().split(/\s+/)
   const last = others.at(-1)
   return last === undefined ? first! : `${first} ${[...last][0]!.toUpperCase()}.`
 }
 
-const way = ({ target, recipient }: Visited): Html | null => {
+const way = ({ target, recipient }: VisitedDelivery): Html | null => {
   if (recipient === null || moduleOf(target.channel).recipientIsName === true) return null
   return html`<dt>Canal</dt><dd>${moduleOf(target.channel).label}: ${masked(recipient)}</dd>`
 }

@@ -2,18 +2,25 @@ import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import type { AccountSettings } from '../../domain/account.js'
 import { Html, html } from '../../domain/html.js'
+import type { VisitedDelivery } from '../../store/recipient/visits.js'
 import { logoPath, SCRIPT_PATH, STYLE_PATH } from './assets.js'
 
-/** The frame of every page: who writes, what is said, and what a browser may do with it. */
 export interface Brand {
   accountName: string
   settings: Pick<AccountSettings, 'brand.name' | 'brand.color'>
   logo: string | null
 }
 
+/** The data of a page of a link. */
+export interface LinkView {
+  visited: VisitedDelivery
+  path: string
+  stamp: string
+}
+
 export interface Page {
   title: string
-  /** null: a page that must not tell whose it is. */
+  /** null: the page must not reveal the sender. */
   brand: Brand | null
   body: Html
   wide?: boolean
@@ -27,7 +34,7 @@ export function sendPage(reply: FastifyReply, status: number, page: Page): Fasti
   return reply.code(status).type('text/html; charset=utf-8').headers(pageHeaders(style)).send(renderPage(page, style))
 }
 
-/** Nothing but our own files, no frame around us, nothing kept; forms go nowhere else. */
+/** Allows only our own files and forms, forbids framing and caching. */
 function pageHeaders(style: string): Record<string, string> {
   const styles = style === '' ? "'self'" : `'self' 'sha256-${hash('sha256', style, 'base64')}'`
   return {
@@ -37,7 +44,7 @@ function pageHeaders(style: string): Record<string, string> {
   }
 }
 
-/** Not "no-referrer": browsers would then call the origin of our own forms "null". */
+/** Not "no-referrer", because browsers would then send "Origin: null" with our own forms. */
 export const privateHeaders: Record<string, string> = {
   'cache-control': 'no-store, private',
   'referrer-policy': 'same-origin',
@@ -80,11 +87,11 @@ ${
 
 export const CHECK = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M4.5 12.5l5 5 10-11"/></svg>`
 
-/** What every form carries: when its page was made, what the script saw, and two things that people do not see. */
+/** Hidden fields of every form: the time of its page, and whether the script saw an automated browser. */
 export const formFields = (stamp: string): Html => html`<input type="hidden" name="carimbo" value="${stamp}">
 <input type="hidden" name="guiado" value="">`
 
-/** After the real button: pressing Enter takes the first one of a form. */
+/** Fields that people do not see and programs fill in. They follow the real button, because Enter presses the first one. */
 export const formTraps = html`<div class="trap" aria-hidden="true">
 <input type="text" name="complemento_extra" value="" tabindex="-1" autocomplete="off">
 <button name="aceitar_tudo" value="1" tabindex="-1">Aceitar tudo</button>

@@ -1,18 +1,14 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
-import type { ListedFile, Visited } from '../../store/visits.js'
-import { brandName, formFields, formTraps, type Page } from './layout.js'
+import type { ListedFile } from '../../store/recipient/visits.js'
+import { brandName, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
-/** The message in its frame, its files, and the button that confirms. */
-export interface MessageView {
-  visited: Visited
-  path: string
-  stamp: string
-  /** The confirmation came from something that looked like a machine: a person presses once more. */
+interface MessageView extends LinkView {
+  /** The confirmation looked like a program's, so the person must press the button again. */
   again: boolean
 }
 
-/** Popups, so that links open in a tab of their own; no scripts, no forms, no origin. */
+/** Allows popups, so that links open in a new tab, but no scripts, no forms and no origin. */
 export const FRAME_SANDBOX = 'allow-popups allow-popups-to-escape-sandbox'
 
 export function messagePage(view: MessageView): Page {

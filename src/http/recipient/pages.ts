@@ -8,14 +8,14 @@ import type { Visit, VisitStep } from '../../engine/recipient/visits.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { addressOf, hasSession, isFromOurPage, readVisit, siteOf, type VisitContext } from './arrival.js'
 import type { ContentCleaner } from './content-cleaner.js'
-import { endedPage, foreignPage, guessedPage, troublePage, unknownPage, unreadablePage } from './end-pages.js'
+import { badRequestPage, crossSitePage, endedPage, failurePage, tooManyGuessesPage, unknownPage } from './end-pages.js'
 import { type LargeResponseLimits, LargeResponses } from './large-responses.js'
 import { privateHeaders, sendPage } from './layout.js'
-import { type Arrival, createPageSteps, type Handler, seconds } from './page-steps.js'
+import { type Arrival, createPageHandlers, type Handler, seconds } from './page-handlers.js'
 
 /**
- * The recipient's pages, below /n/{code} (full-strength links) and /s/{code} (short ones). A GET never counts as anything:
- * robots follow links. Only the buttons do, and only when nothing speaks for a machine.
+ * The recipient's pages, below /n/{code} (full links) and /s/{code} (short links). A GET never counts, because robots follow
+ * links. Only the buttons count, and only without signs of a program.
  */
 export interface PageOptions {
   recipient: Recipient
@@ -24,25 +24,25 @@ export interface PageOptions {
   publicUrl: string
 }
 
-/** However many come, the rest of the gateway keeps its share of the database. */
+/** Limits the visitors, so that the rest of the gateway keeps its share of the database. */
 const VISITORS_AT_ONCE = 128
 const VISITORS_WAITING = 2_000
 
-/** What a phone with a bad connection still takes; who stands still is out after the grace. */
+/** The speed of a phone with a bad connection. A slower client is disconnected after the grace time. */
 const SLOWEST: LargeResponseLimits['slowest'] = { bytesPerSecond: 32_768, graceMs: 10_000 }
-/** Two for one address: nobody fills the house from a few. */
+/** Two per address, so that a few addresses cannot occupy all slots. */
 const PER_ADDRESS: LargeResponseLimits['perAddress'] = { atOnce: 2, waiting: 16 }
-/** At the slowest, 10 MiB take five to six minutes. */
+/** At the lowest speed, 10 MiB take five to six minutes. */
 const FILES: LargeResponseLimits = { atOnce: 16, waiting: 100, perAddress: PER_ADDRESS, longestMs: 7 * 60_000, slowest: SLOWEST }
-/** No more than the cleaner lets wait. */
+/** No more than the queue of the content cleaner. */
 const CONTENTS: LargeResponseLimits = { atOnce: 8, waiting: 64, perAddress: PER_ADDRESS, longestMs: 60_000, slowest: SLOWEST }
 
-/** What is left to do outside the entrance: it may take long, and must not keep other visitors out. */
-type Departure = () => Promise<unknown>
-type Step = (arrival: Arrival, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | Departure>
+/** A long response, sent after the visitor's slot is released so that it does not block other visitors. */
+type LongResponse = () => Promise<unknown>
+type Step = (arrival: Arrival, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | LongResponse>
 
-interface Ways {
-  entrance: Semaphore
+interface ResponseLimits {
+  visitors: Semaphore
   contents: LargeResponses
   files: LargeResponses
 }
@@ -60,27 +60,27 @@ export function addPages(app: FastifyInstance, options: PageOptions): void {
       { parseAs: 'string', bodyLimit: FORM_LIMIT },
       (_request, body, done) => done(null, new URLSearchParams(body as string)),
     )
-    scope.setErrorHandler(answerTrouble)
-    const ways: Ways = {
-      entrance: new Semaphore({ permits: VISITORS_AT_ONCE, maxWaiting: VISITORS_WAITING, refusal: overloaded }),
+    scope.setErrorHandler(answerError)
+    const limits: ResponseLimits = {
+      visitors: new Semaphore({ permits: VISITORS_AT_ONCE, maxWaiting: VISITORS_WAITING, refusal: overloaded }),
       contents: new LargeResponses(CONTENTS),
       files: new LargeResponses(FILES),
     }
-    for (const link of LINKS) addLinkPages(scope, options, ways, link)
+    for (const link of LINKS) addLinkPages(scope, options, limits, link)
   })
 }
 
 function addLinkPages(
   app: FastifyInstance,
   options: PageOptions,
-  { entrance, contents, files }: Ways,
+  { visitors, contents, files }: ResponseLimits,
   { kind, prefix }: (typeof LINKS)[number],
 ): void {
   const base = `${prefix}/:code`
   const hidden = { schema: { hide: true } }
 
-  /** Finds the link and hands over to the page, or ends here: unknown, locked, over, or not from our own page. */
-  const receive = async (step: Step, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | Departure> => {
+  /** Finds the link and calls the step, unless the link is unknown, locked or ended, or the form is not from our own page. */
+  const receive = async (step: Step, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | LongResponse> => {
     reply.headers(privateHeaders)
     const { recipient, trustedProxies, publicUrl } = options
     const address = addressOf(request, trustedProxies)
@@ -88,9 +88,9 @@ function addLinkPages(
     const visited = await recipient.find(kind, code, address)
     if (visited === null) return sendPage(reply, 404, unknownPage)
     if ('lockedMs' in visited)
-      return sendPage(reply.header('retry-after', seconds(visited.lockedMs)), 429, guessedPage(visited.lockedMs))
+      return sendPage(reply.header('retry-after', seconds(visited.lockedMs)), 429, tooManyGuessesPage(visited.lockedMs))
     const site = siteOf(request, visited, publicUrl)
-    if (request.method === 'POST' && !isFromOurPage(request, site)) return sendPage(reply, 403, foreignPage)
+    if (request.method === 'POST' && !isFromOurPage(request, site)) return sendPage(reply, 403, crossSitePage)
     const context: VisitContext = {
       nowMs: recipient.now(),
       address,
@@ -100,7 +100,7 @@ function addLinkPages(
     const visit = readVisit(request, visited, context)
     const end = endOfLink(visited, context.nowMs)
     if (end !== null) {
-      await noteQuietly(request, visit, 'landing')
+      await noteIfPossible(request, visit, 'landing')
       return sendPage(reply, 410, endedPage(end, visited))
     }
     const arrival: Arrival = {
@@ -113,59 +113,59 @@ function addLinkPages(
     }
     return step(arrival, request, reply)
   }
-  const arrive = (step: Step) => async (request: FastifyRequest, reply: FastifyReply) => {
-    const next = await entrance.run(() => receive(step, request, reply))
+  const handle = (step: Step) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const next = await visitors.run(() => receive(step, request, reply))
     if (typeof next === 'function') await next()
     return reply
   }
-  const depart =
+  const sendLong =
     (responses: LargeResponses, handler: Handler): Step =>
     async (arrival, request, reply) =>
     () =>
       responses.send(arrival.visit.address, reply, () => handler(arrival, request, reply))
 
-  /** Pages are shown although their note could not be kept: nothing counts by being shown. */
-  const noteQuietly = (request: FastifyRequest, visit: Visit, step: VisitStep): Promise<void> =>
+  /** A page is shown even if its note cannot be stored, because showing a page does not change any status. */
+  const noteIfPossible = (request: FastifyRequest, visit: Visit, step: VisitStep): Promise<void> =>
     options.recipient.visits.note(visit, step).catch(err => request.log.warn({ err }, 'an access was not noted'))
 
   const shown =
     (visitStep: VisitStep, step: Step): Step =>
     async (arrival, request, reply) => {
-      await noteQuietly(request, arrival.visit, visitStep)
+      await noteIfPossible(request, arrival.visit, visitStep)
       return step(arrival, request, reply)
     }
 
-  /** What only the opened message leads to. */
+  /** Requires the session that starts when the message is opened. */
   const opened =
     (step: Step): Step =>
     async (arrival, request, reply) =>
       arrival.session ? step(arrival, request, reply) : reply.redirect(arrival.path, 303)
 
-  const walk = createPageSteps(options.recipient, options.cleaner)
-  app.get(base, hidden, arrive(shown('landing', walk.landing)))
-  app.post(base, hidden, arrive(walk.open))
-  app.get(`${base}/pergunta`, hidden, arrive(shown('question', walk.question)))
-  app.post(`${base}/pergunta`, hidden, arrive(walk.answer))
-  app.get(`${base}/mensagem`, hidden, arrive(opened(shown('message', walk.message))))
-  app.get(`${base}/conteudo`, hidden, arrive(opened(depart(contents, walk.content))))
-  app.get(`${base}/baixar`, hidden, arrive(opened(shown('file', depart(contents, walk.contentFile)))))
-  app.get(`${base}/anexo/:ordinal`, hidden, arrive(opened(shown('file', depart(files, walk.file)))))
-  app.post(`${base}/confirmar`, hidden, arrive(opened(walk.confirm)))
-  app.get(`${base}/recibo`, hidden, arrive(opened(shown('receipt', walk.receipt))))
-  app.get(`${base}/nao-sou-eu`, hidden, arrive(shown('not me', walk.stranger)))
-  app.post(`${base}/nao-sou-eu`, hidden, arrive(walk.disown))
+  const handlers = createPageHandlers(options.recipient, options.cleaner)
+  app.get(base, hidden, handle(shown('landing', handlers.landing)))
+  app.post(base, hidden, handle(handlers.open))
+  app.get(`${base}/pergunta`, hidden, handle(shown('question', handlers.question)))
+  app.post(`${base}/pergunta`, hidden, handle(handlers.answer))
+  app.get(`${base}/mensagem`, hidden, handle(opened(shown('message', handlers.message))))
+  app.get(`${base}/conteudo`, hidden, handle(opened(sendLong(contents, handlers.content))))
+  app.get(`${base}/baixar`, hidden, handle(opened(shown('file', sendLong(contents, handlers.contentFile)))))
+  app.get(`${base}/anexo/:ordinal`, hidden, handle(opened(shown('file', sendLong(files, handlers.file)))))
+  app.post(`${base}/confirmar`, hidden, handle(opened(handlers.confirm)))
+  app.get(`${base}/recibo`, hidden, handle(opened(shown('receipt', handlers.receipt))))
+  app.get(`${base}/nao-sou-eu`, hidden, handle(shown('not me', handlers.wrongPerson)))
+  app.post(`${base}/nao-sou-eu`, hidden, handle(handlers.reportWrongPerson))
   app.get(`${base}/*`, hidden, (_request, reply) => sendPage(reply, 404, unknownPage))
 }
 
-/** People get a page, not JSON; what went wrong is in the log. */
-function answerTrouble(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const away = error instanceof StoreUnavailable || (error instanceof Refusal && error.kind === 'unavailable')
-  if (away) {
+/** Answers errors with a page instead of JSON; the details are in the log. */
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const unavailable = error instanceof StoreUnavailable || (error instanceof Refusal && error.kind === 'unavailable')
+  if (unavailable) {
     request.log.warn({ err: error }, 'request refused')
-    return sendPage(reply.header('retry-after', '5'), 503, troublePage)
+    return sendPage(reply.header('retry-after', '5'), 503, failurePage)
   }
   const { statusCode } = error as { statusCode?: number }
-  if (error instanceof Refusal || (statusCode !== undefined && statusCode < 500)) return sendPage(reply, 400, unreadablePage)
+  if (error instanceof Refusal || (statusCode !== undefined && statusCode < 500)) return sendPage(reply, 400, badRequestPage)
   request.log.error({ err: error }, 'request failed')
-  return sendPage(reply, 500, troublePage)
+  return sendPage(reply, 500, failurePage)
 }

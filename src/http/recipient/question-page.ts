@@ -1,21 +1,16 @@
 import { type Html, html } from '../../domain/html.js'
-import type { Visited } from '../../store/visits.js'
-import { brandName, formFields, formTraps, type Page } from './layout.js'
+import { brandName, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
-/** The question that stands before a protected message. */
-export interface QuestionView {
-  visited: Visited
-  path: string
-  stamp: string
+interface QuestionView extends LinkView {
   lockedMs: number
-  /** After a wrong reply; null before the first. */
-  triesLeft: number | null
+  /** null: before the first reply. */
+  attemptsLeft: number | null
 }
 
 export function questionPage(view: QuestionView): Page {
   const { visited, path, lockedMs } = view
   return {
-    title: `${view.triesLeft === null ? '' : 'Resposta incorreta: '}pergunta de ${brandName(visited)}`,
+    title: `${view.attemptsLeft === null ? '' : 'Resposta incorreta: '}pergunta de ${brandName(visited)}`,
     brand: visited,
     body: html`<section class="card">
 <h1>Confirme que é você</h1>
@@ -25,7 +20,12 @@ ${lockedMs > 0 ? locked(lockedMs) : question(view)}
   }
 }
 
-const question = ({ visited, path, stamp, triesLeft }: QuestionView): Html => html`${triesLeft === null ? null : wrong(triesLeft)}
+const question = ({
+  visited,
+  path,
+  stamp,
+  attemptsLeft,
+}: QuestionView): Html => html`${attemptsLeft === null ? null : wrong(attemptsLeft)}
 <p>${brandName(visited)} protegeu esta mensagem com uma pergunta que só você deve saber responder.</p>
 <form method="post" action="${path}/pergunta">
 ${formFields(stamp)}

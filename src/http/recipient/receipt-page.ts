@@ -1,13 +1,10 @@
 import { moduleOf } from '../../channels/registry.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { html } from '../../domain/html.js'
-import type { Confirmation, Visited } from '../../store/visits.js'
-import { brandName, CHECK, type Page } from './layout.js'
+import type { Confirmation } from '../../store/recipient/visits.js'
+import { brandName, CHECK, type LinkView, type Page } from './layout.js'
 
-/** What the recipient keeps: on screen and on paper. */
-export interface ReceiptView {
-  visited: Visited
-  path: string
+interface ReceiptView extends LinkView {
   confirmation: Confirmation
   contentSha256: string
 }

@@ -1,4 +1,4 @@
-/** The pages' whole script: everything works without it. It tells of a steered browser, and offers to print. */
+/** The script of the pages: it reports an automated browser and offers to print. The pages work without it. */
 export const SCRIPT = `
 for (const field of document.querySelectorAll('input[name=guiado]')) field.value = navigator.webdriver ? '1' : '0'
 for (const button of document.querySelectorAll('button[data-print]')) {

@@ -1,4 +1,4 @@
-/** How recipients' pages look: on a cheap phone first, light and dark as the reader prefers, and on paper. */
+/** The style of the recipients' pages: for small phones first, light and dark, and for print. */
 export const STYLE = `
 :root { --brand: #0b5d4e; --ink: #1b2430; --soft: #55606e; --paper: #fff; --ground: #f1f3f6; --line: #dde2e9; --link: var(--brand);
   --edge: transparent; --good: #0a6b3d; --good-ground: #e6f5ec; --bad: #a31621; --bad-ground: #fdecee; color-scheme: light }

@@ -113,7 +113,7 @@ describe('the simulator’s name server', () => {
   })
 })
 
-describe('remembering', () => {
+describe('the cache', () => {
   function counting(): { resolver: MailResolver; asked: string[]; answer: { status: 'missing' | 'unknown' } } {
     const asked: string[] = []
     const state = { answer: { status: 'missing' as 'missing' | 'unknown' } }
@@ -124,7 +124,7 @@ describe('remembering', () => {
     return { resolver: { exchangers: ask, addresses: ask }, asked, answer: state.answer }
   }
 
-  test('ends after its time, sooner for what nobody could tell', async () => {
+  test('expires, and sooner for an unknown answer', async () => {
     let time = 0
     const { resolver, asked, answer } = counting()
     const remembered = cached(resolver, { ttlMs: 100, unknownTtlMs: 10, now: () => time })

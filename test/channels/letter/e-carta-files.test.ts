@@ -1,22 +1,23 @@
 import { strToU8, unzipSync, zipSync } from 'fflate'
 import { expect, test } from 'vitest'
-import {
-  isReturn,
-  type LetterLine,
-  LINE_FIELDS,
-  lotFileName,
-  packLot,
-  readReturn,
-} from '../../../src/channels/letter/e-carta-files.js'
+import { isReturn, lotFileName, packLot, readReturn } from '../../../src/channels/letter/e-carta/files.js'
 
-const line = Object.fromEntries(
-  LINE_FIELDS.filter(field => !['type', 'object', 'lot', 'pdf'].includes(field)).map(field => [field, field]),
-) as LetterLine
+const address = {
+  street: 'street',
+  number: 'number',
+  complement: 'complement',
+  district: 'district',
+  city: 'city',
+  state: 'state',
+  postcode: 'postcode',
+}
+const recipient = { name: 'recipient', address }
+const letter = { card: 'card', contract: 'contract', product: 'product', recipient, sender: { name: 'sender', address } }
 
 test('a lot is one line of 23 fields and one PDF for each letter, the same bytes whenever it is made', () => {
   const objects = [
-    { object: 2, line: { ...line, recipientName: 'José | da\r\nSilva' }, pdf: Buffer.from('%PDF-2') },
-    { object: 1, line, pdf: Buffer.from('%PDF-1') },
+    { ...letter, object: 2, recipient: { ...recipient, name: 'José | da\r\nSilva' }, pdf: Buffer.from('%PDF-2') },
+    { ...letter, object: 1, pdf: Buffer.from('%PDF-1') },
   ]
   const packed = packLot('12345', 77, objects)
   expect(Buffer.from(packLot('12345', 77, objects.toReversed())).equals(Buffer.from(packed))).toBe(true)
@@ -38,6 +39,8 @@ test('a lot is one line of 23 fields and one PDF for each letter, the same bytes
     'product',
     'e-Carta_12345_77_1_1_complementar.pdf',
   ])
+  const parts = Object.keys(address)
+  expect(lines[0]!.split('|').slice(7)).toEqual(['recipient', ...parts, 'sender', ...parts])
   expect(lines[1]!.split('|')[7]).toBe('José da Silva')
   expect(Buffer.from(files['e-Carta_12345_77_2_1_complementar.pdf']!).toString()).toBe('%PDF-2')
 })
@@ -45,7 +48,7 @@ test('a lot is one line of 23 fields and one PDF for each letter, the same bytes
 const reportsOf = (kind: string, ...lines: string[]) =>
   readReturn(`e-Carta_12345_77_${kind}.txt`, Buffer.from(lines.join('\r\n'))).reports
 
-test('each return tells of its letters by lot and object', () => {
+test('each return file reports on its letters by lot and object', () => {
   expect(reportsOf('Recibo', '2|1|77|AA473124829BR|15/11/2026 10:00:00', '2|2|77||')).toMatchObject([
     { of: { carrier: ['77.1'] }, type: 'prepared', trackingCode: 'AA473124829BR', at: new Date('2026-11-15T13:00:00Z') },
     { of: { carrier: ['77.2'] }, type: 'prepared', at: null },
@@ -87,7 +90,7 @@ test('a return that unpacks to more than it may is refused', () => {
   expect(() => readReturn('e-Carta_12345_1_Recibo.zip', Buffer.from(bytes))).toThrow(/more than it may/)
 })
 
-test('only returns for our own matrix are taken', () => {
+test('only return files for our own matrix are read', () => {
   expect(isReturn('12345', 'e-Carta_12345_77_Recibo.txt')).toBe(true)
   expect(isReturn('12345', 'e-Carta_12345_77_20261115_Postado.zip')).toBe(true)
   for (const name of [

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { eCartaProvider } from '../../../src/channels/letter/e-carta.js'
-import type { LotJournal } from '../../../src/channels/letter/e-carta-lots.js'
-import { createLotJournal } from '../../../src/channels/letter/lot-journal.js'
+import { eCartaProvider } from '../../../src/channels/letter/e-carta/e-carta.js'
+import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journal.js'
+import type { LotJournal } from '../../../src/channels/letter/e-carta/lots.js'
 import type { Carrier, LetterMessage } from '../../../src/channels/provider.js'
 import { findReference } from '../../../src/store/carrier-references.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -140,7 +140,7 @@ describe.each([
   })
 })
 
-test('a second process killed while it looks for what the first one left: the third one prints nothing twice', async () => {
+test('a second process killed while it looks up the lot of the first one: the third one prints nothing twice', async () => {
   const first = (await stepsOf()).indexOf('begin after')
   const steps = await stepsOf(first)
   expect(steps).toEqual(expect.arrayContaining(['rename after', 'dissolve after', 'begin after', 'uploaded after']))
@@ -160,7 +160,7 @@ test('a second process killed while it looks for what the first one left: the th
   await Promise.all(steps.map(killTwice))
 })
 
-test('a lot that is gone is known by what the post tells of its letters, though nobody lived to say that it left', async () => {
+test('a lot that is gone from the server is settled by the reports on its letters, although the worker died before it recorded the upload', async () => {
   const post = await startSftpPost()
   post.takesAway = true
   const letters = twoLetters()

@@ -3,7 +3,7 @@ import { databaseForTest } from '../../support/database.js'
 import { letterTo } from './letters.js'
 import { eCartaSubject } from './subjects.js'
 
-test('a letter that failed does not leave with the others of its lot', async () => {
+test('a letter that failed is not uploaded with the others of its lot', async () => {
   const { pool } = await databaseForTest()
   const post = await eCartaSubject.start()
   const carrier = await post.provider({ pool, onEvents: async () => {} }).open(post.url)

@@ -1,5 +1,5 @@
-import { E_CARTA, eCartaProvider } from '../../../src/channels/letter/e-carta.js'
-import { createLotJournal } from '../../../src/channels/letter/lot-journal.js'
+import { E_CARTA, eCartaProvider } from '../../../src/channels/letter/e-carta/e-carta.js'
+import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journal.js'
 import { printShopProvider } from '../../../src/channels/letter/print-shop.js'
 import type { LetterMessage } from '../../../src/channels/provider.js'
 import { startHttpSide } from '../scripted-http.js'

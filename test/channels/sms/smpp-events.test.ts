@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nameOf, readEvents } from '../../../src/channels/sms/smpp-events.js'
+import { carrierReference, readEvents } from '../../../src/channels/sms/smpp-events.js'
 import { tags } from '../../../src/channels/sms/smpp-pdu.js'
 
 interface Given {
@@ -70,7 +70,7 @@ describe('receipts', () => {
       [tags.messageState, Buffer.from([state])],
     ]
     expect(readEvents(body({ tlvs }))).toMatchObject([
-      { type, of: { carrier: expect.arrayContaining([nameOf('abc-1', '+5511987654321')]) } },
+      { type, of: { carrier: expect.arrayContaining([carrierReference('abc-1', '+5511987654321')]) } },
     ])
   })
 
@@ -87,19 +87,19 @@ describe('receipts', () => {
   test('ids in hexadecimal and in decimal name the same message, the way it is written first', () => {
     const names = (id: string): readonly string[] =>
       (readEvents(body({ message: receipt(id, 'DELIVRD') }))[0] as unknown as { of: { carrier: string[] } }).of.carrier
-    const stored = nameOf('1A2B3C', '+5511987654321')
+    const stored = carrierReference('1A2B3C', '+5511987654321')
     expect(names('1715004')).toContain(stored)
     expect(names('001a2b3c')[0]).toBe(stored)
-    expect(names('255')[0]).toBe(nameOf('255', '+5511987654321'))
+    expect(names('255')[0]).toBe(carrierReference('255', '+5511987654321'))
   })
 
   test('an id in the wrong base never names a message to another number', () => {
     const names = (readEvents(body({ message: receipt('16', 'DELIVRD') }))[0] as unknown as { of: { carrier: string[] } }).of
       .carrier
-    expect(names).not.toContain(nameOf('10', '+5511900001111'))
+    expect(names).not.toContain(carrierReference('10', '+5511900001111'))
   })
 
-  test('bring back our reference tag with the number it went to', () => {
+  test('return our reference tag with the recipient’s number', () => {
     const tlvs: [number, Buffer][] = [[tags.userMessageReference, Buffer.from([0x12, 0x34])]]
     expect(readEvents(body({ message: receipt('1', 'DELIVRD'), tlvs }))).toMatchObject([
       { of: { tag: { recipient: '+5511987654321', bits: 0x1234 } } },
@@ -107,7 +107,7 @@ describe('receipts', () => {
   })
 
   test('name the message in ASCII, whatever the alphabet of the text', () => {
-    const stored = nameOf('abc_1@$', '+5511987654321')
+    const stored = carrierReference('abc_1@$', '+5511987654321')
     const [text, wide] = [receipt('abc_1@$', 'DELIVRD'), Buffer.from(receipt('abc_1@$', 'DELIVRD'), 'utf16le').swap16()]
     for (const given of [
       { message: text },
@@ -120,7 +120,7 @@ describe('receipts', () => {
       ])
   })
 
-  test('without a class of their own are known by their TLV or their words', () => {
+  test('without their message type are recognised by their TLV or their text', () => {
     const tlvs: [number, Buffer][] = [
       [tags.receiptedMessageId, Buffer.from('abc-1\0')],
       [tags.messageState, Buffer.from([2])],
@@ -130,7 +130,7 @@ describe('receipts', () => {
       expect(readEvents(body({ esmClass: 0, message }))).toMatchObject([{ kind: 'report', type: 'failed' }])
   })
 
-  test('without an id speak of nothing', () => {
+  test('without an id are ignored', () => {
     expect(readEvents(body({ message: 'hello' }))).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierEvent, SendError, SmsMessage } from '../../../src/channels/provider.js'
 import { type SmppOptions, smppProvider } from '../../../src/channels/sms/smpp.js'
-import { nameOf } from '../../../src/channels/sms/smpp-events.js'
+import { carrierReference } from '../../../src/channels/sms/smpp-events.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
 import { makeTag } from '../../../src/domain/reference-tag.js'
 import { selfSigned } from '../../support/certificate.js'
@@ -131,13 +131,13 @@ describe('refusals', () => {
     expect(error).toMatchObject({ kind, answer: expect.stringContaining(status.toString(16)) })
   })
 
-  test('of messages in parts keeps nothing else back', async () => {
+  test('of messages in parts does not stop other messages', async () => {
     const smsc = await smscForTest({ onSubmit: (pdu, connection) => connection.answer(pdu, 0x43) })
     const error = await (await open(smsc)).send(message('a'.repeat(200)), soon()).catch((caught: SendError) => caught)
     expect(error).toMatchObject({ kind: 'temporary', scope: 'message' })
   })
 
-  test('of the bind: temporary with the reason, until the carrier lets us in', async () => {
+  test('of the bind: temporary with the reason, until the carrier accepts the bind', async () => {
     const smsc = await smscForTest({
       onBind: (pdu, connection, count) => connection.answer(pdu, count === 1 ? 0x0e : 0, Buffer.from('smsc\0')),
     })
@@ -164,7 +164,7 @@ describe('refusals', () => {
     })
     const carrier = await open(smsc)
     const error = await carrier.send(message('a'.repeat(200)), soon(1_000)).catch((caught: SendError) => caught)
-    expect(error).toMatchObject({ kind: 'uncertain', references: [nameOf('id', message().to), null] })
+    expect(error).toMatchObject({ kind: 'uncertain', references: [carrierReference('id', message().to), null] })
   })
 })
 
@@ -176,19 +176,19 @@ describe('a message of which the carrier has some parts already', () => {
     const carrier = await open(smsc)
     await carrier.send({ ...message('a'.repeat(400)) }, soon())
     const receipt = await carrier.send(long, soon())
-    expect(receipt.references).toEqual([null, nameOf('id4', long.to), null])
+    expect(receipt.references).toEqual([null, carrierReference('id4', long.to), null])
     const bodies = submits(smsc).map(({ body }) => body)
     expect(bodies).toHaveLength(4)
     expect(bodies[3]).toEqual(bodies[1])
   })
 
-  test('is sent whole where its text is cut otherwise by now', async () => {
+  test('is sent whole when its text is now split differently', async () => {
     const smsc = await smscForTest()
     const receipt = await (await open(smsc)).send({ ...long, text: 'a'.repeat(200) }, soon())
-    expect(receipt.references).toEqual([nameOf('id1', long.to), nameOf('id2', long.to)])
+    expect(receipt.references).toEqual([carrierReference('id1', long.to), carrierReference('id2', long.to)])
   })
 
-  test('the rest refused for the time being is no doubt: nothing new was taken', async () => {
+  test('a temporary refusal of the rest is not an unknown outcome: nothing new was accepted', async () => {
     const smsc = await smscForTest({ onSubmit: (pdu, connection) => connection.answer(pdu, 0x58) })
     expect(await outcome((await open(smsc)).send(long, soon()))).toBe('throttled')
     expect(submits(smsc)).toHaveLength(1)
@@ -217,7 +217,7 @@ describe('a connection that breaks', () => {
     await expect.poll(async () => (await smsc.bound()) !== first, { timeout: 10_000 }).toBe(true)
   })
 
-  test('a carrier that is away fails a send at once, so that another can stand in', async () => {
+  test('an unreachable carrier fails a send at once, so that another carrier takes the message', async () => {
     const smsc = await smscForTest()
     const carrier = await open(smsc)
     await carrier.send(message(), soon())
@@ -225,9 +225,9 @@ describe('a connection that breaks', () => {
     await expect.poll(() => outcome(carrier.send(message(), soon(60_000))), { timeout: 5_000 }).toBe('temporary')
   })
 
-  test('without a pulse is given up and opened again', async () => {
+  test('without a response to enquire_link is closed and opened again', async () => {
     const smsc = await smscForTest({ onEnquire: () => {} })
-    await open(smsc, '', { pulseMs: 100, patienceMs: 200 })
+    await open(smsc, '', { keepAliveMs: 100, responseTimeoutMs: 200 })
     await expect.poll(() => smsc.connections.length, { timeout: 10_000 }).toBeGreaterThan(1)
     expect(smsc.got.some(({ command }) => command === commands.enquireLink)).toBe(true)
   })
@@ -238,12 +238,13 @@ describe('a connection that breaks', () => {
     const connection = await smsc.bound()
     connection.socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')
     await expect.poll(() => smsc.connections.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => carrier.ready, { timeout: 10_000 }).toBe(true)
     expect(await outcome(carrier.send(message(), soon()))).toBe('taken')
   })
 })
 
 describe('answers that come late', () => {
-  test('are told as news of our reference: what counted as unknown was taken', async () => {
+  test('are reported as an event of our reference: the message of unknown outcome was accepted', async () => {
     const held = deferred<() => void>()
     const smsc = await smscForTest({
       onSubmit: (pdu, connection) => held.resolve(() => connection.answer(pdu, 0, Buffer.from('id9\0'))),
@@ -257,7 +258,7 @@ describe('answers that come late', () => {
       .toEqual([
         {
           kind: 'report',
-          of: { ours: reference, carrier: [nameOf('id9', '+5511987654321')], part: { number: 1, total: 1 } },
+          of: { ours: reference, carrier: [carrierReference('id9', '+5511987654321')], part: { number: 1, total: 1 } },
           type: 'sent',
           at: null,
           answer: 'id:id9',
@@ -277,7 +278,7 @@ describe('answers that come late', () => {
     const events: CarrierEvent[] = []
     const carrier = await open(smsc, '', { onEvents: async items => void events.push(...items) })
     const error = await carrier.send(message('a'.repeat(400)), soon(500)).catch((caught: SendError) => caught)
-    const named = (id: string): string => nameOf(id, '+5511987654321')
+    const named = (id: string): string => carrierReference(id, '+5511987654321')
     expect(error).toMatchObject({ kind: 'uncertain', references: [named('id1'), null, named('id3')] })
     ;(await held.promise)()
     await expect
@@ -285,7 +286,7 @@ describe('answers that come late', () => {
       .toMatchObject([{ of: { ours: reference, carrier: [named('id2')], part: { number: 2, total: 3 } }, type: 'sent' }])
   })
 
-  test('one that never comes frees its place in the window', async () => {
+  test('one that never comes frees its slot in the window', async () => {
     const smsc = await smscForTest({ onSubmit: () => {} })
     const carrier = await open(smsc, '?window=1')
     for (let n = 0; n < 3; n++) expect(await outcome(carrier.send(message(), soon(200)))).toBe('uncertain')
@@ -293,7 +294,7 @@ describe('answers that come late', () => {
   })
 })
 
-describe('what the carrier tells', () => {
+describe('a deliver_sm of the carrier', () => {
   const mo = Buffer.from('\0\x01\x015511987654321\0\0\x0029000\0\0\0\0\0\0\0\0\0\0\x02Ok', 'latin1')
 
   test('is acknowledged once it is committed, and not before', async () => {
@@ -313,13 +314,13 @@ describe('what the carrier tells', () => {
     expect(await asked).toBe(0)
   })
 
-  test('is asked for again where it could not be committed', async () => {
+  test('is asked for again when it could not be committed', async () => {
     const smsc = await smscForTest()
     await open(smsc, '', { onEvents: () => Promise.reject(new Error('database away')) })
     expect(await (await smsc.bound()).ask(commands.deliver, mo)).toBe(0x64)
   })
 
-  test('and nobody can read is taken and told aloud: it would come for ever', async () => {
+  test('that cannot be read is acknowledged and reported, because the carrier would repeat it for ever', async () => {
     const smsc = await smscForTest()
     const unreadable: unknown[] = []
     await open(smsc, '', { onUnreadable: error => unreadable.push(error) })
@@ -327,7 +328,7 @@ describe('what the carrier tells', () => {
     expect(unreadable).toHaveLength(1)
   })
 
-  test('its pulse is answered, its goodbye too, and unknown commands are refused', async () => {
+  test('is joined by enquire_link and unbind, which are answered; unknown commands are refused', async () => {
     const smsc = await smscForTest()
     await open(smsc)
     const connection = await smsc.bound()
@@ -338,7 +339,7 @@ describe('what the carrier tells', () => {
   })
 })
 
-test('close says goodbye and opens nothing any more', async () => {
+test('close unbinds and does not reconnect', async () => {
   const smsc = await smscForTest()
   const carrier = await open(smsc)
   await carrier.send(message(), soon())

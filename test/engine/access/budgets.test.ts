@@ -50,7 +50,7 @@ describe('a request costs no query', () => {
     expect(leases()).toBeLessThanOrEqual(50)
   })
 
-  test('once a budget is spent, refusals ask nobody', async () => {
+  test('once a budget is spent, refusals need no query', async () => {
     const { budgets, leases } = node()
     const key = randomUUID()
     expect(await spendAll(budgets, key, 40, 60)).toBe(40)
@@ -164,7 +164,7 @@ describe('windows', () => {
   })
 })
 
-describe('while the database is away', () => {
+describe('while the database is unavailable', () => {
   test('a request that needs a lease fails with its error, and the next one asks again', async () => {
     let away = true
     const { budgets } = node(() => {
@@ -176,7 +176,7 @@ describe('while the database is away', () => {
     expect(await budgets.spend(key, 100)).toMatchObject({ allowed: true, remaining: 99 })
   })
 
-  test('what is held is still given out: a refill that fails is nobody’s error', async () => {
+  test('held requests are still granted, although the refill fails', async () => {
     let away = false
     const { budgets } = node(() => {
       if (away) throw new Error('away')

@@ -36,7 +36,7 @@ const status = (channel: string, id: string) => statusOf(gateway, account, chann
 const events = (id: string) => eventsOf(database.pool, id)
 
 describe('reading', () => {
-  test('looking counts for nothing, pressing "Abrir" is the reading', async () => {
+  test('viewing the page does not count, pressing "Abrir" counts as reading', async () => {
     const { id, url, target } = await sent()
     const landing = await visit(url)
     expect(landing.status).toBe(200)
@@ -75,7 +75,7 @@ describe('reading', () => {
     expect(await status('whatsapp', id)).toMatchObject({ description: 'Lido' })
   })
 
-  test('WhatsApp’s link was opened by who confirms, also when their first press looked like a machine’s', async () => {
+  test('a confirmation also dates the opening of WhatsApp’s link when the first press looked like a program’s', async () => {
     const { id, short, target } = await sent({ whatsapp: { number: '11987654321' } }, 'whatsapp')
     const cookie = cookieOf(await visit(short, { form: filled(target, {}, 50) }))
     expect(await status('whatsapp', id)).toMatchObject({ description: 'Enviado', dateAccessLink: null })
@@ -86,7 +86,7 @@ describe('reading', () => {
     })
   })
 
-  test('a send whose outcome nobody knows is proven by who opens its link', async () => {
+  test('opening the link proves a send of unknown outcome', async () => {
     const answer = await send(gateway.url, account.token, { ...validSend, sms: { number: '11987654321', typeSend: '2' } })
     const { idEmail: id } = answer.body as { idEmail: string }
     const target = { notification: id, channel: 'sms' as const }
@@ -214,7 +214,7 @@ describe('machines', () => {
 })
 
 describe('not this person', () => {
-  test('is asked first; then the address is suppressed for that account, the sender is told, and the link ends', async () => {
+  test('is asked first; then the address is suppressed for that account, the delivery fails, and the link ends', async () => {
     const to = 'outra@example.com'
     const { id, url, target } = await sent({ to, sms: { number: '11987654321' } })
     expect((await visit(`${url}/nao-sou-eu`)).text).toContain('Você não é Maria S.?')
@@ -254,7 +254,7 @@ describe('not this person', () => {
     expect(rows.at(-1)).toMatchObject({ type: 'failed', data: { failure: 'stranger', by: 'not me' } })
   })
 
-  test('cannot be said by who has confirmed', async () => {
+  test('cannot be reported after a confirmation', async () => {
     const { id, url, target } = await sent()
     const cookie = await openLink(url, target)
     await visit(`${url}/confirmar`, { form: filled(target), headers: { cookie } })

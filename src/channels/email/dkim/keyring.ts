@@ -2,7 +2,7 @@ import type { SigningRow } from './key-store.js'
 import { openDkimKey } from './keys.js'
 import type { SigningKey } from './signing-key.js'
 
-/** The keys that this node signs with, read anew from time to time: a message costs no query. */
+/** The signing keys in memory, refreshed periodically so that a message needs no query. */
 export interface KeyringParts {
   /** The installation's own key, from the settings. */
   own: SigningKey | null
@@ -11,45 +11,45 @@ export interface KeyringParts {
   onError(error: unknown, what: string): void
 }
 
-interface Held {
+interface LoadedKey {
   id: number
   key: SigningKey
 }
 
 export class DkimKeyring {
   readonly #parts: KeyringParts
-  #held: ReadonlyMap<string, Held> = new Map()
+  #keys: ReadonlyMap<string, LoadedKey> = new Map()
 
   constructor(parts: KeyringParts) {
     this.#parts = parts
   }
 
-  /** What cannot be read or opened leaves the keys as they were: mail signed with yesterday's key is better than unsigned mail. */
+  /** A key that cannot be read leaves the earlier one in use: mail signed with an old key is better than unsigned mail. */
   async refresh(): Promise<void> {
-    const rows = await this.#parts.readSigningKeys([...this.#held.values()].map(({ id }) => id))
-    const next = new Map<string, Held>()
+    const rows = await this.#parts.readSigningKeys([...this.#keys.values()].map(({ id }) => id))
+    const next = new Map<string, LoadedKey>()
     for (const { id, privateKey, ...name } of rows) {
-      const held = this.#held.get(name.domain)
-      const current = privateKey === null ? held : (this.#open(id, { ...name, privateKey }) ?? held)
+      const loaded = this.#keys.get(name.domain)
+      const current = privateKey === null ? loaded : (this.#open(id, { ...name, privateKey }) ?? loaded)
       if (current !== undefined) next.set(name.domain, current)
     }
-    this.#held = next
+    this.#keys = next
   }
 
   /**
-   * The key for mail from a domain: its own, or that of the nearest domain above it, which DMARC accepts as well (RFC 7489
-   * 3.1.1). Else the installation's, which at least says who sends.
+   * The key of the domain, or of its nearest parent domain, which DMARC accepts as well (RFC 7489 3.1.1). Otherwise the
+   * installation's own key, which at least identifies the sending system.
    */
   find(sender: string): SigningKey | null {
     const { own } = this.#parts
     for (let domain = sender.toLowerCase(); domain !== ''; domain = parentOf(domain)) {
-      const found = this.#held.get(domain)?.key ?? (own?.domain === domain ? own : null)
+      const found = this.#keys.get(domain)?.key ?? (own?.domain === domain ? own : null)
       if (found !== null) return found
     }
     return own
   }
 
-  #open(id: number, row: { domain: string; selector: string; privateKey: Buffer }): Held | null {
+  #open(id: number, row: { domain: string; selector: string; privateKey: Buffer }): LoadedKey | null {
     try {
       return { id, key: openDkimKey(this.#parts.sealing, row) }
     } catch (error) {

@@ -14,9 +14,7 @@ import {
   type SigningKey,
 } from './signing-key.js'
 
-/** The life of a DKIM key: made, published in DNS by its owner, activated, and removed when nothing signed with it travels any more. */
-
-/** Verified everywhere; longer ones outgrow the DNS forms of some providers. */
+/** All verifiers support this length; longer keys exceed the DNS forms of some providers. */
 const RSA_BITS = 2048
 
 const contextOf = ({ domain, selector }: DkimName): string => `dkim ${domain} ${selector}`
@@ -47,7 +45,7 @@ export async function saveDkimKey(db: Queryable, sealing: Buffer, signing: Signi
     throw new OperatorError(`Já existe a chave DKIM ${selector} de ${domain}. Informe outro seletor em --selector.`)
 }
 
-/** A key with the record that its owner publishes. */
+/** A key with the record that the domain's owner publishes. */
 export interface PublicKey extends DkimKey {
   record: DnsRecord
 }
@@ -62,26 +60,26 @@ export async function requireDkimKey(db: Queryable, sealing: Buffer, name: DkimN
 const missing = ({ domain, selector }: DkimName): OperatorError =>
   new OperatorError(`Não existe a chave DKIM ${selector} de ${domain}. Veja as chaves com: carteiro dkim list`)
 
-/** Mail signed with a key that nobody can look up is worse off than unsigned mail, so DNS is asked first. */
+/** Receivers treat mail signed with an unpublished key worse than unsigned mail, so DNS is checked before activation. */
 export async function checkPublished(record: DnsRecord, lookup: (name: string) => Promise<Lookup<string>>): Promise<void> {
   const answer = await lookup(record.name)
   const found = answer.status === 'ok' ? answer.records : []
   if (found.length === 1 && publishes(found[0]!, record)) return
-  const said =
+  const problem =
     answer.status === 'unknown'
       ? `O DNS não respondeu sobre ${record.name}.`
       : found.length === 0
         ? `Não há registro TXT em ${record.name}.`
         : `O registro TXT em ${record.name} não é o desta chave. Encontrado:\n${found.map(text => `  ${printable(text)}`).join('\n')}`
   throw new OperatorError(
-    `${said}\nDeve haver um só, com o valor:\n  ${record.value}\nMudanças no DNS podem levar horas para aparecer; --force ativa a chave assim mesmo.`,
+    `${problem}\nDeve haver um só, com o valor:\n  ${record.value}\nMudanças no DNS podem levar horas para aparecer; --force ativa a chave assim mesmo.`,
   )
 }
 
-/** Anyone may write anything into DNS; it must not move the cursor of whoever reads it. */
+/** DNS text is untrusted and must not send control sequences to the operator's terminal. */
 const printable = (text: string): string => text.slice(0, 1_000).replace(/[^\x20-\x7e]/g, '?')
 
-/** By its number: a key that was made anew under the same selector meanwhile was not the one looked up in DNS. */
+/** Activates by id: a key that was recreated under the same selector in the meantime was not the one checked in DNS. */
 export async function startSigning(db: Queryable, { id, domain, selector }: DkimKey): Promise<void> {
   await lockDkimDomain(db, domain)
   if (!(await activateDkimKey(db, id)))

@@ -5,18 +5,17 @@ import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread
 import type { SigningKey } from './signing-key.js'
 
 /**
- * DKIM signatures (RFC 6376, relaxed/relaxed), made in threads of their own: an RSA signature takes one to three
- * milliseconds of processor time, during which nothing else would move. This file is both ends of those threads.
+ * DKIM signatures (RFC 6376, relaxed/relaxed), made in threads: an RSA signature takes one to three milliseconds of processor
+ * time, which would block the event loop. This module starts the threads and is also their entry point.
  */
 export interface SignerSettings {
-  /** The key for mail from a domain; null: it goes unsigned. The same key is the same object every time. */
+  /** The key for mail from a domain, or null for unsigned mail. The same key must be the same object at every call. */
   find(domain: string): SigningKey | null
-  /** Default: one less than there are processors. */
   threads?: number
 }
 
 export interface Signer {
-  /** The message with its signature in front, where the domain of its From has a key. */
+  /** Prepends the signature, if the sender's domain has a key. */
   sign(raw: Buffer, domain: string): Promise<Buffer>
   close(): Promise<void>
 }
@@ -28,15 +27,14 @@ interface Signature {
 }
 
 /**
- * A thread remembers keys by number and is given one when it says that it does not know it: handing it over with each message
- * takes 14 µs of the 200 of an Ed25519 one. A tuple: as an object the question itself takes 10 µs.
+ * A thread caches keys by number and receives a key only after a cache miss: passing the key with every message takes 14 µs of
+ * the 200 µs of an Ed25519 signature. The question is a tuple because an object takes 10 µs more to pass.
  */
 type Question = readonly [raw: Uint8Array, number: number, signature?: Signature]
 
-/** Marks the threads of this file among others. */
+/** Distinguishes the threads of this module from others. */
 const PURPOSE = 'carteiro-dkim'
-/** More domains than this take turns. */
-const MOST_REMEMBERED = 1_000
+const MAX_CACHED_KEYS = 1_000
 
 export function createSigner({ find, threads = availableParallelism() - 1 }: SignerSettings): Signer {
   const pool = new ThreadPool<Question, string | null>({ file: import.meta.url, purpose: PURPOSE, threads })
@@ -60,7 +58,7 @@ export function createSigner({ find, threads = availableParallelism() - 1 }: Sig
   }
 }
 
-/** Signed where present. The first four are listed once more than present, so that none can be added (RFC 6376 8.15). */
+/** Headers that are signed where present. The first four are listed once more, so that none can be added later (RFC 6376 8.15). */
 const ONCE = ['from', 'to', 'subject', 'date']
 const SIGNED = [
   ...ONCE,
@@ -81,7 +79,7 @@ function signatureHeader(raw: Buffer, { domain, selector, key }: Signature): str
   const names: string[] = []
   const chosen: string[] = []
   for (const name of SIGNED) {
-    // RFC 6376 5.4.2: of several, the last first.
+    // RFC 6376 5.4.2: of several fields with one name, the last comes first.
     const present = fields.filter(field => field.startsWith(`${name}:`)).reverse()
     chosen.push(...present)
     names.push(...present.map(() => name), ...(ONCE.includes(name) ? [name] : []))
@@ -96,12 +94,12 @@ function signatureHeader(raw: Buffer, { domain, selector, key }: Signature): str
     ' b=',
   ].join('\r\n')
   const signed = Buffer.from([...chosen, relaxedField('DKIM-Signature', unsigned)].join('\r\n'), 'latin1')
-  // Ed25519 signs the hash (RFC 8463 3), RSA the text itself.
+  // Ed25519 signs the hash of the text (RFC 8463 3), RSA the text itself.
   const signature = rsa ? signBytes('sha256', signed, key) : signBytes(null, createHash('sha256').update(signed).digest(), key)
   return `DKIM-Signature: ${unsigned}${fold(signature.toString('base64').match(/.{1,64}/g) ?? [], '')}\r\n`
 }
 
-/** Joined in lines of 76 at most. */
+/** Joins the pieces in lines of at most 76 characters. */
 function fold(words: string[], joint: string): string {
   let column = 3
   return words
@@ -130,9 +128,9 @@ const relaxedField = (name: string, value: string): string =>
     .replace(/[ \t]+/g, ' ')
     .replace(/^ | $/g, '')}`
 
-/** RFC 6376 3.4.4: runs of blanks as one, none at the end of a line, no empty lines at the end. */
+/** RFC 6376 3.4.4: reduces runs of blanks to one and removes blanks at line ends and empty lines at the end. */
 function relaxedBody(body: Buffer): Buffer {
-  // What we compose needs no relaxing but at its end; to see that takes a quarter of the time of doing it.
+  // Our own messages need a change at the end only. This check takes a quarter of the time of the full pass.
   if (endsLine(body, body.length) && !/\t| {2}| \r/.test(body.toString('latin1'))) {
     let last = body.length - 2
     while (endsLine(body, last)) last -= 2
@@ -168,7 +166,7 @@ function relaxedBody(body: Buffer): Buffer {
 
 const endsLine = (bytes: Buffer, end: number): boolean => bytes[end - 2] === 0x0d && bytes[end - 1] === 0x0a
 
-/** null: the key is not known here. */
+/** null: this thread does not have the key. */
 function answer([raw, number, given]: Question, known: BoundedCache<number, Signature>): string | null {
   const signature = given ?? known.get(number)
   if (signature === undefined) return null
@@ -177,6 +175,6 @@ function answer([raw, number, given]: Question, known: BoundedCache<number, Sign
 }
 
 if (isThreadOf(PURPOSE)) {
-  const known = new BoundedCache<number, Signature>({ maxEntries: MOST_REMEMBERED })
+  const known = new BoundedCache<number, Signature>({ maxEntries: MAX_CACHED_KEYS })
   answerQuestions((question: Question) => answer(question, known))
 }

@@ -2,11 +2,11 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { OperatorError } from '../../../domain/errors.js'
 import { readDomain } from '../address.js'
 
-/** Keys that sign e-mails (DKIM, RFC 6376), and the DNS records in which the world finds their public halves. */
+/** DKIM signing keys (RFC 6376) and the DNS records with their public keys. */
 export const dkimAlgorithms = ['rsa', 'ed25519'] as const
 export type DkimAlgorithm = (typeof dkimAlgorithms)[number]
 
-/** What d= and s= of a signature say. */
+/** The d= and s= tags of a signature. */
 export interface DkimName {
   domain: string
   selector: string
@@ -17,22 +17,20 @@ export interface SigningKey extends DkimName {
   key: KeyObject
 }
 
-/** Below this, verifiers must refuse (RFC 8301). */
-const LEAST_RSA_BITS = 1024
-/** Of one string within a TXT record (RFC 1035 3.3.14). */
-const MOST_STRING_BYTES = 255
-const MOST_NAME = 253
+/** Verifiers must refuse shorter keys (RFC 8301). */
+const MIN_RSA_BITS = 1024
+const MAX_NAME_LENGTH = 253
 
-/** The name in the form that DNS compares, or null when it is none. */
+/** The name in lower case, or null when it is not a DNS name. */
 export function readDkimName({ domain: domainText, selector: selectorText }: DkimName): DkimName | null {
   const domain = readDomain(domainText)
   const selector = selectorText.toLowerCase()
   const isName = selector.split('.').every(label => label.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(label))
-  if (domain === null || !isName || recordName({ domain, selector }).length > MOST_NAME) return null
+  if (domain === null || !isName || recordName({ domain, selector }).length > MAX_NAME_LENGTH) return null
   return { domain, selector }
 }
 
-/** Refuses what cannot sign, with a sentence: operators bring keys and names of their own. */
+/** Throws an OperatorError for a key that cannot sign, because operators may bring their own keys. */
 export function readSigningKey({ domain, selector, privateKeyPem }: DkimName & { privateKeyPem: string }): SigningKey {
   if (!/^[A-Za-z0-9.-]+$/.test(domain) || !/^[A-Za-z0-9._-]+$/.test(selector)) {
     throw new OperatorError('DKIM: o domínio e o seletor devem ser nomes de DNS')
@@ -44,10 +42,10 @@ export function readSigningKey({ domain, selector, privateKeyPem }: DkimName & {
     throw new OperatorError('DKIM: a chave privada não é um PEM que se possa ler (sem senha)', { cause })
   }
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
-  if (type === 'ed25519' || (type === 'rsa' && (details?.modulusLength ?? 0) >= LEAST_RSA_BITS)) {
+  if (type === 'ed25519' || (type === 'rsa' && (details?.modulusLength ?? 0) >= MIN_RSA_BITS)) {
     return { domain, selector, algorithm: type, key }
   }
-  throw new OperatorError(`DKIM: a chave privada deve ser RSA de ${LEAST_RSA_BITS} bits ou mais, ou Ed25519`)
+  throw new OperatorError(`DKIM: a chave privada deve ser RSA de ${MIN_RSA_BITS} bits ou mais, ou Ed25519`)
 }
 
 export interface DnsRecord {
@@ -57,21 +55,20 @@ export interface DnsRecord {
 
 export function dkimRecord({ domain, selector, algorithm, key }: SigningKey): DnsRecord {
   const spki = createPublicKey(key).export({ type: 'spki', format: 'der' })
-  // RFC 8463 4.2: of Ed25519 the bare key, without the envelope that RSA has.
+  // RFC 8463 4.2: the Ed25519 record contains the bare key, without the SPKI structure of RSA.
   const bytes = algorithm === 'rsa' ? spki : spki.subarray(-32)
   return { name: recordName({ domain, selector }), value: `v=DKIM1; k=${algorithm}; p=${bytes.toString('base64')}` }
 }
 
-/** Where the record of a key lies. */
 export const recordName = ({ domain, selector }: DkimName): string => `${selector}._domainkey.${domain}`
 
-/** As a line of a zone file, long values in several strings. */
+/** The record as a line of a zone file. A TXT record holds strings of at most 255 bytes (RFC 1035 3.3.14). */
 export function zoneLine({ name, value }: DnsRecord): string {
-  const strings = value.match(new RegExp(`.{1,${MOST_STRING_BYTES}}`, 'g'))!.map(text => `"${text}"`)
+  const strings = value.match(/.{1,255}/g)!.map(text => `"${text}"`)
   return `${name}. IN TXT ${strings.length === 1 ? strings[0] : `( ${strings.join(' ')} )`}`
 }
 
-/** Whether a verifier that finds this text takes our signatures: the same key, allowed for e-mail and SHA-256 (RFC 6376 3.6.1). */
+/** Whether a verifier accepts our signatures with this record: the same key, allowed for e-mail and SHA-256 (RFC 6376 3.6.1). */
 export function publishes(found: string, { value }: DnsRecord): boolean {
   const [has, wants] = [readTags(found), readTags(value)]
   const lists = (tag: string, ...words: string[]): boolean =>

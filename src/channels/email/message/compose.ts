@@ -3,8 +3,8 @@ import { type EmailMessage, SendError } from '../../provider.js'
 import { base64Lines, header, headerText, mailbox, parameter, quotedPrintable } from './mime.js'
 
 /**
- * An e-mail as the bytes that travel (RFC 5322): the same message gives the same bytes at every try. Written here and not
- * with nodemailer's composer, which takes 1.2 ms of processor time a message where this takes 0.08 ms.
+ * Writes an e-mail as RFC 5322 bytes; every attempt yields the same bytes. Our own composer takes 0.08 ms of processor time per
+ * message, where nodemailer's takes 1.2 ms.
  */
 
 // "=_" cannot occur in quoted-printable or base64, so no content can contain a boundary (RFC 2045 6.7).
@@ -25,11 +25,11 @@ export function requireSafeAddresses(message: EmailMessage): void {
   }
 }
 
-/** One address that can stand in a header or an envelope without quoting, and cannot be read as more than one. */
+/** Whether the text is one address that needs no quoting in a header or an envelope and cannot be read as several addresses. */
 export const isSafeAddress = (address: string): boolean =>
   address.length <= 320 && /^[^\s\u0000-\u001f\u007f-\u009f"(),:;<>@[\\\]]+@[A-Za-z0-9.-]+$/.test(address)
 
-/** Message-ID: the reference at the sender's domain. */
+/** The reference at the sender's domain. */
 export function messageId(message: Pick<EmailMessage, 'reference' | 'from'>): string {
   const left = encodeURIComponent(message.reference).replace(/[()]/g, character => (character === '(' ? '%28' : '%29'))
   return `<${left}@${message.from.slice(message.from.lastIndexOf('@') + 1)}>`
@@ -44,7 +44,7 @@ function headers(message: EmailMessage): string {
     header('Date', message.date.toUTCString().replace('GMT', '+0000')),
     header('Message-ID', messageId(message)),
     message.receiptTo === undefined ? '' : header('Disposition-Notification-To', mailbox('', message.receiptTo)),
-    // RFC 3834: absence notices are not sent in answer to this.
+    // RFC 3834: mail systems do not answer such a message with absence notices.
     header('Auto-Submitted', 'auto-generated'),
     header('MIME-Version', '1.0'),
   ].join('')
@@ -76,7 +76,7 @@ function mixed(message: EmailMessage): Buffer[] {
 
 function fileHeaders(name: string): string {
   const guessed = detectMimeType(name)
-  // RFC 2046 5.2.1: base64 is not allowed on these, so such files go as plain bytes.
+  // RFC 2046 5.2.1 forbids base64 for message and multipart types, so such files are sent as octet-stream.
   const type = /^(message|multipart)\//.test(guessed) ? 'application/octet-stream' : guessed
   return [
     header('Content-Type', `${type}; ${parameter('name', name)}`),

@@ -5,25 +5,23 @@ import { composeEmail, requireSafeAddresses } from './compose.js'
 import { textFromHtml } from './text.js'
 
 /**
- * Large e-mails are made in threads of their own: 25 MiB of files take 165 ms of processor time and the text of 128 KB of
- * HTML up to 800, during which nothing else would move. Small ones are made on the spot, where a thread would cost more than
- * the work. This file is both ends of those threads.
+ * Composes large e-mails in threads: 25 MiB of files take 165 ms of processor time and the text of 128 KB of HTML up to 800 ms,
+ * which would block the event loop. Small e-mails are composed at once, because a thread would cost more than the work. This
+ * module runs on both sides: it starts the threads and is their entry point.
  */
 export interface Composer {
-  /** The plain text of an HTML content. */
   toText(html: string): string | Promise<string>
-  /** The message as the bytes that travel. */
   compose(message: EmailMessage): Buffer | Promise<Buffer>
   close(): Promise<void>
 }
 
 type Question = { html: string } | { message: EmailMessage }
 
-/** About 4 ms of work; handing it to a thread takes 0.1. */
+/** About 4 ms of work; a thread adds 0.1 ms. */
 const SMALL_HTML = 4_096
 /** About 2 ms of work. */
 const SMALL_MESSAGE = 262_144
-/** Marks the threads of this file among others. */
+/** Distinguishes the threads of this module from others. */
 const PURPOSE = 'carteiro-composer'
 
 export function createComposer(threads = availableParallelism() - 1): Composer {
@@ -32,7 +30,7 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
     toText: html => (html.length <= SMALL_HTML ? textFromHtml(html) : (pool.ask({ html }) as Promise<string>)),
     compose(message) {
       if (sizeOf(message) <= SMALL_MESSAGE) return composeEmail(message)
-      // A thread's errors are bugs: what is wrong with a message is said here.
+      // An error that crosses a thread loses its class, so the SendError for a bad address is thrown here.
       requireSafeAddresses(message)
       return pool.ask({ message }).then(asBuffer)
     },

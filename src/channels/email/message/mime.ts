@@ -1,14 +1,11 @@
-/**
- * The words and bytes of MIME. Whatever text comes in, what goes out is one header or one body: control characters never
- * pass, so no value can begin a header of its own.
- */
+/** MIME headers and bodies. Control characters are removed from every value, so that no value can inject a header. */
 
-/** RFC 5322 2.1.1: lines of 78 at most, where there is a blank to fold at. */
+/** RFC 5322 2.1.1: lines have at most 78 characters where a blank allows folding. */
 const LINE = 76
-/** RFC 2047 2: an encoded word has 75 characters at most. This many beside =?UTF-8?Q? and ?= leave room for "Subject: ". */
+/** RFC 2047 2: an encoded word has at most 75 characters. With =?UTF-8?Q? and ?= this length leaves room for "Subject: ". */
 const WORD = 52
 
-/** One header, folded at its blanks. The value is one of the functions below, or plain visible ASCII. */
+/** One header, folded at its blanks. The value must come from a function below or be visible ASCII. */
 export function header(name: string, value: string): string {
   if (name.length + value.length + 2 <= LINE) return `${name}: ${value}\r\n`
   let line = `${name}:`
@@ -26,13 +23,13 @@ export function header(name: string, value: string): string {
   return `${folded}${line}\r\n`
 }
 
-/** Free text of a header (subject): as it is when it is plain, otherwise as encoded words. */
+/** Free text of a header, such as a subject, written as encoded words where ASCII is not enough. */
 export function headerText(text: string): string {
   const line = oneLine(text)
   return isPlain(line) ? line : encodedWords(line)
 }
 
-/** An address with its display name. The address goes as it is: it has been checked before. */
+/** An address with its display name. The caller has checked the address. */
 export function mailbox(name: string, address: string): string {
   const line = oneLine(name)
   if (line === '') return `<${address}>`
@@ -41,10 +38,7 @@ export function mailbox(name: string, address: string): string {
   return `${phrase} <${address}>`
 }
 
-/**
- * A parameter of a MIME header (a file name), RFC 2231 when it is not plain: in percent form, and in pieces when it is
- * long, so that it can be folded.
- */
+/** A parameter of a MIME header, such as a file name. RFC 2231 encodes other characters as percent codes and splits long values. */
 export function parameter(name: string, value: string): string {
   const line = oneLine(value)
   if (/^[\x20-\x7e]{0,60}$/.test(line)) return `${name}="${line.replace(/["\\]/g, '\\$&')}"`
@@ -60,10 +54,10 @@ export function parameter(name: string, value: string): string {
 
 const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
-/** Text without line breaks and other controls, trimmed. */
+/** Replaces line breaks and other control characters. */
 const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim()
 
-/** Text that reads the same without encoding: visible ASCII, nothing that looks encoded, nothing that folding would change. */
+/** Whether the text needs no encoding: it is visible ASCII, does not look encoded, and folding does not change it. */
 const isPlain = (line: string): boolean => /^[\x20-\x7e]*$/.test(line) && !/=\?| {2}|[^ ]{60}/.test(line)
 
 function encodedWords(line: string): string {
@@ -71,7 +65,7 @@ function encodedWords(line: string): string {
   let word = ''
   for (const character of line) {
     const encoded = qEncoded(character)
-    // RFC 2047 5: a word holds whole characters.
+    // RFC 2047 5: an encoded word must not split a character.
     if (word.length + encoded.length > WORD) {
       words.push(word)
       word = ''
@@ -83,7 +77,7 @@ function encodedWords(line: string): string {
 }
 
 function qEncoded(character: string): string {
-  // The set that is allowed in names too, RFC 2047 5 (3).
+  // RFC 2047 5 (3): the characters that are allowed in display names too.
   if (/^[A-Za-z0-9!*+/-]$/.test(character)) return character
   if (character === ' ') return '_'
   let encoded = ''
@@ -102,12 +96,12 @@ KIND[EQUALS] = QUOTE
 KIND[SPACE] = KIND[TAB] = BLANK
 KIND[LF] = KIND[CR] = BREAK
 
-/** Written into first and copied out, so that a body of usual size takes no memory three times its length. */
+/** A shared buffer: without it every body would allocate three times its length. */
 const scratch = Buffer.allocUnsafeSlow(65_536)
 
 /**
- * Quoted-printable (RFC 2045 6.7), written byte by byte: half of the time that the string version takes. Every kind of
- * line break becomes CRLF; a dot or "From" at the start of a line is quoted, so that no server on the way touches it.
+ * Quoted-printable (RFC 2045 6.7), written byte by byte in half the time of a version with strings. Every line break becomes
+ * CRLF. A dot or "From" at the start of a line is quoted, because some mail servers change it.
  */
 export function quotedPrintable(text: string): Buffer {
   const source = Buffer.from(text)
@@ -134,7 +128,7 @@ export function quotedPrintable(text: string): Buffer {
     }
     const endsLine = at + 1 === source.length || KIND[source[at + 1]!] === BREAK
     const literal = kind === LITERAL ? column > 0 || !isMangled(source, at) : kind === BLANK && !endsLine
-    // The last column is kept for the mark of a soft line break, unless the line ends here.
+    // The last column is reserved for the = of a soft line break, unless the line ends here.
     if (column + (literal ? 1 : 3) > (endsLine ? LINE : LINE - 1)) {
       target[length++] = EQUALS
       target[length++] = CR
@@ -156,11 +150,10 @@ export function quotedPrintable(text: string): Buffer {
   return target === scratch ? Buffer.from(target.subarray(0, length)) : target.subarray(0, length)
 }
 
-/** What mail servers change at the start of a line. */
+/** Whether mail servers change this text at the start of a line. */
 const isMangled = (bytes: Buffer, at: number): boolean =>
   bytes[at] === DOT || (bytes[at] === UPPER_F && bytes.toString('latin1', at, at + 4) === 'From')
 
-/** Base64 in lines of 76. */
 export function base64Lines(bytes: Uint8Array): Buffer {
   const encoded = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
   const target = Buffer.allocUnsafe(encoded.length + Math.ceil(encoded.length / LINE) * 2)

@@ -1,8 +1,6 @@
 import { compile } from 'html-to-text'
 
-/** The plain text of an HTML content, for readers that show no HTML. */
-
-/** Content beyond this (half a second of work) is left out of the plain version; the HTML is always whole. */
+/** Longer HTML (over half a second of work) is cut in the plain text. The HTML part of the message is always complete. */
 const MAX_HTML = 131_072
 
 const convert = compile({
@@ -16,4 +14,5 @@ const convert = compile({
   ],
 })
 
+/** The plain text of an HTML content, for mail programs without HTML. */
 export const textFromHtml = (html: string): string => convert(html.slice(0, MAX_HTML)).trim()

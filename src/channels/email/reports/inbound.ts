@@ -3,26 +3,26 @@ import { SMTPServer, type SMTPServerDataStream, type SMTPServerError } from 'smt
 import { readVerp, type Verp } from '../verp.js'
 import { REPORT_BYTES } from './reports.js'
 
-/** The mail server of the bounce domain: takes what comes back, and nothing else. */
+/** The mail server of the bounce domain, which accepts only addresses of our own envelope senders. */
 export interface InboundSettings {
   host: string
-  /** 0: a free one. */
+  /** 0: any free port. */
   port: number
-  /** A report may return the whole message that it is about: not less than what we send. */
+  /** At least the largest message that we send, because a report may return the whole message. */
   maxBytes: number
   verp: Verp
-  /** For STARTTLS; without it the listener speaks in clear, as reports travel anyway. */
+  /** For STARTTLS. Without it the connection is not encrypted, as is usual between mail servers for reports. */
   tls?: { key: string; cert: string }
   /**
-   * Resolves once the message is safe: only then the other side is told so. What throws is tried again by them. Of a large
-   * message only the beginning is kept, as much as reports are read from: memory is bounded by the number of clients.
+   * Resolves once the message is committed, and only then is it acknowledged; after an error the other server retries. Only the
+   * first REPORT_BYTES of a message are passed, so the number of clients bounds the memory.
    */
   onMessage(recipients: InboundRecipient[], raw: Buffer): Promise<void>
 }
 
 export interface InboundRecipient {
   address: string
-  /** Whose envelope sender it is. */
+  /** The notification that has this envelope sender. */
   notification: string
 }
 
@@ -45,7 +45,7 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
     disableReverseLookup: true,
     maxClients: MAX_CLIENTS,
     maxRecipients: MAX_RECIPIENTS,
-    // One connection may bring many reports.
+    // One connection may deliver many reports.
     maxAllowedUnauthenticatedCommands: 10_000,
     closeTimeout: 2_000,
     logger: false,
@@ -59,7 +59,7 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
       })
       gather(stream, maxBytes)
         .then(async raw => {
-          // Too large: the server says so by itself.
+          // null: the message is too large, which smtp-server answers by itself.
           if (raw !== null) await onMessage(recipients, raw)
         })
         .then(
@@ -68,7 +68,7 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
         )
     },
   })
-  // A client that breaks off is not our trouble.
+  // A client that breaks the connection must not end the process.
   server.on('error', () => {})
   await new Promise<void>((resolve, reject) => {
     server.server.once('error', reject)
@@ -83,7 +83,7 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
   }
 }
 
-/** The beginning of the message, or null when all of it is larger than allowed; the rest is read and dropped. */
+/** The first REPORT_BYTES of the message, or null when the whole message is larger than allowed. */
 async function gather(stream: SMTPServerDataStream, maxBytes: number): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   let length = 0

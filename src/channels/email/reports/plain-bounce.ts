@@ -3,8 +3,8 @@ import { findStatus } from '../status-code.js'
 import type { DeliveryEntry } from './reports.js'
 
 /**
- * Bounces that were written for people only: qmail, Exim, old gateways. Only a message that a mail system sent counts, so
- * that a person who quotes an error is still a person.
+ * Reads bounces without a machine-readable part, as qmail, Exim and old gateways write them. Only messages from a mail system
+ * count, so that a person's reply that quotes an error remains a reply.
  */
 const DAEMON = /^(mailer-daemon|postmaster|mail-daemon|mdaemon|bounce)/i
 const FAILURE =
@@ -28,11 +28,10 @@ export function readPlainBounce(email: Email, text: string): DeliveryEntry | nul
     status,
     diagnostic: diagnosticLine(body),
     finalRecipient: failedRecipients?.split(',')[0]?.trim() ?? /<([^<>\s@]{1,64}@[^<>\s@]{1,255})>/.exec(body)?.[1] ?? null,
-    envelopeId: null,
   }
 }
 
-/** The line that says most: one with a reply code, or else with a status code. */
+/** The line with an SMTP reply code, or else with an enhanced status code. */
 function diagnosticLine(body: string): string | null {
   const lines = body.split(/\r\n|\r|\n/).map(line => line.trim())
   const found = lines.find(line => /(^|\s)[45]\d\d[ -]/.test(line)) ?? lines.find(line => findStatus(line) !== null)

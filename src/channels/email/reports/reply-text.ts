@@ -1,6 +1,4 @@
-/** What a person wrote in an answer, without the message that mail programs copy below it. */
-
-/** Where the copy begins, in the programs that people here use: Gmail, Outlook, Apple, Thunderbird, Yahoo. */
+/** The first line of a quoted message in Gmail, Outlook, Apple Mail, Thunderbird and Yahoo. */
 const BEGINNINGS = [
   /^(em|on|el|le|am)\b.{4,200}\b(escreveu|wrote|escribi[óo]|a écrit|schrieb)\s*:?$/i,
   /^-{2,}\s*(mensagem original|mensagem encaminhada|original message|forwarded message)\s*-{2,}$/i,
@@ -8,13 +6,14 @@ const BEGINNINGS = [
   /^\*?(de|from):\*?\s.{3,}$/i,
   /^-- $/,
 ]
-/** A lone "De:" may be somebody's own words; the block of a copied header goes on with one of these. */
+/** A single "De:" line may be the person's own text. In a quoted header, one of these lines follows it. */
 const HEADER_LINE = /^\*?(enviad[ao]( em)?|sent|data|date|para|to|assunto|subject|cc)\*?\s*:/i
 
 const MAX_LINES = 2_000
 const MAX_CHARACTERS = 10_000
 
-export function ownWords(text: string): string {
+/** The text of a reply without the quoted message that mail programs add below it. */
+export function withoutQuotedText(text: string): string {
   const lines = text.split(/\r\n|\r|\n/).slice(0, MAX_LINES)
   let end = lines.findIndex((_, index) => beginsCopy(lines, index))
   if (end === -1) end = lines.length

@@ -1,9 +1,9 @@
-/** Groups of fields, one below the other, with an empty line between the groups: the form of every report for machines. */
+/** A machine-readable report consists of groups of header fields with an empty line between the groups. */
 export type Fields = Map<string, string>
 
 const MAX_GROUPS = 60
 
-/** Names in lower case; of a field that is there twice, the first. */
+/** The names are in lower case. The first of two equal fields counts. */
 export function readFields(text: string): Fields[] {
   const groups: Fields[] = [new Map()]
   let last: string | null = null
@@ -22,18 +22,12 @@ export function readFields(text: string): Fields[] {
     const colon = line.indexOf(':')
     if (colon < 1) continue
     const name = line.slice(0, colon).trim().toLowerCase()
-    // A server that forgets the empty line between recipients starts the next one with this field.
+    // Some servers omit the empty line between recipients; this field starts the next recipient.
     const target = name === 'final-recipient' && group.has('final-recipient') ? new Map<string, string>() : group
     if (target !== group) groups.push(target)
     last = target.has(name) ? null : name
-    if (last !== null)
-      target.set(
-        name,
-        line
-          .slice(colon + 1)
-          .replace(/[\u0000-\u001f\u007f]/g, ' ')
-          .trim(),
-      )
+    const value = line.slice(colon + 1).replace(/[\u0000-\u001f\u007f]/g, ' ')
+    if (last !== null) target.set(name, value.trim())
   }
   return groups.filter(group => group.size > 0)
 }

@@ -2,22 +2,21 @@ import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import type { Composer } from '../message/composer.js'
 import { textFromHtml } from '../message/text.js'
 import { readPlainBounce } from './plain-bounce.js'
-import { ownWords } from './reply-text.js'
+import { withoutQuotedText } from './reply-text.js'
 import { type Fields, readFields } from './report-fields.js'
 
-/** What came back to the envelope sender of a delivery: a server's report, a mail program's, a complaint or a person. */
+/** A message that came back to the envelope sender of a delivery. */
 export type Report =
-  /** About delivery, one entry a recipient (RFC 3464, or a bounce in plain words). */
+  /** A delivery status notification with one entry per recipient (RFC 3464, or a bounce in plain text). */
   | { kind: 'dsn'; entries: DeliveryEntry[] }
-  /** About reading (RFC 8098). automatic: no person had a hand in it. */
-  | { kind: 'mdn'; disposition: Disposition; automatic: boolean; originalMessageId: string | null }
-  /** Somebody called it spam (RFC 5965). */
+  /** A reading receipt (RFC 8098). automatic: a program sent it without the person's action. */
+  | { kind: 'mdn'; disposition: Disposition; automatic: boolean }
+  /** The recipient marked the message as spam (RFC 5965). */
   | { kind: 'complaint'; feedbackType: string }
-  /** A machine's answer: absence notice, receipt of a ticket system. */
+  /** An automatic answer, such as an absence notice or a ticket system's confirmation. */
   | { kind: 'automatic' }
-  /** A person's answer, without the history below it. */
-  | { kind: 'reply'; text: string; inReplyTo: string | null }
-  /** Nothing that can be understood. */
+  /** A person's answer, without the quoted message. */
+  | { kind: 'reply'; text: string }
   | { kind: 'unreadable' }
 
 export interface DeliveryEntry {
@@ -26,14 +25,13 @@ export interface DeliveryEntry {
   status: string | null
   diagnostic: string | null
   finalRecipient: string | null
-  envelopeId: string | null
 }
 
 type Disposition = 'displayed' | 'deleted' | 'dispatched' | 'processed' | 'other'
 
 /**
- * A report comes before the message that it returns, an answer before its history: what lies beyond is not looked at. The
- * parser takes up to 30 µs a line, so that a mebibyte of empty lines would keep everything else waiting for seconds.
+ * Only the first part of a message is read: a report precedes the message that it returns, and an answer precedes the quoted
+ * text. The parser takes up to 30 µs per line, so a mebibyte of empty lines would block the event loop for seconds.
  */
 export const REPORT_BYTES = 262_144
 const MAX_LINES = 5_000
@@ -41,7 +39,7 @@ const MAX_HTML = 65_536
 const MAX_ENTRIES = 50
 const MAX_DIAGNOSTIC = 1_000
 
-/** `toText`: of HTML, of which 64 KB take up to 150 ms; made elsewhere, nothing waits for it. */
+/** 64 KB of HTML take `toText` up to 150 ms, so the caller passes a version that works in a thread. */
 export async function readReport(raw: Buffer, toText: Composer['toText'] = textFromHtml): Promise<Report> {
   const email = await parse(raw)
   if (email === null) return { kind: 'unreadable' }
@@ -60,7 +58,7 @@ export async function readReport(raw: Buffer, toText: Composer['toText'] = textF
   const bounce = readPlainBounce(email, text)
   if (bounce !== null) return { kind: 'dsn', entries: [bounce] }
   if (isAutomatic(email)) return { kind: 'automatic' }
-  return { kind: 'reply', text: ownWords(text), inReplyTo: email.inReplyTo ?? null }
+  return { kind: 'reply', text: withoutQuotedText(text) }
 }
 
 async function parse(raw: Buffer): Promise<Email | null> {
@@ -97,14 +95,13 @@ const actions = new Map<string, DeliveryEntry['action']>(
 )
 
 function readEntries(groups: Fields[]): DeliveryEntry[] {
-  const envelopeId = find(groups, 'original-envelope-id')
   return groups
     .filter(group => group.has('action') || group.has('status'))
     .slice(0, MAX_ENTRIES)
     .flatMap(group => {
       const status = /[245]\.\d{1,3}\.\d{1,3}/.exec(group.get('status') ?? '')?.[0] ?? null
       const word = /[a-z]+/i.exec(group.get('action') ?? '')?.[0]?.toLowerCase()
-      // Some servers leave the action out; the class of the status says as much.
+      // Some servers omit the action; the class of the status code implies it.
       const action = actions.get(word ?? '') ?? ({ '2': 'delivered', '4': 'delayed', '5': 'failed' } as const)[status?.[0] ?? '']
       if (action === undefined) return []
       const diagnostic = group.get('diagnostic-code')?.replace(/^\s*[\w-]+\s*;\s*/, '')
@@ -114,25 +111,17 @@ function readEntries(groups: Fields[]): DeliveryEntry[] {
           status,
           diagnostic: diagnostic === undefined ? null : diagnostic.slice(0, MAX_DIAGNOSTIC),
           finalRecipient: address(group.get('final-recipient') ?? group.get('original-recipient')),
-          envelopeId: envelopeId === null ? null : fromXtext(envelopeId),
         },
       ]
     })
 }
 
-/** "rfc822; <a@b>" as a@b. */
+/** Reads "rfc822; <a@b>" as a@b. */
 const address = (field: string | undefined): string | null =>
   field
     ?.replace(/^\s*[\w-]+\s*;/, '')
     .replace(/[<>\s]/g, '')
     .slice(0, 320) || null
-
-/** RFC 3461 4. */
-const fromXtext = (text: string): string =>
-  text
-    .trim()
-    .slice(0, 500)
-    .replace(/\+([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
 const dispositions = new Set<string>(['displayed', 'deleted', 'dispatched', 'processed'])
 
@@ -145,11 +134,10 @@ function readDisposition(groups: Fields[]): Report {
     kind: 'mdn',
     disposition: dispositions.has(word) ? (word as Disposition) : 'other',
     automatic: /automatic-action|sent-automatically/.test(mode),
-    originalMessageId: find(groups, 'original-message-id'),
   }
 }
 
-/** RFC 3834, and what programs did before it. */
+/** Reads the header of RFC 3834 and the older customs of mail programs. */
 function isAutomatic(email: Email): boolean {
   return email.headers.some(({ key, value }) => {
     switch (key) {

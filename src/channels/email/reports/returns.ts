@@ -4,7 +4,7 @@ import type { Fact } from '../../../domain/transition.js'
 import { reasonOfStatus } from '../status-code.js'
 import type { DeliveryEntry, Report } from './reports.js'
 
-/** What comes back to an e-mail's envelope sender becomes facts about its delivery. */
+/** Turns messages to an e-mail's envelope sender into facts about its delivery. */
 export interface ReturnParts {
   clock: Clock
   record(change: Change): Promise<ChangeOutcome>
@@ -16,7 +16,7 @@ export interface ReturnParts {
 /** Of each kind. Anybody who knows the address may write for ever; two people may write the same words. */
 export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
 
-/** Resolves once everything is committed: only then the other side may forget it. */
+/** Resolves once everything is committed; only then may the sending server forget the message. */
 export type TakeReturn = (notification: string, report: Report) => Promise<void>
 
 export const createReturns =
@@ -41,7 +41,7 @@ function factsOf(report: Report): ReturnFact[] {
     case 'dsn':
       return report.entries.map(fromEntry)
     case 'mdn':
-      // A machine's receipt proves that the message arrived, not that a person saw it.
+      // An automatic receipt proves that the message arrived, not that a person saw it.
       return [
         {
           type: report.disposition === 'displayed' && !report.automatic ? 'read' : 'note',
@@ -62,7 +62,7 @@ function factsOf(report: Report): ReturnFact[] {
 
 function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry): ReturnFact {
   const data = { status, diagnostic, finalRecipient }
-  // "relayed": the next server took it and speaks no reports; nothing further will be heard.
+  // "relayed": the next server accepted the message and sends no reports, so no further report will come.
   if (action === 'delivered' || action === 'relayed') return { type: 'delivered', data: { ...data, action }, suppression: null }
   if (action !== 'failed') return { type: 'note', data: { ...data, action }, suppression: null }
   const reason = reasonOfStatus(status) ?? diagnostic
@@ -73,5 +73,5 @@ function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry
   }
 }
 
-/** RFC 3463 and 7505: these speak of the recipient's address or mailbox itself. A full mailbox or a policy may be mended. */
+/** RFC 3463 and 7505: these codes concern the recipient's address or mailbox itself. A full mailbox or a policy may change. */
 const isAddressGone = (status: string | null): boolean => status !== null && /^5\.(1\.(1|2|3|6|10)|2\.1)$/.test(status)

@@ -3,11 +3,10 @@ import { SendError } from '../../provider.js'
 import { isSafeAddress } from '../message/compose.js'
 import type { Stage } from './reply.js'
 
-/** What is said to an SMTP server to hand over one message: its envelope as commands, and its lines as they travel. */
 export interface Envelope {
   from: string
   to: string
-  /** Comes back in delivery reports (ENVID). */
+  /** The ENVID parameter (RFC 3461), which delivery reports repeat. */
   id: string
 }
 
@@ -16,7 +15,7 @@ export interface Command {
   line: string
 }
 
-/** The commands of one transaction, with what the server's extensions allow and the message needs. */
+/** The commands of one SMTP transaction, with the parameters that the server's extensions allow. */
 export function transaction(
   { from, to, id }: Envelope,
   message: Buffer,
@@ -57,21 +56,21 @@ export function transaction(
   ]
 }
 
-/** RFC 3461 4: what is not visible ASCII, and + and =, as +XX. */
+/** RFC 3461 4: writes + and = and every byte outside visible ASCII as +XX. */
 const xtext = (text: string): string =>
   Buffer.from(text)
     .toString('latin1')
     .replace(/[^!-*,-<>-~]/g, character => `+${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 
-/** RFC 6533 3: the letters as \x{…}, the rest as above. */
+/** RFC 6533 3: writes characters outside xtext as \x{…}. */
 const utf8Xtext = (text: string): string =>
   text.replace(/[^!-*,-<>-[\]-~]/gu, character => `\\x{${character.codePointAt(0)!.toString(16).toUpperCase()}}`)
 
 const headersOf = (message: Buffer): Buffer => message.subarray(0, message.indexOf('\r\n\r\n') + 2)
 
 /**
- * RFC 5321 4.5.2: a line that begins with a dot gets another. Line breaks are CRLF and nothing else: a lone CR or LF is
- * where servers disagree about where a message ends, so none leaves.
+ * RFC 5321 4.5.2: doubles the dot at the start of a line. Every line break becomes CRLF, because servers disagree whether a
+ * lone CR or LF ends a message, which lets one message smuggle in another.
  */
 export function stuffDots(message: Buffer): Buffer {
   if (isClean(message)) return message
@@ -86,7 +85,7 @@ export function stuffDots(message: Buffer): Buffer {
   )
 }
 
-/** Whether it can go as it is; looked at line by line, since almost every message can. */
+/** Whether the message needs no change. Almost every message passes, and the check is cheaper than a rewrite. */
 function isClean(message: Buffer): boolean {
   if (message[0] === 0x2e || message.at(-1) !== 0x0a) return false
   let start = 0

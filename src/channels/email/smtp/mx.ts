@@ -2,35 +2,35 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../../domain/errors.js'
 import { type Carrier, type EmailMessage, type Provider, type Receipt, SendError } from '../../provider.js'
-import { refuseUnknown } from '../../url-options.js'
+import { integerReader, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import type { Composer } from '../message/composer.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from '../resolver.js'
-import { CutOff, Destinations } from './destinations.js'
-import { type Limits, type Patience, type SmtpSession, Unreachable } from './session.js'
-import { REACH_MS, SessionPool } from './session-pool.js'
-import { envelopeOf, LONGEST_MS, prepare, readHelo, readPool, readTls, shareable } from './smtp.js'
+import { AllUnreachable, Destinations } from './destinations.js'
+import { type Limits, type SmtpSession, type StepTimeouts, Unreachable } from './session.js'
+import { SessionPool, START_TIMEOUT_MS } from './session-pool.js'
+import { allowManyListeners, envelopeOf, prepare, readHelo, readPool, readTls, SEND_TIMEOUT_MS } from './smtp.js'
 
 /**
- * E-mail straight to the recipient's own exchanger: mx://our-name.
- * Options: port=25, tls=opportunistic|required|off, pool=connections an exchanger, private=yes (exchangers in private
- * networks too; otherwise anybody's domain could point us at a machine beside us), rate=messages a second (of the lane).
+ * Direct delivery to the recipient's mail exchanger: mx://our-host-name.
+ * Options: port=25, tls=opportunistic|required|off, pool=connections per exchanger, rate=messages per second (of the lane),
+ * private=yes (allows exchangers in private networks; without it a recipient's domain could point at a machine of our network).
  */
 export interface MxOptions {
   resolver: MailResolver
   signer: Signer | null
-  /** Makes what is large elsewhere. Default: everything is made on the spot. */
+  /** Composes large messages in a thread. By default the event loop composes every message. */
   compose?: Composer['compose']
-  /** Trusted instead of the usual authorities. */
+  /** Trusted instead of the system's certificate authorities. */
   ca?: string
   /** Breaks ties between exchangers of the same priority. */
   random?: () => number
-  patience?: Partial<Patience>
-  /** How long a destination that asks for less, or fails, is first left alone. */
-  firstRestMs?: number
+  timeouts?: Partial<StepTimeouts>
+  /** The first pause of a destination that throttles or fails. */
+  firstPauseMs?: number
 }
 
-/** Exchangers tried for one message; the next try starts over. */
+/** Exchangers tried in one attempt. The next attempt starts with the first one again. */
 const MAX_TARGETS = 4
 const OPTIONS = ['port', 'tls', 'pool', 'private', 'rate']
 
@@ -40,7 +40,7 @@ interface Target {
 }
 
 interface Route {
-  /** What its limits and pauses go by. */
+  /** The key of its limits and pauses. */
   destination: string
   targets: Target[]
 }
@@ -50,7 +50,7 @@ export function mxProvider(options: MxOptions): Provider<EmailMessage> {
     name: 'mx',
     channel: 'email',
     whenUnknown: 'safe',
-    timeoutMs: LONGEST_MS,
+    timeoutMs: SEND_TIMEOUT_MS,
     open: async url => new DirectCarrier(url, options),
   }
 }
@@ -62,7 +62,10 @@ class DirectCarrier implements Carrier<EmailMessage> {
   readonly #tls: 'required' | 'opportunistic' | 'off'
   readonly #size: number
   readonly #anyNetwork: boolean
-  /** By name and address, gone when their last connection is: a certificate is good for one name, whoever shares its address. */
+  /**
+   * By name and address, because a certificate is valid for one name and several names may share an address. A pool is removed
+   * with its last connection.
+   */
   readonly #pools = new Map<string, SessionPool>()
   readonly #destinations: Destinations
   #closed = false
@@ -73,36 +76,34 @@ class DirectCarrier implements Carrier<EmailMessage> {
     }
     if (url.protocol !== 'mx:') wrong('deve começar com mx://')
     refuseUnknown(url, OPTIONS, wrong)
-    const port = url.searchParams.get('port') ?? '25'
-    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) wrong('port deve ser uma porta, de 0 a 65535')
     const anyNetwork = url.searchParams.get('private') ?? 'no'
     if (anyNetwork !== 'yes' && anyNetwork !== 'no') wrong('private deve ser yes ou no')
     this.#options = options
     this.#helo = readHelo(url.hostname)
-    this.#port = Number(port)
+    this.#port = integerReader(url, wrong)('port', 25, 0, 65_535)
     this.#tls = readTls(url) ?? 'opportunistic'
-    this.#size = readPool(url)
+    this.#size = readPool(url, wrong)
     this.#anyNetwork = anyNetwork === 'yes'
-    const { random = Math.random, firstRestMs } = options
-    this.#destinations = new Destinations({ places: this.#size, random, ...(firstRestMs === undefined ? {} : { firstRestMs }) })
+    const { random = Math.random, firstPauseMs } = options
+    this.#destinations = new Destinations({ maxConcurrent: this.#size, random, firstPauseMs })
   }
 
   async send(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
     try {
-      shareable(signal)
+      allowManyListeners(signal)
       // A pool that is made now would never be closed.
       if (this.#closed) throw new SendError('temporary', 'O envio de e-mails está sendo encerrado.')
       return await this.#deliver(message, signal)
     } catch (error) {
-      throw error instanceof SendError && !(error instanceof CutOff) ? ofThisDomain(error) : error
+      throw error instanceof SendError && !(error instanceof AllUnreachable) ? scopedToMessage(error) : error
     }
   }
 
   async #deliver(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
     const { destination, targets } = await this.#route(message.to.slice(message.to.lastIndexOf('@') + 1))
-    const reply = await this.#destinations.visit(destination, signal, async () => {
+    const reply = await this.#destinations.run(destination, signal, async () => {
       const raw = await prepare(message, this.#options)
-      return this.#toFirst(targets, signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
+      return this.#sendToFirstReachable(targets, signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
     })
     return { references: [], answer: reply.text, delivered: true }
   }
@@ -112,13 +113,13 @@ class DirectCarrier implements Carrier<EmailMessage> {
     for (const pool of this.#pools.values()) pool.close()
   }
 
-  /** One after the other until one is reached; from then on its answer counts. */
-  async #toFirst<T>(
+  /** Tries the targets in order. The answer of the first one that is reached is final. */
+  async #sendToFirstReachable<T>(
     targets: Target[],
     signal: AbortSignal,
     work: (session: SmtpSession, limits: Limits) => Promise<T>,
   ): Promise<T> {
-    const deadline = performance.now() + REACH_MS
+    const deadline = performance.now() + START_TIMEOUT_MS
     let unreached: unknown
     for (const target of targets) {
       let reached = false
@@ -128,7 +129,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
           return work(session, limits)
         })
       } catch (error) {
-        // What a server said tells more than that another one could not be reached.
+        // A server's refusal explains more than another server's missing connection.
         if (unreached === undefined || !(error instanceof Unreachable)) unreached = error
         if (reached || signal.aborted || deadline <= performance.now()) break
       }
@@ -140,7 +141,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
     const key = `${name} ${address}`
     const known = this.#pools.get(key)
     if (known !== undefined) return known
-    const { ca, patience } = this.#options
+    const { ca, timeouts } = this.#options
     const pool = new SessionPool({
       server: {
         host: name,
@@ -149,8 +150,8 @@ class DirectCarrier implements Carrier<EmailMessage> {
         helo: this.#helo,
         tls: this.#tls,
         credentials: null,
-        ...(ca === undefined ? {} : { ca }),
-        ...(patience === undefined ? {} : { patience }),
+        ca,
+        timeouts,
       },
       size: this.#size,
       onEmpty: () => this.#pools.delete(key),
@@ -166,21 +167,21 @@ class DirectCarrier implements Carrier<EmailMessage> {
     if (isNullExchanger(found.records))
       throw new SendError('permanent', 'O domínio do destinatário declara que não recebe e-mails.')
     const names = found.records.length === 0 ? [domain] : this.#order(found.records)
-    let undecided = false
+    let unresolved = false
     const targets: Target[] = []
     for (const name of names) {
       if (targets.length >= MAX_TARGETS) break
       const answer = isIP(name) === 0 ? await this.#options.resolver.addresses(name) : { status: 'ok' as const, records: [name] }
-      if (answer.status === 'unknown') undecided = true
+      if (answer.status === 'unknown') unresolved = true
       if (answer.status === 'ok')
         targets.push(...answer.records.filter(address => this.#allows(address)).map(address => ({ name, address })))
     }
     if (targets.length > 0) return { destination: destinationOf(domain, found.records), targets: targets.slice(0, MAX_TARGETS) }
-    if (undecided) throw new SendError('temporary', 'O servidor do domínio do destinatário não pôde ser consultado.')
+    if (unresolved) throw new SendError('temporary', 'O servidor do domínio do destinatário não pôde ser consultado.')
     throw new SendError('permanent', 'O domínio do destinatário não tem servidor que receba e-mails.')
   }
 
-  /** RFC 5321 5.1: lowest number first, equals in any order. */
+  /** RFC 5321 5.1: the lowest preference number first, equal ones in random order. */
   #order(records: readonly Exchanger[]): string[] {
     const { random = Math.random } = this.#options
     return records
@@ -194,7 +195,7 @@ class DirectCarrier implements Carrier<EmailMessage> {
   }
 }
 
-/** Domains that share their first exchanger share its patience. */
+/** Domains that share their preferred exchanger share its limits and pauses. */
 function destinationOf(domain: string, records: readonly Exchanger[]): string {
   const first = Math.min(...records.map(({ priority }) => priority))
   const names = records.filter(({ priority }) => priority === first).map(({ exchange }) => exchange)
@@ -204,16 +205,10 @@ function destinationOf(domain: string, records: readonly Exchanger[]): string {
 function isPublic(text: string): boolean {
   const address = ipaddr.process(text)
   if (address.range() !== 'unicast') return false
-  // 2000::/3 is all that is given out; the rest holds forms with an IPv4 address inside.
+  // IANA assigns global unicast addresses from 2000::/3 only. Other ranges include forms that embed an IPv4 address.
   return address instanceof ipaddr.IPv4 || address.parts[0]! >> 13 === 1
 }
 
-/** One domain's server, however slow or angry, says nothing about the others. */
-const ofThisDomain = ({ kind, reason, answer, retryAfterMs, untried, cause }: SendError): SendError =>
-  new SendError(kind, reason, {
-    ...(answer === null ? {} : { answer }),
-    ...(retryAfterMs === null ? {} : { retryAfterMs }),
-    scope: 'message',
-    untried,
-    cause,
-  })
+/** The failure of one domain's server must not open the circuit breaker for the other domains. */
+const scopedToMessage = ({ kind, reason, answer, retryAfterMs, untried, cause }: SendError): SendError =>
+  new SendError(kind, reason, { answer, retryAfterMs, scope: 'message', untried, cause })

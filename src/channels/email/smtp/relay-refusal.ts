@@ -3,26 +3,26 @@ import { findStatus } from '../status-code.js'
 import type { SmtpRefusal } from './reply.js'
 
 /**
- * What a refusal by a relay is about. A recipient's own server that says no speaks of the message; a relay may speak of us: not
- * signed in, not allowed to relay, credits used up, a sender that it does not know. The operator can mend that and the recipient
- * has no part in it, so the message stays good.
+ * Decides whether a relay's refusal concerns the message or our account. A recipient's own server refuses the message; a relay
+ * also refuses an account that is not signed in, may not relay, has no credits left or uses an unknown sender. The operator can
+ * repair the account, so the message is retried.
  */
-export function ofRelay(error: SmtpRefusal): SendError {
+export function classifyRelayRefusal(error: SmtpRefusal): SendError {
   const { stage, kind, code } = error
   const answer = error.answer ?? ''
-  // One sender's trouble keeps no other sender back; 421, 530 and 535 speak of the connection.
+  // The refusal of one sender must not stop the others. 421, 530 and 535 concern the connection.
   if (stage === 'sender' && kind !== 'throttled' && ![421, 530, 535].includes(code)) {
-    return isTooBig(answer, code) ? error : again(error, 'message', error.reason)
+    return isTooBig(answer, code) ? error : retryable(error, 'message', error.reason)
   }
   if (kind !== 'permanent' || /^5\.[12]\./.test(statusOf(answer))) return error
-  if (ABOUT_SENDER.test(answer)) return again(error, 'message', 'O servidor de e-mail recusou o remetente.')
+  if (ABOUT_SENDER.test(answer)) return retryable(error, 'message', 'O servidor de e-mail recusou o remetente.')
   if (!ABOUT_US.test(answer)) return error
-  // Once the content is known nobody can tell whether it had a part in the answer: it must not stop what others send.
+  // After DATA the content may have caused the answer, so the refusal must not stop other messages.
   const scope = stage === 'recipient' ? 'carrier' : 'message'
-  return again(error, scope, 'O servidor de e-mail recusou enviar por esta máquina ou conta.')
+  return retryable(error, scope, 'O servidor de e-mail recusou enviar por esta máquina ou conta.')
 }
 
-/** In the words of Postfix, Exchange, Exim and of the large services; what they say at RCPT was often decided before it. */
+/** Phrases of Postfix, Exchange, Exim and the large relay services. They often answer RCPT with a decision made before it. */
 const ABOUT_SENDER =
   /sender address rejected|(sender|from|e-?mail address|domain|identity)\b.{0,60}\b(not|un)[ -]?verified|unverified (sender|address|domain)/i
 const ABOUT_US =
@@ -32,10 +32,5 @@ const statusOf = (answer: string): string => findStatus(answer) ?? ''
 
 const isTooBig = (answer: string, code: number): boolean => code === 552 || /^5\.(3\.4|2\.3)$/.test(statusOf(answer))
 
-const again = ({ answer, retryAfterMs, cause }: SmtpRefusal, scope: 'carrier' | 'message', reason: string): SendError =>
-  new SendError('temporary', reason, {
-    scope,
-    ...(answer === null ? {} : { answer }),
-    ...(retryAfterMs === null ? {} : { retryAfterMs }),
-    cause,
-  })
+const retryable = ({ answer, retryAfterMs, cause }: SmtpRefusal, scope: 'carrier' | 'message', reason: string): SendError =>
+  new SendError('temporary', reason, { scope, answer, retryAfterMs, cause })

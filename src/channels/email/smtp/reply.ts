@@ -1,12 +1,12 @@
 import { SendError, type SendErrorKind } from '../../provider.js'
 import { findStatus, reasonOfStatus } from '../status-code.js'
 
-/** What an SMTP server says (RFC 5321 4.2), and what that means for a message. */
+/** One reply of an SMTP server (RFC 5321 4.2). */
 export interface Reply {
   code: number
-  /** All its lines as they came, without control characters. */
+  /** All lines with their codes, without control characters. */
   text: string
-  /** Lines without code, in order. */
+  /** The lines without their codes. */
   lines: string[]
 }
 
@@ -15,18 +15,17 @@ const MAX_LINE = 4_096
 const MAX_LINES = 200
 const MAX_ANSWER = 1_000
 
-/** Puts bytes together to replies. A server that breaks the grammar is not understood, and never will be: it throws. */
+/** Assembles replies from the bytes of a connection. Throws when the server breaks the grammar of SMTP. */
 export class ReplyReader {
   #rest = ''
   #lines: string[] = []
 
-  /** Whether part of a reply is still to come. */
-  get isMidway(): boolean {
+  get isIncomplete(): boolean {
     return this.#rest !== '' || this.#lines.length > 0
   }
 
   *read(bytes: Buffer): Generator<Reply> {
-    // Server text should be ASCII; UTF-8 is allowed with SMTPUTF8. A character cut between two reads shows as two marks.
+    // Replies are ASCII, or UTF-8 with SMTPUTF8. A character that is split between two reads becomes two replacement characters.
     const text = this.#rest + bytes.toString('utf8')
     let start = 0
     for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
@@ -36,7 +35,7 @@ export class ReplyReader {
       this.#lines.push(line)
       if (this.#lines.length > MAX_LINES) throw new Error('an SMTP reply without end')
       if (line[3] === '-') continue
-      yield toReply(this.#lines)
+      yield createReply(this.#lines)
       this.#lines = []
     }
     this.#rest = text.slice(start)
@@ -44,8 +43,8 @@ export class ReplyReader {
   }
 }
 
-function toReply(lines: string[]): Reply {
-  // Control characters do not survive: a NUL could not even be stored.
+function createReply(lines: string[]): Reply {
+  // PostgreSQL refuses to store a NUL, and other control characters would disturb the timeline.
   const clean = lines.map(line => line.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ').toWellFormed())
   return {
     code: Number(clean.at(-1)!.slice(0, 3)),
@@ -55,8 +54,8 @@ function toReply(lines: string[]): Reply {
 }
 
 /**
- * Where a conversation stood. Until the server takes part in a transaction, a refusal is about us or the connection, not
- * about the message: such a message is tried again.
+ * The step of the conversation that the server refused. Before a transaction begins, a refusal concerns our account or the
+ * connection and not the message, so the message is retried.
  */
 export type Stage = 'connect' | 'greeting' | 'hello' | 'tls' | 'auth' | 'sender' | 'recipient' | 'data'
 
@@ -75,7 +74,7 @@ const refused: Record<Stage, string> = {
   data: 'O servidor de e-mail recusou a mensagem.',
 }
 
-/** A server's no. */
+/** A negative reply of a server. */
 export class SmtpRefusal extends SendError {
   readonly stage: Stage
   readonly code: number
@@ -87,37 +86,34 @@ export class SmtpRefusal extends SendError {
   }
 }
 
-/** The error that a negative reply stands for. */
 export function refusal(reply: Reply, stage: Stage): SmtpRefusal {
   const kind = kindOf(reply, stage)
   const status = findStatus(reply.lines[0] ?? '')
   const later = kind === 'throttled' ? 'O servidor de e-mail pediu para enviar mais devagar.' : null
   const aboutUs = ['greeting', 'hello', 'tls', 'auth'].includes(stage)
-  const retryAfterMs = kind === 'permanent' ? null : waitAskedFor(reply.text)
-  return new SmtpRefusal(stage, reply.code, kind, later ?? (aboutUs ? null : reasonOfStatus(status)) ?? refused[stage], {
-    answer: reply.text,
-    ...(retryAfterMs === null ? {} : { retryAfterMs }),
-  })
+  const retryAfterMs = kind === 'permanent' ? null : requestedDelayMs(reply.text)
+  const reason = later ?? (aboutUs ? null : reasonOfStatus(status)) ?? refused[stage]
+  return new SmtpRefusal(stage, reply.code, kind, reason, { answer: reply.text, retryAfterMs })
 }
 
-const SLOWER = /\b(rate|throttl|too (many|fast|much)|slow down|exceed|limit|excessive|congest|overload|busy|back ?off)/i
-/** One mailbox's trouble, or a first visit's wait: no reason to slow down for everybody. */
-const NOT_OURS = /gr[ea]y-?list|quota|mailbox|over ?size|storage/i
+const THROTTLING = /\b(rate|throttl|too (many|fast|much)|slow down|exceed|limit|excessive|congest|overload|busy|back ?off)/i
+/** Greylisting and full mailboxes concern one recipient and do not slow down the others. */
+const ONE_RECIPIENT = /gr[ea]y-?list|quota|mailbox|over ?size|storage/i
 
 function kindOf({ code, text, lines }: Reply, stage: Stage): SendErrorKind {
   if (code >= 500 && code < 600) {
-    // 530 and 535: not signed in. The operator can mend that; the message is good.
+    // 530 and 535 mean that our account is not signed in, which the operator can repair.
     const ours = !['sender', 'recipient', 'data'].includes(stage) || code === 530 || code === 535
     return ours ? 'temporary' : 'permanent'
   }
   const status = findStatus(lines[0] ?? '')
-  // 4.1 and 4.2 are about one address and one mailbox.
-  if (![421, 450, 451, 452].includes(code) || NOT_OURS.test(text) || /^4\.[12]\./.test(status ?? '')) return 'temporary'
-  return SLOWER.test(text) || status === '4.4.5' || status?.startsWith('4.7.') ? 'throttled' : 'temporary'
+  // 4.1 concerns one address and 4.2 one mailbox.
+  if (![421, 450, 451, 452].includes(code) || ONE_RECIPIENT.test(text) || /^4\.[12]\./.test(status ?? '')) return 'temporary'
+  return THROTTLING.test(text) || status === '4.4.5' || status?.startsWith('4.7.') ? 'throttled' : 'temporary'
 }
 
-/** "try again in 5 minutes": a wait of up to a day that the server itself names. */
-function waitAskedFor(text: string): number | null {
+/** The delay that the server names ("try again in 5 minutes"), at most one day. */
+function requestedDelayMs(text: string): number | null {
   const [, amount, unit] = /\bin (\d{1,5}) ?(s|sec|secs|seconds?|m|min|mins|minutes?|h|hours?)\b/i.exec(text) ?? []
   if (amount === undefined || unit === undefined) return null
   const seconds = { s: 1, m: 60, h: 3_600 }[unit[0]!.toLowerCase() as 's' | 'm' | 'h']

@@ -1,28 +1,27 @@
 import { SendError } from '../../provider.js'
 import { type Limits, type ServerSettings, SmtpSession, StaleSession } from './session.js'
 
-/** Connections to one server, kept open between messages. */
 export interface PoolSettings {
   server: ServerSettings
-  /** Connections at most. */
+  /** The largest number of connections. */
   size: number
   /** How long a message waits for a connection while all are busy. */
-  waitMs?: number
-  /** From its connection on: how long a message may take to be let in, before it begins to leave. */
-  reachMs?: number
-  /** All connections busy with the same messages for so long: others had better go elsewhere. */
+  waitTimeoutMs?: number
+  /** How long a message may take from the request for a connection until its first byte of data leaves. */
+  startTimeoutMs?: number
+  /** After this time without a free connection the carrier is not ready, so that messages take another carrier. */
   stuckMs?: number
-  /** Servers close idle connections, mostly after a minute or more. */
+  /** Idle connections are closed before the server closes them, which most servers do after a minute or more. */
   idleMs?: number
-  /** Many servers refuse the message after their limit per connection. */
+  /** Many servers limit the number of messages per connection and refuse the next one. */
   maxMessages?: number
-  /** Called when the last connection is gone and nobody waits. */
+  /** Called when the last connection is closed and no message waits. */
   onEmpty?: () => void
 }
 
-/** The longest that a connection that is in order may be silent, and a little. */
+/** A little longer than the longest silence of a healthy connection (300 s between the data and its reply). */
 const WAIT_MS = 330_000
-export const REACH_MS = 18_000
+export const START_TIMEOUT_MS = 18_000
 const STUCK_MS = 20_000
 const IDLE_MS = 20_000
 const MAX_MESSAGES = 1_000
@@ -32,6 +31,7 @@ interface Waiter {
   fail(error: SendError): void
 }
 
+/** Connections to one server, kept open between messages. */
 export class SessionPool {
   readonly #settings: Required<PoolSettings>
   readonly #idle: { session: SmtpSession; timer: NodeJS.Timeout }[] = []
@@ -43,11 +43,11 @@ export class SessionPool {
   #closed = false
 
   constructor(settings: PoolSettings) {
-    const times = { waitMs: WAIT_MS, reachMs: REACH_MS, stuckMs: STUCK_MS, idleMs: IDLE_MS }
+    const times = { waitTimeoutMs: WAIT_MS, startTimeoutMs: START_TIMEOUT_MS, stuckMs: STUCK_MS, idleMs: IDLE_MS }
     this.#settings = { ...times, maxMessages: MAX_MESSAGES, onEmpty: () => {}, ...settings }
   }
 
-  /** Lends a connection to one message. One that went stale unnoticed is replaced, once, by a new one. */
+  /** Lends a connection to one message. A connection that the server had closed while idle is replaced once by a new one. */
   async run<T>(signal: AbortSignal, work: (session: SmtpSession, limits: Limits) => Promise<T>): Promise<T> {
     try {
       return await this.#lend(await this.#acquire(signal), signal, work)
@@ -58,7 +58,7 @@ export class SessionPool {
     }
   }
 
-  /** Whether every connection has been busy with one message for long. */
+  /** Whether every connection has been busy with the same message for a long time. */
   get isStuck(): boolean {
     return this.#lent >= this.#settings.size && performance.now() - this.#lentLast > this.#settings.stuckMs
   }
@@ -76,7 +76,7 @@ export class SessionPool {
   ): Promise<T> {
     this.#lent++
     this.#lentLast = performance.now()
-    const limits = { deadline: this.#lentLast + this.#settings.reachMs, signal }
+    const limits = { deadline: this.#lentLast + this.#settings.startTimeoutMs, signal }
     let session = kept
     try {
       session ??= await SmtpSession.open(this.#settings.server, limits)
@@ -87,7 +87,7 @@ export class SessionPool {
     }
   }
 
-  /** An open connection, or leave (null) to open one. */
+  /** An open connection, or null: the caller may open a new one. */
   async #acquire(signal: AbortSignal): Promise<SmtpSession | null> {
     if (this.#closed) throw closing()
     if (signal.aborted) throw new SendError('temporary', 'O envio foi interrompido antes de a mensagem sair.')
@@ -120,7 +120,7 @@ export class SessionPool {
       }
       const giveUp = (): void =>
         waiter.fail(new SendError('temporary', 'Todas as conexões com o servidor de e-mail estão ocupadas.'))
-      const timer = setTimeout(giveUp, this.#settings.waitMs)
+      const timer = setTimeout(giveUp, this.#settings.waitTimeoutMs)
       signal.addEventListener('abort', giveUp)
       this.#waiters.add(waiter)
     })
@@ -131,7 +131,7 @@ export class SessionPool {
     if (keep === null) session?.close()
     const [waiter] = this.#waiters
     if (waiter !== undefined) {
-      // The place goes with it: to the connection, or to a new one in its stead.
+      // #open stays the same: the waiter takes this connection, or opens a new one in its place.
       waiter.go(keep)
     } else if (keep === null) {
       this.#vacate()

@@ -6,89 +6,88 @@ import { type Reply, refusal, type Stage } from './reply.js'
 import { ConnectionLost, type LossKind, SmtpWire } from './wire.js'
 
 /**
- * One SMTP conversation (RFC 5321), used for one message after another. Written here for its pipelining (RFC 2920): a
- * message costs two round trips, where nodemailer's client takes four and ten times the processor time.
+ * One SMTP connection (RFC 5321), used for one message after another. Our own client pipelines (RFC 2920): a message takes two
+ * round trips, where nodemailer's client takes four and ten times the processor time.
  */
 export interface ServerSettings {
   host: string
   port: number
-  /** The address to connect to, when the name has been resolved already. */
+  /** The IP address to connect to, when the name is already resolved. */
   address?: string
-  /** How we introduce ourselves. */
+  /** Our host name in EHLO. */
   helo: string
   /**
-   * implicit: TLS from the first byte; required: STARTTLS or nothing; both with a certificate that checks.
-   * opportunistic: STARTTLS with any certificate where it is offered (RFC 7435); off: never.
+   * implicit: TLS from the first byte; required: STARTTLS or no message. Both need a valid certificate.
+   * opportunistic: STARTTLS with any certificate where the server offers it (RFC 7435); off: never.
    */
   tls: 'implicit' | 'required' | 'opportunistic' | 'off'
   credentials: { user: string; password: string } | null
-  /** Trusted instead of the usual authorities. */
-  ca?: string
-  patience?: Partial<Patience>
+  /** Trusted instead of the system's certificate authorities. */
+  ca?: string | undefined
+  timeouts?: Partial<StepTimeouts> | undefined
 }
 
 /** How long each step may take, in milliseconds. */
-export interface Patience {
+export interface StepTimeouts {
   connect: number
   reply: number
-  /** While the message leaves: without any progress. However long it is and however slow the line, it may go on. */
+  /** Without progress while the message is written. A large message on a slow line may take longer in total. */
   upload: number
-  /** From the end of the data to its answer: servers filter and store in between. */
+  /** From the end of the data to its reply: servers filter and store the message in between. */
   data: number
 }
 
 /**
- * RFC 5321 4.5.3.2.6 asks for minutes after the final dot: a server that is given up too soon has mostly taken the message,
- * and gets it once more.
+ * RFC 5321 4.5.3.2.6 asks for minutes after the final dot. A server that is abandoned too early has usually accepted the
+ * message, and then receives it twice.
  */
-const PATIENCE: Patience = { connect: 5_000, reply: 15_000, upload: 30_000, data: 300_000 }
+const STEP_TIMEOUTS: StepTimeouts = { connect: 5_000, reply: 15_000, upload: 30_000, data: 300_000 }
 
 /**
- * Until when, on the clock of performance.now(), the message must have begun to leave, and whose signal calls it off at any
- * time. From then on every step has its own time.
+ * The first byte of data must leave before the deadline (on the clock of performance.now()); later steps have timeouts of their
+ * own. The signal cancels the message at any time.
  */
 export interface Limits {
   deadline: number
   signal: AbortSignal
 }
 
-/** The connection had gone away while nobody used it: nothing was lost, a new one may be tried at once. */
+/** The server closed the connection while it was idle. Nothing was sent, so a new connection may be tried at once. */
 export class StaleSession extends SendError {}
 
-/** No connection came about. */
 export class Unreachable extends SendError {}
 
-/** A message over this is handed to the operating system whole before its final dot: a break until then leaves no doubt. */
+/** A larger message is written completely before its final dot: if the connection breaks before, the server cannot have it. */
 const ONE_WRITE = 65_536
-/** Of a large one this much, or what is left, must leave while the patience for an upload lasts: 2 KB a second. */
+/** One piece of a large message must leave within the upload timeout, which is 2 KB per second. */
 const PIECE = 65_536
 const END = Buffer.from('.\r\n')
 
 export class SmtpSession {
-  /** Transactions so far, those that failed too. */
+  /** Includes failed transactions. */
   transactions = 0
   readonly #wire: SmtpWire
-  readonly #patience: Patience
+  readonly #timeouts: StepTimeouts
   #extensions = new Map<string, string>()
-  /** A transaction was begun and not ended: the next one begins with RSET. */
+  /** A transaction was begun and not finished, so the next one starts with RSET. */
   #unfinished = false
 
-  private constructor(wire: SmtpWire, patience: Patience) {
+  private constructor(wire: SmtpWire, timeouts: StepTimeouts) {
     this.#wire = wire
-    this.#patience = patience
+    this.#timeouts = timeouts
   }
 
-  /** Connects, secures and signs in. Whatever fails here leaves no message in doubt. */
+  /** Connects, starts TLS and signs in. No failure here is of unknown outcome, because no message was sent. */
   static async open(server: ServerSettings, limits: Limits): Promise<SmtpSession> {
-    const patience = { ...PATIENCE, ...server.patience }
+    const timeouts = { ...STEP_TIMEOUTS, ...server.timeouts }
     const secure = server.tls === 'implicit' ? secureOptions(server) : null
     let session: SmtpSession | undefined
-    let unwatch = (): void => {}
+    let stopWatching = (): void => {}
     try {
       const target = { host: server.address ?? server.host, port: server.port, secure }
-      const wire = await SmtpWire.connect(target, within(limits, patience.connect), limits.signal)
-      session = new SmtpSession(wire, patience)
-      unwatch = wire.watch(limits.signal)
+      const wire = await SmtpWire.connect(target, within(limits, timeouts.connect), limits.signal)
+      session = new SmtpSession(wire, timeouts)
+      stopWatching = wire.watch(limits.signal)
       await session.#introduce(server, limits)
       return session
     } catch (error) {
@@ -96,50 +95,48 @@ export class SmtpSession {
       if (error instanceof ConnectionLost) throw lossError(error, session === undefined)
       throw error
     } finally {
-      unwatch()
+      stopWatching()
     }
   }
 
-  /** Ready for another message. */
   get isUsable(): boolean {
-    return this.#wire.isQuiet
+    return this.#wire.isIdle
   }
 
   set onGone(listener: () => void) {
     this.#wire.onLost = listener
   }
 
-  /** Hands over one message; gives the reply that took it. */
+  /** Sends one message and returns the reply that accepted it. */
   async send(envelope: Envelope, message: Buffer, limits: Limits): Promise<Reply> {
     const commands = transaction(envelope, message, this.#extensions, this.#unfinished)
     const body = stuffDots(message)
     const reused = this.transactions++ > 0
     const { received } = this.#wire
-    let inDoubt = false
-    const unwatch = this.#wire.watch(limits.signal)
+    let mayHaveArrived = false
+    const stopWatching = this.#wire.watch(limits.signal)
     try {
       await this.#begin(commands, limits)
       const large = body.length > ONE_WRITE
       if (large) await this.#upload(body)
       this.#refuseEarly()
-      inDoubt = this.#wire.write(large ? END : Buffer.concat([body, END]))
-      const reply = await this.#wire.reply(this.#patience.data)
+      mayHaveArrived = this.#wire.write(large ? END : Buffer.concat([body, END]))
+      const reply = await this.#wire.reply(this.#timeouts.data)
       this.#unfinished = false
       if (reply.code >= 300) throw refusal(reply, 'data')
       return reply
     } catch (error) {
       if (!(error instanceof ConnectionLost)) throw error
-      if (inDoubt) throw new SendError('uncertain', UNCONFIRMED, { cause: error })
+      if (mayHaveArrived) throw new SendError('uncertain', UNCONFIRMED, { cause: error })
       const stale = reused && this.#wire.received === received && error.kind === 'closed'
-      throw stale ? new StaleSession('temporary', losses.closed, { cause: error }) : lossError(error, false)
+      throw stale ? new StaleSession('temporary', lossReasons.closed, { cause: error }) : lossError(error, false)
     } finally {
-      unwatch()
+      stopWatching()
     }
   }
 
-  /** Says goodbye and leaves. */
   close(): void {
-    this.#wire.leave('QUIT\r\n')
+    this.#wire.sendAndClose('QUIT\r\n')
   }
 
   async #introduce(server: ServerSettings, limits: Limits): Promise<void> {
@@ -149,8 +146,8 @@ export class SmtpSession {
       if (this.#extensions.has('STARTTLS')) {
         this.#wire.write('STARTTLS\r\n')
         expect(await this.#reply(limits), 220, 'tls')
-        await this.#wire.startTls(secureOptions(server), within(limits, this.#patience.connect))
-        // What was offered in clear may have been written by anybody on the way (RFC 3207 4.2).
+        await this.#wire.startTls(secureOptions(server), within(limits, this.#timeouts.connect))
+        // The extensions offered in clear may be forged, so they are asked for again (RFC 3207 4.2).
         await this.#hello(server.helo, limits)
       } else if (server.tls === 'required' || server.credentials !== null) {
         throw new SendError('temporary', NOT_SECURE)
@@ -192,7 +189,7 @@ export class SmtpSession {
     expect(await this.#reply(limits), 235, 'auth')
   }
 
-  /** Until the server waits for the message. */
+  /** Sends the commands up to DATA, until the server waits for the message. */
   async #begin(commands: Command[], limits: Limits): Promise<void> {
     const pipelined = this.#extensions.has('PIPELINING')
     this.#unfinished = true
@@ -203,25 +200,25 @@ export class SmtpSession {
       if (line === 'DATA\r\n' ? reply.code === 354 : reply.code < 300) continue
       const refused = refusal(reply, stage)
       if (reply.code === 421) {
-        this.#wire.lose(new ConnectionLost('closed'))
+        this.#wire.drop(new ConnectionLost('closed'))
         if (index === 0 && this.transactions > 1) throw new StaleSession('temporary', refused.reason, { answer: reply.text })
       } else if (pipelined) await this.#drain(commands.length - 1 - index, limits)
       throw refused
     }
   }
 
-  /** Reads the answers to what was written after a refused command. */
+  /** Reads the replies to the pipelined commands after a refused one. */
   async #drain(count: number, limits: Limits): Promise<void> {
     try {
       for (let left = count; left > 0; left--) {
         const reply = await this.#reply(limits)
         if (reply.code !== 354) continue
-        // RFC 2920 3.1: the server takes data although nobody is to get it; an empty message ends that.
+        // RFC 2920 3.1: the server may accept DATA without a valid recipient; an empty message ends it.
         this.#wire.write(END)
         await this.#reply(limits)
       }
     } catch (error) {
-      // The refusal is known; the connection is not needed for it.
+      // The caller throws the refusal, for which the connection is no longer needed.
       if (!(error instanceof ConnectionLost)) throw error
     }
   }
@@ -229,7 +226,7 @@ export class SmtpSession {
   async #upload(body: Buffer): Promise<void> {
     try {
       for (let start = 0; start < body.length; start += PIECE) {
-        await this.#wire.flush(body.subarray(start, start + PIECE), this.#patience.upload)
+        await this.#wire.flush(body.subarray(start, start + PIECE), this.#timeouts.upload)
         this.#refuseEarly()
       }
     } catch (error) {
@@ -238,21 +235,21 @@ export class SmtpSession {
     }
   }
 
-  /** A server that speaks before the end has made up its mind, or lost count: what it says next would be taken for its answer. */
+  /** A reply before the end of the data is a refusal or a protocol error. Without this check the next reply would be taken for its answer. */
   #refuseEarly(): void {
-    const early = this.#wire.unasked()
+    const early = this.#wire.unsolicited()
     if (early === null) return
-    this.#wire.lose(new ConnectionLost('garbled'))
+    this.#wire.drop(new ConnectionLost('garbled'))
     if (early.code >= 400) throw refusal(early, 'data')
-    throw new SendError('temporary', losses.garbled, { answer: early.text })
+    throw new SendError('temporary', lossReasons.garbled, { answer: early.text })
   }
 
   #reply(limits: Limits): Promise<Reply> {
-    return this.#wire.reply(within(limits, this.#patience.reply))
+    return this.#wire.reply(within(limits, this.#timeouts.reply))
   }
 }
 
-const within = (limits: Limits, patience: number): number => Math.min(patience, limits.deadline - performance.now())
+const within = (limits: Limits, timeoutMs: number): number => Math.min(timeoutMs, limits.deadline - performance.now())
 
 function expect(reply: Reply, code: number, stage: Stage): void {
   if (reply.code !== code) throw refusal(reply, stage)
@@ -260,7 +257,7 @@ function expect(reply: Reply, code: number, stage: Stage): void {
 
 function secureOptions({ host, tls, ca }: ServerSettings): ConnectionOptions {
   return {
-    // Any encryption is better than none; a certificate that must check is asked for by 'required' (RFC 7435 3).
+    // RFC 7435 3: encryption without authentication is better than none. 'required' demands a valid certificate.
     rejectUnauthorized: tls !== 'opportunistic',
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...(ca === undefined ? {} : { ca }),
@@ -273,7 +270,7 @@ const NO_SIGN_IN =
   'O servidor de e-mail não oferece entrada por usuário e senha (AUTH PLAIN ou LOGIN). Confira a porta em EMAIL_URL, ou tire dela o usuário e a senha.'
 const UNCONFIRMED = 'O servidor de e-mail não confirmou se recebeu a mensagem.'
 
-const losses: Record<LossKind, string> = {
+const lossReasons: Record<LossKind, string> = {
   closed: 'A conexão com o servidor de e-mail caiu antes do envio.',
   timeout: 'O servidor de e-mail não respondeu a tempo.',
   aborted: 'O envio foi interrompido antes de a mensagem sair.',
@@ -285,5 +282,5 @@ function lossError(error: ConnectionLost, whileConnecting: boolean): SendError {
   if (whileConnecting && (error.kind === 'closed' || error.kind === 'timeout')) {
     return new Unreachable('temporary', 'Não foi possível conectar ao servidor de e-mail.', { cause: error })
   }
-  return new SendError('temporary', losses[error.kind], { cause: error })
+  return new SendError('temporary', lossReasons[error.kind], { cause: error })
 }

@@ -2,11 +2,11 @@ import { connect as connectPlain, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import { type Reply, ReplyReader } from './reply.js'
 
-/** A connection to an SMTP server: writes go out, whole replies come in, every wait ends. It knows no commands. */
+/** A connection to an SMTP server that writes bytes and reads whole replies, each with a timeout. It knows no commands. */
 export class SmtpWire {
-  /** Called once, when the connection is gone. */
+  /** Called once, when the connection is lost. */
   onLost: () => void = () => {}
-  /** Replies that came since the beginning. */
+  /** The number of replies on this connection. */
   received = 0
   #socket: Socket
   #reader = new ReplyReader()
@@ -30,33 +30,33 @@ export class SmtpWire {
     const target = { host, port, noDelay: true }
     const socket = secure === null ? connectPlain(target) : connectSecure({ ...target, ...secure })
     const wire = new SmtpWire(socket, secure !== null)
-    const unwatch = wire.watch(signal)
+    const stopWatching = wire.watch(signal)
     try {
       await wire.#wait<void>(ms, done => socket.once(secure === null ? 'connect' : 'secureConnect', () => done()))
       wire.#handshaking = false
       return wire
     } finally {
-      unwatch()
+      stopWatching()
     }
   }
 
-  /** Silent and whole: the next reply will answer the next command. */
-  get isQuiet(): boolean {
-    return this.#lost === null && this.#replies.length === 0 && !this.#reader.isMidway
+  /** Whether no reply is pending, so that the next reply answers the next command. */
+  get isIdle(): boolean {
+    return this.#lost === null && this.#replies.length === 0 && !this.#reader.isIncomplete
   }
 
-  /** False: the connection is gone, nothing left. */
+  /** False: the connection was already lost and nothing was written. */
   write(data: string | Buffer): boolean {
     if (this.#lost !== null) return false
     this.#socket.write(data)
     return true
   }
 
-  /** Writes and waits until the operating system has taken it all. */
+  /** Writes and waits until the operating system has taken all the data. */
   flush(data: Buffer, ms: number): Promise<void> {
     return this.#wait<void>(ms, done => {
       this.#socket.write(data, error => {
-        // A write that failed ends the connection, which ends the wait.
+        // A failed write also emits 'error', which rejects this promise.
         if (error == null) done()
       })
     })
@@ -70,14 +70,14 @@ export class SmtpWire {
     })
   }
 
-  /** A reply that nobody asked for, if one came. */
-  unasked(): Reply | null {
+  /** A reply that no command asked for, or null. */
+  unsolicited(): Reply | null {
     return this.#replies.shift() ?? null
   }
 
-  /** Goes on encrypted. What was said before in clear and not yet read may be anybody's: it ends the connection. */
+  /** Starts TLS. Unread data from before TLS may be injected by an attacker, so it ends the connection. */
   async startTls(options: ConnectionOptions, ms: number): Promise<void> {
-    if (!this.isQuiet) this.lose(new ConnectionLost('garbled'))
+    if (!this.isIdle) this.drop(new ConnectionLost('garbled'))
     this.#socket.removeAllListeners()
     this.#handshaking = true
     this.#socket = connectSecure({ ...options, socket: this.#socket })
@@ -87,26 +87,26 @@ export class SmtpWire {
     this.#handshaking = false
   }
 
-  /** Ends the connection when the signal says so; gives back a function that stops watching. */
+  /** Drops the connection when the signal is aborted. Returns a function that stops watching. */
   watch(signal: AbortSignal): () => void {
-    const abort = (): void => this.lose(new ConnectionLost('aborted', signal.reason))
+    const abort = (): void => this.drop(new ConnectionLost('aborted', signal.reason))
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort)
     return () => signal.removeEventListener('abort', abort)
   }
 
-  /** Says a last word without waiting for an answer. */
-  leave(word: string): void {
+  /** Sends a last command and does not wait for its reply. */
+  sendAndClose(command: string): void {
     if (this.#lost !== null) return
     const socket = this.#socket
-    socket.end(word)
+    socket.end(command)
     const timer = setTimeout(() => socket.destroy(), 1_000)
     timer.unref()
     socket.once('close', () => clearTimeout(timer))
     this.#settle(new ConnectionLost('closed'))
   }
 
-  lose(error: ConnectionLost): void {
+  drop(error: ConnectionLost): void {
     this.#socket.destroy()
     this.#settle(error)
   }
@@ -121,7 +121,7 @@ export class SmtpWire {
   #wait<T>(ms: number, begin: (done: (value: T) => void) => void): Promise<T> {
     if (this.#lost !== null) return Promise.reject(this.#lost)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.lose(new ConnectionLost('timeout')), Math.max(0, ms))
+      const timer = setTimeout(() => this.drop(new ConnectionLost('timeout')), Math.max(0, ms))
       this.#giveUp = error => {
         clearTimeout(timer)
         reject(error)
@@ -136,9 +136,9 @@ export class SmtpWire {
 
   #listen(): void {
     this.#socket.on('data', bytes => this.#read(bytes))
-    this.#socket.on('error', cause => this.lose(new ConnectionLost(this.#handshaking ? 'handshake' : 'closed', cause)))
-    this.#socket.on('end', () => this.lose(new ConnectionLost('closed')))
-    this.#socket.on('close', () => this.lose(new ConnectionLost('closed')))
+    this.#socket.on('error', cause => this.drop(new ConnectionLost(this.#handshaking ? 'handshake' : 'closed', cause)))
+    this.#socket.on('end', () => this.drop(new ConnectionLost('closed')))
+    this.#socket.on('close', () => this.drop(new ConnectionLost('closed')))
   }
 
   #read(bytes: Buffer): void {
@@ -151,10 +151,10 @@ export class SmtpWire {
         else take(reply)
       }
     } catch (cause) {
-      this.lose(new ConnectionLost('garbled', cause))
+      this.drop(new ConnectionLost('garbled', cause))
     }
-    // Nothing we send asks for more than five at once.
-    if (this.#replies.length > 16) this.lose(new ConnectionLost('garbled'))
+    // At most five commands are pipelined, so more replies than this are a protocol error.
+    if (this.#replies.length > 16) this.drop(new ConnectionLost('garbled'))
   }
 }
 

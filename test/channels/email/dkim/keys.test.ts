@@ -116,7 +116,7 @@ describe('which key signs', () => {
     await expect(remove('a.example', 's2')).rejects.toThrow('Não existe a chave DKIM s2 de a.example')
   })
 
-  test('a key that was made anew while its DNS record was looked up is not activated in its place', async () => {
+  test('a key that was recreated while its DNS record was looked up is not activated', async () => {
     await make('a.example')
     const looked = await requireDkimKey(database.pool, sealing, { domain: 'a.example', selector: 's1' })
     await remove('a.example', 's1')
@@ -271,7 +271,7 @@ describe('the keyring', () => {
     expect(await readSigningKeys(database.pool, [id])).toMatchObject([{ id, privateKey: null }])
   })
 
-  test('a key made anew under the same selector is another key', async () => {
+  test('a key recreated under the same selector is a different key', async () => {
     await makeActive('example.com')
     const keyring = await open()
     await remove('example.com', 's1', true)
@@ -288,7 +288,7 @@ describe('the keyring', () => {
     expect(chosen(keyring, 'example.com')).toBe('s1@example.com')
   })
 
-  test('a key that does not open is told, the one before it stays, and the others are not harmed', async () => {
+  test('a key that does not open is reported, the earlier key stays in use, and the other keys are not affected', async () => {
     await makeActive('example.com', 's1')
     const keyring = await open()
     await makeActive('example.com', 's2')

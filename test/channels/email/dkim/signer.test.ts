@@ -190,7 +190,7 @@ describe('several keys', () => {
     for (const [index, message] of signed.entries()) expect(isValid(message, ring[domains[index]!]![1])).toBe(true)
   })
 
-  test('a key that takes another’s place signs from the next message on', async () => {
+  test('a key that replaces another one signs from the next message on', async () => {
     let current = keyOf(ed25519)
     const made = signer(rsa, { find: () => current })
     expect(isValid(await made.sign(raw), ed25519)).toBe(true)
@@ -200,7 +200,7 @@ describe('several keys', () => {
     expect(isValid(signed, ed25519)).toBe(false)
   })
 
-  test('more of them than a thread remembers take turns', async () => {
+  test('more keys than a thread caches still sign correctly', async () => {
     const key = keyOf(second)
     const domains = Array.from({ length: 1_005 }, (_, index) => `d${index}.example`)
     const many = new Map(domains.map(domain => [domain, { ...key, domain }]))

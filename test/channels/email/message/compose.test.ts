@@ -37,7 +37,7 @@ describe('a composed e-mail', () => {
     expect(read.attachments).toEqual([])
   })
 
-  test('has the same bytes at every try, and a Message-ID made of the reference and the sender’s domain', async () => {
+  test('has the same bytes at every attempt, and a Message-ID made of the reference and the sender’s domain', async () => {
     const [first, second] = [composeEmail(email()), composeEmail(email())]
     expect(first.equals(second)).toBe(true)
     expect((await parse(first)).messageId).toBe('<019a1b2c-3d4e-7f50-8a6b-7c8d9e0f1a2b.email.1@orgao.example.com>')

@@ -13,13 +13,13 @@ function composerForTest(): Composer {
 const paragraph = '<p>Seu <b>contrato</b> vence em 30 dias. <a href="https://example.com/a">Regularize</a>.</p>\n'
 const large = email({ attachments: [{ name: 'ação.pdf', bytes: Buffer.alloc(3_000_000, 'carteiro') }] })
 
-test('what is small is made on the spot: nothing waits for a thread', () => {
+test('a small message is composed at once and does not wait for a thread', () => {
   const composer = composerForTest()
   expect(composer.toText(paragraph)).toBe(textFromHtml(paragraph))
   expect(composer.compose(email())).toEqual(composeEmail(email()))
 })
 
-test('what is large is the same, byte for byte, and may be asked for again', async () => {
+test('a large message has the same bytes as a small one would, at every attempt', async () => {
   const composer = composerForTest()
   const html = paragraph.repeat(500)
   const text = composer.toText(html)
@@ -32,7 +32,7 @@ test('what is large is the same, byte for byte, and may be asked for again', asy
   }
 })
 
-test('what is large does not hold up the rest', async () => {
+test('a large message does not block the event loop', async () => {
   const composer = composerForTest()
   const done: string[] = []
   const text = Promise.resolve(composer.toText('<ul><li>a'.repeat(14_000))).then(() => done.push('the large one'))
@@ -41,7 +41,7 @@ test('what is large does not hold up the rest', async () => {
   expect(done).toEqual(['the rest', 'the large one'])
 })
 
-test('an address that cannot be used is refused as it is on the spot', () => {
+test('an invalid address is refused before a thread is used', () => {
   const composer = composerForTest()
   expect(() => composer.compose({ ...large, to: 'a@b.com, c@d.com' })).toThrow(/endereço/)
 })

@@ -81,7 +81,7 @@ describe('the bounce domain’s mail server', () => {
     expect(listener.arrived).toEqual([])
   })
 
-  test('says yes only after the message is safe', async () => {
+  test('accepts a message only after it is stored', async () => {
     const safe = deferred()
     const started = deferred()
     const listener = await inbound({
@@ -104,7 +104,7 @@ describe('the bounce domain’s mail server', () => {
     expect(await delivery).toBeNull()
   })
 
-  test('asks to try again when it could not be kept', async () => {
+  test('asks for a retry when the message could not be stored', async () => {
     let failures = 1
     const arrived: Buffer[] = []
     const listener = await inbound({

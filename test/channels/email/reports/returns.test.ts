@@ -40,8 +40,8 @@ afterAll(async () => {
 
 const accept = async (): Promise<string> =>
   ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
-const reply = (text: string): Report => ({ kind: 'reply', text, inReplyTo: null })
-const delayed = { action: 'delayed', status: '4.4.1', diagnostic: null, finalRecipient: null, envelopeId: null } as const
+const reply = (text: string): Report => ({ kind: 'reply', text })
+const delayed = { action: 'delayed', status: '4.4.1', diagnostic: null, finalRecipient: null } as const
 const notesOf = async (id: string, source: string): Promise<{ reply?: string; lastNote?: boolean }[]> =>
   (
     await database.pool.query(
@@ -73,7 +73,7 @@ test('a chain holds a hundred of each kind, the last one says so, and the rest i
   expect((await database.pool.query('select reason from suppression')).rows).toEqual([{ reason: 'complaint' }])
 })
 
-test('many at once, on two nodes, do not take more places than there are', async () => {
+test('concurrent messages, on two nodes, do not exceed the limit of notes', async () => {
   const id = await accept()
   for (let n = 1; n < RETURNED_NOTES.most; n++) await take(id, reply('antes'))
   await Promise.all(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? take : takeElsewhere)(id, reply('junto'))))

@@ -42,7 +42,7 @@ const two = [
 ]
 const twoAddresses = { 'mx1.example.net': ['127.0.0.1'], 'mx2.example.net': ['127.0.0.2'] }
 
-describe('straight to the exchanger', () => {
+describe('direct delivery to the exchanger', () => {
   test('250 of the recipient’s own exchanger is a delivery', async () => {
     const server = await scriptedServer()
     const opened = await carrier(server.port, names({ 'example.net': two }, twoAddresses))
@@ -87,7 +87,7 @@ describe('straight to the exchanger', () => {
     expect((await failureOf(opened.send(email(), never))).kind).toBe('temporary')
   })
 
-  test('equal priorities share by lot', async () => {
+  test('equal priorities are tried in random order', async () => {
     const equal = two.map(({ exchange }) => ({ priority: 5, exchange }))
     const first = await scriptedServer()
     const second = await scriptedServer({ host: '127.0.0.2', port: first.port })
@@ -118,7 +118,7 @@ describe('destinations', () => {
   /** Nobody listens there. */
   const DEAF = '127.0.0.9'
 
-  test('one that does not answer takes a share of the places; what goes elsewhere passes it by', async () => {
+  test('a destination that does not answer occupies only its share of the slots; mail to others is not delayed', async () => {
     const silent = await scriptedServer({ host: '127.0.0.2', at: at => (at === 'greeting' ? 'SILENCE' : undefined) })
     const well = await scriptedServer({ port: silent.port })
     const resolver = names(domains('mudo.example', 'bom.example'), {
@@ -137,7 +137,7 @@ describe('destinations', () => {
     expect((await Promise.all(silenced)).filter(({ untried }) => untried).length).toBeGreaterThanOrEqual(6)
   })
 
-  test('one that takes them gets as many at a time as it has connections, and the rest in turn', async () => {
+  test('a responsive destination gets as many messages at a time as it has connections, and the others in order', async () => {
     const server = await scriptedServer()
     const opened = await carrier(server.port, names(domains('bom.example'), { 'mx.bom.example': ['127.0.0.1'] }), {}, places)
     await opened.send(to('bom.example'), never)
@@ -169,7 +169,7 @@ describe('destinations', () => {
     await opened.send(to('bom.example'), never)
   })
 
-  test('a busy mailbox is no reason to leave its server alone', async () => {
+  test('a busy mailbox does not pause its server', async () => {
     let refusals = 3
     const server = await scriptedServer({
       at: at => (at === 'RCPT' && refusals-- > 0 ? '452 4.5.3 Too many recipients this hour' : undefined),
@@ -179,11 +179,11 @@ describe('destinations', () => {
     await opened.send(to('bom.example'), never)
   })
 
-  test('one that fails again and again rests, then is tried with one message, and is well again after it', async () => {
+  test('a destination that fails repeatedly is paused, then gets one message, and recovers after its success', async () => {
     let broken = true
     const server = await scriptedServer({ at: at => (broken && at === 'greeting' ? 'CLOSE' : undefined) })
     const resolver = names(domains('bom.example'), { 'mx.bom.example': ['127.0.0.1'] })
-    const opened = await carrier(server.port, resolver, { firstRestMs: 500 })
+    const opened = await carrier(server.port, resolver, { firstPauseMs: 500 })
     for (let turn = 0; turn < 3; turn++) expect((await failureOf(opened.send(to('bom.example'), never))).untried).toBe(false)
     expect(await failureOf(opened.send(to('bom.example'), never))).toMatchObject({ untried: true })
     expect(server.connections).toBe(3)
@@ -193,7 +193,7 @@ describe('destinations', () => {
     expect(server.messages).toHaveLength(6)
   })
 
-  test('many out of reach at once: it is us, and the engine is told so; one that is reached ends that', async () => {
+  test('many unreachable destinations at once are reported as a failure of the carrier, until one is reached', async () => {
     const server = await scriptedServer()
     const dead = Array.from({ length: 6 }, (_, index) => `d${index}.example`)
     const addresses = Object.fromEntries(dead.map(domain => [`mx.${domain}`, [DEAF]]))

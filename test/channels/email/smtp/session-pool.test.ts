@@ -19,7 +19,7 @@ function pool(server: ScriptedServer, changes: Partial<PoolSettings> = {}): Sess
 const send = (made: SessionPool): Promise<unknown> =>
   made.run(never, (session, limits) => session.send(envelope, Buffer.from('x\r\n'), limits))
 
-test('a connection is left after its share of messages, politely', async () => {
+test('a connection is closed with QUIT after its maximum of messages', async () => {
   const server = await scriptedServer()
   const made = pool(server, { maxMessages: 3 })
   for (let turn = 0; turn < 7; turn++) await send(made)
@@ -46,7 +46,7 @@ test('a connection that the server closes while idle is forgotten at once', asyn
   await vi.waitFor(() => expect(empty).toBe(1))
 })
 
-test('a server that is away fails every message and keeps no place taken', async () => {
+test('a server that is down fails every message and occupies no connection slot', async () => {
   const server = await scriptedServer({ at: at => (at === 'greeting' && server.connections <= 6 ? 'CLOSE' : undefined) })
   const made = pool(server)
   const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => send(made)))
@@ -65,10 +65,10 @@ test('a stale connection takes the other idle ones with it: a restarted server c
   expect(server.messages).toHaveLength(4)
 })
 
-test('who waits for a connection waits as long as a server may think, and the pool says when all are stuck', async () => {
+test('a message waits for a connection as long as a server may take to reply, and the pool reports when all are stuck', async () => {
   const thought = deferred<string>()
   const server = await scriptedServer({ at: at => (at === 'end' && server.messages.length === 1 ? thought.promise : undefined) })
-  const made = pool(server, { size: 1, reachMs: 300, stuckMs: 400 })
+  const made = pool(server, { size: 1, startTimeoutMs: 300, stuckMs: 400 })
   const sending = Promise.all([send(made), send(made)])
   expect(made.isStuck).toBe(false)
   await vi.waitFor(() => expect(made.isStuck).toBe(true), { timeout: 10_000 })
@@ -79,9 +79,9 @@ test('who waits for a connection waits as long as a server may think, and the po
   expect(server.messages).toHaveLength(2)
 })
 
-test('who waits for too long is told that all are busy', async () => {
+test('a message that waits too long fails because all connections are busy', async () => {
   const server = await scriptedServer({ at: at => (at === 'end' ? 'SILENCE' : undefined) })
-  const made = pool(server, { size: 1, waitMs: 300 })
+  const made = pool(server, { size: 1, waitTimeoutMs: 300 })
   const first = send(made).catch(() => {})
   await expect(send(made)).rejects.toMatchObject({ kind: 'temporary', reason: expect.stringContaining('ocupadas') })
   made.close()

@@ -13,7 +13,7 @@ const limits = (signal = new AbortController().signal): Limits => ({ deadline: p
 const envelope = { from: 'b+1@bounce.example.com', to: 'joao@example.net', id: 'ref-1' }
 const raw = composeEmail(email())
 /** For the tests in which the server keeps silent. */
-const impatient = { connect: 2_000, reply: 200, data: 200 }
+const shortTimeouts = { connect: 2_000, reply: 200, data: 200 }
 
 const settings = (server: ScriptedServer, changes: Partial<ServerSettings> = {}): ServerSettings => ({
   host: '127.0.0.1',
@@ -123,8 +123,8 @@ describe('what a reply means for the message, with and without pipelining', () =
   ] as const) {
     test.each(cases)(`${way}: %s answered with %j is %s`, async (point, step, kind) => {
       const server = await scriptedServer({ extensions: [...extensions], at: at => (at === point ? step : undefined) })
-      const patience = step === '250-half a reply' ? { patience: impatient } : {}
-      const error = await failureOf(attempt(server, patience))
+      const timeouts = step === '250-half a reply' ? { timeouts: shortTimeouts } : {}
+      const error = await failureOf(attempt(server, timeouts))
       expect(error.kind).toBe(kind)
       expect(error.reason).toMatch(/^[\p{Lu}].*\.$/u)
       // A reply that was understood is kept as it came.
@@ -133,7 +133,7 @@ describe('what a reply means for the message, with and without pipelining', () =
 
     test.each(['greeting', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'end'] as const)(`${way}: silence at %s ends in time`, async point => {
       const server = await scriptedServer({ extensions: [...extensions], at: at => (at === point ? 'SILENCE' : undefined) })
-      const error = await failureOf(attempt(server, { patience: impatient }))
+      const error = await failureOf(attempt(server, { timeouts: shortTimeouts }))
       expect(error.kind).toBe(point === 'end' ? 'uncertain' : 'temporary')
       await vi.waitFor(() => expect(server.open).toBe(0))
     })
@@ -184,7 +184,7 @@ describe('what a reply means for the message, with and without pipelining', () =
     expect(server.messages).toEqual([])
   })
 
-  test('a connection that breaks right after 354 leaves no doubt: the message had not left', async () => {
+  test('a connection that breaks right after 354 is temporary: the message had not left', async () => {
     const server = await scriptedServer({ at: at => (at === 'RCPT' ? '250 Ok\r\n354 Go\r\nnonsense' : undefined) })
     expect((await failureOf(attempt(server))).kind).toBe('temporary')
     expect(server.messages).toEqual([])
@@ -425,7 +425,7 @@ describe('a connection used again', () => {
     expect(await leaving('451 4.3.0 Later')).not.toBeInstanceOf(StaleSession)
   })
 
-  test('a goodbye that nobody asked for makes it unusable', async () => {
+  test('an unsolicited 421 makes it unusable', async () => {
     const server = await scriptedServer({ at: at => (at === 'end' ? '250 Ok\r\n421 4.3.2 Shutting down' : undefined) })
     const session = await open(server)
     await session.send(envelope, raw, limits())
@@ -441,7 +441,7 @@ describe('a connection used again', () => {
   })
 })
 
-describe('calling it off', () => {
+describe('cancelling', () => {
   test.each(['greeting', 'EHLO', 'MAIL', 'DATA', 'end'] as const)(
     'while the server thinks at %s: known when the dot has not left',
     async point => {
@@ -478,8 +478,8 @@ describe('calling it off', () => {
   })
 })
 
-describe('once it leaves', () => {
-  test('the server may think about the message for longer than it may take to begin', async () => {
+describe('once the data leaves', () => {
+  test('the server may take longer to reply to the message than the message may take to start', async () => {
     const thought = deferred<string>()
     const server = await scriptedServer({ at: at => (at === 'end' ? thought.promise : undefined) })
     const session = await open(server)
@@ -490,9 +490,9 @@ describe('once it leaves', () => {
     expect(await sending).toMatchObject({ code: 250, text: '250 2.0.0 Thought about it' })
   })
 
-  test('a large message may take any time as long as it gets on', async () => {
+  test('a large message may take any time as long as it makes progress', async () => {
     const server = await slowReader(12)
-    const session = await SmtpSession.open({ ...settings(server), patience: { upload: 5_000, data: 60_000 } }, limits())
+    const session = await SmtpSession.open({ ...settings(server), timeouts: { upload: 5_000, data: 60_000 } }, limits())
     onTestFinished(() => session.close())
     const soon = { deadline: performance.now() + 5_000, signal: new AbortController().signal }
     expect(await session.send(envelope, Buffer.alloc(30_000_000, `${'x'.repeat(62)}\r\n`), soon)).toMatchObject({ code: 250 })
@@ -500,9 +500,9 @@ describe('once it leaves', () => {
     expect(performance.now()).toBeGreaterThan(soon.deadline)
   })
 
-  test('one that does not get on is given up, without a doubt', async () => {
+  test('a message without progress is given up as temporary', async () => {
     const server = await slowReader(null)
-    const session = await SmtpSession.open({ ...settings(server), patience: { upload: 300 } }, limits())
+    const session = await SmtpSession.open({ ...settings(server), timeouts: { upload: 300 } }, limits())
     expect((await failureOf(session.send(envelope, Buffer.alloc(30_000_000, 'x\r\n'), limits()))).kind).toBe('temporary')
   })
 })

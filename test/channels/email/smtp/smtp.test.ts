@@ -79,7 +79,7 @@ const onAuth: NonNullable<SMTPServerOptions['onAuth']> = (auth, _session, done) 
 const USER = 'usu%C3%A1rio:se%3Anh%40%201'
 
 describe('the relay provider', () => {
-  test('is an e-mail provider whose doubts may be sent again', () => {
+  test('is an e-mail provider whose unknown outcomes may be resent', () => {
     const provider = smtpProvider({ signer: null })
     expect(provider).toMatchObject({ name: 'smtp', channel: 'email', whenUnknown: 'safe' })
     expect(provider.timeoutMs).toBeGreaterThanOrEqual(10_000)
@@ -198,7 +198,7 @@ describe('connections', () => {
     expect(server.messages).toHaveLength(2)
   })
 
-  test('are never more than the pool allows, and those who wait are served in turn', async () => {
+  test('are never more than the pool allows, and waiting messages are served in order', async () => {
     let most = 0
     const server = await scriptedServer({
       at: () => {
@@ -212,7 +212,7 @@ describe('connections', () => {
     expect(server.messages).toHaveLength(20)
   })
 
-  test('a place whose connection broke goes to the next who waits', async () => {
+  test('a slot whose connection broke goes to the next waiting message', async () => {
     const server = await scriptedServer({ at: (at, _, connection) => (at === 'end' && connection === 1 ? 'RESET' : undefined) })
     const opened = await carrier(`smtp://127.0.0.1:${server.port}?tls=off&pool=1`)
     const outcomes = await Promise.allSettled([1, 2, 3].map(() => opened.send(email(), never)))
@@ -220,7 +220,7 @@ describe('connections', () => {
     expect((outcomes[0] as PromiseRejectedResult).reason).toMatchObject({ kind: 'uncertain' })
   })
 
-  test('one who waits for a place can be called off, and takes no place with him', async () => {
+  test('a waiting message can be cancelled and then occupies no slot', async () => {
     const held: (() => void)[] = []
     const server = await realServer({
       onMailFrom: (_address, _session, done) => void held.push(() => done()),
@@ -281,8 +281,8 @@ describe('TLS', () => {
   test('opportunistic: offered and broken is temporary, never in clear', async () => {
     for (const step of ['454 4.7.0 TLS not available', '220 Go ahead', 'CLOSE'] as const) {
       const server = await scriptedServer({ extensions: ['STARTTLS'], at: at => (at === 'STARTTLS' ? step : undefined) })
-      const patience = { connect: 1_000, reply: 1_000, data: 1_000 }
-      const opened = await carrier(`smtp://127.0.0.1:${server.port}`, { patience })
+      const timeouts = { connect: 1_000, reply: 1_000, data: 1_000 }
+      const opened = await carrier(`smtp://127.0.0.1:${server.port}`, { timeouts })
       expect((await failureOf(opened.send(email(), never))).kind).toBe('temporary')
       expect(server.commands.slice(0, 2).map(command => command.split(' ')[0])).toEqual(['EHLO', 'STARTTLS'])
       expect(server.commands.some(command => command.startsWith('MAIL'))).toBe(false)
@@ -339,7 +339,7 @@ describe('TLS', () => {
     expect((await failureOf(stranger.send(email(), never))).kind).toBe('temporary')
   })
 
-  test('what was whispered in clear before TLS began is not listened to', async () => {
+  test('data injected in clear before TLS began is not read', async () => {
     // The command injection of CVE-2011-0411, from the server's side.
     const server = await scriptedServer({
       extensions: ['STARTTLS'],

@@ -1,8 +1,7 @@
-import type { Channel } from '../domain/channel.js'
-import type { PayloadVersion } from '../domain/webhook.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
 
-/** Messages as their account sees them: asked for again, taken by a listener, kept for a while. */
 export interface ListedMessage {
   id: string
   notification: string
@@ -12,7 +11,6 @@ export interface ListedMessage {
   createdAt: Date
 }
 
-/** A message that says nothing but "it works". */
 export async function insertTestMessage(db: Queryable, endpoint: string, id: string, channel: Channel): Promise<void> {
   await run(db, 'insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq) values ($1, $2, $1, $3, 0)', [
     id,
@@ -21,7 +19,7 @@ export async function insertTestMessage(db: Queryable, endpoint: string, id: str
   ])
 }
 
-/** Queues one message again, whatever became of it; only one that is being delivered right now is left alone. */
+/** Queues a message again in any state, except while it is being delivered. */
 export async function replayMessage(db: Queryable, endpoint: string, id: string): Promise<'queued' | 'busy' | 'missing'> {
   const { rows } = await run<{ busy: boolean }>(
     db,
@@ -40,24 +38,24 @@ export async function replayMessage(db: Queryable, endpoint: string, id: string)
 export interface ReplaySpan {
   since: Date
   until: Date
-  /** Not those that arrived. */
+  /** Excludes messages that were delivered. */
   missedOnly: boolean
 }
 
-/** Where a replay goes on: the moment as the database writes it, since a Date would cut its microseconds. */
-export interface ReplayPlace {
+/** The position of a replay. The time is the database's text, because a Date would lose the microseconds. */
+export interface ReplayCursor {
   at: string
   position: number
 }
 
-/** Queues again, oldest first, some of the messages of a span; null when none is left. Returns how many and from where to go on. */
-export async function replaySome(
+/** Queues a batch of the messages of a time span again, oldest first. Returns the next position, or null at the end. */
+export async function replayBatch(
   db: Queryable,
   endpoint: string,
   { since, until, missedOnly }: ReplaySpan,
-  after: ReplayPlace,
+  after: ReplayCursor,
   limit: number,
-): Promise<(ReplayPlace & { count: number }) | null> {
+): Promise<(ReplayCursor & { count: number }) | null> {
   const { rows } = await run<{ count: number; at: string | null; position: number }>(
     db,
     `with span as (
@@ -86,7 +84,7 @@ export async function replaySome(
   return at === null ? null : { count, at, position }
 }
 
-/** Marks that a listener came; null when there is no such listener. */
+/** Records that a listener polled. Returns its payload version, or null when there is no such listener. */
 export async function touchListener(db: Queryable, account: string, id: string): Promise<PayloadVersion | null> {
   const { rows } = await run<{ version: PayloadVersion }>(
     db,
@@ -97,7 +95,6 @@ export async function touchListener(db: Queryable, account: string, id: string):
   return rows[0]?.version ?? null
 }
 
-/** What a listener says it has. */
 export async function acknowledge(db: Queryable, listener: string, messages: readonly string[]): Promise<void> {
   await run(
     db,
@@ -106,7 +103,7 @@ export async function acknowledge(db: Queryable, listener: string, messages: rea
   )
 }
 
-/** What a listener has not acknowledged, in the order in which it happened. */
+/** The messages that a listener has not acknowledged, in order of occurrence. */
 export async function readUnacknowledged(db: Queryable, listener: string, limit: number): Promise<ListedMessage[]> {
   const { rows } = await run<ListedMessage>(
     db,
@@ -117,7 +114,7 @@ export async function readUnacknowledged(db: Queryable, listener: string, limit:
   return rows
 }
 
-/** Removes some of what is older than the days kept, and of what deleted endpoints left. What still has to be sent stays. */
+/** Deletes a batch of messages after their retention time, or of deleted endpoints. Messages still to be sent stay. */
 export async function pruneMessages(db: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await run(
     db,

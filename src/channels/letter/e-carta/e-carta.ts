@@ -1,18 +1,17 @@
-import { BoundedCache } from '../../runtime/bounded-cache.js'
-import type { Carrier, CarrierEvent, Found, LetterMessage, Provider, Receipt } from '../provider.js'
-import { SendError } from '../provider.js'
-import { type ECartaAccount, readECartaAccount } from './e-carta-account.js'
-import { isReturn, type LetterLine, type LotObject, lotFileName, objectName, packLot, readReturn } from './e-carta-files.js'
-import { type LotJournal, type LotPlace, LotTaken, lookForLot, placeLot } from './e-carta-lots.js'
-import type { PostalAddress } from './postal-address.js'
+import { BoundedCache } from '../../../runtime/bounded-cache.js'
+import type { Carrier, CarrierEvent, Found, LetterMessage, Provider, Receipt } from '../../provider.js'
+import { SendError } from '../../provider.js'
+import { type ECartaAccount, readECartaAccount } from './account.js'
+import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
+import { findLot, type LotJournal, LotNumberTaken, type LotPlace, uploadLot } from './lots.js'
 import { withSftp } from './sftp.js'
 
-/** The post's e-Carta over SFTP: letters leave as lots, returns are fetched from a folder. */
+/** The Correios' e-Carta over SFTP: letters are uploaded in lots, and return files are fetched from a folder. */
 export interface ECartaOptions {
   journal: LotJournal
   privateKey: string | null
   onEvents(events: readonly CarrierEvent[]): Promise<void>
-  /** A signed receipt of delivery, by the post's name for the letter. */
+  /** A signed receipt of delivery, with the Correios' reference of the letter. */
   onReceipt(name: string, image: { type: 'png' | 'jpg'; bytes: Uint8Array }): Promise<void>
   onError(error: unknown, what: string): void
 }
@@ -20,10 +19,10 @@ export interface ECartaOptions {
 export const E_CARTA = 'e-carta'
 const TIMEOUT_MS = 18_000
 const RETURNS_TIMEOUT_MS = 120_000
-/** The letters of a lot are asked about one by one: the folder is looked at once for all of them. */
-const LOOKED_MS = 60_000
-const MAX_LOOKS = 10_000
-const TAKEN =
+/** The engine looks letters up one by one. The result for their lot is cached, so that all of them need one connection. */
+const LOOKUP_CACHE_MS = 60_000
+const MAX_LOOKUPS = 10_000
+const NUMBER_TAKEN =
   'O número do lote já foi usado nos Correios, por outra instalação ou antes de o banco ser restaurado: o operador precisa definir primeiro= em LETTER_URL.'
 
 export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> {
@@ -41,7 +40,7 @@ export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> 
   }
 }
 
-interface Waiting {
+interface PendingLetter {
   message: LetterMessage
   signal: AbortSignal
   resolve(receipt: Receipt): void
@@ -52,22 +51,22 @@ class ECarta implements Carrier<LetterMessage> {
   readonly #account: ECartaAccount
   readonly #options: ECartaOptions
   readonly #stop = new AbortController()
-  #waiting: Waiting[] = []
+  #waiting: PendingLetter[] = []
   #timer: NodeJS.Timeout | undefined
   #returns: NodeJS.Timeout | undefined
-  readonly #flights = new Set<Promise<void>>()
-  readonly #looks = new BoundedCache<number, Promise<void>>({ maxEntries: MAX_LOOKS, ttlMs: LOOKED_MS })
-  #taken = false
+  readonly #running = new Set<Promise<void>>()
+  readonly #lookups = new BoundedCache<number, Promise<void>>({ maxEntries: MAX_LOOKUPS, ttlMs: LOOKUP_CACHE_MS })
+  #numberTaken = false
 
   constructor(account: ECartaAccount, options: ECartaOptions) {
     this.#account = account
     this.#options = options
-    this.#collectLater(0)
+    this.#scheduleReturns(0)
   }
 
-  /** Once somebody else's lots bear our numbers, what the post tells of them would be told of our letters: an operator decides. */
+  /** When another installation uses our lot numbers, its reports would be recorded for our letters, so an operator must decide. */
   get ready(): boolean {
-    return !this.#taken
+    return !this.#numberTaken
   }
 
   send(message: LetterMessage, signal: AbortSignal): Promise<Receipt> {
@@ -78,23 +77,23 @@ class ECarta implements Carrier<LetterMessage> {
     if (signal.aborted || this.#stop.signal.aborted) {
       return Promise.reject(new SendError('temporary', 'O envio foi interrompido antes de começar.'))
     }
-    if (this.#taken) return Promise.reject(new SendError('temporary', TAKEN))
+    if (this.#numberTaken) return Promise.reject(new SendError('temporary', NUMBER_TAKEN))
     return new Promise((resolve, reject) => {
       this.#waiting.push({ message, signal, resolve, reject })
       const stop = (): void => reject(new SendError('uncertain', 'Os Correios não responderam a tempo.'))
       signal.addEventListener('abort', stop, { once: true })
-      if (this.#waiting.length >= this.#account.lotSize) this.#leave()
-      else this.#timer ??= setTimeout(() => this.#leave(), this.#account.lotWaitMs)
+      if (this.#waiting.length >= this.#account.lotSize) this.#sendLot()
+      else this.#timer ??= setTimeout(() => this.#sendLot(), this.#account.lotWaitMs)
     })
   }
 
   async find(reference: string, _: string | null, signal: AbortSignal): Promise<Found> {
     const { journal } = this.#options
-    const place = (await journal.leave([reference])).get(reference)
+    const place = (await journal.withdraw([reference])).get(reference)
     if (place === undefined) return 'unknown'
     if (place.uploaded) return this.#receipt(place)
-    const failure = await this.#look(place, signal).catch((error: unknown) => error)
-    // Whatever came of the look: another worker may have settled it meanwhile.
+    const failure = await this.#lookUp(place, signal).catch((error: unknown) => error)
+    // Even after a failed lookup, another worker may have settled the lot in the meantime.
     const settled = await journal.find(reference)
     if (settled === null) return 'unknown'
     if (settled.uploaded) return this.#receipt(settled)
@@ -102,27 +101,27 @@ class ECarta implements Carrier<LetterMessage> {
   }
 
   async close(): Promise<void> {
-    // Returns can wait for the next start; lots are finished.
+    // Return files can wait for the next start; lots are finished.
     this.#stop.abort(new Error('closing'))
     clearTimeout(this.#returns)
-    this.#leave()
-    await Promise.all(this.#flights)
+    this.#sendLot()
+    await Promise.all(this.#running)
   }
 
-  #leave(): void {
+  #sendLot(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const batch = this.#waiting.splice(0)
-    if (batch.length > 0) this.#fly(this.#deliver(batch))
+    if (batch.length > 0) this.#track(this.#deliver(batch))
   }
 
-  #fly(work: Promise<void>): void {
-    const flight = work.finally(() => this.#flights.delete(flight))
-    this.#flights.add(flight)
+  #track(work: Promise<void>): void {
+    const flight = work.finally(() => this.#running.delete(flight))
+    this.#running.add(flight)
   }
 
-  /** Rejects whoever is in no lot that left or may have left. */
-  async #deliver(batch: readonly Waiting[]): Promise<void> {
+  /** Rejects the letters that are not in a lot that was or may have been uploaded. */
+  async #deliver(batch: readonly PendingLetter[]): Promise<void> {
     const { journal, onError } = this.#options
     const progress = { begun: false }
     try {
@@ -136,19 +135,19 @@ class ECarta implements Carrier<LetterMessage> {
       }
       if (members.length > 0) await this.#upload(lot, members, progress)
     } catch (error) {
-      if (error instanceof LotTaken) {
-        this.#taken = true
+      if (error instanceof LotNumberTaken) {
+        this.#numberTaken = true
         onError(error, 'no letter leaves until LETTER_URL has primeiro=')
       }
-      const left = progress.begun ? null : await this.#withdraw(batch)
+      const left = progress.begun ? null : await this.#withdrawBatch(batch)
       for (const { message, reject } of batch) reject(toSendError(error, left?.has(message.reference) === false))
     }
   }
 
-  /** The letters that stay in a lot nevertheless; null: nobody knows. */
-  async #withdraw(batch: readonly Waiting[]): Promise<Map<string, LotPlace> | null> {
+  /** The letters that remain in a lot; null: the database did not answer. */
+  async #withdrawBatch(batch: readonly PendingLetter[]): Promise<Map<string, LotPlace> | null> {
     try {
-      return await this.#options.journal.leave(batch.map(({ message }) => message.reference))
+      return await this.#options.journal.withdraw(batch.map(({ message }) => message.reference))
     } catch (error) {
       this.#options.onError(error, 'the journal of lots of e-Carta')
       return null
@@ -161,38 +160,36 @@ class ECarta implements Carrier<LetterMessage> {
     const bytes = packLot(
       matrix,
       lot,
-      members.map(({ message, object }) => this.#toObject(message, object)),
+      members.map(({ message, object }) => this.#createLotObject(message, object)),
     )
     const letters = members.map(({ message: { reference }, object }) => ({ reference, object }))
-    const signal = AbortSignal.any([abandoned(members.map(member => member.signal)), AbortSignal.timeout(TIMEOUT_MS)])
+    const signal = AbortSignal.any([whenAllAborted(members.map(member => member.signal)), AbortSignal.timeout(TIMEOUT_MS)])
     const placed = await withSftp(sftp, signal, session =>
-      placeLot(session, this.#path(lot), bytes, async upload => {
+      uploadLot(session, this.#path(lot), bytes, async upload => {
         progress.begun = true
         progress.begun = await journal.begin(lot, upload, letters)
         return progress.begun
       }),
     )
     if (!placed) throw new Error(`lot ${lot} was given up: some of its letters left it`)
-    // Known already: whoever asks later finds the file, or what the post says of it.
+    // A failure here is harmless: a later lookup finds the file on the server or the report of Correios.
     await journal.uploaded(lot).catch(error => onError(error, 'the journal of lots of e-Carta'))
     for (const { object, resolve } of members) resolve(this.#receipt({ lot, object }))
   }
 
-  #look({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
-    const known = this.#looks.get(lot)
+  #lookUp({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
+    const known = this.#lookups.get(lot)
     if (known !== undefined) return known
-    const outcome = this.#lookNow(lot, upload, signal)
-    this.#looks.set(lot, outcome)
+    const outcome = this.#lookUpNow(lot, upload, signal)
+    this.#lookups.set(lot, outcome)
     return outcome
   }
 
-  async #lookNow(lot: number, upload: LotPlace['upload'], signal: AbortSignal): Promise<void> {
+  async #lookUpNow(lot: number, upload: LotPlace['upload'], signal: AbortSignal): Promise<void> {
     const { journal } = this.#options
-    if (upload === null) throw new Error(`lot ${lot} was begun by an earlier version`)
+    if (upload === null) throw new Error(`lot ${lot} is not begun`)
     await withSftp(this.#account.sftp, signal, session =>
-      lookForLot(session, this.#path(lot), upload, outcome =>
-        outcome === 'left' ? journal.uploaded(lot) : journal.dissolve(lot),
-      ),
+      findLot(session, this.#path(lot), upload, outcome => (outcome === 'left' ? journal.uploaded(lot) : journal.dissolve(lot))),
     )
   }
 
@@ -204,40 +201,34 @@ class ECarta implements Carrier<LetterMessage> {
     return { references: [objectName(lot, object)], answer: lotFileName(this.#account.matrix, lot), delivered: false }
   }
 
-  #toObject({ layout, recipient, sender, pdf }: LetterMessage, object: number): LotObject {
+  #createLotObject({ layout, recipient, sender, pdf }: LetterMessage, object: number): LotObject {
     const { card, contract, products } = this.#account
-    const line = {
-      card,
-      contract,
-      product: products[layout] ?? products.registrada!,
-      ...named('recipient', recipient.name, recipient.address),
-      ...named('sender', sender.name, sender.address!),
-    }
-    return { object, line: line as LetterLine, pdf }
+    const product = products[layout] ?? products.registrada!
+    return { object, card, contract, product, recipient, sender: { name: sender.name, address: sender.address! }, pdf }
   }
 
-  #collectLater(ms: number): void {
+  #scheduleReturns(ms: number): void {
     this.#returns = setTimeout(() => {
-      const work = this.#collect()
+      const work = this.#fetchReturns()
         .catch(error => {
           if (!this.#stop.signal.aborted) this.#options.onError(error, 'returns of e-Carta')
         })
         .finally(() => {
-          if (!this.#stop.signal.aborted) this.#collectLater(this.#account.returnsEveryMs)
+          if (!this.#stop.signal.aborted) this.#scheduleReturns(this.#account.returnsEveryMs)
         })
-      this.#fly(work)
+      this.#track(work)
     }, ms)
   }
 
-  /** A return is moved away only once what it says is committed; one that is read twice says nothing new. */
-  async #collect(): Promise<void> {
+  /** A return file is moved away only after its events are committed. Reading a file twice changes nothing. */
+  async #fetchReturns(): Promise<void> {
     const { sftp, returns, done, matrix } = this.#account
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(RETURNS_TIMEOUT_MS)])
     await withSftp(sftp, signal, async session => {
       const names = (await session.list(returns)).filter(name => isReturn(matrix, name)).sort()
       for (const name of names) {
         try {
-          await this.#take(name, await session.read(`${returns}/${name}`))
+          await this.#processReturn(name, await session.read(`${returns}/${name}`))
           await session.move(`${returns}/${name}`, `${done}/${name}`)
         } catch (error) {
           this.#options.onError(error, `return ${name} of e-Carta`)
@@ -246,25 +237,25 @@ class ECarta implements Carrier<LetterMessage> {
     })
   }
 
-  async #take(name: string, bytes: Buffer): Promise<void> {
+  async #processReturn(name: string, bytes: Buffer): Promise<void> {
     const { reports, receipts } = readReturn(name, bytes)
     await this.#options.onEvents(reports)
     for (const { name: letter, type, bytes: image } of receipts) await this.#options.onReceipt(letter, { type, bytes: image })
   }
 }
 
-type Member = Waiting & { object: number }
+type Member = PendingLetter & { object: number }
 
 function toSendError(cause: unknown, stayed: boolean): SendError {
   const answer = String(cause)
   if (!stayed) return new SendError('uncertain', 'Não se sabe se os Correios (e-Carta) receberam o lote.', { answer, cause })
-  return cause instanceof LotTaken
-    ? new SendError('temporary', TAKEN, { answer, cause })
+  return cause instanceof LotNumberTaken
+    ? new SendError('temporary', NUMBER_TAKEN, { answer, cause })
     : new SendError('temporary', 'Os Correios (e-Carta) não puderam ser alcançados.', { answer, cause })
 }
 
-/** Fires once nobody waits any more. */
-function abandoned(signals: readonly AbortSignal[]): AbortSignal {
+/** Aborts when all the signals have aborted. */
+function whenAllAborted(signals: readonly AbortSignal[]): AbortSignal {
   const all = new AbortController()
   let waiting = signals.length
   const one = (): void => {
@@ -276,14 +267,3 @@ function abandoned(signals: readonly AbortSignal[]): AbortSignal {
   }
   return all.signal
 }
-
-const named = (side: string, name: string, address: PostalAddress): Record<string, string> => ({
-  [`${side}Name`]: name,
-  [`${side}Street`]: address.street,
-  [`${side}Number`]: address.number,
-  [`${side}Complement`]: address.complement,
-  [`${side}District`]: address.district,
-  [`${side}City`]: address.city,
-  [`${side}State`]: address.state,
-  [`${side}Postcode`]: address.postcode,
-})

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
 import { Client, type ConnectConfig, type SFTPWrapper } from 'ssh2'
 
-/** A folder on another machine, over SFTP. */
 export interface Sftp {
   list(folder: string): Promise<string[]>
   read(path: string): Promise<Buffer>
   write(path: string, bytes: Uint8Array): Promise<void>
   /** null: there is no such file. */
   size(path: string): Promise<number | null>
-  /** Never to a name that is taken. false: there is no such file. */
+  /** Fails when the target exists. false: there is no such file. */
   move(from: string, to: string): Promise<boolean>
   remove(path: string): Promise<void>
 }
@@ -23,10 +22,10 @@ export interface SftpAccount {
   fingerprint: string
 }
 
-const CONNECT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
 const NO_SUCH_FILE = 2
 
-/** Connects, works and hangs up: the post's server closes idle sessions, and letters leave in lots. */
+/** Opens a connection for one piece of work, because the server of Correios closes idle sessions. */
 export async function withSftp<T>(account: SftpAccount, signal: AbortSignal, work: (sftp: Sftp) => Promise<T>): Promise<T> {
   const client = new Client()
   const broken = new Promise<never>((_, reject) => {
@@ -36,7 +35,7 @@ export async function withSftp<T>(account: SftpAccount, signal: AbortSignal, wor
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })
-  // Whoever waits on the race sees it; after the work is done nobody does.
+  // A rejection after the work is done has no listener and would end the process.
   broken.catch(() => {})
   try {
     const sftp = await Promise.race([open(client, account), broken])
@@ -52,7 +51,7 @@ function open(client: Client, { host, port, username, privateKey, password, fing
     host,
     port,
     username,
-    readyTimeout: CONNECT_MS,
+    readyTimeout: CONNECT_TIMEOUT_MS,
     keepaliveInterval: 5_000,
     ...(privateKey === null ? {} : { privateKey }),
     ...(password === null ? {} : { password }),
@@ -72,14 +71,15 @@ function wrap(session: SFTPWrapper): Sftp {
       call<{ filename: string }[]>(done => session.readdir(folder, done)).then(files => files.map(file => file.filename)),
     read: path => call<Buffer>(done => session.readFile(path, done)),
     write: (path, bytes) => call<void>(done => session.writeFile(path, Buffer.from(bytes), done)),
-    size: path => orNone(call<{ size: number }>(done => session.stat(path, done)).then(({ size }) => size)),
-    move: async (from, to) => (await orNone(call<true>(done => session.rename(from, to, error => done(error, true))))) ?? false,
+    size: path => nullIfMissing(call<{ size: number }>(done => session.stat(path, done)).then(({ size }) => size)),
+    move: async (from, to) =>
+      (await nullIfMissing(call<true>(done => session.rename(from, to, error => done(error, true))))) ?? false,
     remove: path => call<void>(done => session.unlink(path, done)),
   }
 }
 
-/** null: there is no such file. Anything else that goes wrong is trouble. */
-const orNone = <T>(work: Promise<T>): Promise<T | null> =>
+/** null: there is no such file. Other errors are thrown. */
+const nullIfMissing = <T>(work: Promise<T>): Promise<T | null> =>
   work.catch(error => {
     if ((error as { code?: number }).code === NO_SUCH_FILE) return null
     throw error

@@ -7,17 +7,17 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { OperatorError } from '../domain/errors.js'
-import { canReach, findBinaries, type ServerUser, serverUser } from './embedded-binaries.js'
+import { OperatorError } from '../../domain/errors.js'
+import { canReach, findBinaries, type ServerUser, serverUser } from './binaries.js'
 
 /**
- * A real PostgreSQL server of our own, on a Unix socket inside the data folder. It is not tied to the process that
- * started it: after a kill -9 the next start adopts it. Whoever leaves last stops it, so commands work both while the
- * gateway runs and while it is stopped.
+ * A PostgreSQL server on a Unix socket inside the data folder. It does not depend on the process that started it: after a
+ * kill -9 the next start adopts it. The last process that uses it stops it, so commands work both while the gateway runs and
+ * while it is stopped.
  */
 export interface Embedded {
   url: string
-  /** Gives the server back; stops it when nobody else uses it. */
+  /** Stops the server when no other process uses it. */
   close(): Promise<void>
 }
 
@@ -26,13 +26,13 @@ const DATABASE = 'carteiro'
 const OWNER_LOCK = 7_261_010
 const USERS_LOCK = 7_261_011
 const SOCKET_FILE = '/.s.PGSQL.5432'
-/** sun_path of Linux and macOS, less its closing NUL. */
+/** The length of sun_path on Linux and macOS without the final NUL. */
 const MAX_SOCKET_PATH = process.platform === 'darwin' ? 103 : 107
-/** Recovery after a crash replays the log first; minutes are normal on slow disks. */
+/** Recovery after a crash replays the log, which may take minutes on slow disks. */
 const START_TIMEOUT_MS = 120_000
 const run = promisify(execFile)
 
-interface Place {
+interface Location {
   folder: string
   database: string
   sockets: string
@@ -41,18 +41,19 @@ interface Place {
 }
 
 /**
- * `exclusive`: be the one gateway on this data folder; refused while another one is. `durable: false`: commits do not wait
- * for the disk. A crash of the machine then destroys the database, so this is for tests alone.
+ * `exclusive`: only one gateway may use a data folder, so a second one is refused. `durable: false`: commits do not wait for the
+ * disk. A crash of the machine then destroys the database, so this is for tests alone.
  */
 export async function openEmbedded(dataFolder: string, exclusive: boolean, { durable = true } = {}): Promise<Embedded> {
-  const place = preparePlace(resolve(dataFolder), durable)
-  const keeper = await holdServer(place, exclusive)
-  return { url: urlOf(place), close: () => keeper.close() }
+  const location = prepareLocation(resolve(dataFolder), durable)
+  const keeper = await attachToServer(location, exclusive)
+  return { url: urlOf(location), close: () => keeper.close() }
 }
 
-const urlOf = (place: Place): string => `postgresql://${USER}@${encodeURIComponent(place.sockets)}/${DATABASE}`
+const urlOf = (location: Location, database = DATABASE): string =>
+  `postgresql://${USER}@${encodeURIComponent(location.sockets)}/${database}`
 
-function preparePlace(folder: string, durable: boolean): Place {
+function prepareLocation(folder: string, durable: boolean): Location {
   const user = serverUser()
   makeFolder(folder, null, user === null ? 0o700 : 0o755)
   if (user !== null && !canReach(user, folder)) {
@@ -80,22 +81,22 @@ function makeFolder(path: string, owner: ServerUser | null, mode: number): void 
   }
   const wanted = owner?.uid ?? process.getuid?.()
   const found = lstatSync(path)
-  // In a shared temporary folder somebody else may have put it there first.
+  // In a shared temporary folder another user may have created it.
   if (!found.isDirectory() || (owner !== null && found.uid !== wanted)) {
     throw new OperatorError(`${path} não é uma pasta nossa. Remova-a ou defina CARTEIRO_DATA com outra pasta.`)
   }
 }
 
-async function holdServer(place: Place, exclusive: boolean): Promise<{ close(): Promise<void> }> {
+async function attachToServer(location: Location, exclusive: boolean): Promise<{ close(): Promise<void> }> {
   let closing = false
   const attach = async (): Promise<pg.Client> => {
     const deadline = Date.now() + START_TIMEOUT_MS
     for (;;) {
-      await ensureRunning(place, deadline)
+      await ensureRunning(location, deadline)
       try {
-        return await connect(place, exclusive)
+        return await connect(location, exclusive)
       } catch (error) {
-        // The last user before us may be stopping the server at this very moment.
+        // Another process may be stopping the server at this moment.
         if (error instanceof OperatorError || Date.now() > deadline) throw error
         await sleep(100)
       }
@@ -106,7 +107,7 @@ async function holdServer(place: Place, exclusive: boolean): Promise<{ close(): 
     watched.on('error', () => {})
     watched.once('end', () => {
       if (closing) return
-      // The server crashed, or was restarted under us: bring it back, take our place again.
+      // The server crashed or was restarted: start it if needed and take the locks again.
       attach().then(
         next => {
           client = next
@@ -123,7 +124,7 @@ async function holdServer(place: Place, exclusive: boolean): Promise<{ close(): 
       try {
         await client.query('select pg_advisory_unlock_shared($1)', [USERS_LOCK])
         const { rows } = await client.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [USERS_LOCK])
-        const pid = postmasterPid(place)
+        const pid = postmasterPid(location)
         if (rows[0]!.last && pid !== null) await stopServer(pid)
       } finally {
         await client.end().catch(() => {})
@@ -132,16 +133,16 @@ async function holdServer(place: Place, exclusive: boolean): Promise<{ close(): 
   }
 }
 
-async function connect(place: Place, exclusive: boolean): Promise<pg.Client> {
-  await createDatabase(place)
-  const client = new pg.Client({ connectionString: urlOf(place), application_name: 'carteiro keeper', keepAlive: true })
+async function connect(location: Location, exclusive: boolean): Promise<pg.Client> {
+  await createDatabase(location)
+  const client = new pg.Client({ connectionString: urlOf(location), application_name: 'carteiro keeper', keepAlive: true })
   client.on('error', () => {})
   await client.connect()
   try {
     await client.query('select pg_advisory_lock_shared($1)', [USERS_LOCK])
-    if (exclusive && !(await tryOwn(client))) {
+    if (exclusive && !(await acquireOwnerLock(client))) {
       throw new OperatorError(
-        `Já há um Carteiro em execução na pasta de dados ${place.folder}. Encerre-o antes, ou dê a este outra pasta (CARTEIRO_DATA) ou um banco compartilhado (DATABASE_URL).`,
+        `Já há um Carteiro em execução na pasta de dados ${location.folder}. Encerre-o antes, ou dê a este outra pasta (CARTEIRO_DATA) ou um banco compartilhado (DATABASE_URL).`,
       )
     }
     return client
@@ -151,8 +152,8 @@ async function connect(place: Place, exclusive: boolean): Promise<pg.Client> {
   }
 }
 
-/** After a kill -9 the server needs a moment to notice that the former owner's connection is gone. */
-async function tryOwn(client: pg.Client): Promise<boolean> {
+/** After a kill -9 the server needs a moment to notice that the connection of the previous owner is closed. */
+async function acquireOwnerLock(client: pg.Client): Promise<boolean> {
   for (let round = 0; round < 20; round++) {
     const { rows } = await client.query<{ owned: boolean }>('select pg_try_advisory_lock($1) as owned', [OWNER_LOCK])
     if (rows[0]!.owned) return true
@@ -161,38 +162,33 @@ async function tryOwn(client: pg.Client): Promise<boolean> {
   return false
 }
 
-async function createDatabase(place: Place): Promise<void> {
-  const client = new pg.Client({ connectionString: urlOf({ ...place }).replace(/[^/]+$/, 'postgres') })
-  client.on('error', () => {})
+async function createDatabase(location: Location): Promise<void> {
+  const client = serverClient(location)
   await client.connect()
   try {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE])
     if (rowCount === 0) await client.query(`create database ${DATABASE}`)
   } catch (error) {
-    // 42P04, 23505: another process made it in the same moment.
+    // 42P04, 23505: another process created it at the same moment.
     if (!['42P04', '23505'].includes(String((error as { code?: string }).code))) throw error
   } finally {
     await client.end()
   }
 }
 
-async function ensureRunning(place: Place, deadline: number): Promise<void> {
-  const binaries = await findBinaries(place.folder, place.user)
-  await initialise(place, binaries)
+async function ensureRunning(location: Location, deadline: number): Promise<void> {
+  const binaries = await findBinaries(location.folder, location.user)
+  await initialise(location, binaries)
   while (Date.now() < deadline) {
-    if (await answers(place)) return
-    if (postmasterPid(place) === null) await startServer(place, binaries)
+    if (await isAnswering(location)) return
+    if (postmasterPid(location) === null) await startServer(location, binaries)
     await sleep(50)
   }
-  throw new OperatorError(`O PostgreSQL não iniciou a tempo. O registro dele está em ${join(place.folder, 'postgres.log')}.`)
+  throw new OperatorError(`O PostgreSQL não iniciou a tempo. O registro dele está em ${join(location.folder, 'postgres.log')}.`)
 }
 
-async function answers(place: Place): Promise<boolean> {
-  const client = new pg.Client({
-    connectionString: urlOf(place).replace(/[^/]+$/, 'postgres'),
-    connectionTimeoutMillis: 2_000,
-  })
-  client.on('error', () => {})
+async function isAnswering(location: Location): Promise<boolean> {
+  const client = serverClient(location)
   try {
     await client.connect()
     return true
@@ -203,13 +199,19 @@ async function answers(place: Place): Promise<boolean> {
   }
 }
 
-async function initialise(place: Place, binaries: string): Promise<void> {
-  if (existsSync(join(place.database, 'PG_VERSION'))) return checkVersion(place, binaries)
-  // Made beside and renamed: a crash in the middle leaves nothing that looks like a database.
-  const draft = `${place.database}.new-${process.pid}`
+function serverClient(location: Location): pg.Client {
+  const client = new pg.Client({ connectionString: urlOf(location, 'postgres'), connectionTimeoutMillis: 2_000 })
+  client.on('error', () => {})
+  return client
+}
+
+async function initialise(location: Location, binaries: string): Promise<void> {
+  if (existsSync(join(location.database, 'PG_VERSION'))) return checkVersion(location, binaries)
+  // Created under another name and renamed, so that a crash leaves no incomplete database.
+  const draft = `${location.database}.new-${process.pid}`
   await rm(draft, { recursive: true, force: true })
   mkdirSync(draft, { mode: 0o700 })
-  if (place.user !== null) await chown(draft, place.user.uid, place.user.gid)
+  if (location.user !== null) await chown(draft, location.user.uid, location.user.gid)
   try {
     await run(
       join(binaries, 'bin', 'initdb'),
@@ -223,14 +225,14 @@ async function initialise(place: Place, binaries: string): Promise<void> {
         '--locale-provider=builtin',
         '--locale=C.UTF-8',
         '--no-instructions',
-        ...(place.durable ? [] : ['--no-sync']),
+        ...(location.durable ? [] : ['--no-sync']),
       ],
-      spawnOptions(place),
+      spawnOptions(location),
     )
-    await rename(draft, place.database)
+    await rename(draft, location.database)
   } catch (cause) {
     await rm(draft, { recursive: true, force: true })
-    if (existsSync(join(place.database, 'PG_VERSION'))) return
+    if (existsSync(join(location.database, 'PG_VERSION'))) return
     const detail = String((cause as { stderr?: string }).stderr ?? cause).trim()
     throw new OperatorError(
       `A pasta de dados do PostgreSQL não pôde ser criada: ${detail}. Defina DATABASE_URL para usar um servidor existente.`,
@@ -239,60 +241,60 @@ async function initialise(place: Place, binaries: string): Promise<void> {
   }
 }
 
-async function checkVersion(place: Place, binaries: string): Promise<void> {
-  const made = readFileSync(join(place.database, 'PG_VERSION'), 'utf8').trim()
-  const { stdout } = await run(join(binaries, 'bin', 'postgres'), ['--version'], spawnOptions(place))
+async function checkVersion(location: Location, binaries: string): Promise<void> {
+  const made = readFileSync(join(location.database, 'PG_VERSION'), 'utf8').trim()
+  const { stdout } = await run(join(binaries, 'bin', 'postgres'), ['--version'], spawnOptions(location))
   const ours = /(\d+)\./.exec(stdout)?.[1]
   if (made !== ours) {
     throw new OperatorError(
-      `O banco em ${place.database} foi criado pelo PostgreSQL ${made}; esta instalação tem o ${ours}. Veja "Atualização" em docs/operacao.md.`,
+      `O banco em ${location.database} foi criado pelo PostgreSQL ${made}; esta instalação tem o ${ours}. Veja "Atualização" em docs/operacao.md.`,
     )
   }
 }
 
-async function startServer(place: Place, binaries: string): Promise<void> {
-  await removeStalePidFile(place)
-  const log = openSync(join(place.folder, 'postgres.log'), 'a', 0o600)
+async function startServer(location: Location, binaries: string): Promise<void> {
+  await removeStalePidFile(location)
+  const log = openSync(join(location.folder, 'postgres.log'), 'a', 0o600)
   const settings = {
     listen_addresses: '',
-    unix_socket_directories: place.sockets,
+    unix_socket_directories: location.sockets,
     unix_socket_permissions: '0700',
     max_connections: '200',
     shared_buffers: '256MB',
     max_wal_size: '4GB',
     jit: 'off',
     synchronous_commit: 'on',
-    ...(place.durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
+    ...(location.durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
     log_timezone: 'UTC',
   }
   const child = spawn(
     join(binaries, 'bin', 'postgres'),
-    ['-D', place.database, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    // Detached: a Ctrl-C in the terminal must not reach it before we have finished what is in flight.
-    { ...spawnOptions(place), detached: true, stdio: ['ignore', log, log] },
+    ['-D', location.database, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    // Detached, because a Ctrl-C in the terminal must not stop it before the work in flight is finished.
+    { ...spawnOptions(location), detached: true, stdio: ['ignore', log, log] },
   )
   child.on('error', () => {})
   child.unref()
-  // Its own lock file tells who won when two starts coincide; here we only wait until it exists or the process ended.
+  // When two processes start a server, PostgreSQL's lock file lets one of them win. Wait until it exists or our child has ended.
   for (let round = 0; round < 200; round++) {
-    if (child.exitCode !== null || postmasterPid(place) !== null) return
+    if (child.exitCode !== null || postmasterPid(location) !== null) return
     await sleep(25)
   }
 }
 
-const spawnOptions = (place: Place): { cwd: string; env: NodeJS.ProcessEnv; uid?: number; gid?: number } => ({
-  // The current folder may be one that the database's user cannot enter.
+const spawnOptions = (location: Location): { cwd: string; env: NodeJS.ProcessEnv; uid?: number; gid?: number } => ({
+  // The user of the database may not be able to enter the current folder.
   cwd: '/',
   env: { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' },
-  ...(place.user === null ? {} : { uid: place.user.uid, gid: place.user.gid }),
+  ...(location.user === null ? {} : { uid: location.user.uid, gid: location.user.gid }),
 })
 
-const pidFile = (place: Place): string => join(place.database, 'postmaster.pid')
+const pidFile = (location: Location): string => join(location.database, 'postmaster.pid')
 
-/** The process id of a server that lives on this data folder. */
-function postmasterPid(place: Place): number | null {
+/** The process id of the running server of this data folder. */
+function postmasterPid(location: Location): number | null {
   try {
-    const pid = Number(readFileSync(pidFile(place), 'utf8').split('\n')[0])
+    const pid = Number(readFileSync(pidFile(location), 'utf8').split('\n')[0])
     return Number.isInteger(pid) && pid > 0 && isPostgres(pid) ? pid : null
   } catch {
     return null
@@ -309,11 +311,11 @@ function isPostgres(pid: number): boolean {
   }
 }
 
-/** PostgreSQL believes any living process with the old number; after a reboot or in a container that may be anyone. */
-async function removeStalePidFile(place: Place): Promise<void> {
-  const text = await readFile(pidFile(place), 'utf8').catch(() => null)
+/** PostgreSQL takes any process with the old id for its own. After a reboot or in a container that may be another program. */
+async function removeStalePidFile(location: Location): Promise<void> {
+  const text = await readFile(pidFile(location), 'utf8').catch(() => null)
   const pid = Number(text?.split('\n')[0])
-  if (text !== null && pid > 0 && isAlive(pid) && !isPostgres(pid)) await rm(pidFile(place), { force: true })
+  if (text !== null && pid > 0 && isAlive(pid) && !isPostgres(pid)) await rm(pidFile(location), { force: true })
 }
 
 function isAlive(pid: number): boolean {
@@ -325,7 +327,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** SIGINT is PostgreSQL's "fast" stop: sessions are ended, everything is written. */
+/** SIGINT is PostgreSQL's fast shutdown: it ends the sessions and writes a checkpoint. */
 async function stopServer(pid: number): Promise<void> {
   process.kill(pid, 'SIGINT')
   for (let round = 0; round < 600 && isAlive(pid); round++) await sleep(50)

@@ -3,34 +3,30 @@ import { sha256 } from '../../domain/evidence.js'
 import { makeSession } from '../../domain/session.js'
 import type { Recipient } from '../../engine/recipient/recipient.js'
 import type { Visit } from '../../engine/recipient/visits.js'
-import type { Visited } from '../../store/visits.js'
 import { field, sessionCookie } from './arrival.js'
 import { CONTENT_POLICY, contentPage, UNSHOWN } from './content.js'
 import type { ContentCleaner } from './content-cleaner.js'
 import { sendDownload } from './download.js'
-import { disownedPage, unknownPage } from './end-pages.js'
+import { unknownPage, wrongPersonReportedPage } from './end-pages.js'
 import { landingPage } from './landing-page.js'
 import { sendInPieces } from './large-responses.js'
-import { sendPage } from './layout.js'
+import { type LinkView, sendPage } from './layout.js'
 import { messagePage } from './message-page.js'
 import { questionPage } from './question-page.js'
 import { receiptPage } from './receipt-page.js'
-import { strangerPage } from './stranger-page.js'
+import { wrongPersonPage } from './wrong-person-page.js'
 
-/** A link that opens, whoever came, and what their browser brought. */
-export interface Arrival {
-  visited: Visited
+/** A request to a valid link. */
+export interface Arrival extends LinkView {
   visit: Visit
-  path: string
   session: boolean
-  stamp: string
   site: URL
 }
 
 export type Handler = (arrival: Arrival, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-/** The steps of the walk, in the order in which a person takes them. */
-export function createPageSteps(recipient: Recipient, cleaner: ContentCleaner) {
+/** The handlers of the recipient's pages, in the order in which a person sees them. */
+export function createPageHandlers(recipient: Recipient, cleaner: ContentCleaner) {
   const enter = (reply: FastifyReply, { visited, path, site }: Arrival): FastifyReply =>
     reply
       .header(
@@ -53,7 +49,7 @@ export function createPageSteps(recipient: Recipient, cleaner: ContentCleaner) {
   const question: Handler = async (arrival, _request, reply) => {
     if (arrival.visited.validation === null) return reply.redirect(arrival.path, 303)
     const lockedMs = await recipient.findLock(arrival.visited.target.notification)
-    return sendPage(reply, 200, questionPage({ ...arrival, lockedMs, triesLeft: null }))
+    return sendPage(reply, 200, questionPage({ ...arrival, lockedMs, attemptsLeft: null }))
   }
 
   const answer: Handler = async (arrival, request, reply) => {
@@ -72,7 +68,7 @@ export function createPageSteps(recipient: Recipient, cleaner: ContentCleaner) {
     return sendInPieces(reply, Buffer.from(contentPage(cleaned ?? UNSHOWN)))
   }
 
-  /** To keep: as it is shown, or as plain text where it cannot be shown. */
+  /** Downloads the message as it is shown, or as plain text when it cannot be shown. */
   const contentFile: Handler = async ({ visited }, _request, reply) => {
     const original = (await recipient.findContent(visited.target.notification)) ?? ''
     const cleaned = await cleaner.clean(original)
@@ -100,19 +96,36 @@ export function createPageSteps(recipient: Recipient, cleaner: ContentCleaner) {
     return sendPage(reply, 200, receiptPage({ ...arrival, confirmation, contentSha256 }))
   }
 
-  /** Who confirmed is the recipient: they can no longer say that they are not. */
-  const stranger: Handler = async (arrival, _request, reply) =>
+  /** A person who confirmed the receipt cannot report afterwards that they are not the recipient. */
+  const wrongPerson: Handler = async (arrival, _request, reply) =>
     arrival.visited.confirmedAt === null
-      ? sendPage(reply, 200, strangerPage({ ...arrival, again: false }))
+      ? sendPage(reply, 200, wrongPersonPage({ ...arrival, again: false }))
       : reply.redirect(arrival.path, 303)
 
-  const disown: Handler = async (arrival, _request, reply) => {
+  const reportWrongPerson: Handler = async (arrival, _request, reply) => {
     if (arrival.visited.confirmedAt !== null) return reply.redirect(arrival.path, 303)
-    const byPerson = await recipient.disown(arrival.visit)
-    return sendPage(reply, 200, byPerson ? disownedPage(arrival.visited) : strangerPage({ ...arrival, again: true }))
+    const byPerson = await recipient.reportWrongPerson(arrival.visit)
+    return sendPage(
+      reply,
+      200,
+      byPerson ? wrongPersonReportedPage(arrival.visited) : wrongPersonPage({ ...arrival, again: true }),
+    )
   }
 
-  return { landing, open, question, answer, message, content, contentFile, file, confirm, receipt, stranger, disown }
+  return {
+    landing,
+    open,
+    question,
+    answer,
+    message,
+    content,
+    contentFile,
+    file,
+    confirm,
+    receipt,
+    wrongPerson,
+    reportWrongPerson,
+  }
 }
 
 export const seconds = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1_000)))

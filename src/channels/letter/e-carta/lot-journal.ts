@@ -1,6 +1,4 @@
-import type { Pool } from '../../store/postgres.js'
-import { objectName } from './e-carta-files.js'
-import type { LotJournal, LotPlace } from './e-carta-lots.js'
+import type { Pool } from '../../../store/postgres.js'
 import {
   beginLot,
   dissolveLot,
@@ -10,9 +8,11 @@ import {
   openLot,
   type StoredPlace,
   startLotsAt,
-} from './lot-store.js'
+} from '../lot-store.js'
+import { objectName } from './files.js'
+import type { LotJournal, LotPlace } from './lots.js'
 
-/** The journal of e-Carta's lots in the database. `carrier`: the key under which the post's names for letters are kept. */
+/** The journal of e-Carta's lots in the database. `carrier`: the carrier of the references that Correios gives to letters. */
 export function createLotJournal(pool: Pool, carrier: string): LotJournal {
   return {
     async open(references) {
@@ -28,7 +28,7 @@ export function createLotJournal(pool: Pool, carrier: string): LotJournal {
         letters.map(({ reference, object }) => ({ name: objectName(lot, object), ...readReference(reference) })),
       ),
     uploaded: lot => markUploaded(pool, lot),
-    leave: async references => byReference(await leaveLots(pool, references)),
+    withdraw: async references => byReference(await leaveLots(pool, references)),
     find: async reference => (await findPlaces(pool, [reference]))[0] ?? null,
     dissolve: lot => dissolveLot(pool, lot),
     startAt: first => startLotsAt(pool, first),
@@ -38,7 +38,7 @@ export function createLotJournal(pool: Pool, carrier: string): LotJournal {
 const byReference = (places: readonly StoredPlace[]): Map<string, LotPlace> =>
   new Map(places.map(place => [place.reference, place]))
 
-/** As claims make it: notification, channel, ordinal. */
+/** A reference consists of notification, channel and ordinal. */
 function readReference(reference: string): { notification: string; ordinal: number } {
   const [notification, , ordinal] = reference.split('.')
   return { notification: notification!, ordinal: Number(ordinal) }

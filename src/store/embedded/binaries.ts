@@ -2,16 +2,15 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
-import { OperatorError } from '../domain/errors.js'
+import { OperatorError } from '../../domain/errors.js'
 
-/** Where PostgreSQL's own programs lie: inside an npm package, or a copy that its user can reach. */
 export interface ServerUser {
   uid: number
   gid: number
   name: string
 }
 
-/** PostgreSQL refuses to run as root: it gets an unprivileged user then. Null: run it as ourselves. */
+/** PostgreSQL refuses to run as root, so it runs under an unprivileged user then. null: run it as the current user. */
 export function serverUser(): ServerUser | null {
   if (process.getuid?.() !== 0) return null
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -26,7 +25,7 @@ export function serverUser(): ServerUser | null {
   )
 }
 
-/** Whether a user may enter every folder on the way to a path. */
+/** Whether a user may enter every folder of a path. */
 export function canReach(user: ServerUser, path: string): boolean {
   for (let folder = path; ; folder = dirname(folder)) {
     if (existsSync(folder)) {
@@ -38,7 +37,7 @@ export function canReach(user: ServerUser, path: string): boolean {
   }
 }
 
-/** The folder that holds bin/, lib/ and share/ of a server that can be run here. */
+/** The folder with bin/, lib/ and share/ of the server: the npm package, or a copy that the server's user can reach. */
 export async function findBinaries(dataFolder: string, user: ServerUser | null): Promise<string> {
   const { native, version } = locatePackage()
   if (user === null || canReach(user, join(native, 'bin'))) {
@@ -54,7 +53,7 @@ export async function findBinaries(dataFolder: string, user: ServerUser | null):
   try {
     await rename(draft, copy)
   } catch (error) {
-    // Another start was quicker: its copy is as good.
+    // Another process was faster; its copy is identical.
     if (!existsSync(copy)) throw error
     await rm(draft, { recursive: true, force: true })
   }
@@ -77,8 +76,8 @@ function locatePackage(): { native: string; version: string } {
 }
 
 /**
- * npm packages cannot hold symbolic links; the package lists them instead, for an install script that npm does not run
- * unasked. False when the folder is not ours to write.
+ * npm packages cannot contain symbolic links, so the package lists them for an install script, which npm does not run by
+ * default. False: the folder is not writable.
  */
 async function linkLibraries(native: string, target: string): Promise<boolean> {
   const list = join(native, 'pg-symlinks.json')

@@ -1,55 +1,57 @@
-import type { Channel } from '../domain/channel.js'
-import type { PayloadVersion } from '../domain/webhook.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
+import type { AttemptResult } from './attempts.js'
 
-/** The outbox as workers see it: claimed in batches, leased, settled in batches. */
+/** A message of the outbox, claimed under a lease. */
 export interface WebhookClaim {
   id: string
   endpoint: string
   account: string
   notification: string
   channel: Channel
-  /** 0: a test event, which no notification has. */
+  /** 0: a test event. */
   seq: number
   attempt: number
-  /** Attempts since it was queued, this one included. */
-  tries: number
+  /** Including this attempt. A replay starts the count again. */
+  attemptsSinceQueued: number
   ageMs: number
   createdAt: Date
   url: string
   version: PayloadVersion
-  /** Sealed; the current one first. */
+  /** Encrypted; the current one first. */
   secrets: Buffer[]
   /** Whether the endpoint's last report was a failure. */
-  troubled: boolean
+  endpointFailing: boolean
 }
 
-export interface WebhookQuestion {
+export interface ClaimQuery {
   owner: string
   leaseMs: number
   limit: number
-  /** Messages that an endpoint may have here, of which nothing is known yet. */
-  room: number
-  /** What this worker holds already, of what it would hold, by endpoint. */
-  endpoints: ReadonlyMap<string, { held: number; room: number }>
-  /** The same for accounts: one with many slow endpoints must leave room for the others. */
+  /** The capacity for endpoints that this worker does not know yet. */
+  capacity: number
+  /** The messages that this worker holds and may hold, by endpoint. */
+  endpoints: ReadonlyMap<string, { held: number; capacity: number }>
+  /** The limit of held messages per account, so that an account with many slow endpoints leaves capacity for the others. */
   perAccount: number
+  /** The messages that this worker holds, by account. */
   accounts: ReadonlyMap<string, number>
-  /** Failures in a row after which an endpoint gets one message at a time. */
-  tolerated: number
+  /** Consecutive failures after which an endpoint gets one message at a time. */
+  failuresToPause: number
 }
 
-/** How many tries of an earlier message a later one of the same notification and channel waits for. */
-const PATIENT_TRIES = 3
+/** A message waits for this many attempts of an earlier message of its notification and channel, then overtakes it. */
+const ORDERED_ATTEMPTS = 3
 
 /**
- * Takes due messages. Endpoints take turns, each has a bound, and so has each account, so that a slow one delays only itself. A
- * message waits for the earlier ones of its notification and channel: those under way, those that are due, and those in their
- * first tries. Endpoints with something queued are found in the order of the queue's own index: by endpoint alone, another index
- * would do, and with it a walk through all that was ever sent.
+ * Claims due messages. Endpoints are served in rotation, and each endpoint and each account has a limit, so that a slow one
+ * delays only itself. A message waits for the earlier ones of its notification and channel that are being sent, are due or are in
+ * their first attempts. The endpoints with queued messages are found with `order by endpoint_id, due_at, position`, the order of
+ * the queue's index: ordered by endpoint_id alone, PostgreSQL would choose another index and scan all messages ever sent.
  */
-export async function claimMessages(db: Queryable, question: WebhookQuestion): Promise<WebhookClaim[]> {
-  // As JSON texts: hundreds of rows take several times as long to read. What the messages of an endpoint share is told once.
+export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<WebhookClaim[]> {
+  // The result is two JSON texts, because hundreds of rows take several times as long to read. Each endpoint is returned once.
   const { rows } = await run<{ messages: ClaimedMessage[] | null; endpoints: ClaimedEndpoint[] | null }>(db, {
     name: 'claim-webhooks',
     text: `
@@ -60,15 +62,15 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
           order by m.endpoint_id, m.due_at, m.position limit 1)
         from waiting where waiting.endpoint_id is not null
       ), ready as (
-        select w.id, w.account_id, $7 - coalesce(a.held, 0) as account_room,
-          case when w.failures >= $5 then 1 else coalesce(h.room, $4) end - coalesce(h.held, 0) as room
+        select w.id, w.account_id, $7 - coalesce(a.held, 0) as account_capacity,
+          case when w.failures >= $5 then 1 else coalesce(h.capacity, $4) end - coalesce(h.held, 0) as capacity
         from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
-        left join json_to_recordset($6) as h(id uuid, held int, room int) on h.id = w.id
+        left join json_to_recordset($6) as h(id uuid, held int, capacity int) on h.id = w.id
         left join json_to_recordset($8) as a(id uuid, held int) on a.id = w.account_id
         where w.url is not null and w.disabled_at is null and (w.paused_until is null or w.paused_until <= now())
       ), offered as (
-        select p.id, r.account_id, r.account_room, row_number() over (partition by r.id order by p.due_at, p.position) as turn
-        from (select * from ready where room > 0 and account_room > 0 order by random() limit 200) r
+        select p.id, r.account_id, r.account_capacity, row_number() over (partition by r.id order by p.due_at, p.position) as rank
+        from (select * from ready where capacity > 0 and account_capacity > 0 order by random() limit 200) r
         cross join lateral (
           select m.id, m.due_at, m.position from webhook_message m
           where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now()
@@ -76,13 +78,13 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
               select from webhook_message e
               where e.endpoint_id = m.endpoint_id and e.notification_id = m.notification_id and e.channel = m.channel and e.event_seq < m.event_seq
                 and e.state in ('queued', 'sending')
-                and (e.state = 'sending' or e.due_at <= now() or e.attempt - e.earlier_attempts < ${PATIENT_TRIES})
+                and (e.state = 'sending' or e.due_at <= now() or e.attempt - e.earlier_attempts < ${ORDERED_ATTEMPTS})
             )
-          order by m.due_at, m.position limit r.room
+          order by m.due_at, m.position limit r.capacity
         ) p
       ), picked as (
-        select id from (select id, turn, account_room, row_number() over (partition by account_id order by turn) as account_turn from offered) o
-        where account_turn <= account_room order by turn limit $3
+        select id from (select id, rank, account_capacity, row_number() over (partition by account_id order by rank) as account_rank from offered) o
+        where account_rank <= account_capacity order by rank limit $3
       ), taken as (
         select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' for update skip locked
       ), claimed as (
@@ -96,18 +98,18 @@ export async function claimMessages(db: Queryable, question: WebhookQuestion): P
         from claimed
       ) as messages, (
         select json_agg(json_build_object('id', id, 'account', account_id, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
-          'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end, 'troubled', failing_since is not null))
+          'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end, 'endpointFailing', failing_since is not null))
         from webhook_endpoint where id = any(array(select endpoint_id from claimed))
       ) as endpoints`,
     values: [
-      question.owner,
-      question.leaseMs,
-      question.limit,
-      question.room,
-      question.tolerated,
-      JSON.stringify(Array.from(question.endpoints, ([id, { held, room }]) => ({ id, held, room }))),
-      question.perAccount,
-      JSON.stringify(Array.from(question.accounts, ([id, held]) => ({ id, held }))),
+      query.owner,
+      query.leaseMs,
+      query.limit,
+      query.capacity,
+      query.failuresToPause,
+      JSON.stringify(Array.from(query.endpoints, ([id, { held, capacity }]) => ({ id, held, capacity }))),
+      query.perAccount,
+      JSON.stringify(Array.from(query.accounts, ([id, held]) => ({ id, held }))),
     ],
   })
   const { messages, endpoints } = rows[0]!
@@ -120,29 +122,29 @@ interface ClaimedEndpoint {
   account: string
   url: string
   version: PayloadVersion
-  /** In hexadecimal, as the one before it. */
+  /** In hexadecimal, like previousSecret. */
   secret: string
   previousSecret: string | null
-  troubled: boolean
+  endpointFailing: boolean
 }
 
-type Target = Pick<WebhookClaim, 'account' | 'url' | 'version' | 'secrets' | 'troubled'>
+type Target = Pick<WebhookClaim, 'account' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
 
-const toTarget = ({ account, url, version, secret, previousSecret, troubled }: ClaimedEndpoint): Target => ({
+const toTarget = ({ account, url, version, secret, previousSecret, endpointFailing }: ClaimedEndpoint): Target => ({
   account,
   url,
   version,
   secrets: (previousSecret === null ? [secret] : [secret, previousSecret]).map(hex => Buffer.from(hex, 'hex')),
-  troubled,
+  endpointFailing,
 })
 
-/** Id, endpoint, notification, channel, event, attempt, tries, and in milliseconds its age and when it was made. */
+/** Id, endpoint, notification, channel, event, attempt, attemptsSinceQueued, age and time of creation in milliseconds. */
 type ClaimedMessage = [string, string, string, Channel, number, number, number, number, number]
 
-/** Member by member: to add members to a copy takes a hundred times as long. */
+/** Written member by member, because adding members to a copy takes a hundred times as long. */
 const toClaim = (
-  [id, endpoint, notification, channel, seq, attempt, tries, ageMs, createdMs]: ClaimedMessage,
-  { account, url, version, secrets, troubled }: Target,
+  [id, endpoint, notification, channel, seq, attempt, attemptsSinceQueued, ageMs, createdMs]: ClaimedMessage,
+  { account, url, version, secrets, endpointFailing }: Target,
 ): WebhookClaim => ({
   id,
   endpoint,
@@ -151,37 +153,29 @@ const toClaim = (
   channel,
   seq,
   attempt,
-  tries,
+  attemptsSinceQueued,
   ageMs,
   createdAt: new Date(createdMs),
   url,
   version,
   secrets,
-  troubled,
+  endpointFailing,
 })
 
-/** Whose lease a message is under: nobody else may settle it. */
+/** Identifies a lease. Only the holder of the lease may settle the message. */
 export interface MessageFence {
   message: string
   owner: string
   attempt: number
 }
 
-export interface Settlement extends MessageFence {
+export interface Settlement extends MessageFence, AttemptResult {
   state: 'done' | 'queued' | 'dead'
-  /** For those that go again. */
+  /** null: no further attempt. */
   delayMs: number | null
-  url: string
-  version: PayloadVersion
-  at: Date
-  durationMs: number
-  status: number | null
-  error: string | null
-  responseHeaders: string | null
-  responseBody: string | null
 }
 
-/** Writes what became of many attempts, and their log. Returns the messages that were still ours. */
+/** Writes the outcomes of many attempts and their log. Returns the messages whose lease was still held. */
 export async function settleMessages(db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> {
   const { rows } = await run<{ id: string }>(db, {
     name: 'settle-webhooks',
@@ -206,7 +200,7 @@ export async function settleMessages(db: Queryable, settlements: readonly Settle
   return new Set(rows.map(row => row.id))
 }
 
-/** Holds messages for longer, while they are still held: a lease that ran out is another worker's to take. Returns those held. */
+/** Renews leases that have not expired; an expired one may belong to another worker. Returns the renewed messages. */
 export async function renewMessages(db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> {
   const { rows } = await run<{ id: string }>(
     db,
@@ -225,7 +219,7 @@ const columnsOf = (messages: readonly MessageFence[]) => [
   messages.map(({ attempt }) => attempt),
 ]
 
-/** Gives back what was claimed and not tried. */
+/** Returns claimed messages to the queue; the claim does not count as an attempt. */
 export async function releaseMessages(db: Queryable, messages: readonly MessageFence[]): Promise<void> {
   await run(
     db,
@@ -236,7 +230,7 @@ export async function releaseMessages(db: Queryable, messages: readonly MessageF
   )
 }
 
-/** Takes up what dead workers held: whether it arrived nobody knows, and a double under the same id is harmless. */
+/** Queues the messages of dead workers again. Their outcome is unknown, and a double under the same id is harmless. */
 export async function reapMessages(db: Queryable, reason: string): Promise<number> {
   const { rowCount } = await run(
     db,
@@ -254,8 +248,8 @@ export async function reapMessages(db: Queryable, reason: string): Promise<numbe
   return rowCount ?? 0
 }
 
-/** What waits for its next try goes now: these endpoints work again. */
-export async function hastenMessages(db: Queryable, endpoints: readonly string[]): Promise<void> {
+/** Makes waiting messages due at once, because their endpoints work again. */
+export async function makeMessagesDue(db: Queryable, endpoints: readonly string[]): Promise<void> {
   await run(
     db,
     "update webhook_message set due_at = now() where endpoint_id = any($1::uuid[]) and state = 'queued' and due_at > now()",

@@ -1,27 +1,30 @@
-import { deleteInBatches, type Queryable, run } from './postgres.js'
+import { deleteInBatches, type Queryable, run } from '../postgres.js'
 
-/** The tries to answer the question of one notification, counted by all nodes together. */
-export interface TryLimit {
-  tries: number
-  /** How long the first lock lasts. */
+/** The attempts to answer the question of one notification, counted by all nodes together. */
+export interface ReplyLimit {
+  attempts: number
+  /** The duration of the first lock. */
   lockMs: number
-  /** Each lock lasts twice as long as the one before, up to this. Tries are forgotten no sooner: pacing them gains nothing. */
-  longestLockMs: number
+  /**
+   * Each lock lasts twice as long as the one before, up to this. Attempts are counted for as long, so that slow guessing gains
+   * nothing.
+   */
+  maxLockMs: number
 }
 
-export interface TakenTry {
-  /** Whether the reply may be looked at. */
-  taken: boolean
-  tries: number
-  /** From this moment; the last try is taken with the lock already on. */
+export interface AttemptGrant {
+  /** Whether the reply may be compared. */
+  allowed: boolean
+  attempts: number
+  /** The last allowed attempt already has the lock. */
   lockedMs: number
 }
 
 /**
- * Takes one of the tries before the reply is looked at, so that replies sent at once cannot outrun the count, and a crash
- * counts as a wrong one. The last try locks; a correct reply unlocks again.
+ * Counts an attempt before the reply is compared, so that concurrent replies cannot exceed the limit; a crash counts as a wrong
+ * reply. The last attempt locks, and a correct reply unlocks.
  */
-export async function takeTry(db: Queryable, notification: string, limit: TryLimit): Promise<TakenTry> {
+export async function takeAttempt(db: Queryable, notification: string, limit: ReplyLimit): Promise<AttemptGrant> {
   const { rows } = await run<{ tries: number; locked_ms: number }>(db, {
     name: 'take-try',
     text: `with rule as (select $2::int as most, $3 * interval '1 millisecond' as lock, $4 * interval '1 millisecond' as longest)
@@ -36,14 +39,14 @@ export async function takeTry(db: Queryable, notification: string, limit: TryLim
                then now() + least((select longest from rule), (select lock from rule) * (2 ^ least(v.locks, 16))) end
            where v.locked_until is null or v.locked_until <= now()
            returning tries, coalesce(extract(epoch from locked_until - now()) * 1000, 0)::float8 as locked_ms`,
-    values: [notification, limit.tries, limit.lockMs, limit.longestLockMs],
+    values: [notification, limit.attempts, limit.lockMs, limit.maxLockMs],
   })
   const row = rows[0]
-  if (row !== undefined) return { taken: true, tries: row.tries, lockedMs: row.locked_ms }
-  return { taken: false, tries: limit.tries, lockedMs: await findLock(db, notification) }
+  if (row !== undefined) return { allowed: true, attempts: row.tries, lockedMs: row.locked_ms }
+  return { allowed: false, attempts: limit.attempts, lockedMs: await findLock(db, notification) }
 }
 
-/** How long replies to this notification are still locked. */
+/** The remaining lock of replies to this notification, in milliseconds. */
 export async function findLock(db: Queryable, notification: string): Promise<number> {
   const { rows } = await run<{ locked_ms: number }>(
     db,
@@ -54,12 +57,12 @@ export async function findLock(db: Queryable, notification: string): Promise<num
   return Math.max(0, rows[0]?.locked_ms ?? 0)
 }
 
-/** After a correct reply. */
-export async function forgetTries(db: Queryable, notification: string): Promise<void> {
+/** Called after a correct reply. */
+export async function resetAttempts(db: Queryable, notification: string): Promise<void> {
   await run(db, 'update visit_count set tries = 0, locks = 0, locked_until = null where notification_id = $1', [notification])
 }
 
-/** Were a count deleted sooner, a question could be guessed at anew. */
+/** A count lives as long as its notification: deleting it earlier would allow as many guesses again. */
 export async function deleteLostCounts(db: Queryable): Promise<void> {
   await deleteInBatches(db, 'visit_count', 'notification_id < (select id from notification order by id limit 1)')
 }

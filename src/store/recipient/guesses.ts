@@ -1,11 +1,11 @@
-import type { Channel } from '../domain/channel.js'
-import type { LinkTarget } from '../domain/link.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { LinkTarget } from '../../domain/link.js'
+import { type Queryable, run } from '../postgres.js'
 
-/** Guesses at short codes, counted for all nodes by the database's clock. */
+/** The limit of wrong guesses at short codes, counted over all nodes. */
 export interface GuessLimit {
   key: string
-  /** Wrong ones within the window that lock. */
+  /** Wrong guesses within the window that lock the key. */
   wrong: number
   windowMs: number
   lockMs: number
@@ -13,15 +13,14 @@ export interface GuessLimit {
 
 export interface GuardedLink {
   target: LinkTarget | null
-  /** While this lasts, the asker does not learn whether the code exists. */
+  /** While the lock lasts, the client must not learn whether the code exists. */
   lockedMs: number
 }
 
-/** Whom a guess is counted for. */
 export interface GuessKeys {
-  /** Locked by their own wrong guesses. */
+  /** The client's keys, which its own wrong guesses lock. */
   own: readonly string[]
-  /** Locked by everybody's: shut for those who guessed wrong themselves of late, open for all others. */
+  /** The key of all clients. Its lock affects only clients with a wrong guess of their own within the last hour. */
   shared: string
 }
 
@@ -47,7 +46,7 @@ export async function findGuardedLink(db: Queryable, code: string, keys: GuessKe
   return { target: notification === null ? null : { notification, channel: channel! }, lockedMs }
 }
 
-/** Counts a wrong guess; returns for how long the key is locked now. */
+/** Counts a wrong guess. Returns how long the key is locked. */
 export async function countWrongGuess(db: Queryable, { key, wrong, windowMs, lockMs }: GuessLimit): Promise<number> {
   const { rows } = await run<{ locked_ms: number }>(db, {
     name: 'count-wrong-guess',

@@ -1,72 +1,58 @@
 import { unzipSync, zipSync } from 'fflate'
-import { readTrackingCode } from '../../domain/tracking-code.js'
-import type { CarrierReport } from '../provider.js'
-import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from './return-reasons.js'
+import { readTrackingCode } from '../../../domain/tracking-code.js'
+import type { CarrierReport } from '../../provider.js'
+import type { PostalAddress } from '../postal-address.js'
+import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from '../return-reasons.js'
 
-/** The files of the post's e-Carta: what goes into a lot, and what its returns say. Everything that names a field is here. */
+/** The file formats of the Correios' e-Carta: the lots that are sent and the return files that come back. */
 
-/** One letter of a lot, in the order of the file's fields. */
-export const LINE_FIELDS = [
-  'type',
-  'object',
-  'lot',
-  'card',
-  'contract',
-  'product',
-  'pdf',
-  'recipientName',
-  'recipientStreet',
-  'recipientNumber',
-  'recipientComplement',
-  'recipientDistrict',
-  'recipientCity',
-  'recipientState',
-  'recipientPostcode',
-  'senderName',
-  'senderStreet',
-  'senderNumber',
-  'senderComplement',
-  'senderDistrict',
-  'senderCity',
-  'senderState',
-  'senderPostcode',
-] as const
-type LineField = (typeof LINE_FIELDS)[number]
-/** What is known before the letter has its place in a lot. */
-export type LetterLine = Record<Exclude<LineField, 'type' | 'object' | 'lot' | 'pdf'>, string>
+interface Addressee {
+  name: string
+  address: PostalAddress
+}
 
 export interface LotObject {
   object: number
-  line: LetterLine
+  card: string
+  contract: string
+  product: string
+  recipient: Addressee
+  sender: Addressee
   pdf: Uint8Array
 }
 
 const LETTER_RECORD = '1'
-/** The oldest date that the format knows: the same lot gives the same bytes. */
+/** The oldest date of the ZIP format; a fixed date makes the bytes of a lot reproducible. */
 const ZIP_DATE = new Date(1980, 0, 1)
 const stem = (matrix: string, lot: number): string => `e-Carta_${matrix}_${lot}`
 export const lotFileName = (matrix: string, lot: number): string => `${stem(matrix, lot)}_servico.zip`
-/** The post's name for a letter: where it lies in which lot. */
+/** The Correios' reference of a letter: its lot and its number in the lot. */
 export const objectName = (lot: number, object: number): string => `${lot}.${object}`
 
 export function packLot(matrix: string, lot: number, objects: readonly LotObject[]): Uint8Array {
   const ordered = objects.toSorted((a, b) => a.object - b.object)
   const files: Record<string, Uint8Array> = {}
   const pdfName = (object: number): string => `${stem(matrix, lot)}_${object}_1_complementar.pdf`
-  const lines = ordered.map(({ object, line }) => {
-    const values = { ...line, type: LETTER_RECORD, object: String(object), lot: String(lot), pdf: pdfName(object) }
-    return LINE_FIELDS.map(field => clean(values[field])).join('|')
-  })
+  const lines = ordered.map(({ object, card, contract, product, recipient, sender }) =>
+    [LETTER_RECORD, `${object}`, `${lot}`, card, contract, product, pdfName(object), ...fieldsOf(recipient), ...fieldsOf(sender)]
+      .map(clean)
+      .join('|'),
+  )
   files[`${stem(matrix, lot)}_servico.txt`] = Buffer.from(`${lines.join('\r\n')}\r\n`)
   for (const { object, pdf } of ordered) files[pdfName(object)] = pdf
-  // PDFs are compressed already.
+  // Level 0, because PDFs are already compressed.
   return zipSync(files, { level: 0, mtime: ZIP_DATE })
 }
 
-/** The separator cannot be written inside a field. */
+const fieldsOf = ({ name, address }: Addressee): string[] => {
+  const { street, number, complement, district, city, state, postcode } = address
+  return [name, street, number, complement, district, city, state, postcode]
+}
+
+/** The format has no escape for the separator. */
 const clean = (text: string): string => text.replace(/[|\s]+/g, ' ').trim()
 
-/** What each kind of return says in its fields, after the record's type. */
+/** The fields of each kind of return file, after the record type. */
 const RETURNS = {
   recibo: ['object', 'lot', 'code', 'at'],
   inconsistencia: ['object', 'lot', 'error', 'text'],
@@ -86,10 +72,9 @@ const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|De
 const MAX_UNPACKED = 64 * 1_048_576
 const MAX_IMAGE = 2 * 1_048_576
 
-/** Whether a file of the folder is a return for this matrix. */
 export const isReturn = (matrix: string, name: string): boolean => NAME.exec(name)?.[1] === matrix
 
-/** Reads a return. A file that cannot be read throws; a line that says nothing known is left out. */
+/** Throws when the file cannot be read. Skips lines of unknown content. */
 export function readReturn(name: string, bytes: Buffer): ReturnFile {
   const [, , kindName, extension] = NAME.exec(name)!
   const kind = kindName!.toLowerCase() as ReturnKind
@@ -101,7 +86,7 @@ export function readReturn(name: string, bytes: Buffer): ReturnFile {
       const fields = readLine(kind, line)
       if (fields === null) continue
       const reference = objectName(Number(fields.lot), Number(fields.object))
-      const report = toReport(kind, fields, reference)
+      const report = createReport(kind, fields, reference)
       if (report !== null) found.reports.push(report)
       const image = kind === 'devolucaoar' ? findImage(files, fields.image ?? '') : null
       if (image !== null) found.receipts.push({ name: reference, ...image })
@@ -127,7 +112,7 @@ function readLine(kind: ReturnKind, line: string): ReturnFields | null {
   return /^\d{1,9}$/.test(fields.object ?? '') && /^\d{1,15}$/.test(fields.lot ?? '') ? fields : null
 }
 
-function toReport(kind: ReturnKind, fields: ReturnFields, reference: string): CarrierReport | null {
+function createReport(kind: ReturnKind, fields: ReturnFields, reference: string): CarrierReport | null {
   const code = readTrackingCode(fields.code ?? '')
   const report = {
     kind: 'report' as const,
@@ -149,13 +134,13 @@ function toReport(kind: ReturnKind, fields: ReturnFields, reference: string): Ca
         reason: `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`,
       }
     case 'finalizador':
-      return finished(Number(fields.reason), report)
+      return finalReport(Number(fields.reason), report)
     case 'devolucaoar':
       return null
   }
 }
 
-function finished(code: number, report: Omit<CarrierReport, 'type'>): CarrierReport {
+function finalReport(code: number, report: Omit<CarrierReport, 'type'>): CarrierReport {
   if (code === DELIVERED_CODE) return { ...report, type: 'delivered' }
   if (LOST_CODES.includes(code)) return { ...report, type: 'failed', failure: 'undelivered', reason: 'Extraviada' }
   const reason = RETURN_REASONS[code] ?? `motivo ${Number.isNaN(code) ? 'não informado' : code}`
@@ -165,12 +150,12 @@ function finished(code: number, report: Omit<CarrierReport, 'type'>): CarrierRep
 function findImage(files: Record<string, Uint8Array>, name: string): { type: 'png' | 'jpg'; bytes: Uint8Array } | null {
   const bytes = Object.hasOwn(files, name) ? files[name]! : null
   if (bytes === null || bytes.length > MAX_IMAGE) return null
-  // By its first bytes: the name proves nothing.
+  // The type is read from the first bytes, because the file name may be wrong.
   if (bytes[0] === 0x89 && bytes[1] === 0x50) return { type: 'png', bytes }
   return bytes[0] === 0xff && bytes[1] === 0xd8 ? { type: 'jpg', bytes } : null
 }
 
-/** dd/MM/yyyy HH:mm:ss, Brasília's time. */
+/** dd/MM/yyyy HH:mm:ss, in the time of Brasília. */
 function readDate(text: string): Date | null {
   const [, day, month, year, time = '00:00:00'] = /^(\d\d)\/(\d\d)\/(\d{4})(?:\s+(\d\d:\d\d:\d\d))?$/.exec(text) ?? []
   const date = new Date(`${year}-${month}-${day}T${time}-03:00`)

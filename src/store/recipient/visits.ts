@@ -1,8 +1,8 @@
-import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
-import type { LinkTarget } from '../domain/link.js'
-import type { StoredValidation } from '../domain/notification.js'
-import type { DeliveryState, Failure } from '../domain/status.js'
-import { type Queryable, run } from './postgres.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { LinkTarget } from '../../domain/link.js'
+import type { StoredValidation } from '../../domain/notification.js'
+import type { DeliveryState, Failure } from '../../domain/status.js'
+import { type Queryable, run } from '../postgres.js'
 
 export interface ListedFile {
   ordinal: number
@@ -11,8 +11,8 @@ export interface ListedFile {
   sha256: string
 }
 
-/** What a recipient's page shows of a notification; the content and the files' bytes are read when they are asked for. */
-export interface Visited {
+/** The delivery behind a link, as a recipient's page shows it. The content and the files are read separately. */
+export interface VisitedDelivery {
   target: LinkTarget
   accountName: string
   settings: AccountSettings
@@ -31,30 +31,19 @@ export interface Visited {
   files: ListedFile[]
 }
 
-interface VisitedRow {
+interface VisitedRow extends Omit<VisitedDelivery, 'target' | 'settings' | 'files'> {
   place: number
-  account_name: string
   settings: StoredSettings
-  logo: Buffer | null
-  subject: string
-  recipient_name: string
-  recipient: string | null
-  validation: StoredValidation | null
-  accepted_at: Date
-  state: DeliveryState
-  sent_at: Date | null
-  link_opened_at: Date | null
-  confirmed_at: Date | null
-  failure: Failure | null
   files: ListedFile[] | null
 }
 
-/** Answers many visits with one query; null where there is no such delivery, or where what it said was erased. */
-export async function findVisited(db: Queryable, targets: readonly LinkTarget[]): Promise<(Visited | null)[]> {
+/** Reads the deliveries of many visits with one query; null: there is no such delivery or its data was erased. */
+export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
   const { rows } = await run<VisitedRow>(db, {
     name: 'find-visited',
-    text: `select t.place, a.name as account_name, a.settings, g.sha256 as logo, n.subject, n.recipient_name, d.recipient, n.validation,
-             n.accepted_at, d.state, d.sent_at, d.link_opened_at, d.confirmed_at, d.failure,
+    text: `select t.place, a.name as "accountName", a.settings, encode(g.sha256, 'hex') as logo, n.subject,
+             n.recipient_name as "recipientName", d.recipient, n.validation, n.accepted_at as "acceptedAt", d.state, d.sent_at as "sentAt",
+             d.link_opened_at as "linkOpenedAt", d.confirmed_at as "confirmedAt", d.failure,
              (select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
                 order by f.ordinal) from attachment f where f.notification_id = t.notification_id) as files
            from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
@@ -65,28 +54,12 @@ export async function findVisited(db: Queryable, targets: readonly LinkTarget[])
            where n.subject is not null and n.recipient_name is not null and n.content is not null`,
     values: [targets.map(target => target.notification), targets.map(target => target.channel)],
   })
-  const found: (Visited | null)[] = targets.map(() => null)
-  for (const row of rows) found[row.place - 1] = toVisited(targets[row.place - 1]!, row)
+  const found: (VisitedDelivery | null)[] = targets.map(() => null)
+  for (const { place, settings, files, ...row } of rows) {
+    found[place - 1] = { ...row, target: targets[place - 1]!, settings: completeSettings(settings), files: files ?? [] }
+  }
   return found
 }
-
-const toVisited = (target: LinkTarget, row: VisitedRow): Visited => ({
-  target,
-  accountName: row.account_name,
-  settings: completeSettings(row.settings),
-  logo: row.logo?.toString('hex') ?? null,
-  subject: row.subject,
-  recipientName: row.recipient_name,
-  recipient: row.recipient,
-  validation: row.validation,
-  acceptedAt: row.accepted_at,
-  state: row.state,
-  sentAt: row.sent_at,
-  linkOpenedAt: row.link_opened_at,
-  confirmedAt: row.confirmed_at,
-  failure: row.failure,
-  files: row.files ?? [],
-})
 
 export async function findContent(db: Queryable, notification: string): Promise<string | null> {
   const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [notification])
@@ -113,7 +86,7 @@ export interface Confirmation {
   hash: string
 }
 
-/** The event that holds the recipient's confirmation. */
+/** The event of the recipient's confirmation. */
 export async function findConfirmation(db: Queryable, target: LinkTarget): Promise<Confirmation | null> {
   const { rows } = await run<Confirmation>(
     db,

@@ -1,17 +1,9 @@
 import { html } from '../../domain/html.js'
-import type { Visited } from '../../store/visits.js'
 import { shortName } from './landing-page.js'
-import { brandName, formFields, formTraps, type Page } from './layout.js'
+import { brandName, formFields, formTraps, type LinkView, type Page } from './layout.js'
 
-/** "Não sou esta pessoa": asked before it is done, because it cannot be undone here. */
-export interface StrangerView {
-  visited: Visited
-  path: string
-  stamp: string
-  again: boolean
-}
-
-export function strangerPage({ visited, path, stamp, again }: StrangerView): Page {
+/** "Não sou esta pessoa". The page asks before it reports, because the report cannot be undone here. */
+export function wrongPersonPage({ visited, path, stamp, again }: LinkView & { again: boolean }): Page {
   const sender = brandName(visited)
   return {
     title: `Não sou esta pessoa: notificação de ${sender}`,

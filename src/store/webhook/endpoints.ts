@@ -1,8 +1,7 @@
-import type { Channel } from '../domain/channel.js'
-import type { AnnouncedFact, PayloadVersion } from '../domain/webhook.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
 
-/** Where an account wants its events sent. */
 export type DisabledReason = 'manual' | 'gone' | 'failing'
 
 export interface WebhookEndpoint {
@@ -16,7 +15,7 @@ export interface WebhookEndpoint {
   disabledAt: Date | null
   disabledReason: DisabledReason | null
   failingSince: Date | null
-  /** Until when the secret before the last rotation signs as well. */
+  /** Until when the previous secret signs too. */
   previousSecretUntil: Date | null
   waiting: number
   oldestWaiting: Date | null
@@ -56,7 +55,7 @@ export interface NewEndpoint {
   secret: Buffer
 }
 
-/** How many endpoints or listeners an account has; nobody adds one to it until this transaction ends. */
+/** Counts the endpoints or listeners of an account and locks the account until the transaction ends. */
 export async function countEndpoints(db: Queryable, account: string, kind: 'endpoints' | 'listeners'): Promise<number> {
   await run(db, 'select from account where id = $1 for no key update', [account])
   const { rows } = await run<{ count: number }>(
@@ -85,7 +84,7 @@ export interface EndpointChanges {
   active?: boolean
 }
 
-/** Changes what is given. A new address, or being switched on, starts with a clean slate of failures. False: no such endpoint. */
+/** Changes the given members. A new URL or enabling resets the failures. False: no such endpoint. */
 export async function updateEndpoint(db: Queryable, account: string, id: string, changes: EndpointChanges): Promise<boolean> {
   const { url, version, channels, statuses, active } = changes
   const { rowCount } = await run(
@@ -117,7 +116,7 @@ export async function updateEndpoint(db: Queryable, account: string, id: string,
   return rowCount === 1
 }
 
-/** The secret so far goes on signing for a while. False: no such endpoint. */
+/** The previous secret continues to sign for `overlapMs`. False: no such endpoint. */
 export async function rotateSecret(
   db: Queryable,
   account: string,
@@ -134,7 +133,7 @@ export async function rotateSecret(
   return rowCount === 1
 }
 
-/** Takes an endpoint or a listener away; its rows are removed later. False: there is none. */
+/** Marks an endpoint or a listener as deleted; its rows are removed later. False: no such endpoint. */
 export async function deleteEndpoint(db: Queryable, account: string, id: string): Promise<boolean> {
   const { rowCount } = await run(
     db,
@@ -149,7 +148,7 @@ export interface HealthReport {
   endpoint: string
   succeeded: boolean
   failed: number
-  /** What the endpoint itself asked for. */
+  /** The pause that the endpoint asked for. */
   pauseMs: number
   gone: boolean
 }
@@ -157,29 +156,29 @@ export interface HealthReport {
 export interface HealthChange {
   endpoint: string
   account: string
-  /** It had failed again and again, and works. */
+  /** The endpoint was paused for its failures and works again. */
   recovered: boolean
-  /** Why it was switched off by this report, if it was. */
+  /** The reason why this report disabled the endpoint, or null. */
   suspended: DisabledReason | null
 }
 
 export interface HealthRules {
-  /** Failures in a row after which all messages of the endpoint wait together. */
-  tolerated: number
-  longestPauseMs: number
+  /** Consecutive failures after which the endpoint is paused. */
+  failuresToPause: number
+  maxPauseMs: number
   suspendAfterMs: number
-  /** Longer than any wait between two tries: a failure after such a quiet is the first one of new days of failures. */
+  /** Longer than any delay between two attempts. After so long without a failure, a new failure starts a new period. */
   quietMs: number
 }
 
-/** Counts what became of a batch; a success ends every count. A switching off is written down for later questions. */
+/** Updates the failure counts of a batch; a success resets them. Disabling an endpoint is recorded in the audit log. */
 export async function recordHealth(db: Queryable, reports: readonly HealthReport[], rules: HealthRules): Promise<HealthChange[]> {
   const { rows } = await run<HealthChange>(
     db,
     `with given as (
        select * from unnest($1::uuid[], $2::boolean[], $3::int[], $4::bigint[], $5::boolean[]) as g(id, succeeded, failed, pause_ms, gone)
      ), before as (
-       -- In one order everywhere: two workers that report on the same endpoints would deadlock otherwise.
+       -- Rows are locked in order of id; otherwise two workers that report on the same endpoints would deadlock.
        select w.id, w.failures, w.disabled_at, w.asked_until, s.since, g.succeeded, g.failed, g.pause_ms, g.gone,
          case when g.gone then 'gone' when not g.succeeded and s.since < now() - $8 * interval '1 millisecond' then 'failing' end as verdict
        from webhook_endpoint w join given g on g.id = w.id
@@ -205,7 +204,7 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
      where w.id = b.id
      returning w.id as endpoint, w.account_id as account, b.succeeded and b.failures >= $6 as recovered,
        case when b.disabled_at is null then b.verdict end as suspended
-     ), told as (
+     ), audited as (
        insert into audit (actor, action, subject, detail)
        select 'worker', 'webhook suspend', endpoint::text, jsonb_build_object('account', account, 'reason', suspended)
        from changed where suspended is not null
@@ -217,8 +216,8 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
       reports.map(report => report.failed),
       reports.map(report => report.pauseMs),
       reports.map(report => report.gone),
-      rules.tolerated,
-      rules.longestPauseMs,
+      rules.failuresToPause,
+      rules.maxPauseMs,
       rules.suspendAfterMs,
       rules.quietMs,
     ],
@@ -226,8 +225,8 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
   return rows
 }
 
-/** Listeners that nobody reads any more go like deleted endpoints. */
-export async function deleteForgottenListeners(db: Queryable, unseenMs: number): Promise<void> {
+/** Marks listeners as deleted that no client has polled for some time. */
+export async function deleteUnusedListeners(db: Queryable, unseenMs: number): Promise<void> {
   await run(
     db,
     `update webhook_endpoint set deleted_at = now(), disabled_at = now(), disabled_reason = 'manual'
@@ -236,7 +235,7 @@ export async function deleteForgottenListeners(db: Queryable, unseenMs: number):
   )
 }
 
-/** Rows of endpoints whose messages are gone. */
+/** Removes the rows of deleted endpoints once their messages are removed. */
 export async function removeDeletedEndpoints(db: Queryable): Promise<void> {
   await run(
     db,
@@ -251,7 +250,7 @@ export interface WebhookDepth {
   suspended: number
 }
 
-/** For metrics: what waits at endpoints that are on, since when, and how many were switched off by their failures. */
+/** For metrics: the queue of the active endpoints, its age, and the number of endpoints disabled by failures. */
 export async function readWebhookDepth(db: Queryable): Promise<WebhookDepth> {
   const { rows } = await run<WebhookDepth>(
     db,

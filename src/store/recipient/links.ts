@@ -1,13 +1,13 @@
-import type { LinkTarget } from '../domain/link.js'
-import { deleteInBatches, type Queryable, run } from './postgres.js'
+import type { LinkTarget } from '../../domain/link.js'
+import { deleteInBatches, type Queryable, run } from '../postgres.js'
 
 export interface ShortLink extends LinkTarget {
   code: string
 }
 
-/** Stores what is new; a code or a target that is taken already is left as it is. */
+/** Stores new links; an existing code or target is not changed. */
 export async function insertLinks(db: Queryable, links: readonly ShortLink[]): Promise<void> {
-  // In the order of the codes, so that two groups that share some cannot wait for each other.
+  // Sorted by code, so that two groups with common codes cannot deadlock.
   const sorted = links.toSorted((a, b) => (a.code < b.code ? -1 : 1))
   await run(db, {
     name: 'insert-links',
@@ -17,7 +17,7 @@ export async function insertLinks(db: Queryable, links: readonly ShortLink[]): P
   })
 }
 
-/** The stored code of each target, in order; null where there is none. */
+/** The stored code of each target in order, or null. */
 export async function findCodes(db: Queryable, targets: readonly LinkTarget[]): Promise<(string | null)[]> {
   const { rows } = await run<{ place: number; code: string }>(db, {
     name: 'find-codes',
@@ -32,8 +32,8 @@ export async function findCodes(db: Queryable, targets: readonly LinkTarget[]): 
 }
 
 /**
- * A link lives as long as its notification: a forgotten code would be free for another one. Whole months go together, so
- * what is older than the oldest notification belongs to none.
+ * A link lives as long as its notification, because a deleted code could be given to another one. Notifications are dropped by
+ * whole months, so a link older than the oldest notification belongs to none.
  */
 export async function deleteLostLinks(db: Queryable): Promise<void> {
   await deleteInBatches(db, 'link', 'notification_id < (select id from notification order by id limit 1)')

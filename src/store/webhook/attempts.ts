@@ -1,14 +1,11 @@
-import type { Json } from '../domain/canonical-json.js'
-import type { Channel } from '../domain/channel.js'
-import type { ToldEvent } from '../domain/rebuild.js'
-import type { PayloadVersion } from '../domain/webhook.js'
-import { type Queryable, run } from './postgres.js'
+import type { Json } from '../../domain/canonical-json.js'
+import type { Channel } from '../../domain/channel.js'
+import type { ToldEvent } from '../../domain/rebuild.js'
+import type { PayloadVersion } from '../../domain/webhook.js'
+import { type Queryable, run } from '../postgres.js'
 
-/** The log of what was said to endpoints and answered by them. */
-export interface LoggedAttempt {
-  id: number
-  message: string
-  attempt: number
+/** One request to an endpoint and its response. */
+export interface AttemptResult {
   url: string
   version: PayloadVersion
   at: Date
@@ -17,6 +14,12 @@ export interface LoggedAttempt {
   error: string | null
   responseHeaders: string | null
   responseBody: string | null
+}
+
+export interface LoggedAttempt extends AttemptResult {
+  id: number
+  message: string
+  attempt: number
   notification: string
   channel: Channel
   seq: number
@@ -24,7 +27,7 @@ export interface LoggedAttempt {
   createdAt: Date
 }
 
-export interface AttemptQuestion {
+export interface AttemptQuery {
   /** Only attempts before this one. */
   before: number | null
   message: string | null
@@ -33,7 +36,7 @@ export interface AttemptQuestion {
 }
 
 /** Newest first. */
-export async function listAttempts(db: Queryable, endpoint: string, question: AttemptQuestion): Promise<LoggedAttempt[]> {
+export async function listAttempts(db: Queryable, endpoint: string, query: AttemptQuery): Promise<LoggedAttempt[]> {
   const { rows } = await run<LoggedAttempt>(
     db,
     `select a.id, a.message_id as message, a.attempt, a.url, a.payload_version as version, a.at, a.duration_ms as "durationMs", a.status, a.error,
@@ -42,12 +45,12 @@ export async function listAttempts(db: Queryable, endpoint: string, question: At
      from webhook_attempt a join webhook_message m on m.id = a.message_id
      where a.endpoint_id = $1 and ($2::bigint is null or a.id < $2) and ($3::uuid is null or a.message_id = $3) and (not $4 or a.error is not null)
      order by a.id desc limit $5`,
-    [endpoint, question.before, question.message, question.failedOnly, question.limit],
+    [endpoint, query.before, query.message, query.failedOnly, query.limit],
   )
   return rows
 }
 
-/** Removes some attempts older than the days kept. */
+/** Deletes one batch of attempts after their retention time. */
 export async function pruneAttempts(db: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await run(
     db,
@@ -61,18 +64,18 @@ export interface WebhookEvent extends ToldEvent {
   seq: number
 }
 
-/** The events of these notifications, in order; without those whose data was erased. */
+/** The events of these notifications in order, without events whose data was erased. */
 export async function readEvents(db: Queryable, notifications: readonly string[]): Promise<Map<string, WebhookEvent[]>> {
-  // As one JSON text, which is read several times as fast as rows.
-  const { rows } = await run<{ told: [string, number, string, string, string, Json][] | null }>(db, {
+  // One JSON text is read several times as fast as rows.
+  const { rows } = await run<{ events: [string, number, string, string, string, Json][] | null }>(db, {
     name: 'read-webhook-events',
     text: `select json_agg(json_build_array(notification_id, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), type, source, data)
-             order by notification_id, seq) as told
+             order by notification_id, seq) as events
            from event where notification_id = any($1::uuid[]) and salt is not null`,
     values: [notifications],
   })
   const events = new Map<string, WebhookEvent[]>()
-  for (const [id, seq, at, type, source, data] of rows[0]!.told ?? []) {
+  for (const [id, seq, at, type, source, data] of rows[0]!.events ?? []) {
     const event = { seq, at, type, source, data }
     const known = events.get(id)
     if (known === undefined) events.set(id, [event])
