@@ -127,12 +127,12 @@ test.each([
     const { idEmail: id } = (await send(gateway.url, account.token, { ...validSend, to: undefined, ...body })).body as {
       idEmail: string
     }
-    await expect.poll(() => rowOf(id), { timeout: 20_000 }).toMatchObject({ state: 'uncertain', attempt: 1 })
+    await expect.poll(() => rowOf(id)).toMatchObject({ state: 'uncertain', attempt: 1 })
     await running!.stop()
 
     await open(wiring(next.port))
     await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
-    await expect.poll(() => rowOf(id), { timeout: 20_000 }).toEqual({ state: 'uncertain', attempt: 1, later: true })
+    await expect.poll(() => rowOf(id)).toEqual({ state: 'uncertain', attempt: 1, later: true })
     await running!.stop()
     expect(next.asked).toEqual([])
 
@@ -140,7 +140,7 @@ test.each([
     const before = old.asked.length
     await open(wiring(old.port))
     await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
-    await expect.poll(() => old.asked.length, { timeout: 20_000 }).toBeGreaterThan(before)
+    await expect.poll(() => old.asked.length).toBeGreaterThan(before)
     expect(old.asked.at(-1)).toMatch(/^GET /)
   },
 )

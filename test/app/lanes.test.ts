@@ -138,7 +138,6 @@ describe('a send without an answer', () => {
     expect.poll(
       async () =>
         ((await request(`${gateway.url}/gw/sms/${id}`, { token: account.token })).body as { description: string }).description,
-      { timeout: 20_000 },
     )
   /** Loses every answer; says what it is told to say when it is asked. */
   const silent = (found: Awaited<ReturnType<NonNullable<ScriptedCarrier['find']>>>) => {
@@ -192,7 +191,7 @@ describe('a send without an answer', () => {
           id,
         ])
       ).rowCount === 1
-    await expect.poll(isPutOff, { timeout: 20_000 }).toBe(true)
+    await expect.poll(isPutOff).toBe(true)
     expect(ana.asked).toEqual([])
     await described(id).toBe('Em verificação')
   })

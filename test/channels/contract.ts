@@ -7,7 +7,7 @@ import { engineTiming } from '../../src/engine/timing.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { type Behaviour, type Inapplicable, type ScriptedSide, type Subject, WAIT_SECONDS } from './subject.js'
 
-const LONGEST = { timeout: 60_000 }
+const LONGEST = { timeout: 120_000 }
 /** Of one send: a signal that many share would gather their listeners. */
 const never = (): AbortSignal => new AbortController().signal
 /** A sentence, as it is shown to people. */

@@ -37,7 +37,7 @@ afterAll(async () => {
 /** Soon enough for tests, and never before a test ends. */
 const SOON_MS = 50
 const NEVER_MS = 86_400_000
-const LONGEST = { timeout: 60_000 }
+const LONGEST = { timeout: 120_000 }
 
 interface Delivery {
   side: ScriptedSide<unknown>

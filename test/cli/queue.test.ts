@@ -14,7 +14,7 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
   const worker = startTestWorker(pool, [{ name: 'relay', carrier }])
   await send(gateway.url, account.token, validSend)
   const states = async () => (await pool.query("select state, ordinal, failure from delivery where channel = 'email'")).rows
-  await expect.poll(states, { timeout: 20_000 }).toEqual([{ state: 'done', ordinal: 1, failure: 'rejected' }])
+  await expect.poll(states).toEqual([{ state: 'done', ordinal: 1, failure: 'rejected' }])
   await worker.stop()
   await gateway.close()
 

@@ -83,7 +83,7 @@ describe('carteiro listen', () => {
 
   test('Ctrl-C before the API has ever answered ends it without a complaint', async () => {
     const listening = listen('--forward-to', 'http://localhost:1/', '--url', 'http://127.0.0.1:1')
-    await expect.poll(listening.errors, { timeout: 60_000 }).toContain('Sem conexão')
+    await expect.poll(listening.errors).toContain('Sem conexão')
     listening.process.kill('SIGINT')
     expect((await once(listening.process, 'exit'))[0]).toBe(0)
     expect(listening.errors()).not.toContain('TypeError')
@@ -118,7 +118,7 @@ describe('carteiro listen', () => {
     return { process: child, lines, errors: () => stderr }
   }
 
-  const patient = { timeout: 30_000, interval: 50 }
+  const patient = { timeout: 120_000, interval: 50 }
 
   test('events reach the developer’s machine signed and in order, across a gateway and a machine that go away', async () => {
     const first = await startGateway(database.pool)

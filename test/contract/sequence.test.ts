@@ -259,7 +259,7 @@ describe('a send under a sequence', () => {
     const before = await accept(account, body)
     await put(account, { etapas: [step('carta', 0, 'sempre'), step('email', 20, 'nao_lido')] })
     await expect
-      .poll(() => plan(account, body), { timeout: 10_000, interval: 50 })
+      .poll(() => plan(account, body), { timeout: 120_000, interval: 50 })
       .toEqual([
         ['email', 'waiting', 2, 'not read', 20],
         ['letter', 'queued', 1, 'always', 0],

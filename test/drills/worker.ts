@@ -28,6 +28,8 @@ const die = (): never => {
   process.kill(process.pid, 'SIGKILL')
   throw new Error('unreachable')
 }
+// The drill itself says when the wait for a report is over: see settleUntaken in drill.ts.
+const SETTLE_MS = 3_600_000
 const worker = await startWorker({
   config,
   keys,
@@ -35,6 +37,7 @@ const worker = await startWorker({
   databaseUrl: config.databaseUrl!,
   log,
   leaseMs: Number(values.lease),
+  timing: { reapMs: 500, settleMs: SETTLE_MS },
   webhooks: { pace: { plan, maxPauseMs: 2_000, timeoutMs: 1_000 } },
   trace: point => {
     // "bytes": the message is on its way, the (slow) carrier has not answered.

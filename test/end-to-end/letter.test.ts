@@ -59,7 +59,7 @@ const statusOf = async (id: string): Promise<Record<string, unknown>> =>
   (await request(`${gateway.url}/gw/carta/${id}`, { token: account.token })).body as Record<string, unknown>
 
 const settled = (id: string, description: string) =>
-  expect.poll(() => statusOf(id), { timeout: 45_000, interval: 100 }).toMatchObject({ description })
+  expect.poll(() => statusOf(id), { interval: 100 }).toMatchObject({ description })
 
 const messagesOf = async (id: string) =>
   ((await request(`${simulator.url}/simulator/log`)).body as { reference: string }[]).filter(({ reference }) =>
@@ -168,7 +168,7 @@ test('what the simulated recipient’s post does by hand is what the status says
       ({ body }) => body as { id: string; reference: string; sro: string | null }[],
     )
   await expect
-    .poll(async () => (await found()).find(({ reference }) => reference.startsWith(id))?.sro ?? null, { timeout: 20_000 })
+    .poll(async () => (await found()).find(({ reference }) => reference.startsWith(id))?.sro ?? null, { timeout: 120_000 })
     .not.toBeNull()
   const message = (await found()).find(({ reference }) => reference.startsWith(id))!
   const act = await request(`${simulator.url}/simulator/messages/${message.id}/actions`, {

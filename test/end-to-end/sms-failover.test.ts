@@ -59,7 +59,7 @@ const messageIdOf = async (id: string): Promise<string> =>
   (await database.pool.query('select reference from carrier_reference where notification_id = $1', [id])).rows[0].reference
 
 test('every SMS leaves by the second carrier, once, without a try at the first', async () => {
-  for (const id of ids) await expect.poll(async () => (await statusOf(id)).description, { timeout: 40_000 }).toBe('Enviado')
+  for (const id of ids) await expect.poll(async () => (await statusOf(id)).description).toBe('Enviado')
   const { rows } = await database.pool.query('select distinct carrier, attempt from delivery')
   expect(rows).toEqual([{ carrier: expect.stringMatching(/^zenvia:127\.0\.0\.1\/[0-9a-f]{8}$/), attempt: 1 }])
   const log = (await request(`${simulator.url}/simulator/log`)).body as { channel: string; to: string }[]
@@ -105,7 +105,7 @@ test('beside real carriers, a channel without one waits: the simulator takes onl
   }
   const live = await email(account, 'entregue+vivo@simulador.test')
   const test = await email(tester, 'entregue+teste@simulador.test')
-  await expect.poll(test, { timeout: 20_000 }).not.toBe('')
+  await expect.poll(test).not.toBe('')
   expect(await live()).toBe('')
   const { rows } = await database.pool.query("select state, attempt from delivery where channel = 'email' and attempt = 0")
   expect(rows).toEqual([{ state: 'queued', attempt: 0 }])
@@ -125,7 +125,7 @@ test('a simulator that is away keeps no live message waiting', async () => {
     const { idEmail } = (await send(server.url, token, { ...validSend, to: undefined, sms })).body as { idEmail: string }
     const sent = async () =>
       ((await request(`${server.url}/gw/sms/${idEmail}`, { token })).body as { dateSent: unknown }).dateSent
-    await expect.poll(sent, { timeout: 20_000 }).not.toBe('')
+    await expect.poll(sent).not.toBe('')
   } finally {
     await alone.close()
     await server.close()

@@ -45,7 +45,7 @@ const statusOf = async (id: string, channel = 'sms'): Promise<Record<string, unk
   (await request(`${gateway.url}/gw/${channel}/${id}`, { token: account.token })).body as Record<string, unknown>
 
 const settled = (id: string, description: string, channel = 'sms') =>
-  expect.poll(() => statusOf(id, channel), { timeout: 30_000, interval: 100 }).toMatchObject({ description })
+  expect.poll(() => statusOf(id, channel), { interval: 100 }).toMatchObject({ description })
 
 const eventsOf = async (id: string): Promise<{ type: string; data: Record<string, unknown> }[]> =>
   (await database.pool.query("select type, data from event where notification_id = $1 and type <> 'note' order by seq", [id]))
@@ -102,7 +102,7 @@ describe('each fixed fate ends in its documented status', () => {
     expect(await statusOf(person)).toMatchObject({ dateReading: expect.stringMatching(brt) })
     const notes = async () =>
       (await database.pool.query("select from event where notification_id = $1 and type = 'note'", [machine])).rows.length
-    await expect.poll(notes, { timeout: 20_000 }).toBeGreaterThan(0)
+    await expect.poll(notes).toBeGreaterThan(0)
     expect(await statusOf(machine)).toMatchObject({ description: 'Entregue', dateReading: null })
   })
 
@@ -120,7 +120,7 @@ describe('each fixed fate ends in its documented status', () => {
     await settled(id, 'Respondido')
     expect((await statusOf(id)).answered).toEqual([expect.stringMatching(/^Olá! Recebi a notificação .* Até breve\.$/)])
     const waiting = async (): Promise<unknown[]> => (await database.pool.query('select from reply_part where not joined')).rows
-    await expect.poll(waiting, { timeout: 10_000 }).toEqual([])
+    await expect.poll(waiting).toEqual([])
   })
 
   test('sai: the answer is kept, and the account sends no more SMS to that number', async () => {
@@ -138,7 +138,7 @@ describe('each fixed fate ends in its documented status', () => {
     const answer = await send(gateway.url, other.token, { ...validSend, to: undefined, sms: { number, typeSend: '2' } })
     const { idEmail } = answer.body as { idEmail: string }
     const ofOther = async () => (await request(`${gateway.url}/gw/sms/${idEmail}`, { token: other.token })).body
-    await expect.poll(ofOther, { timeout: 20_000 }).toMatchObject({ description: 'Respondido' })
+    await expect.poll(ofOther).toMatchObject({ description: 'Respondido' })
   })
 
   test('queda: the connection breaks after the message was taken, and the receipt settles it without a second send', async () => {
@@ -192,7 +192,7 @@ describe('what arrives', () => {
     })
     const { idEmail } = answer.body as { idEmail: string }
     const full = async () => (await request(`${gateway.url}/gw/full/${idEmail}`, { token: keep.token })).body
-    await expect.poll(full, { timeout: 20_000 }).toMatchObject({ sms: [{ description: 'Entregue', segments: 2 }] })
+    await expect.poll(full).toMatchObject({ sms: [{ description: 'Entregue', segments: 2 }] })
     expect(await messagesTo(number)).toMatchObject([{ text: customMessage, segments: 2, encoding: 'ucs2' }])
     const events = await eventsOf(idEmail)
     expect(events.map(({ type }) => type)).toEqual(['accepted', 'sent', 'delivered', 'delivered'])

@@ -36,8 +36,8 @@ test('a send that is delivered and read, and the SMS that it makes needless, are
   })
   const { idEmail } = answer.body as { idEmail: string }
   const told = (channel: string) => receiver.got.filter(({ json }) => json.channel === channel).map(({ json }) => json.status)
-  await expect.poll(() => told('email'), { timeout: 30_000 }).toEqual(['enviado', 'entregue', 'lido'])
-  await expect.poll(() => told('sms'), { timeout: 30_000 }).toEqual(['cancelado'])
+  await expect.poll(() => told('email')).toEqual(['enviado', 'entregue', 'lido'])
+  await expect.poll(() => told('sms')).toEqual(['cancelado'])
   for (const { body, headers } of receiver.got)
     expect(new Webhook(segredo).verify(body, headers)).toMatchObject({ notificationID: idEmail })
 })
@@ -46,5 +46,5 @@ test('a bounce is told as a failure, with its reason in the record', async () =>
   const answer = await send(gateway.url, account.token, { ...validSend, to: 'devolvido@simulador.test' })
   const { idEmail } = answer.body as { idEmail: string }
   const failure = () => receiver.got.find(({ json }) => json.notificationID === idEmail && json.status === 'falhou')?.json
-  await expect.poll(failure, { timeout: 30_000 }).toMatchObject({ payload: { error: true, description: 'Devolvido' } })
+  await expect.poll(failure).toMatchObject({ payload: { error: true, description: 'Devolvido' } })
 })

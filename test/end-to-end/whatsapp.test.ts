@@ -31,7 +31,7 @@ afterAll(() => stack.close())
 
 const brt = /^\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/
 const at = expect.stringMatching(brt)
-const PATIENCE = { timeout: 30_000, interval: 100 }
+const PATIENCE = { timeout: 120_000, interval: 100 }
 const CALLBACK = '/callbacks/simulator/whatsapp-cloud'
 
 async function createTemplate(

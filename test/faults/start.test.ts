@@ -41,14 +41,14 @@ test('a first start prints the address, a token and a curl that reaches a person
     },
   }
   for (const [channel, record] of Object.entries(reached)) {
-    await expect.poll(status(channel), { timeout: 60_000, interval: 250 }).toMatchObject(record)
+    await expect.poll(status(channel), { interval: 250 }).toMatchObject(record)
   }
   expect(await program.stop()).toBe(0)
 })
 
 test('start --json tells the same to a script, in one line', async () => {
   const program = new Program({ data: initialisedDataFolder() }, ['start', '--json'])
-  await expect.poll(() => program.stdout, { timeout: 60_000 }).toMatch(/\n$/)
+  await expect.poll(() => program.stdout).toMatch(/\n$/)
   const { api, token, ...rest } = JSON.parse(program.stdout)
   expect(rest).toEqual({ role: 'all', simulator: expect.stringMatching(/^http:/) })
   expect((await send(api, token, validSend)).status).toBe(200)
@@ -109,7 +109,7 @@ test('an api process that dies is started again by itself', async () => {
           answer => answer.status,
           () => 0,
         ),
-      { timeout: 20_000 },
+      { timeout: 120_000 },
     )
     .toBe(200)
   await program.stop()
@@ -120,7 +120,7 @@ test('the database itself may crash: the service comes back without help', async
   const program = await Program.start({ data })
   process.kill(Number(readFileSync(join(data, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT')
   await expect
-    .poll(() => send(program.url, program.token, validSend).then(answer => answer.status), { timeout: 30_000, interval: 200 })
+    .poll(() => send(program.url, program.token, validSend).then(answer => answer.status), { timeout: 120_000, interval: 200 })
     .toBe(200)
   await program.stop()
 })
@@ -199,7 +199,7 @@ test('commands work while the server is stopped and while it runs', async () => 
   expect(answer.headers.get('ratelimit-policy')).toBe('"registrado";q=77;w=60')
   const { jti } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { jti: string }
   expect(carteiro(['token', 'revoke', jti], { data }).status).toBe(0)
-  await expect.poll(() => send(program.url, token, validSend).then(sent => sent.status), { timeout: 5_000 }).toBe(401)
+  await expect.poll(() => send(program.url, token, validSend).then(sent => sent.status)).toBe(401)
   const { idEmail } = answer.body as { idEmail: string }
   expect(JSON.parse(carteiro(['queue', 'list', '--state', 'dead', '--json'], { data }).stdout)).toEqual([])
   const nothing = carteiro(['queue', 'retry', idEmail, '--channel', 'email'], { data })

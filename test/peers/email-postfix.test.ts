@@ -125,7 +125,7 @@ async function roundTrip(
   const message = email({ reference: `${id}.email.1`, envelopeFrom: verpAddress(id, verp), ...changes })
   const receipt = await carrier.send(message, new AbortController().signal)
   await vi
-    .waitFor(() => expect(arrived).toHaveLength(1), { timeout: 30_000, interval: 100 })
+    .waitFor(() => expect(arrived).toHaveLength(1), { timeout: 120_000, interval: 100 })
     .catch(error => {
       throw new Error(`nothing came back\n${relay.log()}`, { cause: error })
     })
@@ -174,11 +174,11 @@ describe.skipIf(missing)('through a private Postfix (as root, with smtp-sink)', 
     const bad = await smtpSink(sink!, ['-f', 'RCPT', '-B', '550 5.1.1 User unknown'])
     const { accept, statusOf } = await startThrough({ 'example.net': good, 'example.org': bad })
     const [delivered, returned] = [await accept('joao@example.net'), await accept('Ninguem@example.org')]
-    await expect.poll(() => statusOf(delivered), { timeout: 30_000 }).toMatchObject({ description: 'Entregue', error: false })
-    await expect.poll(() => statusOf(returned), { timeout: 30_000 }).toMatchObject({ description: 'Devolvido', error: true })
+    await expect.poll(() => statusOf(delivered)).toMatchObject({ description: 'Entregue', error: false })
+    await expect.poll(() => statusOf(returned)).toMatchObject({ description: 'Devolvido', error: true })
     expect(await statusOf(returned)).toMatchObject({ dateSend: expect.stringMatching(/\d/), dateDelivery: '' })
     const again = await accept('ninguem@example.org')
-    await expect.poll(() => statusOf(again), { timeout: 30_000 }).toMatchObject({ failureReason: 'Endereço suprimido' })
+    await expect.poll(() => statusOf(again)).toMatchObject({ failureReason: 'Endereço suprimido' })
   })
 
   test('a delivery is told by a success report to our envelope sender, with our envelope id', async () => {

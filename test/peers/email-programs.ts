@@ -41,7 +41,7 @@ async function isListening(port: number): Promise<boolean> {
 }
 
 export async function untilListening(port: number): Promise<void> {
-  await vi.waitFor(async () => expect(await isListening(port)).toBe(true), { timeout: 20_000, interval: 50 })
+  await vi.waitFor(async () => expect(await isListening(port)).toBe(true), { timeout: 120_000, interval: 50 })
 }
 
 /** Postfix's test server, stopped when the test ends. */
@@ -59,7 +59,7 @@ export async function smtpSink(program: string, options: string[], folder?: stri
 
 /** Runs to the end; the output of a failure is part of the message. */
 export function run(program: string, args: string[], input?: string): string {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8', timeout: 60_000, input })
+  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8', timeout: 120_000, input })
   if (error !== undefined || status !== 0)
     throw new Error(`${program} ${args.join(' ')}: ${error ?? status}\n${stdout}\n${stderr}`)
   return stdout

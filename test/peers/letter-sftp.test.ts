@@ -56,7 +56,7 @@ describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd
     // Its own chroot for the unprivileged child, where the system has none yet.
     if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 })
     sshd = spawn(SSHD, ['-D', '-e', '-f', join(folder, 'config')], { stdio: 'ignore' })
-    await vi.waitFor(async () => expect(await answers(port)).toBe(true), { timeout: 10_000, interval: 50 })
+    await vi.waitFor(async () => expect(await answers(port)).toBe(true), { timeout: 120_000, interval: 50 })
   })
 
   afterAll(async () => {
@@ -189,7 +189,7 @@ describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd
     await open()
     writeFileSync(join(post, 'retorno', 'e-Carta_12345_9_Recibo.txt'), '2|1|9|AA473124829BR|15/11/2026 10:00:00\r\n')
     writeFileSync(join(post, 'retorno', 'e-Carta_777_9_Recibo.txt'), '2|1|9|AA473124829BR|\r\n')
-    await expect.poll(() => readdirSync(join(post, 'lidos')), { timeout: 15_000 }).toEqual(['e-Carta_12345_9_Recibo.txt'])
+    await expect.poll(() => readdirSync(join(post, 'lidos'))).toEqual(['e-Carta_12345_9_Recibo.txt'])
     expect(told).toMatchObject([{ of: { carrier: ['9.1'] }, type: 'prepared', trackingCode: 'AA473124829BR' }])
     expect(readdirSync(join(post, 'retorno'))).toEqual(['e-Carta_777_9_Recibo.txt'])
   })

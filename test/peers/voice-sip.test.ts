@@ -67,7 +67,7 @@ async function exchange(name: keyof typeof scenarios): Promise<number> {
     child.kill('SIGKILL')
     await once(child, 'exit')
   })
-  await expect.poll(() => isTaken(port), { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => isTaken(port)).toBe(true)
   return port
 }
 

@@ -8,7 +8,7 @@ import { describeFaults, FaultSwitch, NO_FAULTS } from '../../simulator/faults.j
 import type { Message } from '../../simulator/message.js'
 import { simulatorForTest } from './carriers.js'
 
-const WAIT = { timeout: 20_000, interval: 20 }
+const WAIT = { timeout: 120_000, interval: 20 }
 const SECRET = '0f'.repeat(32)
 
 interface Call {

@@ -35,7 +35,7 @@ export interface Message {
   reports: { type: string; status: string | null; state: string; detail: string | null; doneAt: string | null }[]
 }
 
-const WAIT = { timeout: 20_000, interval: 20 }
+const WAIT = { timeout: 120_000, interval: 20 }
 
 export async function simulatorForTest(options: SimulatorOptions = {}): Promise<TestSimulator> {
   const simulator = await createSimulator(options)

@@ -191,7 +191,7 @@ describe('hostile messages', () => {
           '--dump-dom',
           `${simulator.url}${path}`,
         ],
-        { timeout: 50_000, maxBuffer: 16_777_216 },
+        { timeout: 120_000, maxBuffer: 16_777_216 },
       )
       expect(stdout).toContain('lang="pt-BR"')
       expect(stdout).not.toContain('<title>owned')

@@ -31,7 +31,7 @@ function start(args: string[], ipc: boolean): Running {
 const printed = /^Simulador {2}(http:\/\/127\.0\.0\.1:\d+)\nSMTP {2}(smtp:\/\/127\.0\.0\.1:\d+)\nSMPP {2}smpp:\/\/\S+\n$/
 
 async function ready({ stdout, stderr }: Running): Promise<[string, string]> {
-  await vi.waitFor(() => expect(stdout(), stderr()).toMatch(printed), { timeout: 30_000, interval: 50 })
+  await vi.waitFor(() => expect(stdout(), stderr()).toMatch(printed), { timeout: 120_000, interval: 50 })
   const [, url, smtpUrl] = printed.exec(stdout())!
   return [url!, smtpUrl!]
 }
@@ -39,7 +39,7 @@ async function ready({ stdout, stderr }: Running): Promise<[string, string]> {
 test('simulate prints its addresses, reports them to its parent and ends on SIGTERM', async () => {
   const running = start([], true)
   const [url, smtpUrl] = await ready(running)
-  await vi.waitFor(() => expect(running.messages).toEqual([{ ready: url }]))
+  await expect.poll(() => running.messages).toEqual([{ ready: url }])
   expect((await request(`${url}/simulator/carriers`)).body).toMatchObject({ email: smtpUrl })
   running.child.kill('SIGTERM')
   expect(await once(running.child, 'exit')).toEqual([0, null])

@@ -39,11 +39,11 @@ describe('a message', () => {
     expect((await act('open')).status).toBe(409)
     expect((await act('reply', 'Quem é?')).status).toBeLessThan(300)
     await expect
-      .poll(() => events, { timeout: 20_000 })
+      .poll(() => events, { timeout: 120_000 })
       .toContainEqual(expect.objectContaining({ kind: 'reply', text: 'Quem é?' }))
     expect((await act('fail')).status).toBeLessThan(300)
     await expect
-      .poll(() => events, { timeout: 20_000 })
+      .poll(() => events, { timeout: 120_000 })
       .toContainEqual(expect.objectContaining({ kind: 'report', type: 'failed' }))
     await carrier.close()
   })
@@ -58,7 +58,7 @@ describe('a message', () => {
       new URL(simulator.smppUrl),
     )
     await expect
-      .poll(() => events, { timeout: 10_000 })
+      .poll(() => events, { timeout: 120_000 })
       .toContainEqual(expect.objectContaining({ answer: expect.stringContaining('stat:EXPIRED') }))
     await second.close()
   })

@@ -27,7 +27,7 @@ interface ShownCall {
 async function ended(simulator: TestSimulator): Promise<ShownCall> {
   const newest = async (): Promise<ShownCall> =>
     ((await simulator.ask('/simulator/messages?channel=voice')).body as ShownCall[])[0]!
-  await expect.poll(async () => (await newest()).status, { timeout: 10_000 }).toBe('completed')
+  await expect.poll(async () => (await newest()).status).toBe('completed')
   return (await simulator.ask(`/simulator/messages/${(await newest()).id}`)).body as ShownCall
 }
 

@@ -11,7 +11,7 @@ import { simulatorForTest, type TestSimulator } from './carriers.js'
 
 const PATH = '/v23.0/106540352242922/messages'
 const AUTHORIZED = { authorization: 'Bearer simulador' }
-const WAIT = { timeout: 20_000, interval: 20 }
+const WAIT = { timeout: 120_000, interval: 20 }
 
 const message = (changes: object = {}, template: object = {}) => ({
   messaging_product: 'whatsapp',

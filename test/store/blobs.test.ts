@@ -95,7 +95,7 @@ test('a file that is being used again at the same moment is not deleted', async 
     const isWaiting = async (): Promise<boolean> =>
       (await database.pool.query("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"))
         .rowCount === 1
-    await expect.poll(isWaiting, { timeout: 5_000 }).toBe(true)
+    await expect.poll(isWaiting).toBe(true)
   })
   expect(await swept).toBe(1)
   expect(await left()).toEqual(['again'])

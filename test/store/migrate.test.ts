@@ -73,7 +73,7 @@ describe('bringing the schema up to date', () => {
       )
       return rows[0]!.long === true || (await Promise.race([outcome, 'waiting'])) !== 'waiting'
     }
-    await expect.poll(waitsLong, { timeout: 15_000 }).toBe(true)
+    await expect.poll(waitsLong).toBe(true)
     other.release(true)
     expect(await outcome).toBe('done')
     expect(await recorded(pool)).toEqual(files)

@@ -8,6 +8,8 @@ export const missingBrowser = existsSync(CHROMIUM) ? null : 'chromium is missing
 
 export const PHONE = { width: 360, height: 740 }
 export const DESKTOP = { width: 1280, height: 900 }
+/** Ends what hangs; a busy machine is slow to start a browser and to show a page. */
+const LONGEST_MS = 300_000
 const PERSON =
   'Mozilla/5.0 (Linux; Android 13; moto e13) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36'
 
@@ -15,11 +17,13 @@ const PERSON =
 export const launchPersonal = (): Promise<Browser> =>
   chromium.launch({
     executablePath: CHROMIUM,
+    timeout: LONGEST_MS,
     args: ['--no-sandbox', '--disable-blink-features=AutomationControlled'],
     ignoreDefaultArgs: ['--enable-automation'],
   })
 
-export const launchScanner = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+export const launchScanner = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM, timeout: LONGEST_MS, args: ['--no-sandbox'] })
 
 export interface PersonOptions {
   viewport?: { width: number; height: number }
@@ -27,11 +31,11 @@ export interface PersonOptions {
   dark?: boolean
 }
 
-export const asPerson = (
+export async function asPerson(
   browser: Browser,
   { viewport = PHONE, script = true, dark = false }: PersonOptions = {},
-): Promise<BrowserContext> =>
-  browser.newContext({
+): Promise<BrowserContext> {
+  const context = await browser.newContext({
     viewport,
     javaScriptEnabled: script,
     colorScheme: dark ? 'dark' : 'light',
@@ -39,6 +43,9 @@ export const asPerson = (
     locale: 'pt-BR',
     acceptDownloads: true,
   })
+  context.setDefaultTimeout(LONGEST_MS)
+  return context
+}
 
 export interface Violation {
   id: string

@@ -76,8 +76,8 @@ const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
   attempt: claim.attempt,
 })
 
-/** Tests wait on conditions: the shorter the polls, the sooner they see them. */
-const QUICK = { pollMs: 50, reapMs: 100, closedMs: 10 }
+/** Looks at the queue that find nothing cost a query; between them a test would wait. */
+export const QUICK_TIMING = { pollMs: 50, reapMs: 100, closedMs: 20, busyMs: 100 } as const
 
 /** A worker in this process, with lanes in order of preference. */
 export function startTestWorker(
@@ -101,6 +101,7 @@ export function startTestWorker(
         retryDelaysMs: [50, 50, 50],
         leaseMs,
         settleMs: 50,
+        timing: QUICK_TIMING,
         clock: Date.now,
         ...queueOf(pool),
         record: change => recorder.record(change),
@@ -115,7 +116,7 @@ export function startTestWorker(
     wake,
     recorder,
     lanes: [group],
-    timing: { ...QUICK, leaseMs, ...timing },
+    timing: { ...QUICK_TIMING, leaseMs, ...timing },
     onError: () => {},
   })
   return { lanes: group, recorder, wake, stop: () => running.stop() }

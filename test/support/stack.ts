@@ -6,6 +6,7 @@ import type { RecipientLimits } from '../../src/engine/recipient/recipient.js'
 import { freePort } from '../peers/email-programs.js'
 import { createDatabase, type TestDatabase } from './database.js'
 import { type Gateway, startGateway, testKeys } from './gateway.js'
+import { QUICK_TIMING } from './lanes.js'
 import { request } from './requests.js'
 
 /** The gateway, its worker and the simulated carriers, each on its own port, over one database. */
@@ -31,13 +32,14 @@ export async function startStack(recipientLimits: Partial<RecipientLimits> = {})
     pool: database.pool,
     databaseUrl: database.url,
     log: pino({ level: 'silent' }),
+    timing: QUICK_TIMING,
   })
   return {
     database,
     gateway,
     simulator,
     async linkFor(to) {
-      const found = await request(`${simulator.url}/simulator/messages?to=${encodeURIComponent(to)}&wait=20s`)
+      const found = await request(`${simulator.url}/simulator/messages?to=${encodeURIComponent(to)}&wait=60s`)
       const [{ id }] = found.body as [{ id: string }]
       const { links } = (await request(`${simulator.url}/simulator/messages/${id}`)).body as { links: string[] }
       return links.find(link => new URL(link).pathname.startsWith('/n/'))!

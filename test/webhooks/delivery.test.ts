@@ -59,7 +59,7 @@ const attempts = async (id: string, query = '') =>
   ((await ask(`/${id}/attempts${query}`)).body as { data: Record<string, never>[] }).data
 const statusesOf = ({ got }: Receiver) => got.map(({ json }) => json.status)
 const arrived = (receiver: Receiver, count: number) =>
-  expect.poll(() => receiver.got.length, { timeout: 15_000, interval: 20 }).toBeGreaterThanOrEqual(count)
+  expect.poll(() => receiver.got.length, { interval: 20 }).toBeGreaterThanOrEqual(count)
 const verify = (secret: string, { body, headers }: Received) => new Webhook(secret).verify(body, headers)
 
 describe('payloads', () => {
@@ -230,7 +230,7 @@ describe('failures', () => {
     await happen(database.pool, await accept(), 'email', 'sent')
     await arrived(receiver, 3)
     receiver.answer = (_, response) => response.writeHead(200).end('ok')
-    await expect.poll(async () => (await attempts(id))[0]?.recebido, { timeout: 10_000 }).toBe(true)
+    await expect.poll(async () => (await attempts(id))[0]?.recebido).toBe(true)
     const ids = new Set(receiver.got.map(({ headers }) => headers['webhook-id']))
     expect(ids.size).toBe(1)
     expect(receiver.got.map(({ json }) => (json.metadata as { attempt: number }).attempt)).toEqual(
@@ -256,7 +256,7 @@ describe('failures', () => {
     const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
     start({ pace: { ...QUICK, plan: { delaysMs: [20, 20], laterMs: 20 } } })
     await happen(database.pool, await accept(), 'email', 'sent')
-    await expect.poll(async () => (await attempts(id))[0]?.estado, { timeout: 10_000 }).toBe('esgotada')
+    await expect.poll(async () => (await attempts(id))[0]?.estado).toBe('esgotada')
     expect(receiver.got.length).toBe(3)
     receiver.answer = (_, response) => response.writeHead(204).end()
     const mensagem = receiver.got[0]!.headers['webhook-id']!
@@ -301,10 +301,10 @@ describe('failures', () => {
     const notifications = await Promise.all(Array.from({ length: 8 }, () => accept()))
     for (const notification of notifications) await happen(database.pool, notification, 'email', 'sent')
     start({ pace: QUICK })
-    await expect.poll(async () => (await pause()).failures, { timeout: 10_000 }).toBeGreaterThanOrEqual(5)
+    await expect.poll(async () => (await pause()).failures).toBeGreaterThanOrEqual(5)
     expect((await pause()).minutes).toBeGreaterThan(55)
     for (const answer of held) answer()
-    await expect.poll(async () => (await pause()).failures, { timeout: 10_000 }).toBe(0)
+    await expect.poll(async () => (await pause()).failures).toBe(0)
     expect((await pause()).minutes).toBeGreaterThan(55)
     // Switched on again by its owner, it is called at once.
     receiver.answer = (_, response) => response.writeHead(204).end()
@@ -321,16 +321,16 @@ describe('failures', () => {
     const read = async () =>
       (await database.pool.query<{ failures: number }>('select failures from webhook_endpoint where id = $1', [id])).rows[0]!
         .failures
-    await expect.poll(read, { timeout: 10_000 }).toBeGreaterThanOrEqual(5)
+    await expect.poll(read).toBeGreaterThanOrEqual(5)
     for (let n = 0; n < 20; n++) await happen(database.pool, await accept(), 'email', 'sent')
     const before = await read()
     // The rest is over, as if its time had passed, and the next one is an hour.
     await database.pool.query('update webhook_endpoint set failures = 20, paused_until = null where id = $1', [id])
-    await expect.poll(read, { timeout: 10_000 }).toBe(21)
+    await expect.poll(read).toBe(21)
     expect(before).toBeLessThan(20)
     const asked = receiver.got.length
     await database.pool.query('update webhook_endpoint set paused_until = null where id = $1', [id])
-    await expect.poll(read, { timeout: 10_000 }).toBe(22)
+    await expect.poll(read).toBe(22)
     expect(receiver.got.length).toBe(asked + 1)
   })
 
@@ -342,7 +342,7 @@ describe('failures', () => {
     const since = new Date(Date.now() - 1_000).toISOString()
     const notification = await accept()
     await happen(database.pool, notification, 'email', 'sent')
-    await expect.poll(async () => (await shown(id)).ativo, { timeout: 10_000 }).toBe(false)
+    await expect.poll(async () => (await shown(id)).ativo).toBe(false)
     expect(await shown(id)).toMatchObject({ motivo: '410', aviso: expect.stringContaining('410') })
     await happen(database.pool, notification, 'email', 'delivered')
     expect((await ask(`/${id}/replay`, 'POST', { desde: since })).status).toBe(409)
@@ -359,13 +359,13 @@ describe('failures', () => {
     const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
     start({ pace: { ...QUICK, plan: { delaysMs: Array<number>(9).fill(30), laterMs: 30 } } })
     await happen(database.pool, await accept(), 'email', 'sent')
-    await expect.poll(async () => (await shown(id)).falhandoDesde, { timeout: 10_000 }).not.toBeNull()
+    await expect.poll(async () => (await shown(id)).falhandoDesde).not.toBeNull()
     expect((await shown(id)).aviso).toContain('cinco dias')
     expect((await shown(id)).ativo).toBe(true)
     await database.pool.query("update webhook_endpoint set failing_since = now() - interval '5 days 1 second' where id = $1", [
       id,
     ])
-    await expect.poll(async () => (await shown(id)).motivo, { timeout: 10_000 }).toBe('falhas')
+    await expect.poll(async () => (await shown(id)).motivo).toBe('falhas')
     const { rows } = await database.pool.query("select detail from audit where action = 'webhook suspend' and subject = $1", [id])
     expect(rows).toMatchObject([{ detail: { reason: 'failing', account: account.id } }])
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
@@ -379,7 +379,7 @@ describe('failures', () => {
     const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
     start({ pace: { ...QUICK, plan: { delaysMs: [20], laterMs: 20 } } })
     await happen(database.pool, await accept(), 'email', 'sent')
-    await expect.poll(async () => (await attempts(id))[0]?.estado, { timeout: 10_000 }).toBe('esgotada')
+    await expect.poll(async () => (await attempts(id))[0]?.estado).toBe('esgotada')
     expect((await attempts(id))[0]!.erro).toContain('redirecionamentos não são seguidos')
     expect(inner.got).toEqual([])
   })
@@ -436,10 +436,10 @@ describe('order and fairness', () => {
     const ids = await Promise.all(Array.from({ length: 60 }, () => accept()))
     for (const notification of ids) await happen(database.pool, notification, 'email', 'sent')
     await arrived(healthy, 60)
-    await expect.poll(async () => (await shown(id)).falhandoDesde, { timeout: 10_000 }).not.toBeNull()
+    await expect.poll(async () => (await shown(id)).falhandoDesde).not.toBeNull()
     expect(await shown(id)).toMatchObject({ pendentes: 60, ativo: true })
     const revived = await receiverForTest(undefined, Number(new URL(url).port))
-    await expect.poll(async () => (await shown(id)).pendentes, { timeout: 20_000 }).toBe(0)
+    await expect.poll(async () => (await shown(id)).pendentes).toBe(0)
     expect(new Set(revived.got.map(({ json }) => json.notificationID)).size).toBe(60)
     // Only a few were tried while it was away: the rest waited together.
     const { rows } = await database.pool.query(
@@ -462,7 +462,7 @@ describe('order and fairness', () => {
     start()
     await arrived(receiver, 1)
     expect(receiver.got[0]!.json.metadata).toMatchObject({ attempt: 2 })
-    await expect.poll(async () => (await attempts(id)).length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(async () => (await attempts(id)).length).toBe(2)
     expect((await attempts(id)).map(({ tentativa, erro }) => [tentativa, erro])).toEqual([
       [2, null],
       [1, 'O processo foi interrompido.'],

@@ -125,16 +125,16 @@ test('endpoints with a silent name server do not delay the others', async () => 
   const deliverer = startTestDeliverer(database.pool, { resolve: createNameLookup({ servers: [address] }) })
   onTestFinished(() => deliverer.stop())
   const asked = () => new Set(questions.map(question => question.split(' ')[0])).size
-  await expect.poll(asked, { timeout: 10_000 }).toBe(64)
+  await expect.poll(asked).toBe(64)
   await database.pool.query('update webhook_message set due_at = now() where endpoint_id = $1', [ids[0]])
-  await expect.poll(() => healthy.got.length, { timeout: 10_000, interval: 20 }).toBe(20)
+  await expect.poll(() => healthy.got.length, { interval: 20 }).toBe(20)
   const failing = async (endpoints: readonly string[]): Promise<number> => {
     const { rows } = await database.pool.query('select from webhook_endpoint where id = any($1) and failures > 0', [endpoints])
     return rows.length
   }
   // None of the silent ones had been given up when all of the healthy one's had arrived.
   expect(await failing([...silent.ids, ...ids])).toBe(0)
-  await expect.poll(() => failing(silent.ids), { timeout: 10_000 }).toBe(64)
+  await expect.poll(() => failing(silent.ids)).toBe(64)
 })
 
 test('the lease of a message that a worker gave up expires, however long the worker is busy with others', async () => {
@@ -154,7 +154,7 @@ test('the lease of a message that a worker gave up expires, however long the wor
     )
     return rows[0].over
   }
-  await expect.poll(() => isAborted(broken), { timeout: 15_000, interval: 20 }).toBe(true)
+  await expect.poll(() => isAborted(broken), { interval: 20 }).toBe(true)
   expect(silent.got).toHaveLength(1)
   expect(await isAborted(busy)).toBe(false)
 })

@@ -20,7 +20,7 @@ let database: TestDatabase
 let gateway: Gateway
 let account: TestAccount
 let running: { stop(): Promise<void> } | undefined
-const LONG = { timeout: 30_000 }
+const LONG = { timeout: 120_000 }
 const NUMBER = '5511987654321'
 /** Three parts of UCS-2: one character outside GSM-7. */
 const TEXT = `${'ã'.repeat(67)}${'õ'.repeat(67)}☺`

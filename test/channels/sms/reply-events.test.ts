@@ -56,7 +56,7 @@ async function accept(number: string): Promise<string> {
 const status = async (id: string): Promise<Record<string, unknown>> =>
   (await request(`${gateway.url}/gw/sms/${id}`, { token: account.token })).body as Record<string, unknown>
 
-const described = (id: string) => expect.poll(async () => (await status(id)).description, { timeout: 20_000 })
+const described = (id: string) => expect.poll(async () => (await status(id)).description)
 
 const tell = (...items: CarrierEvent[]): Promise<void> => takeCarrierEvents(source, items, events)
 
@@ -142,7 +142,7 @@ describe('a reference tag', () => {
     work({ carrier, options: { settleMs: 60_000 } })
     const number = newNumber()
     const id = await accept(number)
-    await expect.poll(() => carrier.got.length, { timeout: 20_000 }).toBe(1)
+    await expect.poll(() => carrier.got.length).toBe(1)
     await tell(report(['9:7'], 'delivered', tagged(id, number)))
     expect((await status(id)).description).toBe('Processado')
     doubt?.()

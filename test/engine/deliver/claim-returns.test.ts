@@ -39,7 +39,6 @@ const described = (id: string) =>
   expect.poll(
     async () =>
       ((await request(`${gateway.url}/gw/email/${id}`, { token: account.token })).body as { description: string }).description,
-    { timeout: 20_000 },
   )
 
 const stored = async (id: string): Promise<Record<string, unknown>> =>
@@ -82,7 +81,7 @@ test('what only an absent carrier can carry waits for it without spending attemp
   work({ name: 'can', carrier: can }, { name: 'cannot', carrier: unable() })
   const id = await accept()
   await expect
-    .poll(() => stored(id), { timeout: 20_000 })
+    .poll(() => stored(id), { timeout: 120_000 })
     .toMatchObject({ state: 'queued', attempt: 0, owner: null, later: true })
   Object.assign(can, { ready: true })
   await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
@@ -107,7 +106,7 @@ test('a carrier that asks for a moment keeps its messages; one that asks for lon
   ]
   work({ name: 'first', carrier: first }, { name: 'second', carrier: second })
   const brief = await accept()
-  await expect.poll(() => first.got.length, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => first.got.length).toBe(1)
   const next = await accept()
   for (const id of [brief, next]) await described(id).toBe('Enviado')
   expect(second.got).toEqual([])
@@ -115,7 +114,7 @@ test('a carrier that asks for a moment keeps its messages; one that asks for lon
   const slow = new ScriptedCarrier(() => Promise.reject(refused('throttled', 3_600_000)))
   work({ name: 'first', carrier: slow }, { name: 'second', carrier: second })
   const long = await accept()
-  await expect.poll(() => worker!.lanes[0]!.open, { timeout: 20_000 }).toBe(false)
+  await expect.poll(() => worker!.lanes[0]!.open).toBe(false)
   for (const id of [long, await accept()]) await described(id).toBe('Enviado')
   expect(second.got).toHaveLength(2)
   await worker!.stop()

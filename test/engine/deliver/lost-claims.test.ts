@@ -47,7 +47,7 @@ const accept = async (): Promise<string> =>
 const eventsOf = async (id: string): Promise<string[]> =>
   (await database.pool.query('select type from event where notification_id = $1 order by seq', [id])).rows.map(({ type }) => type)
 
-const told = (id: string) => expect.poll(() => eventsOf(id), { timeout: 10_000 })
+const told = (id: string) => expect.poll(() => eventsOf(id))
 
 const cut = (): Promise<never> => Promise.reject(new StoreUnavailable(new Error('Connection terminated unexpectedly')))
 
@@ -77,7 +77,7 @@ test('what a claim took whose answer was lost is sent as its first try, and what
   const queue = queueOf(database.pool)
   const lost = losing(queue.claim, claims => claims.some(({ notification }) => notification !== first))
   work({ carrier, options: { claim: lost.ask } })
-  await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => carrier.got.length).toBe(1)
   const ids = await Promise.all(Array.from({ length: 5 }, accept))
   for (const id of ids) await told(id).toEqual(['accepted', 'sent'])
   slow.resolve({})
@@ -148,7 +148,7 @@ test('a worker that stops gives back what its last claim took without an answer'
   }
   const id = await accept()
   work({ carrier: new ScriptedCarrier(), options: { claim } })
-  await expect.poll(() => stopped !== undefined, { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => stopped !== undefined).toBe(true)
   await stopped
   const { rows } = await database.pool.query(
     "select state, attempt from delivery where notification_id = $1 and channel = 'email'",

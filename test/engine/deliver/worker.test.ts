@@ -46,8 +46,7 @@ const accept = async (body: object = {}, token = account.token): Promise<string>
 const status = async (channel: string, id: string): Promise<Record<string, unknown>> =>
   (await request(`${gateway.url}/gw/${channel}/${id}`, { token: account.token })).body as Record<string, unknown>
 
-const described = (channel: string, id: string) =>
-  expect.poll(async () => (await status(channel, id)).description, { timeout: 20_000 })
+const described = (channel: string, id: string) => expect.poll(async () => (await status(channel, id)).description)
 
 const eventsOf = async (id: string): Promise<{ type: string; data: Record<string, unknown> }[]> =>
   (await database.pool.query('select type, data from event where notification_id = $1 order by seq', [id])).rows
@@ -158,7 +157,6 @@ const stateOf = (id: string) =>
     async () =>
       (await database.pool.query("select state from delivery where notification_id = $1 and channel = 'email'", [id])).rows[0]
         .state,
-    { timeout: 20_000 },
   )
 
 test('what a safe carrier never confirms is repeated twice under one reference, then left to a person: it did not fail', async () => {
@@ -362,18 +360,19 @@ test('what takes its worker down is repeated at once, then as planned, and is le
           [id],
         )
       ).rows[0]
-    await expect.poll(async () => (await find()).state, { timeout: 10_000 }).not.toBe('sending')
+    await expect.poll(async () => (await find()).state).not.toBe('sending')
     await successor.stop()
     return find()
   }
   expect(await die()).toEqual({ state: 'queued', waits: false })
   expect(await die()).toEqual({ state: 'queued', waits: true })
-  expect(await die()).toMatchObject({ state: 'uncertain' })
-  expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
-  expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
-  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'uncertain'])
+  // The successor itself may have found by then that only a person can know.
+  expect(['uncertain', 'unresolved']).toContain((await die()).state)
   work({ carrier: new ScriptedCarrier(), options: { retryDelaysMs: [60_000, 60_000] } })
   await stateOf(id).toBe('unresolved')
+  expect(await status('email', id)).toMatchObject({ description: 'Em verificação', error: false })
+  expect((await status('sms', id)).description).toBe('Aguardando o e-mail')
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'uncertain', 'unresolved'])
 })
 
 test('a lease that is over before the carrier is called is not used', async () => {
@@ -383,7 +382,7 @@ test('a lease that is over before the carrier is called is not used', async () =
   await expect
     .poll(
       async () => (await database.pool.query('select attempt from delivery where notification_id = $1', [id])).rows[0].attempt,
-      { timeout: 20_000 },
+      { timeout: 120_000 },
     )
     .toBeGreaterThan(1)
   expect(carrier.got).toEqual([])
@@ -404,7 +403,7 @@ test('a carrier that asks to slow down is left alone for that long', async () =>
   const carrier = new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('throttled', 3_000)) : {}))
   const worker = work({ carrier })
   const id = await accept()
-  await expect.poll(() => worker.lanes[0]!.counts.retried, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => worker.lanes[0]!.counts.retried).toBe(1)
   expect(worker.lanes[0]!.open).toBe(false)
   await described('email', id).toBe('Enviado')
 })
@@ -419,7 +418,7 @@ test('what one recipient’s server says keeps nobody else back, however often a
   const angry = await Promise.all(Array.from({ length: 15 }, () => accept()))
   for (const id of angry) slow.add(id)
   const worker = work({ carrier })
-  await expect.poll(() => worker.lanes[0]!.counts.retried, { timeout: 10_000 }).toBe(15)
+  await expect.poll(() => worker.lanes[0]!.counts.retried).toBe(15)
   expect(worker.lanes[0]!.open).toBe(true)
   await described('email', await accept()).toBe('Enviado')
 })
@@ -482,9 +481,9 @@ test('a send whose lease was lost is called off: another worker sends it', async
   )
   workers.push(startTestWorker(database.pool, [{ carrier, timeoutMs: 60_000 }], 1_200))
   const id = await accept()
-  await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => carrier.got.length).toBe(1)
   await database.pool.query("update delivery set lease_until = now() - interval '1 second' where notification_id = $1", [id])
-  await expect.poll(() => calledOff, { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => calledOff).toBe(true)
   await described('email', id).toBe('Enviado')
   expect(carrier.got.map(({ attempt }) => attempt)).toEqual([1, 2])
 })
@@ -498,7 +497,7 @@ test('a worker that stops waits a while for what is under way, and then calls it
   )
   const worker = work({ carrier, timeoutMs: 60_000, options: { timing: { stopMs: 200 } } })
   const id = await accept()
-  await expect.poll(() => carrier.got.length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => carrier.got.length).toBe(1)
   await worker.stop()
   expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried'])
 })
@@ -519,7 +518,7 @@ test('a carrier that keeps all that it was given leaves room to the next one', a
     { name: 'second', carrier: standby },
   )
   await accept()
-  await expect.poll(() => stuck, { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => stuck).toBe(true)
   await described('email', await accept()).toBe('Enviado')
   expect(standby.got).toHaveLength(1)
 })

@@ -44,7 +44,6 @@ const described = (id: string) =>
   expect.poll(
     async () =>
       ((await request(`${gateway.url}/gw/email/${id}`, { token: account.token })).body as { description: string }).description,
-    { timeout: 20_000 },
   )
 
 const repair = (notification: string, how: 'retry' | 'sent' | 'failed') =>
@@ -141,7 +140,7 @@ test.each([
     const [sent, failed] = [await accept(), await accept()]
     for (const id of [sent, failed]) await described(id).toBe('Em verificação')
     await expect
-      .poll(() => listQueue(database.pool, { ...everything, state }), { timeout: 20_000 })
+      .poll(() => listQueue(database.pool, { ...everything, state }), { timeout: 120_000 })
       .toMatchObject([{ notification: sent }, { notification: failed }])
     expect(await repair(sent, 'sent')).toBe('recorded')
     expect(await repair(failed, 'failed')).toBe('recorded')
@@ -155,7 +154,7 @@ test.each([
 const letterInDoubt = async (): Promise<string> => {
   const { body } = await send(gateway.url, account.token, { ...validSend, to: undefined, carta: {} })
   const id = (body as { idEmail: string }).idEmail
-  await expect.poll(() => letterStatus(id), { timeout: 20_000 }).toMatchObject({ description: 'Em verificação' })
+  await expect.poll(() => letterStatus(id)).toMatchObject({ description: 'Em verificação' })
   return id
 }
 
@@ -246,5 +245,5 @@ test('what a worker holds is queued as far as the events know', async () => {
 })
 
 test('the alarm is told by the metrics', async () => {
-  await expect.poll(unaccountedMetric, { timeout: 20_000 }).toBe('0')
+  await expect.poll(unaccountedMetric).toBe('0')
 })

@@ -62,7 +62,7 @@ const rowOf = async (id: string): Promise<{ state: string; attempt: number; unkn
     )
   ).rows[0]
 
-const eventually = (id: string) => expect.poll(() => rowOf(id), { timeout: 20_000 })
+const eventually = (id: string) => expect.poll(() => rowOf(id))
 
 /** As another worker leaves it that repeated it and lost that answer too: in doubt again, to be looked at in an hour. */
 const repeatElsewhere = (id: string) =>
@@ -76,7 +76,7 @@ test('a verdict on a try that another one has followed is not heard', async () =
   const carrier = losing(() => answer.promise)
   work({ carrier })
   const id = await accept()
-  await expect.poll(() => carrier.asked, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => carrier.asked).toBe(1)
   await repeatElsewhere(id)
   answer.resolve('unknown')
   await worker!.stop()
@@ -91,7 +91,7 @@ test('nor does it put off the look at the later one', async () => {
   const carrier = losing(() => answer.promise)
   work({ carrier, options: { settleMs: 10 } })
   const id = await accept()
-  await expect.poll(() => carrier.asked, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => carrier.asked).toBe(1)
   await repeatElsewhere(id)
   answer.reject(refused('temporary'))
   await worker!.stop()
@@ -107,7 +107,7 @@ test('a carrier that does not answer holds up its own unknown outcomes alone, an
   const ids = await Promise.all(Array.from({ length: 20 }, () => accept()))
   work({ carrier: silent }, { carrier: quick })
   // Several at a time, but not all of them.
-  await expect.poll(() => silent.asked, { timeout: 20_000 }).toBe(16)
+  await expect.poll(() => silent.asked).toBe(16)
   silent.ready = false
   const other = await accept()
   await eventually(other).toMatchObject({ state: 'done' })
@@ -124,7 +124,7 @@ test('while one worker asks about a doubt, no other one does', async () => {
   const carrier = losing(() => answer.promise)
   work({ carrier })
   const id = await accept()
-  await expect.poll(() => carrier.asked, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => carrier.asked).toBe(1)
   const second = losing(async () => 'unknown')
   const idle = startTestWorker(database.pool, [{ name: 'carrier 0', whenUnknown: 'lookup', carrier: second }])
   // Its own doubt, of another message, shows that it looks.
@@ -132,7 +132,7 @@ test('while one worker asks about a doubt, no other one does', async () => {
     await accept()
     return second.asked
   }
-  await expect.poll(askedAfterOneMore, { timeout: 20_000, interval: 500 }).toBeGreaterThan(0)
+  await expect.poll(askedAfterOneMore, { interval: 500 }).toBeGreaterThan(0)
   answer.resolve({ references: [], answer: 'taken' })
   await eventually(id).toMatchObject({ state: 'done', attempt: 1 })
   await idle.stop()

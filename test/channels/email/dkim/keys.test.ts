@@ -134,7 +134,7 @@ describe('which key signs', () => {
     const removed = await transaction(database.pool, async db => {
       await startSigning(db, key)
       const removal = remove('a.example', 's1').catch((error: Error) => error.message)
-      await expect.poll(waiting, { timeout: 10_000 }).toBe(1)
+      await expect.poll(waiting).toBe(1)
       return { removal }
     })
     expect(await removed.removal).toContain('assina os e-mails de a.example')

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { stuffDots } from '../../../../src/channels/email/smtp/commands.js'
 import { type Limits, type ServerSettings, SmtpSession, StaleSession } from '../../../../src/channels/email/smtp/session.js'
@@ -135,7 +135,7 @@ describe('what a reply means for the message, with and without pipelining', () =
       const server = await scriptedServer({ extensions: [...extensions], at: at => (at === point ? 'SILENCE' : undefined) })
       const error = await failureOf(attempt(server, { timeouts: shortTimeouts }))
       expect(error.kind).toBe(point === 'end' ? 'uncertain' : 'temporary')
-      await vi.waitFor(() => expect(server.open).toBe(0))
+      await expect.poll(() => server.open).toBe(0)
     })
   }
 
@@ -213,8 +213,8 @@ describe('what a reply means for the message, with and without pipelining', () =
     // The first of many replies is an answer; whatever follows it makes the connection useless.
     if (outcome instanceof SendError) expect(outcome.kind).toBe('uncertain')
     else expect(outcome.code).toBe(250)
-    await vi.waitFor(() => expect(session.isUsable).toBe(false))
-    await vi.waitFor(() => expect(server.open).toBe(0))
+    await expect.poll(() => session.isUsable).toBe(false)
+    await expect.poll(() => server.open).toBe(0)
   })
 })
 
@@ -429,14 +429,14 @@ describe('a connection used again', () => {
     const server = await scriptedServer({ at: at => (at === 'end' ? '250 Ok\r\n421 4.3.2 Shutting down' : undefined) })
     const session = await open(server)
     await session.send(envelope, raw, limits())
-    await vi.waitFor(() => expect(session.isUsable).toBe(false))
+    await expect.poll(() => session.isUsable).toBe(false)
   })
 
   test('closing says QUIT', async () => {
     const server = await scriptedServer()
     const session = await open(server)
     session.close()
-    await vi.waitFor(() => expect(server.open).toBe(0))
+    await expect.poll(() => server.open).toBe(0)
     expect(server.commands.at(-1)).toBe('QUIT')
   })
 })
@@ -459,7 +459,7 @@ describe('cancelling', () => {
       })()
       const error = await failureOf(trying)
       expect(error.kind).toBe(point === 'end' ? 'uncertain' : 'temporary')
-      await vi.waitFor(() => expect(server.open).toBe(0))
+      await expect.poll(() => server.open).toBe(0)
     },
   )
 

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { EmailMessage } from '../../../../src/channels/email/email-message.js'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { readSmtpUrl, type SmtpOptions, smtpProvider } from '../../../../src/channels/email/smtp/smtp.js'
@@ -222,7 +222,7 @@ describe('connections', () => {
     })
     const opened = await carrier(`smtp://127.0.0.1:${server.port}?tls=off&pool=1`)
     const first = opened.send(email(), never)
-    await vi.waitFor(() => expect(held).toHaveLength(1))
+    await expect.poll(() => held).toHaveLength(1)
     const stop = new AbortController()
     const second = failureOf(opened.send(email(), stop.signal))
     stop.abort()
@@ -230,7 +230,7 @@ describe('connections', () => {
     held[0]!()
     await first
     const third = opened.send(email(), never)
-    await vi.waitFor(() => expect(held).toHaveLength(2))
+    await expect.poll(() => held).toHaveLength(2)
     held[1]!()
     await third
     expect(server.received).toHaveLength(2)
@@ -241,7 +241,7 @@ describe('connections', () => {
     const opened = await carrier(`smtp://127.0.0.1:${server.port}?tls=off&pool=3`)
     await Promise.all([1, 2, 3].map(() => opened.send(email(), never)))
     await opened.close()
-    await vi.waitFor(() => expect(server.open).toBe(0))
+    await expect.poll(() => server.open).toBe(0)
     expect(server.commands.filter(command => command === 'QUIT')).toHaveLength(3)
   })
 
