@@ -16,3 +16,15 @@ export async function readRevision(db: Queryable): Promise<{ revision: number; n
   const row = rows[0]!
   return { revision: row.revision, nowMs: row.now_ms }
 }
+
+export async function recordAudit(
+  db: Queryable,
+  entry: { actor: string; action: string; subject: string; detail?: Record<string, unknown> },
+): Promise<void> {
+  await run(db, 'insert into audit (actor, action, subject, detail) values ($1, $2, $3, $4)', [
+    entry.actor,
+    entry.action,
+    entry.subject,
+    JSON.stringify(entry.detail ?? {}),
+  ])
+}

@@ -3,9 +3,9 @@ import { OperatorError } from '../../domain/errors.js'
 import { simulatorSecret } from '../../domain/keys.js'
 import type { Mode } from '../../domain/token.js'
 import type { Chore } from '../../runtime/chores.js'
-import { storeBlobs } from '../../store/blobs.js'
-import { findReference } from '../../store/carrier-references.js'
-import { findVersionContent } from '../../store/templates.js'
+import { findVersionContent } from '../../store/accounts/templates.js'
+import { findReference } from '../../store/carrier/references.js'
+import { storeBlobs } from '../../store/notification/blobs.js'
 import { scopedProvider } from '../carrier-name.js'
 import type {
   CallbackContext,

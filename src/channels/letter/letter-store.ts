@@ -1,6 +1,6 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { Mode } from '../../domain/token.js'
-import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from '../../store/deliveries.js'
+import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from '../../store/delivery/deliveries.js'
 import { type Queryable, run } from '../../store/postgres.js'
 
 /** A letter as it was printed. */

@@ -1,8 +1,8 @@
 import { simulatorSecret } from '../../domain/keys.js'
 import type { Chore } from '../../runtime/chores.js'
-import { findKnownNames } from '../../store/carrier-references.js'
+import { findVersionContent } from '../../store/accounts/templates.js'
+import { findKnownNames } from '../../store/carrier/references.js'
 import type { Pool } from '../../store/postgres.js'
-import { findVersionContent } from '../../store/templates.js'
 import { scopedProvider } from '../carrier-name.js'
 import type {
   CallbackContext,

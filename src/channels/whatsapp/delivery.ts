@@ -1,6 +1,6 @@
 import { OperatorError } from '../../domain/errors.js'
 import { simulatorSecret } from '../../domain/keys.js'
-import { findVersionContent, isRetiredTemplate } from '../../store/templates.js'
+import { findVersionContent, isRetiredTemplate } from '../../store/accounts/templates.js'
 import type { CallbackContext, CallbackReaders, ChannelDelivery, ChannelRuntime, DeliveryContext } from '../channel.js'
 import { createRendering } from '../rendering.js'
 import { type WhatsappConfig, whatsapp } from './channel.js'

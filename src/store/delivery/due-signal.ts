@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { type Queryable, run } from './postgres.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** "Something is due", from whoever made it so to every worker on the database. */
 const SIGNAL = 'carteiro_due'

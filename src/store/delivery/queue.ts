@@ -1,7 +1,7 @@
-import type { Channel } from '../domain/channel.js'
-import type { DeliveryState } from '../domain/status.js'
+import type { Channel } from '../../domain/channel.js'
+import type { DeliveryState } from '../../domain/status.js'
+import { type Queryable, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
-import { type Queryable, run } from './postgres.js'
 
 /** The deliveries that are not finished: how many, since when, and which. */
 export interface QueueDepth {

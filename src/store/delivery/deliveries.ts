@@ -1,7 +1,7 @@
-import type { Channel } from '../domain/channel.js'
-import { FALLBACK_STEP, type StepCondition } from '../domain/sequence.js'
-import type { Answer, DeliveryState, DeliveryStatus, Failure, TakenParts } from '../domain/status.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
+import type { Answer, DeliveryState, DeliveryStatus, Failure, TakenParts } from '../../domain/status.js'
+import { type Queryable, run } from '../postgres.js'
 
 export interface StatusQuestion {
   account: string

@@ -1,4 +1,4 @@
-import { type Queryable, run } from './postgres.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** Messages per second to one carrier, from all nodes together. */
 export interface CarrierRate {

@@ -1,7 +1,7 @@
-import type { Json } from '../domain/canonical-json.js'
-import type { ChainedEvent } from '../domain/evidence.js'
-import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
-import { type Pool, type Queryable, run, snapshot } from './postgres.js'
+import type { Json } from '../../domain/canonical-json.js'
+import type { ChainedEvent } from '../../domain/evidence.js'
+import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from '../delivery/deliveries.js'
+import { type Pool, type Queryable, run, snapshot } from '../postgres.js'
 
 /** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export interface LoggedNotification {

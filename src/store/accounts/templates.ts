@@ -1,7 +1,7 @@
-import type { Channel } from '../domain/channel.js'
-import type { TemplateVersion } from '../domain/notification.js'
-import type { TemplateVariable } from '../domain/template.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { TemplateVersion } from '../../domain/notification.js'
+import type { TemplateVariable } from '../../domain/template.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** A template as its readers see it, in one of its versions. */
 export interface Template {

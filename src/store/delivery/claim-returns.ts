@@ -1,5 +1,5 @@
-import type { Channel } from '../domain/channel.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** A claimed delivery and the claim that holds it. */
 export interface HeldDelivery {

@@ -1,5 +1,5 @@
-import type { Channel } from '../domain/channel.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import { type Queryable, run } from '../postgres.js'
 
 /**
  * Recipients that an account must not be sent to again on a channel, and why. Kept and compared in lower case: servers that

@@ -1,5 +1,5 @@
-import type { Json } from '../domain/canonical-json.js'
-import { type Queryable, run } from './postgres.js'
+import type { Json } from '../../domain/canonical-json.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** The parts of people's long answers, kept until all of them are there. */
 export interface PartsKey {

@@ -1,7 +1,7 @@
-import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
-import type { SequenceStep } from '../domain/sequence.js'
-import type { Mode, TokenClaims } from '../domain/token.js'
-import { type Queryable, run } from './postgres.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { SequenceStep } from '../../domain/sequence.js'
+import type { Mode, TokenClaims } from '../../domain/token.js'
+import { type Queryable, run } from '../postgres.js'
 
 interface TokenRow {
   jti: string

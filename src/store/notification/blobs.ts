@@ -1,5 +1,5 @@
-import type { Attachment } from '../domain/attachment.js'
-import { type Queryable, run } from './postgres.js'
+import type { Attachment } from '../../domain/attachment.js'
+import { type Queryable, run } from '../postgres.js'
 
 /**
  * Stores contents that are not stored yet, committed before the notification that refers to them. A crash in between leaves

@@ -1,6 +1,6 @@
-import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
-import type { SequenceStep } from '../domain/sequence.js'
-import { type Queryable, run } from './postgres.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { SequenceStep } from '../../domain/sequence.js'
+import { type Queryable, run } from '../postgres.js'
 
 export interface Account {
   id: string
@@ -76,4 +76,56 @@ export async function findSequence(db: Queryable, id: string): Promise<SequenceS
 /** null: no sequence, all channels go at once. */
 export async function updateSequence(db: Queryable, id: string, sequence: readonly SequenceStep[] | null): Promise<void> {
   await run(db, 'update account set sequence = $2 where id = $1', [id, sequence === null ? null : JSON.stringify(sequence)])
+}
+
+export async function addRange(db: Queryable, account: string, range: string): Promise<void> {
+  await run(db, 'insert into address_range (account_id, range) values ($1, $2) on conflict do nothing', [account, range])
+}
+
+export async function removeRange(db: Queryable, account: string, range: string): Promise<boolean> {
+  const { rowCount } = await run(db, 'delete from address_range where account_id = $1 and range = $2', [account, range])
+  return rowCount === 1
+}
+
+export async function listRanges(db: Queryable, account: string): Promise<string[]> {
+  const { rows } = await run<{ range: string }>(
+    db,
+    'select range::text from address_range where account_id = $1 order by address_range.range',
+    [account],
+  )
+  return rows.map(row => row.range)
+}
+
+export async function isRegistered(db: Queryable, address: string): Promise<boolean> {
+  const { rows } = await run<{ found: boolean }>(
+    db,
+    'select exists (select from address_range where range >>= $1::inet) as found',
+    [address],
+  )
+  return rows[0]!.found
+}
+
+export interface Logo {
+  type: string
+  bytes: Buffer
+}
+
+export async function saveLogo(db: Queryable, account: string, { type, bytes }: Logo): Promise<string> {
+  const { rows } = await run<{ sha256: string }>(
+    db,
+    `insert into logo (account_id, sha256, type, bytes) values ($1, sha256($3), $2, $3)
+     on conflict (account_id) do update set sha256 = excluded.sha256, type = excluded.type, bytes = excluded.bytes
+     returning encode(sha256, 'hex') as sha256`,
+    [account, type, bytes],
+  )
+  return rows[0]!.sha256
+}
+
+export async function deleteLogo(db: Queryable, account: string): Promise<void> {
+  await run(db, 'delete from logo where account_id = $1', [account])
+}
+
+export async function findLogo(db: Queryable, sha256: string): Promise<Logo | null> {
+  const { rows } = await run<Logo>(db, "select type, bytes from logo where sha256 = decode($1, 'hex') limit 1", [sha256])
+  return rows[0] ?? null
 }

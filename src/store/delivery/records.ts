@@ -1,9 +1,9 @@
-import type { Channel } from '../domain/channel.js'
-import type { ChainedEvent } from '../domain/evidence.js'
-import type { StepCondition } from '../domain/sequence.js'
-import type { DeliveryStatus } from '../domain/status.js'
+import type { Channel } from '../../domain/channel.js'
+import type { ChainedEvent } from '../../domain/evidence.js'
+import type { StepCondition } from '../../domain/sequence.js'
+import type { DeliveryStatus } from '../../domain/status.js'
+import { type Queryable, run } from '../postgres.js'
 import { STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
-import { type Queryable, run } from './postgres.js'
 
 /** Writes facts: locks the notifications, reads them, then writes everything that changed with one statement. */
 export interface StoredDelivery {

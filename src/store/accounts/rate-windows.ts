@@ -1,4 +1,4 @@
-import { type Queryable, run } from './postgres.js'
+import { type Queryable, run } from '../postgres.js'
 
 export interface Lease {
   granted: number

@@ -1,7 +1,6 @@
-import type { Json } from '../domain/canonical-json.js'
-import { type CarrierReference, REFERENCE_COLUMNS } from './carrier-references.js'
-import { deleteInBatches, type Queryable, run } from './postgres.js'
-import { ofSameProvider, WITH_UNKNOWN_OUTCOME } from './unknown-by-recipient.js'
+import type { Json } from '../../domain/canonical-json.js'
+import { deleteInBatches, type Queryable, run } from '../postgres.js'
+import { type CarrierReference, ofSameProvider, REFERENCE_COLUMNS, WITH_UNKNOWN_OUTCOME } from './references.js'
 
 /** Keeps a report that came before its message was known, or that is about no message of ours. */
 export async function keepEarlyReport(db: Queryable, provider: string, names: readonly string[], report: Json): Promise<void> {

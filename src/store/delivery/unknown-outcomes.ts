@@ -1,6 +1,6 @@
-import type { Channel } from '../domain/channel.js'
-import type { Mode } from '../domain/token.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { Mode } from '../../domain/token.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** An attempt whose outcome is unknown. */
 export interface UnknownOutcome {

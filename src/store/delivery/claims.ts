@@ -1,9 +1,9 @@
-import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
-import type { Channel } from '../domain/channel.js'
-import type { JsonObject } from '../domain/notification.js'
-import type { TakenParts } from '../domain/status.js'
-import type { Mode } from '../domain/token.js'
-import { type Queryable, run } from './postgres.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { Channel } from '../../domain/channel.js'
+import type { JsonObject } from '../../domain/notification.js'
+import type { TakenParts } from '../../domain/status.js'
+import type { Mode } from '../../domain/token.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** One delivery that a worker holds, with everything that is needed to send it. */
 export interface Claim {
