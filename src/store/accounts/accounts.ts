@@ -1,6 +1,6 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { SequenceStep } from '../../domain/sequence.js'
-import { type Queryable, run } from '../postgres.js'
+import { changesRow, execute, type Queryable, queryRow, run } from '../postgres.js'
 
 export interface Account {
   id: string
@@ -48,11 +48,11 @@ export async function findAccount(db: Queryable, nameOrId: string): Promise<Acco
 }
 
 /** Makes the account, and its entity where that is new. False when the name is taken. */
-export async function insertAccount(
+export const insertAccount = (
   db: Queryable,
   account: { id: string; name: string; entityId: string; entityName: string; settings: StoredSettings },
-): Promise<boolean> {
-  const { rowCount } = await run(
+): Promise<boolean> =>
+  changesRow(
     db,
     `with made as (
        insert into entity (id, name) values ($1, $2) on conflict (name) do update set name = excluded.name returning id
@@ -61,12 +61,9 @@ export async function insertAccount(
      on conflict (name) do nothing`,
     [account.entityId, account.entityName, account.id, account.name, JSON.stringify(account.settings)],
   )
-  return rowCount === 1
-}
 
-export async function updateSettings(db: Queryable, id: string, changes: StoredSettings): Promise<void> {
-  await run(db, 'update account set settings = settings || $2 where id = $1', [id, JSON.stringify(changes)])
-}
+export const updateSettings = (db: Queryable, id: string, changes: StoredSettings): Promise<void> =>
+  execute(db, 'update account set settings = settings || $2 where id = $1', [id, JSON.stringify(changes)])
 
 export async function findSequence(db: Queryable, id: string): Promise<SequenceStep[] | null> {
   const { rows } = await run<{ sequence: SequenceStep[] | null }>(db, 'select sequence from account where id = $1', [id])
@@ -74,18 +71,14 @@ export async function findSequence(db: Queryable, id: string): Promise<SequenceS
 }
 
 /** null: no sequence, all channels go at once. */
-export async function updateSequence(db: Queryable, id: string, sequence: readonly SequenceStep[] | null): Promise<void> {
-  await run(db, 'update account set sequence = $2 where id = $1', [id, sequence === null ? null : JSON.stringify(sequence)])
-}
+export const updateSequence = (db: Queryable, id: string, sequence: readonly SequenceStep[] | null): Promise<void> =>
+  execute(db, 'update account set sequence = $2 where id = $1', [id, sequence === null ? null : JSON.stringify(sequence)])
 
-export async function addRange(db: Queryable, account: string, range: string): Promise<void> {
-  await run(db, 'insert into address_range (account_id, range) values ($1, $2) on conflict do nothing', [account, range])
-}
+export const addRange = (db: Queryable, account: string, range: string): Promise<void> =>
+  execute(db, 'insert into address_range (account_id, range) values ($1, $2) on conflict do nothing', [account, range])
 
-export async function removeRange(db: Queryable, account: string, range: string): Promise<boolean> {
-  const { rowCount } = await run(db, 'delete from address_range where account_id = $1 and range = $2', [account, range])
-  return rowCount === 1
-}
+export const removeRange = (db: Queryable, account: string, range: string): Promise<boolean> =>
+  changesRow(db, 'delete from address_range where account_id = $1 and range = $2', [account, range])
 
 export async function listRanges(db: Queryable, account: string): Promise<string[]> {
   const { rows } = await run<{ range: string }>(
@@ -121,11 +114,8 @@ export async function saveLogo(db: Queryable, account: string, { type, bytes }: 
   return rows[0]!.sha256
 }
 
-export async function deleteLogo(db: Queryable, account: string): Promise<void> {
-  await run(db, 'delete from logo where account_id = $1', [account])
-}
+export const deleteLogo = (db: Queryable, account: string): Promise<void> =>
+  execute(db, 'delete from logo where account_id = $1', [account])
 
-export async function findLogo(db: Queryable, sha256: string): Promise<Logo | null> {
-  const { rows } = await run<Logo>(db, "select type, bytes from logo where sha256 = decode($1, 'hex') limit 1", [sha256])
-  return rows[0] ?? null
-}
+export const findLogo = (db: Queryable, sha256: string): Promise<Logo | null> =>
+  queryRow(db, "select type, bytes from logo where sha256 = decode($1, 'hex') limit 1", [sha256])

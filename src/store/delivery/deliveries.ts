@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.js'
 import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
 import type { Answer, DeliveryState, DeliveryStatus, Failure, TakenParts } from '../../domain/status.js'
-import { type Queryable, run } from '../postgres.js'
+import { changesRow, type Queryable, queryRow, run } from '../postgres.js'
 
 export interface StatusQuestion {
   account: string
@@ -118,23 +118,15 @@ export async function findNotification(db: Queryable, account: string, id: strin
 }
 
 /** Whether and when a delivery was sent; null: there is no such delivery. */
-export async function findSendState(
+export const findSendState = (
   db: Queryable,
   id: string,
   channel: Channel,
-): Promise<{ sentAt: Date | null; state: DeliveryState } | null> {
-  const { rows } = await run<{ sentAt: Date | null; state: DeliveryState }>(
-    db,
-    'select sent_at as "sentAt", state from delivery where notification_id = $1 and channel = $2',
-    [id, channel],
-  )
-  return rows[0] ?? null
-}
+): Promise<{ sentAt: Date | null; state: DeliveryState } | null> =>
+  queryRow(db, 'select sent_at as "sentAt", state from delivery where notification_id = $1 and channel = $2', [id, channel])
 
-export async function belongsTo(db: Queryable, account: string, id: string): Promise<boolean> {
-  const { rowCount } = await run(db, 'select from notification where id = $1 and account_id = $2', [id, account])
-  return rowCount === 1
-}
+export const belongsTo = (db: Queryable, account: string, id: string): Promise<boolean> =>
+  changesRow(db, 'select from notification where id = $1 and account_id = $2', [id, account])
 
 export interface ComingStep {
   channel: Channel

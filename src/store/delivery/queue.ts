@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { DeliveryState } from '../../domain/status.js'
-import { type Queryable, run } from '../postgres.js'
+import { type Queryable, queryRows, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
 
 /** The deliveries that are not finished: how many, since when, and which. */
@@ -30,15 +30,13 @@ const counts = unfinishedStates.flatMap(state =>
     : [countOf(state, 'min(due_at)', '')],
 )
 
-export async function readQueue(db: Queryable): Promise<QueueDepth[]> {
-  const { rows } = await run<QueueDepth>(
+export const readQueue = (db: Queryable): Promise<QueueDepth[]> =>
+  queryRows(
     db,
     `select channel, state, sum(count)::int as count,
        greatest(0, coalesce(extract(epoch from now() - min(oldest)), 0))::float8 as "oldestSeconds"
      from (${counts.join(' union all ')}) c group by channel, state`,
   )
-  return rows
-}
 
 export interface QueueFilter {
   state: UnfinishedState

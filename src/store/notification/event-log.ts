@@ -1,7 +1,7 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
 import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from '../delivery/deliveries.js'
-import { type Pool, type Queryable, run, snapshot } from '../postgres.js'
+import { type Pool, type Queryable, queryRows, run, snapshot } from '../postgres.js'
 
 /** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export interface LoggedNotification {
@@ -112,8 +112,8 @@ export interface Note {
  * The notes of these sources that the chains of these notifications hold. Wrong replies to a question are left out: the limit of
  * tries bounds them, and they must not take the room of other notes. Only what is compared is read: a note may hold a long reply.
  */
-export async function readNotes(db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> {
-  const { rows } = await run<Note>(
+export const readNotes = (db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> =>
+  queryRows(
     db,
     `select notification_id as notification, source,
        jsonb_build_object('channel', data->'channel', 'ordinal', data->'ordinal', 'part', data->'part', 'answer', data->'answer',
@@ -122,5 +122,3 @@ export async function readNotes(db: Queryable, notifications: readonly string[],
      where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[]) and not coalesce(data ? 'try', false)`,
     [notifications, sources],
   )
-  return rows
-}

@@ -140,6 +140,5 @@ export async function findKeyUse(db: Queryable, account: string, key: string): P
   return row === undefined ? null : { bodySha256: row.body_sha256.toString('hex'), notification: row.notification_id }
 }
 
-export async function deleteExpiredKeys(db: Queryable): Promise<void> {
-  await deleteInBatches(db, 'idempotency', "created_at < now() - interval '24 hours'")
-}
+export const deleteExpiredKeys = (db: Queryable): Promise<void> =>
+  deleteInBatches(db, 'idempotency', "created_at < now() - interval '24 hours'")
