@@ -1,7 +1,7 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { Mode } from '../../domain/token.js'
-import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from '../../store/delivery/deliveries.js'
-import { execute, type Queryable, queryRow, queryRows, run } from '../../store/postgres.js'
+import { type FoundStatus, STATUS_COLUMNS } from '../../store/delivery/deliveries.js'
+import { execute, type Queryable, queryRow, queryRows } from '../../store/postgres.js'
 
 /** A letter as it was printed. */
 export interface StoredLetter {
@@ -58,23 +58,22 @@ export interface LetterHistory {
 
 /** Everything that a letter's receipt tells; null where there is no such letter. */
 export async function findLetterHistory(db: Queryable, notification: string): Promise<LetterHistory | null> {
-  const { rows } = await run<StatusRow & { image_type: 'png' | 'jpg' | null; image_bytes: Buffer | null }>(
+  const row = await queryRow<FoundStatus & { imageType: 'png' | 'jpg' | null; bytes: Buffer | null }>(
     db,
-    `select ${STATUS_COLUMNS}, r.type as image_type, r.bytes as image_bytes
+    `select ${STATUS_COLUMNS}, r.type as "imageType", r.bytes
      from notification n join delivery d on d.notification_id = n.id and d.channel = 'letter'
      left join letter_receipt r on r.notification_id = n.id
      where n.id = $1`,
     [notification],
   )
-  const row = rows[0]
-  if (row === undefined) return null
-  const events = await run<LetterHistory['events'][number]>(
+  if (row === null) return null
+  const events = await queryRows<LetterHistory['events'][number]>(
     db,
     `select at, type, data from event where notification_id = $1 and data->>'channel' = 'letter' order by seq limit 200`,
     [notification],
   )
-  const image = row.image_type === null ? null : { type: row.image_type, bytes: row.image_bytes! }
-  return { status: toStatus(row), image, events: events.rows }
+  const { imageType, bytes, ...status } = row
+  return { status, image: imageType === null ? null : { type: imageType, bytes: bytes! }, events }
 }
 
 /** A registered letter on its way. */

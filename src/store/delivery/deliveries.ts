@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.js'
 import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
-import type { Answer, DeliveryState, DeliveryStatus, Failure, TakenParts } from '../../domain/status.js'
-import { changesRow, type Queryable, queryRow, run } from '../postgres.js'
+import type { DeliveryState, DeliveryStatus } from '../../domain/status.js'
+import { changesRow, type Queryable, queryRow, queryRows, run } from '../postgres.js'
 
 export interface StatusQuestion {
   account: string
@@ -14,70 +14,17 @@ export interface FoundStatus extends DeliveryStatus {
   customId: string | null
 }
 
-export interface StatusRow {
-  notification_id: string
-  channel: Channel
-  state: DeliveryState
-  step: number
-  accepted_at: Date
-  processed_at: Date | null
-  prepared_at: Date | null
-  sent_at: Date | null
-  delivered_at: Date | null
-  read_at: Date | null
-  confirmed_at: Date | null
-  link_opened_at: Date | null
-  answered_at: Date | null
-  failed_at: Date | null
-  cancelled_at: Date | null
-  cancel_reason: 'not needed' | 'finalized' | null
-  failure: Failure | null
-  failure_detail: string | null
-  answers: Answer[] | null
-  tracking_code: string | null
-  ordinal: number
-  unknown_count: number
-  parts: number[] | null
-  taken: TakenParts | null
-  custom_id: string | null
-}
-
-export const STATUS_COLUMNS = `d.notification_id, d.channel, d.state, d.step, d.processed_at, d.prepared_at, d.sent_at, d.delivered_at, d.read_at, d.confirmed_at,
-  d.link_opened_at, d.answered_at, d.failed_at, d.cancelled_at, d.cancel_reason, d.failure, d.failure_detail, d.answers, d.tracking_code,
-  d.ordinal, d.unknown_count, d.parts, d.taken,
-  n.accepted_at, n.custom_id`
-
-export const toStatus = (row: StatusRow): FoundStatus => ({
-  notification: row.notification_id,
-  customId: row.custom_id,
-  channel: row.channel,
-  state: row.state,
-  isFallback: row.step === FALLBACK_STEP,
-  acceptedAt: row.accepted_at,
-  processedAt: row.processed_at,
-  preparedAt: row.prepared_at,
-  sentAt: row.sent_at,
-  deliveredAt: row.delivered_at,
-  readAt: row.read_at,
-  confirmedAt: row.confirmed_at,
-  linkOpenedAt: row.link_opened_at,
-  answeredAt: row.answered_at,
-  failedAt: row.failed_at,
-  cancelledAt: row.cancelled_at,
-  cancelReason: row.cancel_reason,
-  failure: row.failure,
-  failureDetail: row.failure_detail,
-  answers: row.answers ?? [],
-  trackingCode: row.tracking_code,
-  ordinal: row.ordinal,
-  unknownCount: row.unknown_count,
-  parts: row.parts ?? [],
-  taken: row.taken,
-})
+/** The columns of a FoundStatus, of the delivery d and its notification n. */
+export const STATUS_COLUMNS = `d.notification_id as notification, n.custom_id as "customId", d.channel, d.state,
+  d.step = ${FALLBACK_STEP} as "isFallback", n.accepted_at as "acceptedAt", d.processed_at as "processedAt", d.prepared_at as "preparedAt",
+  d.sent_at as "sentAt", d.delivered_at as "deliveredAt", d.read_at as "readAt", d.confirmed_at as "confirmedAt",
+  d.link_opened_at as "linkOpenedAt", d.answered_at as "answeredAt", d.failed_at as "failedAt", d.cancelled_at as "cancelledAt",
+  d.cancel_reason as "cancelReason", d.failure, d.failure_detail as "failureDetail", coalesce(d.answers, '[]') as answers,
+  d.tracking_code as "trackingCode", d.ordinal, d.unknown_count as "unknownCount", coalesce(d.parts, '[]') as parts, d.taken`
 
 /** Answers many lookups with one query, each for its own account; null where there is no such delivery. */
 export async function findStatuses(db: Queryable, questions: readonly StatusQuestion[]): Promise<(FoundStatus | null)[]> {
-  const { rows } = await run<StatusRow & { place: number }>(db, {
+  const { rows } = await run<FoundStatus & { place: number }>(db, {
     name: 'find-statuses',
     text: `select q.place, ${STATUS_COLUMNS}
            from unnest($1::uuid[], $2::text[], $3::uuid[]) with ordinality as q(notification_id, channel, account_id, place)
@@ -90,7 +37,7 @@ export async function findStatuses(db: Queryable, questions: readonly StatusQues
     ],
   })
   const found: (FoundStatus | null)[] = questions.map(() => null)
-  for (const row of rows) found[row.place - 1] = toStatus(row)
+  for (const { place, ...status } of rows) found[place - 1] = status
   return found
 }
 
@@ -102,7 +49,7 @@ export interface NotificationStatuses {
 
 /** All channels of one notification of this account. */
 export async function findNotification(db: Queryable, account: string, id: string): Promise<NotificationStatuses | null> {
-  const { rows } = await run<StatusRow & { code: number; segments: number | null }>(
+  const rows = await queryRows<NotificationStatuses['statuses'][number] & { code: number }>(
     db,
     `select n.code, ${STATUS_COLUMNS},
        (select (e.data ->> 'segments')::int from event e
@@ -112,9 +59,7 @@ export async function findNotification(db: Queryable, account: string, id: strin
      order by d.step, d.channel`,
     [id, account],
   )
-  return rows[0] === undefined
-    ? null
-    : { code: rows[0].code, statuses: rows.map(row => ({ ...toStatus(row), segments: row.segments })) }
+  return rows[0] === undefined ? null : { code: rows[0].code, statuses: rows }
 }
 
 /** Whether and when a delivery was sent; null: there is no such delivery. */
