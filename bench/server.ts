@@ -4,7 +4,7 @@ import { readConfig } from '../src/app/config.js'
 import { loadKeys } from '../src/app/keys.js'
 import { openLog } from '../src/app/log.js'
 import { newStatus } from '../src/domain/status.js'
-import type { FoundStatus } from '../src/store/deliveries.js'
+import type { FoundStatus } from '../src/store/delivery/deliveries.js'
 import { openPool } from '../src/store/postgres.js'
 import { countQueries } from './query-count.js'
 

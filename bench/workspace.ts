@@ -11,11 +11,10 @@ import { newId } from '../src/domain/id.js'
 import { deriveKeys, type Keys } from '../src/domain/keys.js'
 import { type LinkTarget, makeLinkCode } from '../src/domain/link.js'
 import { signToken } from '../src/domain/token.js'
-import { insertAccount } from '../src/store/accounts.js'
-import { addRange } from '../src/store/address-ranges.js'
+import { addRange, insertAccount } from '../src/store/accounts/accounts.js'
+import { insertToken } from '../src/store/accounts/tokens.js'
 import { type Embedded, openEmbedded } from '../src/store/embedded/server.js'
 import { openPool, type Pool } from '../src/store/postgres.js'
-import { insertToken } from '../src/store/tokens.js'
 import type { QueryCount } from './query-count.js'
 
 /** All that a benchmark leaves behind while it runs, a temporary folder, a PostgreSQL and child processes, and its removal. */

@@ -10,9 +10,9 @@ import { Lane } from '../engine/deliver/lane.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
 import { retryWhileUnavailable } from '../engine/record/recorder.js'
 import type { EngineTiming } from '../engine/timing.js'
-import { returnRate, takeRate } from '../store/carrier-rates.js'
-import { passDelivery, putBackClaims, putBackDelivery } from '../store/claim-returns.js'
-import { claimDeliveries, claimFailovers } from '../store/claims.js'
+import { returnRate, takeRate } from '../store/carrier/rates.js'
+import { passDelivery, putBackClaims, putBackDelivery } from '../store/delivery/claim-returns.js'
+import { claimDeliveries, claimFailovers } from '../store/delivery/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** A channel with its carriers, from which its lanes are made. */

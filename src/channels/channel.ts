@@ -12,10 +12,10 @@ import type { Mode } from '../domain/token.js'
 import type { Fact } from '../domain/transition.js'
 import type { Chore } from '../runtime/chores.js'
 import type { Semaphore } from '../runtime/semaphore.js'
-import type { Claim } from '../store/claims.js'
-import type { FoundStatus } from '../store/deliveries.js'
+import type { Claim } from '../store/delivery/claims.js'
+import type { FoundStatus } from '../store/delivery/deliveries.js'
+import type { ReferenceWrite } from '../store/delivery/records.js'
 import type { Pool, Queryable } from '../store/postgres.js'
-import type { ReferenceWrite } from '../store/records.js'
 import type { Callback, CarrierEvent, CarrierFile, Provider, WhenUnknown } from './provider.js'
 
 /**

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../domain/notification.js'
 import { renderTemplate, templateRefusal } from '../domain/template.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
-import type { Claim } from '../store/claims.js'
-import type { VersionContent } from '../store/templates.js'
+import type { VersionContent } from '../store/accounts/templates.js'
+import type { Claim } from '../store/delivery/claims.js'
 import type { ChannelModule, Refused } from './channel.js'
 
 /** Fills in the template that a delivery names, in the version that was current when it was accepted. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { ChannelTraits } from '../domain/channel.js'
 import { explainFailure } from '../domain/status.js'
-import type { FoundStatus } from '../store/deliveries.js'
+import type { FoundStatus } from '../store/delivery/deliveries.js'
 
 /** The members that several channels' status records share. */
 export const text = Type.String()

@@ -4,8 +4,15 @@ import { coreSettings, type Setting, type SettingValue, type StoredSettings, set
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions } from '../domain/sequence.js'
-import { type Account, findSequence, insertAccount, listAccounts, updateSequence, updateSettings } from '../store/accounts.js'
-import { listRanges } from '../store/address-ranges.js'
+import {
+  type Account,
+  findSequence,
+  insertAccount,
+  listAccounts,
+  listRanges,
+  updateSequence,
+  updateSettings,
+} from '../store/accounts/accounts.js'
 import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
 import { logoCommand } from './logo.js'

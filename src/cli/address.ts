@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { readRange } from '../domain/address-range.js'
 import { OperatorError } from '../domain/errors.js'
-import { addRange, listRanges, removeRange } from '../store/address-ranges.js'
+import { addRange, listRanges, removeRange } from '../store/accounts/accounts.js'
 import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, withDatabase } from './administration.js'
 import { type OutputOptions, printList, printRecord } from './output.js'

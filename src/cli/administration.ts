@@ -5,8 +5,8 @@ import { loadKeys } from '../app/keys.js'
 import { openLog } from '../app/log.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
-import { type Account, findAccount } from '../store/accounts.js'
-import { recordAudit } from '../store/audit.js'
+import { type Account, findAccount } from '../store/accounts/accounts.js'
+import { recordAudit } from '../store/installation.js'
 import type { Pool, Queryable } from '../store/postgres.js'
 
 /** What every administrative command does: open the database, running or not, work, and leave it as it was found. */

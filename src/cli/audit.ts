@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { findFaults } from '../engine/record/audit.js'
-import { readEventLog } from '../store/event-log.js'
+import { readEventLog } from '../store/notification/event-log.js'
 import { withDatabase } from './administration.js'
 import { type OutputOptions, print } from './output.js'
 

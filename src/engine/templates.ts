@@ -2,7 +2,6 @@ import type { Channel } from '../domain/channel.js'
 import { Refusal } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
 import { checkTemplate, type TemplateVariable, templateRefusal } from '../domain/template.js'
-import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 import {
   addTemplateVersion,
   findTemplate,
@@ -11,7 +10,8 @@ import {
   type Template,
   type TemplateChanges,
   updateTemplate,
-} from '../store/templates.js'
+} from '../store/accounts/templates.js'
+import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 
 /** The life of a template: anyone of the entity reads a shared one, only its owner edits it. */
 export interface TemplateDraft {

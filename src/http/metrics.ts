@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Accept } from '../engine/accept/accept.js'
 import { findStandingStill } from '../engine/upkeep/alarm.js'
+import type { QueueDepth } from '../store/delivery/queue.js'
 import type { Pool } from '../store/postgres.js'
-import type { QueueDepth } from '../store/queue.js'
 import type { WebhookDepth } from '../store/webhook/endpoints.js'
 
 /** What Prometheus reads at /metrics. */

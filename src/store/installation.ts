@@ -1,4 +1,4 @@
-import { type Queryable, run } from './postgres.js'
+import { execute, type Queryable, run } from './postgres.js'
 
 /** Remembers the master key's fingerprint on the first call; returns the remembered one. */
 export async function claimInstallation(db: Queryable, fingerprint: string): Promise<string> {
@@ -16,3 +16,14 @@ export async function readRevision(db: Queryable): Promise<{ revision: number; n
   const row = rows[0]!
   return { revision: row.revision, nowMs: row.now_ms }
 }
+
+export const recordAudit = (
+  db: Queryable,
+  entry: { actor: string; action: string; subject: string; detail?: Record<string, unknown> },
+): Promise<void> =>
+  execute(db, 'insert into audit (actor, action, subject, detail) values ($1, $2, $3, $4)', [
+    entry.actor,
+    entry.action,
+    entry.subject,
+    JSON.stringify(entry.detail ?? {}),
+  ])

@@ -65,6 +65,18 @@ export async function run<Row extends pg.QueryResultRow>(
   }
 }
 
+export const queryRows = async <Row extends pg.QueryResultRow>(...query: Parameters<typeof run>): Promise<Row[]> =>
+  (await run<Row>(...query)).rows
+
+export const queryRow = async <Row extends pg.QueryResultRow>(...query: Parameters<typeof run>): Promise<Row | null> =>
+  (await queryRows<Row>(...query))[0] ?? null
+
+export const execute = async (...statement: Parameters<typeof run>): Promise<void> => void (await run(...statement))
+
+/** For a statement that changes at most one row. False: it changed none. */
+export const changesRow = async (...statement: Parameters<typeof run>): Promise<boolean> =>
+  (await run(...statement)).rowCount === 1
+
 /** Deletes in batches, because one statement for a long backlog would exceed its timeout at every run. */
 export async function deleteInBatches(db: Queryable, table: string, condition: string): Promise<void> {
   for (let deleted: number | null = DELETE_BATCH; deleted === DELETE_BATCH; ) {

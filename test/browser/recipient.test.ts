@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deleteLogo, saveLogo } from '../../src/store/logos.js'
+import { deleteLogo, saveLogo } from '../../src/store/accounts/accounts.js'
 import {
   asPerson,
   DESKTOP,

@@ -62,7 +62,7 @@ describe('imports', () => {
       ['src/http/server.ts', 'src/engine/accept/accept.ts'],
       ['src/http/metrics.ts', 'src/store/postgres.ts'],
       ['src/http/gw/status.ts', 'src/channels/registry.ts'],
-      ['src/engine/accept/accept.ts', 'src/store/idempotency.ts'],
+      ['src/engine/accept/accept.ts', 'src/store/notification/notifications.ts'],
       ['src/engine/deliver/lane.ts', 'src/channels/provider.ts'],
       ['src/channels/registry.ts', 'src/channels/sms/channel.ts'],
       ['src/channels/sms/smpp.ts', 'src/domain/phone.ts'],

@@ -9,7 +9,7 @@ import { openRolePool, prepareDatabase } from '../../src/app/database.js'
 import { createDemo, demoToken } from '../../src/app/demo.js'
 import { loadKeys } from '../../src/app/keys.js'
 import { openLog } from '../../src/app/log.js'
-import { findAccount, updateSettings } from '../../src/store/accounts.js'
+import { findAccount, updateSettings } from '../../src/store/accounts/accounts.js'
 import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
 import type { Pool } from '../../src/store/postgres.js'
 

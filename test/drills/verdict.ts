@@ -1,6 +1,6 @@
 import type { Channel } from '../../src/domain/channel.js'
 import { findFaults } from '../../src/engine/record/audit.js'
-import { readEventLog } from '../../src/store/event-log.js'
+import { readEventLog } from '../../src/store/notification/event-log.js'
 import type { Cluster } from './cluster.js'
 
 /** A: ids answered 200. P: what the carrier got. E: the database. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Simulator } from '../../simulator/simulator.js'
 import { readWav } from '../../src/domain/wav.js'
 import { findFaults } from '../../src/engine/record/audit.js'
-import { readEventLog } from '../../src/store/event-log.js'
+import { readEventLog } from '../../src/store/notification/event-log.js'
 import type { TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'

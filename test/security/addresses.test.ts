@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addRange, removeRange } from '../../src/store/address-ranges.js'
+import { addRange, removeRange } from '../../src/store/accounts/accounts.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
 import { rawRequest } from '../support/raw-http.js'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { returnRate, takeRate } from '../../src/store/carrier-rates.js'
+import { returnRate, takeRate } from '../../src/store/carrier/rates.js'
 import { transaction } from '../../src/store/postgres.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 

@@ -5,7 +5,7 @@ import { completeSettings } from '../../src/domain/account.js'
 import { newId } from '../../src/domain/id.js'
 import { type Acceptance, acceptedEvent, planDeliveries, type SendRequest } from '../../src/domain/notification.js'
 import { ensureMonths } from '../../src/store/migrate.js'
-import { findWritten, insertAcceptances } from '../../src/store/notifications.js'
+import { findWritten, insertAcceptances } from '../../src/store/notification/notifications.js'
 import type { Pool } from '../../src/store/postgres.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 

@@ -1,5 +1,5 @@
 import { findChainFault } from '../../src/domain/evidence.js'
-import { readEventLog } from '../../src/store/event-log.js'
+import { readEventLog } from '../../src/store/notification/event-log.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** Reads every event and names the notifications whose chain is not whole. */

@@ -7,10 +7,9 @@ import type { AccountSettings } from '../../src/domain/account.js'
 import { newId } from '../../src/domain/id.js'
 import { deriveKeys, type Keys } from '../../src/domain/keys.js'
 import { type Mode, signToken, type TokenClaims } from '../../src/domain/token.js'
-import { insertAccount } from '../../src/store/accounts.js'
-import { addRange } from '../../src/store/address-ranges.js'
+import { addRange, insertAccount } from '../../src/store/accounts/accounts.js'
+import { insertToken } from '../../src/store/accounts/tokens.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { insertToken } from '../../src/store/tokens.js'
 
 /** A whole gateway in this process, on a test's own database, with accounts made as a test needs them. */
 export const testKeys: Keys = deriveKeys(Buffer.alloc(32, 7))

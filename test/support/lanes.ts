@@ -8,7 +8,7 @@ import { startLanes } from '../../src/engine/deliver/worker.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import type { EngineTiming } from '../../src/engine/timing.js'
 import { Wake } from '../../src/runtime/wake.js'
-import type { Claim } from '../../src/store/claims.js'
+import type { Claim } from '../../src/store/delivery/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** A carrier's side that a test scripts; the engine before it is the real one. */

@@ -1,7 +1,7 @@
 import { settingsOf } from '../../domain/account.js'
 import { linkBase, makeLinkCode } from '../../domain/link.js'
 import type { Fact } from '../../domain/transition.js'
-import type { Claim } from '../../store/claims.js'
+import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { email, emailSettings } from './channel.js'
 import type { EmailMessage } from './email-message.js'

@@ -1,7 +1,7 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { Mode } from '../../domain/token.js'
-import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from '../../store/deliveries.js'
-import { type Queryable, run } from '../../store/postgres.js'
+import { type FoundStatus, STATUS_COLUMNS } from '../../store/delivery/deliveries.js'
+import { execute, type Queryable, queryRow, queryRows } from '../../store/postgres.js'
 
 /** A letter as it was printed. */
 export interface StoredLetter {
@@ -16,29 +16,26 @@ interface LetterKey {
   ordinal: number
 }
 
-export async function findLetter(db: Queryable, { notification, ordinal }: LetterKey): Promise<StoredLetter | null> {
-  const { rows } = await run<StoredLetter>(
+export const findLetter = (db: Queryable, { notification, ordinal }: LetterKey): Promise<StoredLetter | null> =>
+  queryRow(
     db,
     `select b.bytes as pdf, encode(l.sha256, 'hex') as sha256, l.pages, l.sheet
      from letter l join blob b on b.sha256 = l.sha256 where l.notification_id = $1 and l.ordinal = $2`,
     [notification, ordinal],
   )
-  return rows[0] ?? null
-}
 
 /** Of two who made the same letter the first one's stays. Its PDF must be stored already. */
-export async function insertLetter(
+export const insertLetter = (
   db: Queryable,
   { notification, ordinal }: LetterKey,
   { sha256, pages, sheet }: Omit<StoredLetter, 'pdf'>,
-): Promise<void> {
-  await run(
+): Promise<void> =>
+  execute(
     db,
     `insert into letter (notification_id, ordinal, sha256, pages, sheet) values ($1, $2, decode($3, 'hex'), $4, $5)
      on conflict (notification_id, ordinal) do nothing`,
     [notification, ordinal, sha256, pages, JSON.stringify(sheet)],
   )
-}
 
 export interface ReceiptImage {
   type: 'png' | 'jpg'
@@ -46,13 +43,12 @@ export interface ReceiptImage {
 }
 
 /** The post tells of the same receipt more than once: the first one stays. */
-export async function insertLetterReceipt(db: Queryable, notification: string, { type, bytes }: ReceiptImage): Promise<void> {
-  await run(
+export const insertLetterReceipt = (db: Queryable, notification: string, { type, bytes }: ReceiptImage): Promise<void> =>
+  execute(
     db,
     'insert into letter_receipt (notification_id, type, bytes) values ($1, $2, $3) on conflict (notification_id) do nothing',
     [notification, type, Buffer.from(bytes)],
   )
-}
 
 export interface LetterHistory {
   status: FoundStatus
@@ -62,23 +58,22 @@ export interface LetterHistory {
 
 /** Everything that a letter's receipt tells; null where there is no such letter. */
 export async function findLetterHistory(db: Queryable, notification: string): Promise<LetterHistory | null> {
-  const { rows } = await run<StatusRow & { image_type: 'png' | 'jpg' | null; image_bytes: Buffer | null }>(
+  const row = await queryRow<FoundStatus & { imageType: 'png' | 'jpg' | null; bytes: Buffer | null }>(
     db,
-    `select ${STATUS_COLUMNS}, r.type as image_type, r.bytes as image_bytes
+    `select ${STATUS_COLUMNS}, r.type as "imageType", r.bytes
      from notification n join delivery d on d.notification_id = n.id and d.channel = 'letter'
      left join letter_receipt r on r.notification_id = n.id
      where n.id = $1`,
     [notification],
   )
-  const row = rows[0]
-  if (row === undefined) return null
-  const events = await run<LetterHistory['events'][number]>(
+  if (row === null) return null
+  const events = await queryRows<LetterHistory['events'][number]>(
     db,
     `select at, type, data from event where notification_id = $1 and data->>'channel' = 'letter' order by seq limit 200`,
     [notification],
   )
-  const image = row.image_type === null ? null : { type: row.image_type, bytes: row.image_bytes! }
-  return { status: toStatus(row), image, events: events.rows }
+  const { imageType, bytes, ...status } = row
+  return { status, image: imageType === null ? null : { type: imageType, bytes: bytes! }, events }
 }
 
 /** A registered letter on its way. */
@@ -90,8 +85,8 @@ export interface TrackedLetter {
 }
 
 /** Takes the letters whose turn it is to be asked about, and plans when they are asked about again. */
-export async function claimTracked(db: Queryable, mode: Mode, everyMs: number, limit: number): Promise<TrackedLetter[]> {
-  const { rows } = await run<TrackedLetter>(
+export const claimTracked = (db: Queryable, mode: Mode, everyMs: number, limit: number): Promise<TrackedLetter[]> =>
+  queryRows(
     db,
     `with due as (
        select d.notification_id, d.tracking_code
@@ -111,9 +106,6 @@ export async function claimTracked(db: Queryable, mode: Mode, everyMs: number, l
      from planned p join due on due.notification_id = p.notification_id`,
     [mode, everyMs, limit],
   )
-  return rows
-}
 
-export async function saveSeen(db: Queryable, notification: string, seen: number): Promise<void> {
-  await run(db, 'update letter_tracking set seen = greatest(seen, $2) where notification_id = $1', [notification, seen])
-}
+export const saveSeen = (db: Queryable, notification: string, seen: number): Promise<void> =>
+  execute(db, 'update letter_tracking set seen = greatest(seen, $2) where notification_id = $1', [notification, seen])

@@ -1,4 +1,4 @@
-import { type Pool, type Queryable, run, transaction } from '../../store/postgres.js'
+import { execute, type Pool, type Queryable, run, transaction } from '../../store/postgres.js'
 
 /** Which letter is in which lot, and how far a lot is. Whoever changes who is in a lot, or begins it, holds the lot's lock. */
 export interface StoredPlace {
@@ -138,18 +138,14 @@ export function beginLot(
   })
 }
 
-export async function markUploaded(db: Queryable, lot: number): Promise<void> {
-  await run(db, 'update letter_lot set uploaded_at = coalesce(uploaded_at, now()) where lot = $1', [lot])
-}
+export const markUploaded = (db: Queryable, lot: number): Promise<void> =>
+  execute(db, 'update letter_lot set uploaded_at = coalesce(uploaded_at, now()) where lot = $1', [lot])
 
 /** Of a lot that never left, nor ever will: its letters can go with others. */
-export async function dissolveLot(db: Queryable, lot: number): Promise<void> {
-  await run(
-    db,
-    `delete from letter_lot_object o using letter_lot l where l.lot = $1 and o.lot = l.lot and l.uploaded_at is null`,
-    [lot],
-  )
-}
+export const dissolveLot = (db: Queryable, lot: number): Promise<void> =>
+  execute(db, `delete from letter_lot_object o using letter_lot l where l.lot = $1 and o.lot = l.lot and l.uploaded_at is null`, [
+    lot,
+  ])
 
 /** No lot has a lower number from now on. */
 export function startLotsAt(pool: Pool, first: number): Promise<void> {

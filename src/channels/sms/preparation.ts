@@ -1,7 +1,7 @@
 import { settingsOf } from '../../domain/account.js'
 import { type LinkTarget, linkBase } from '../../domain/link.js'
 import { planParts } from '../../domain/message-parts.js'
-import type { Claim } from '../../store/claims.js'
+import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { refusedFor } from '../rendering.js'
 import { smsSettings } from './channel.js'

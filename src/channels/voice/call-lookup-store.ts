@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../../store/postgres.js'
+import { execute, type Queryable, queryRows } from '../../store/postgres.js'
 
 /** Calls that a carrier took, until it is known how they ended and where their recordings are. */
 export interface CallLookup {
@@ -9,8 +9,8 @@ export interface CallLookup {
   ordinal: number
 }
 
-export async function planCallLookups(db: Queryable, calls: readonly CallLookup[]): Promise<void> {
-  await run(
+export const planCallLookups = (db: Queryable, calls: readonly CallLookup[]): Promise<void> =>
+  execute(
     db,
     `insert into call_lookup (provider, name, notification_id, ordinal)
      select provider, name, notification, ordinal from jsonb_to_recordset($1::jsonb)
@@ -18,14 +18,13 @@ export async function planCallLookups(db: Queryable, calls: readonly CallLookup[
      on conflict do nothing`,
     [JSON.stringify(calls)],
   )
-}
 
 /**
  * Those of which there is nothing more to learn: another call followed, or the end is known and so is the recording, where
  * somebody answered and one was made. After a day nobody is asked any more.
  */
-export async function dropKnownCalls(db: Queryable, recording: readonly string[], limit: number): Promise<void> {
-  await run(
+export const dropKnownCalls = (db: Queryable, recording: readonly string[], limit: number): Promise<void> =>
+  execute(
     db,
     `delete from call_lookup where (provider, name) in (
        select c.provider, c.name from call_lookup c
@@ -42,11 +41,10 @@ export async function dropKnownCalls(db: Queryable, recording: readonly string[]
      )`,
     [recording, limit],
   )
-}
 
 /** Those whose time has come, put off at once, longer each time: whoever asks may die before the answer. */
-export async function takeOpenCalls(db: Queryable, providers: readonly string[], limit: number): Promise<CallLookup[]> {
-  const { rows } = await run<CallLookup>(
+export const takeOpenCalls = (db: Queryable, providers: readonly string[], limit: number): Promise<CallLookup[]> =>
+  queryRows(
     db,
     `update call_lookup c set attempt = c.attempt + 1, due_at = now() + least(interval '5 minutes' * power(2, c.attempt), interval '1 hour')
      where (c.provider, c.name) in (
@@ -56,9 +54,6 @@ export async function takeOpenCalls(db: Queryable, providers: readonly string[],
      returning c.provider, c.name, c.notification_id as notification, c.ordinal`,
     [providers, limit],
   )
-  return rows
-}
 
-export async function endCallLookup(db: Queryable, { provider, name }: CallLookup): Promise<void> {
-  await run(db, 'delete from call_lookup where provider = $1 and name = $2', [provider, name])
-}
+export const endCallLookup = (db: Queryable, { provider, name }: CallLookup): Promise<void> =>
+  execute(db, 'delete from call_lookup where provider = $1 and name = $2', [provider, name])

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../../store/postgres.js'
+import { execute, type Queryable, queryRows, run } from '../../store/postgres.js'
 
 /** Recordings of calls, from the carrier's word that there is one to the blob that holds it. */
 export interface Recording {
@@ -25,13 +25,13 @@ export interface WantedRecording extends Recording {
 }
 
 /** Those whose time has come, put off at once: another node, or this one after a crash, looks again when the time is over. */
-export async function takeWantedRecordings(
+export const takeWantedRecordings = (
   db: Queryable,
   providers: readonly string[],
   limit: number,
   againMs: number,
-): Promise<WantedRecording[]> {
-  const { rows } = await run<WantedRecording>(
+): Promise<WantedRecording[]> =>
+  queryRows(
     db,
     `update recording r set attempt = r.attempt + 1, due_at = now() + $3 * interval '1 millisecond'
      where (r.provider, r.name) in (
@@ -41,26 +41,22 @@ export async function takeWantedRecordings(
      returning r.provider, r.name, r.notification_id as notification, r.ordinal, r.seconds, r.attempt`,
     [providers, limit, againMs],
   )
-  return rows
-}
 
-export async function putOffRecording(db: Queryable, { provider, name }: Recording, delayMs: number): Promise<void> {
-  await run(
+export const putOffRecording = (db: Queryable, { provider, name }: Recording, delayMs: number): Promise<void> =>
+  execute(
     db,
     `update recording set due_at = now() + $3 * interval '1 millisecond' where provider = $1 and name = $2 and state = 'wanted'`,
     [provider, name, delayMs],
   )
-}
 
 /** Ends the search, once: with the digest of its blob, or without because there is none to be had. */
-export async function settleRecording(db: Queryable, { provider, name }: Recording, sha256: string | null): Promise<void> {
-  await run(db, "update recording set state = $3, sha256 = $4 where provider = $1 and name = $2 and state = 'wanted'", [
+export const settleRecording = (db: Queryable, { provider, name }: Recording, sha256: string | null): Promise<void> =>
+  execute(db, "update recording set state = $3, sha256 = $4 where provider = $1 and name = $2 and state = 'wanted'", [
     provider,
     name,
     sha256 === null ? 'missing' : 'kept',
     sha256 === null ? null : Buffer.from(sha256, 'hex'),
   ])
-}
 
 /** Ends the term of some recordings that are older than this; the digests of those whose bytes are to go. */
 export async function expireRecordings(db: Queryable, days: number, limit: number): Promise<string[]> {

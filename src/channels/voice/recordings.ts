@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { storeBlobs } from '../../store/blobs.js'
+import { storeBlobs } from '../../store/notification/blobs.js'
 import type { DeliveryContext, EventContext, FileSource } from '../channel.js'
 import type { CarrierFile } from '../provider.js'
 import {

@@ -1,5 +1,5 @@
 import { OperatorError } from '../../domain/errors.js'
-import { findVersionContent, isRetiredTemplate } from '../../store/templates.js'
+import { findVersionContent, isRetiredTemplate } from '../../store/accounts/templates.js'
 import type { ChannelDelivery, ChannelRuntime, DeliveryContext } from '../channel.js'
 import { createRendering } from '../rendering.js'
 import { type WhatsappConfig, whatsapp } from './channel.js'

@@ -1,6 +1,6 @@
 import { type LinkTarget, linkBase } from '../../domain/link.js'
 import type { JsonObject } from '../../domain/notification.js'
-import type { Claim } from '../../store/claims.js'
+import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { type Rendering, refusedFor } from '../rendering.js'
 import { readParameters, readSingle, readTemplatePlan, type TemplatePlan } from './template-plan.js'

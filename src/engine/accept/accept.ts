@@ -18,7 +18,7 @@ import {
 import { takeRandom } from '../../domain/random.js'
 import { hashReply } from '../../domain/reply.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
-import type { KeyUse } from '../../store/idempotency.js'
+import type { KeyUse } from '../../store/notification/notifications.js'
 
 /** What accepting needs of the store. */
 export interface AcceptStore {

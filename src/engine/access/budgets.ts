@@ -1,5 +1,5 @@
 import { BoundedCache } from '../../runtime/bounded-cache.js'
-import type { Lease } from '../../store/rate-windows.js'
+import type { Lease } from '../../store/accounts/rate-windows.js'
 
 /**
  * Request budgets per minute, shared by all nodes. Each node leases chunks in advance and counts them down in memory, so a

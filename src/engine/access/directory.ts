@@ -3,7 +3,7 @@ import { type AddressRange, parseRange } from '../../domain/address-range.js'
 import type { Clock } from '../../domain/clock.js'
 import type { SequenceStep } from '../../domain/sequence.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
-import type { Grant } from '../../store/tokens.js'
+import type { Grant } from '../../store/accounts/tokens.js'
 
 /**
  * Caches accounts, tokens and addresses, and follows the database's clock. A small poll reads the revision: a new revision clears

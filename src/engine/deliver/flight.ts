@@ -1,5 +1,5 @@
 import { type Carrier, type Receipt, SendError } from '../../channels/provider.js'
-import type { Claim, Lease } from '../../store/claims.js'
+import type { Claim, Lease } from '../../store/delivery/claims.js'
 
 /** A delivery that a lane holds, from the claim until its outcome is recorded. */
 export interface Flight extends Lease {

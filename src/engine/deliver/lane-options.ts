@@ -3,9 +3,9 @@ import type { Carrier, Provider } from '../../channels/provider.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
-import type { RateGrant } from '../../store/carrier-rates.js'
-import type { HeldDelivery, Taker } from '../../store/claim-returns.js'
-import type { Claim, ClaimQuestion } from '../../store/claims.js'
+import type { RateGrant } from '../../store/carrier/rates.js'
+import type { HeldDelivery, Taker } from '../../store/delivery/claim-returns.js'
+import type { Claim, ClaimQuestion } from '../../store/delivery/claims.js'
 import type { EngineTiming } from '../timing.js'
 
 /** Everything that a lane (lane.ts) is given. */

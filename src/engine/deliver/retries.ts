@@ -1,4 +1,4 @@
-import type { Claim } from '../../store/claims.js'
+import type { Claim } from '../../store/delivery/claims.js'
 
 /** The plan of attempts of a delivery. Attempts that failed over to another carrier do not count: a round of all carriers is one. */
 type Attempted = Pick<Claim, 'attempt' | 'failovers'>

@@ -7,8 +7,9 @@ import type { Keys } from '../../domain/keys.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { robotLimits } from '../../domain/robot.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
-import { findSendState } from '../../store/deliveries.js'
-import { findLogo } from '../../store/logos.js'
+import { findLogo } from '../../store/accounts/accounts.js'
+import { suppress } from '../../store/accounts/suppressions.js'
+import { findSendState } from '../../store/delivery/deliveries.js'
 import type { Pool } from '../../store/postgres.js'
 import { findLock, resetAttempts, takeAttempt } from '../../store/recipient/visit-counts.js'
 import {
@@ -18,7 +19,6 @@ import {
   readFile,
   type VisitedDelivery,
 } from '../../store/recipient/visits.js'
-import { suppress } from '../../store/suppressions.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-link-reader.js'
 import { createVisitRecorder, type Visit, type VisitStep } from './visits.js'

@@ -3,7 +3,7 @@ import { canonicalJson, type Json } from '../../domain/canonical-json.js'
 import { findChainFault } from '../../domain/evidence.js'
 import { rebuildStatuses } from '../../domain/rebuild.js'
 import type { DeliveryStatus } from '../../domain/status.js'
-import type { LoggedNotification } from '../../store/event-log.js'
+import type { LoggedNotification } from '../../store/notification/event-log.js'
 
 /** The members of a status that its events determine. */
 const COMPARED = [

@@ -3,7 +3,7 @@ import type { AttemptOutcome, CarrierReferences, Change, ChangeOutcome } from '.
 import { decide } from '../../domain/decision.js'
 import type { DeliveryStatus } from '../../domain/status.js'
 import { applyFact, type Fact } from '../../domain/transition.js'
-import type { ChainHead, DeliveryWrite, EventWrite, ReferenceWrite, StoredDelivery } from '../../store/records.js'
+import type { ChainHead, DeliveryWrite, EventWrite, ReferenceWrite, StoredDelivery } from '../../store/delivery/records.js'
 import { Chains } from './chains.js'
 import { isFenced, mayStillBeReported } from './fence.js'
 import { type KeptNotes, noteLimitOf } from './kept-notes.js'

@@ -1,6 +1,6 @@
 import type { CarrierReport, ReferenceTag } from '../../channels/provider.js'
 import type { Json } from '../../domain/canonical-json.js'
-import { deleteEarlyReport, findTagged, probeEarlyReports } from '../../store/early-reports.js'
+import { deleteEarlyReport, findTagged, probeEarlyReports } from '../../store/carrier/early-reports.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
 import type { CarrierEventParts } from './carrier-events.js'
 import { onlyTagged, toChange } from './reports.js'

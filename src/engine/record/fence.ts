@@ -1,6 +1,6 @@
 import type { AttemptOutcome, Change, Fence } from '../../domain/change.js'
 import { isUnknown } from '../../domain/status.js'
-import type { StoredDelivery } from '../../store/records.js'
+import type { StoredDelivery } from '../../store/delivery/records.js'
 
 /** Whether a change came too late to count: somebody else has moved the delivery on. */
 export function isFenced(change: Change, delivery: StoredDelivery): boolean {

@@ -1,6 +1,6 @@
 import { channels } from '../../channels/registry.js'
 import type { Clock } from '../../domain/clock.js'
-import { belongsTo } from '../../store/deliveries.js'
+import { belongsTo } from '../../store/delivery/deliveries.js'
 import type { Pool } from '../../store/postgres.js'
 import { recordChanges } from './record.js'
 

@@ -1,6 +1,6 @@
 import type { Change, NoteLimit } from '../../domain/change.js'
 import type { Fact } from '../../domain/transition.js'
-import { type Note, readNotes } from '../../store/event-log.js'
+import { type Note, readNotes } from '../../store/notification/event-log.js'
 import type { Queryable } from '../../store/postgres.js'
 
 /** A carrier may tell the same for ever, and in ever new words. */

@@ -1,10 +1,10 @@
 import { channelModules } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
-import { lockDueSteps } from '../../store/claims.js'
-import { wakeNamed, wakeTagged } from '../../store/early-reports.js'
+import { wakeNamed, wakeTagged } from '../../store/carrier/early-reports.js'
+import { lockDueSteps } from '../../store/delivery/claims.js'
+import { lockNotifications, readLocked, writeRecords } from '../../store/delivery/records.js'
 import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
-import { lockNotifications, readLocked, writeRecords } from '../../store/records.js'
 import { Batch } from './batch.js'
 import { KeptNotes } from './kept-notes.js'
 

@@ -3,7 +3,8 @@ import type { CarrierEventSource } from '../../channels/channel.js'
 import type { CarrierReply } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import type { Json } from '../../domain/canonical-json.js'
-import { findNewestTo, findReference } from '../../store/carrier-references.js'
+import { suppress } from '../../store/accounts/suppressions.js'
+import { findNewestTo, findReference } from '../../store/carrier/references.js'
 import {
   deleteReplyParts,
   findStaleReplies,
@@ -12,8 +13,7 @@ import {
   markJoined,
   type PartsKey,
   readReplyParts,
-} from '../../store/reply-parts.js'
-import { suppress } from '../../store/suppressions.js'
+} from '../../store/carrier/reply-parts.js'
 import type { CarrierEventParts } from './carrier-events.js'
 
 /** Replies of recipients, which carriers pass on. */

@@ -4,7 +4,7 @@ import type { CarrierReported } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { readTag } from '../../domain/reference-tag.js'
 import type { Fact } from '../../domain/transition.js'
-import type { CarrierReference } from '../../store/carrier-references.js'
+import type { CarrierReference } from '../../store/carrier/references.js'
 import { CARRIER_NOTES } from './kept-notes.js'
 
 /** From a carrier's report to the change that it means. */

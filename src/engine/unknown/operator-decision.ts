@@ -3,9 +3,9 @@ import type { ChangeOutcome, OperatorDecision } from '../../domain/change.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Fact } from '../../domain/transition.js'
-import { signalDue } from '../../store/due-signal.js'
+import { signalDue } from '../../store/delivery/due-signal.js'
+import { findRefused, type RefusedQuestion } from '../../store/delivery/queue.js'
 import type { Pool } from '../../store/postgres.js'
-import { findRefused, type RefusedQuestion } from '../../store/queue.js'
 import { recordChanges } from '../record/record.js'
 
 /** What a person decides about a delivery that gave up, or about an unknown outcome. */

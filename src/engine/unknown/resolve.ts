@@ -3,7 +3,7 @@ import type { Carrier, Found, Provider, Receipt } from '../../channels/provider.
 import type { CarrierReferences, Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Fact } from '../../domain/transition.js'
-import type { UnknownOutcome } from '../../store/unknown-outcomes.js'
+import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 
 /** What is done about one attempt with unknown outcome, by the class of its provider. */
 export interface ResolveParts {

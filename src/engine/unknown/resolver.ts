@@ -3,8 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { unknownClassOf } from '../../channels/unknown-class.js'
 import type { Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import {
+  findStranded,
+  putOffUnknown,
+  takeOrphaned,
+  takeUnknown,
+  type UnknownOutcome,
+} from '../../store/delivery/unknown-outcomes.js'
 import type { Pool } from '../../store/postgres.js'
-import { findStranded, putOffUnknown, takeOrphaned, takeUnknown, type UnknownOutcome } from '../../store/unknown-outcomes.js'
 import type { Lane } from '../deliver/lane.js'
 import type { EngineTiming } from '../timing.js'
 import { INTERRUPTED, MAX_RESENDS, type ResolveResult, UNANSWERED_AGAIN } from './resolve.js'

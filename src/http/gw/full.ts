@@ -6,7 +6,7 @@ import type { Channel } from '../../domain/channel.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { Refusal } from '../../domain/errors.js'
 import { explainFailure, lastStep, type Step, timeline } from '../../domain/status.js'
-import type { NotificationStatuses } from '../../store/deliveries.js'
+import type { NotificationStatuses } from '../../store/delivery/deliveries.js'
 import { pathId } from './wire.js'
 
 /** GET /gw/full/{idEmail}: every channel of a notification at once, with its steps. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { Refusal } from '../../domain/errors.js'
-import type { NotificationStatuses } from '../../store/deliveries.js'
+import type { NotificationStatuses } from '../../store/delivery/deliveries.js'
 import { pathId } from './wire.js'
 
 /** The proof of a send and its report. Until something was sent there is nothing to prove, and these routes say so. */

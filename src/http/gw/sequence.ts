@@ -4,7 +4,7 @@ import { channelModules, findModule, moduleOf } from '../../channels/registry.js
 import { brazilianDate } from '../../domain/dates.js'
 import { Refusal, refuse } from '../../domain/errors.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, type StepCondition } from '../../domain/sequence.js'
-import type { ComingStep } from '../../store/deliveries.js'
+import type { ComingStep } from '../../store/delivery/deliveries.js'
 import { pathId } from './wire.js'
 
 /** /gw/sequence: the account's sequence (régua), and what comes next for one notification. An empty list means none: all channels at once. */

@@ -3,7 +3,7 @@ import type { ChannelContract, DocumentUrl } from '../../channels/channel.js'
 import { moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import { Refusal } from '../../domain/errors.js'
-import type { FoundStatus, StatusQuestion } from '../../store/deliveries.js'
+import type { FoundStatus, StatusQuestion } from '../../store/delivery/deliveries.js'
 import { pathId } from './wire.js'
 
 /** GET /gw/{channel}/{idEmail}: the status of a notification on one channel, as the channel's contract shows it. */

@@ -9,7 +9,7 @@ import { freeObject, optionalText, requiredText } from '../../domain/schema.js'
 import { MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable, templateRefusal } from '../../domain/template.js'
 import { countCharacters } from '../../domain/text.js'
 import type { TemplateDraft, TemplateEdit } from '../../engine/templates.js'
-import type { Template } from '../../store/templates.js'
+import type { Template } from '../../store/accounts/templates.js'
 import { pathId } from './wire.js'
 
 /** /gw/templates: message templates, their versions and their preview. */

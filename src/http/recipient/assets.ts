@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { sha256 } from '../../domain/evidence.js'
-import type { Logo } from '../../store/logos.js'
+import type { Logo } from '../../store/accounts/accounts.js'
 import { SCRIPT } from './script.js'
 import { STYLE } from './style.js'
 

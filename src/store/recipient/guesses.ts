@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { LinkTarget } from '../../domain/link.js'
-import { type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, run } from '../postgres.js'
 
 /** The limit of wrong guesses at short codes, counted over all nodes. */
 export interface GuessLimit {
@@ -63,9 +63,8 @@ export async function countWrongGuess(db: Queryable, { key, wrong, windowMs, loc
   return Math.max(0, rows[0]!.locked_ms)
 }
 
-export async function deleteStaleGuesses(db: Queryable): Promise<void> {
-  await run(
+export const deleteStaleGuesses = (db: Queryable): Promise<void> =>
+  execute(
     db,
     "delete from guess_window where started_at < now() - interval '1 hour' and coalesce(locked_until, started_at) < now()",
   )
-}

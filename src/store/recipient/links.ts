@@ -35,6 +35,5 @@ export async function findCodes(db: Queryable, targets: readonly LinkTarget[]): 
  * A link lives as long as its notification, because a deleted code could be given to another one. Notifications are dropped by
  * whole months, so a link older than the oldest notification belongs to none.
  */
-export async function deleteLostLinks(db: Queryable): Promise<void> {
-  await deleteInBatches(db, 'link', 'notification_id < (select id from notification order by id limit 1)')
-}
+export const deleteLostLinks = (db: Queryable): Promise<void> =>
+  deleteInBatches(db, 'link', 'notification_id < (select id from notification order by id limit 1)')

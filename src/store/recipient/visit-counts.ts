@@ -1,4 +1,4 @@
-import { deleteInBatches, type Queryable, run } from '../postgres.js'
+import { deleteInBatches, execute, type Queryable, run } from '../postgres.js'
 
 /** The attempts to answer the question of one notification, counted by all nodes together. */
 export interface ReplyLimit {
@@ -58,11 +58,9 @@ export async function findLock(db: Queryable, notification: string): Promise<num
 }
 
 /** Called after a correct reply. */
-export async function resetAttempts(db: Queryable, notification: string): Promise<void> {
-  await run(db, 'update visit_count set tries = 0, locks = 0, locked_until = null where notification_id = $1', [notification])
-}
+export const resetAttempts = (db: Queryable, notification: string): Promise<void> =>
+  execute(db, 'update visit_count set tries = 0, locks = 0, locked_until = null where notification_id = $1', [notification])
 
 /** A count lives as long as its notification: deleting it earlier would allow as many guesses again. */
-export async function deleteLostCounts(db: Queryable): Promise<void> {
-  await deleteInBatches(db, 'visit_count', 'notification_id < (select id from notification order by id limit 1)')
-}
+export const deleteLostCounts = (db: Queryable): Promise<void> =>
+  deleteInBatches(db, 'visit_count', 'notification_id < (select id from notification order by id limit 1)')

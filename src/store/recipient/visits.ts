@@ -2,7 +2,7 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { LinkTarget } from '../../domain/link.js'
 import type { StoredValidation } from '../../domain/notification.js'
 import type { DeliveryState, Failure } from '../../domain/status.js'
-import { type Queryable, run } from '../postgres.js'
+import { type Queryable, queryRow, run } from '../postgres.js'
 
 export interface ListedFile {
   ordinal: number
@@ -66,19 +66,13 @@ export async function findContent(db: Queryable, notification: string): Promise<
   return rows[0]?.content ?? null
 }
 
-export async function readFile(
-  db: Queryable,
-  notification: string,
-  ordinal: number,
-): Promise<{ name: string; bytes: Buffer } | null> {
-  const { rows } = await run<{ name: string; bytes: Buffer }>(
+export const readFile = (db: Queryable, notification: string, ordinal: number): Promise<{ name: string; bytes: Buffer } | null> =>
+  queryRow(
     db,
     `select a.name, b.bytes from attachment a join blob b on b.sha256 = a.sha256
      where a.notification_id = $1 and a.ordinal = $2`,
     [notification, ordinal],
   )
-  return rows[0] ?? null
-}
 
 export interface Confirmation {
   seq: number
@@ -87,12 +81,10 @@ export interface Confirmation {
 }
 
 /** The event of the recipient's confirmation. */
-export async function findConfirmation(db: Queryable, target: LinkTarget): Promise<Confirmation | null> {
-  const { rows } = await run<Confirmation>(
+export const findConfirmation = (db: Queryable, target: LinkTarget): Promise<Confirmation | null> =>
+  queryRow(
     db,
     `select seq, at, encode(hash, 'hex') as hash from event
      where notification_id = $1 and type = 'confirmed' and data->>'channel' = $2 order by seq limit 1`,
     [target.notification, target.channel],
   )
-  return rows[0] ?? null
-}

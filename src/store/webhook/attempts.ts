@@ -2,7 +2,7 @@ import type { Json } from '../../domain/canonical-json.js'
 import type { Channel } from '../../domain/channel.js'
 import type { ToldEvent } from '../../domain/rebuild.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { type Queryable, run } from '../postgres.js'
+import { type Queryable, queryRows, run } from '../postgres.js'
 
 /** One request to an endpoint and its response. */
 export interface AttemptResult {
@@ -36,8 +36,8 @@ export interface AttemptQuery {
 }
 
 /** Newest first. */
-export async function listAttempts(db: Queryable, endpoint: string, query: AttemptQuery): Promise<LoggedAttempt[]> {
-  const { rows } = await run<LoggedAttempt>(
+export const listAttempts = (db: Queryable, endpoint: string, query: AttemptQuery): Promise<LoggedAttempt[]> =>
+  queryRows(
     db,
     `select a.id, a.message_id as message, a.attempt, a.url, a.payload_version as version, a.at, a.duration_ms as "durationMs", a.status, a.error,
        a.response_headers as "responseHeaders", a.response_body as "responseBody",
@@ -47,8 +47,6 @@ export async function listAttempts(db: Queryable, endpoint: string, query: Attem
      order by a.id desc limit $5`,
     [endpoint, query.before, query.message, query.failedOnly, query.limit],
   )
-  return rows
-}
 
 /** Deletes one batch of attempts after their retention time. */
 export async function pruneAttempts(db: Queryable, days: number, limit: number): Promise<number> {

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
-import { type Queryable, run } from '../postgres.js'
+import { changesRow, execute, type Queryable, queryRow, queryRows, run } from '../postgres.js'
 
 export type DisabledReason = 'manual' | 'gone' | 'failing'
 
@@ -33,15 +33,11 @@ const SELECT = `
   ) q
   where w.account_id = $1 and w.url is not null and w.deleted_at is null`
 
-export async function listEndpoints(db: Queryable, account: string): Promise<WebhookEndpoint[]> {
-  const { rows } = await run<WebhookEndpoint>(db, `${SELECT} order by w.created_at desc, w.id desc`, [account])
-  return rows
-}
+export const listEndpoints = (db: Queryable, account: string): Promise<WebhookEndpoint[]> =>
+  queryRows(db, `${SELECT} order by w.created_at desc, w.id desc`, [account])
 
-export async function findEndpoint(db: Queryable, account: string, id: string): Promise<WebhookEndpoint | null> {
-  const { rows } = await run<WebhookEndpoint>(db, `${SELECT} and w.id = $2`, [account, id])
-  return rows[0] ?? null
-}
+export const findEndpoint = (db: Queryable, account: string, id: string): Promise<WebhookEndpoint | null> =>
+  queryRow(db, `${SELECT} and w.id = $2`, [account, id])
 
 export interface NewEndpoint {
   id: string
@@ -117,32 +113,22 @@ export async function updateEndpoint(db: Queryable, account: string, id: string,
 }
 
 /** The previous secret continues to sign for `overlapMs`. False: no such endpoint. */
-export async function rotateSecret(
-  db: Queryable,
-  account: string,
-  id: string,
-  secret: Buffer,
-  overlapMs: number,
-): Promise<boolean> {
-  const { rowCount } = await run(
+export const rotateSecret = (db: Queryable, account: string, id: string, secret: Buffer, overlapMs: number): Promise<boolean> =>
+  changesRow(
     db,
     `update webhook_endpoint set previous_secret = secret, previous_secret_until = now() + $4 * interval '1 millisecond', secret = $3
      where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
     [account, id, secret, overlapMs],
   )
-  return rowCount === 1
-}
 
 /** Marks an endpoint or a listener as deleted; its rows are removed later. False: no such endpoint. */
-export async function deleteEndpoint(db: Queryable, account: string, id: string): Promise<boolean> {
-  const { rowCount } = await run(
+export const deleteEndpoint = (db: Queryable, account: string, id: string): Promise<boolean> =>
+  changesRow(
     db,
     `update webhook_endpoint set deleted_at = now(), disabled_at = coalesce(disabled_at, now()), disabled_reason = coalesce(disabled_reason, 'manual')
      where id = $2 and account_id = $1 and deleted_at is null`,
     [account, id],
   )
-  return rowCount === 1
-}
 
 export interface HealthReport {
   endpoint: string
@@ -172,8 +158,8 @@ export interface HealthRules {
 }
 
 /** Updates the failure counts of a batch; a success resets them. Disabling an endpoint is recorded in the audit log. */
-export async function recordHealth(db: Queryable, reports: readonly HealthReport[], rules: HealthRules): Promise<HealthChange[]> {
-  const { rows } = await run<HealthChange>(
+export const recordHealth = (db: Queryable, reports: readonly HealthReport[], rules: HealthRules): Promise<HealthChange[]> =>
+  queryRows(
     db,
     `with given as (
        select * from unnest($1::uuid[], $2::boolean[], $3::int[], $4::bigint[], $5::boolean[]) as g(id, succeeded, failed, pause_ms, gone)
@@ -222,27 +208,23 @@ export async function recordHealth(db: Queryable, reports: readonly HealthReport
       rules.quietMs,
     ],
   )
-  return rows
-}
 
 /** Marks listeners as deleted that no client has polled for some time. */
-export async function deleteUnusedListeners(db: Queryable, unseenMs: number): Promise<void> {
-  await run(
+export const deleteUnusedListeners = (db: Queryable, unseenMs: number): Promise<void> =>
+  execute(
     db,
     `update webhook_endpoint set deleted_at = now(), disabled_at = now(), disabled_reason = 'manual'
      where url is null and deleted_at is null and seen_at < now() - $1 * interval '1 millisecond'`,
     [unseenMs],
   )
-}
 
 /** Removes the rows of deleted endpoints once their messages are removed. */
-export async function removeDeletedEndpoints(db: Queryable): Promise<void> {
-  await run(
+export const removeDeletedEndpoints = (db: Queryable): Promise<void> =>
+  execute(
     db,
     `delete from webhook_endpoint w where w.deleted_at < now() - interval '1 hour'
        and not exists (select from webhook_message m where m.endpoint_id = w.id)`,
   )
-}
 
 export interface WebhookDepth {
   queued: number

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, queryRows, run } from '../postgres.js'
 
 export interface ListedMessage {
   id: string
@@ -11,13 +11,12 @@ export interface ListedMessage {
   createdAt: Date
 }
 
-export async function insertTestMessage(db: Queryable, endpoint: string, id: string, channel: Channel): Promise<void> {
-  await run(db, 'insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq) values ($1, $2, $1, $3, 0)', [
+export const insertTestMessage = (db: Queryable, endpoint: string, id: string, channel: Channel): Promise<void> =>
+  execute(db, 'insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq) values ($1, $2, $1, $3, 0)', [
     id,
     endpoint,
     channel,
   ])
-}
 
 /** Queues a message again in any state, except while it is being delivered. */
 export async function replayMessage(db: Queryable, endpoint: string, id: string): Promise<'queued' | 'busy' | 'missing'> {
@@ -95,24 +94,21 @@ export async function touchListener(db: Queryable, account: string, id: string):
   return rows[0]?.version ?? null
 }
 
-export async function acknowledge(db: Queryable, listener: string, messages: readonly string[]): Promise<void> {
-  await run(
+export const acknowledge = (db: Queryable, listener: string, messages: readonly string[]): Promise<void> =>
+  execute(
     db,
     "update webhook_message set state = 'done', attempt = attempt + 1 where endpoint_id = $1 and id = any($2::uuid[]) and state = 'queued'",
     [listener, messages],
   )
-}
 
 /** The messages that a listener has not acknowledged, in order of occurrence. */
-export async function readUnacknowledged(db: Queryable, listener: string, limit: number): Promise<ListedMessage[]> {
-  const { rows } = await run<ListedMessage>(
+export const readUnacknowledged = (db: Queryable, listener: string, limit: number): Promise<ListedMessage[]> =>
+  queryRows(
     db,
     `select id, notification_id as notification, channel, event_seq as seq, attempt, created_at as "createdAt"
      from webhook_message where endpoint_id = $1 and state = 'queued' order by position limit $2`,
     [listener, limit],
   )
-  return rows
-}
 
 /** Deletes a batch of messages after their retention time, or of deleted endpoints. Messages still to be sent stay. */
 export async function pruneMessages(db: Queryable, days: number, limit: number): Promise<number> {

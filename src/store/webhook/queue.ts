@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, run } from '../postgres.js'
 import type { AttemptResult } from './attempts.js'
 
 /** A message of the outbox, claimed under a lease. */
@@ -220,15 +220,14 @@ const columnsOf = (messages: readonly MessageFence[]) => [
 ]
 
 /** Returns claimed messages to the queue; the claim does not count as an attempt. */
-export async function releaseMessages(db: Queryable, messages: readonly MessageFence[]): Promise<void> {
-  await run(
+export const releaseMessages = (db: Queryable, messages: readonly MessageFence[]): Promise<void> =>
+  execute(
     db,
     `update webhook_message m set state = 'queued', attempt = m.attempt - 1, lease_owner = null, lease_until = null
      from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
      where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
     columnsOf(messages),
   )
-}
 
 /** Queues the messages of dead workers again. Their outcome is unknown, and a double under the same id is harmless. */
 export async function reapMessages(db: Queryable, reason: string): Promise<number> {
@@ -249,10 +248,9 @@ export async function reapMessages(db: Queryable, reason: string): Promise<numbe
 }
 
 /** Makes waiting messages due at once, because their endpoints work again. */
-export async function makeMessagesDue(db: Queryable, endpoints: readonly string[]): Promise<void> {
-  await run(
+export const makeMessagesDue = (db: Queryable, endpoints: readonly string[]): Promise<void> =>
+  execute(
     db,
     "update webhook_message set due_at = now() where endpoint_id = any($1::uuid[]) and state = 'queued' and due_at > now()",
     [endpoints],
   )
-}

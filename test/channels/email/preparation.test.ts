@@ -3,7 +3,7 @@ import type { EmailMessage } from '../../../src/channels/email/email-message.js'
 import { createEmailPreparation } from '../../../src/channels/email/preparation.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { readLinkCode } from '../../../src/domain/link.js'
-import type { Claim } from '../../../src/store/claims.js'
+import type { Claim } from '../../../src/store/delivery/claims.js'
 
 const linkKey = Buffer.alloc(32, 5)
 const claim: Claim = {

@@ -4,7 +4,7 @@ import { createLetterPreparation, type MadeLetter } from '../../../src/channels/
 import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
 import { createRendering } from '../../../src/channels/rendering.js'
 import { completeSettings } from '../../../src/domain/account.js'
-import type { Claim } from '../../../src/store/claims.js'
+import type { Claim } from '../../../src/store/delivery/claims.js'
 
 const typesetter = createTypesetter(1)
 afterAll(() => typesetter.close())

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../../src/channels/provider.js'
 import { repairDelivery } from '../../../src/engine/unknown/operator-decision.js'
-import { claimDeliveries, claimFailovers } from '../../../src/store/claims.js'
+import { claimDeliveries, claimFailovers } from '../../../src/store/delivery/claims.js'
 import { brokenChains } from '../../support/chain.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../../../store/postgres.js'
+import { changesRow, execute, type Queryable, queryRow, queryRows } from '../../../store/postgres.js'
 import type { DkimAlgorithm, DkimName } from './signing-key.js'
 
 /** A domain may have several: the one activated last signs, the others wait for their DNS record or for their removal. */
@@ -17,57 +17,42 @@ const SIGNING =
 const COLUMNS = `k.id, k.domain, k.selector, k.algorithm, k.created_at as "createdAt", k.activated_at as "activatedAt",
   k.id in (select id from (${SIGNING}) s) as signs`
 
-export async function listDkimKeys(db: Queryable): Promise<DkimKey[]> {
-  const { rows } = await run<DkimKey>(db, `select ${COLUMNS} from dkim_key k order by k.domain, k.id`)
-  return rows
-}
+export const listDkimKeys = (db: Queryable): Promise<DkimKey[]> =>
+  queryRows(db, `select ${COLUMNS} from dkim_key k order by k.domain, k.id`)
 
-export async function findDkimKey(
-  db: Queryable,
-  { domain, selector }: DkimName,
-): Promise<(DkimKey & { privateKey: Buffer }) | null> {
-  const { rows } = await run<DkimKey & { privateKey: Buffer }>(
-    db,
-    `select ${COLUMNS}, k.private_key as "privateKey" from dkim_key k where k.domain = $1 and k.selector = $2`,
-    [domain, selector],
-  )
-  return rows[0] ?? null
-}
+export const findDkimKey = (db: Queryable, { domain, selector }: DkimName): Promise<(DkimKey & { privateKey: Buffer }) | null> =>
+  queryRow(db, `select ${COLUMNS}, k.private_key as "privateKey" from dkim_key k where k.domain = $1 and k.selector = $2`, [
+    domain,
+    selector,
+  ])
 
 /** False: the domain has a key of that selector. */
-export async function insertDkimKey(
+export const insertDkimKey = (
   db: Queryable,
   key: DkimName & { algorithm: DkimAlgorithm; privateKey: Buffer },
-): Promise<boolean> {
-  const { rowCount } = await run(
+): Promise<boolean> =>
+  changesRow(
     db,
     `insert into dkim_key (domain, selector, algorithm, private_key) values ($1, $2, $3, $4)
      on conflict (domain, selector) do nothing`,
     [key.domain, key.selector, key.algorithm, key.privateKey],
   )
-  return rowCount === 1
-}
 
 /** Until this transaction ends nobody else activates or removes a key of the domain: who signs is decided by one at a time. */
-export async function lockDkimDomain(db: Queryable, domain: string): Promise<void> {
-  await run(db, 'select from dkim_key where domain = $1 order by id for update', [domain])
-}
+export const lockDkimDomain = (db: Queryable, domain: string): Promise<void> =>
+  execute(db, 'select from dkim_key where domain = $1 order by id for update', [domain])
 
 /** From now on this one signs, wherever the clock stood at earlier activations. False: it is gone. */
-export async function activateDkimKey(db: Queryable, id: number): Promise<boolean> {
-  const { rowCount } = await run(
+export const activateDkimKey = (db: Queryable, id: number): Promise<boolean> =>
+  changesRow(
     db,
     `update dkim_key k set activated_at = greatest(
        now(), (select max(o.activated_at) + interval '1 microsecond' from dkim_key o where o.domain = k.domain))
      where k.id = $1`,
     [id],
   )
-  return rowCount === 1
-}
 
-export async function deleteDkimKey(db: Queryable, id: number): Promise<void> {
-  await run(db, 'delete from dkim_key where id = $1', [id])
-}
+export const deleteDkimKey = (db: Queryable, id: number): Promise<void> => execute(db, 'delete from dkim_key where id = $1', [id])
 
 export interface SigningRow extends DkimName {
   id: number
@@ -76,11 +61,9 @@ export interface SigningRow extends DkimName {
 }
 
 /** The key that signs for each domain. Those that the caller knows come without their secret: asking again costs little. */
-export async function readSigningKeys(db: Queryable, known: readonly number[]): Promise<SigningRow[]> {
-  const { rows } = await run<SigningRow>(
+export const readSigningKeys = (db: Queryable, known: readonly number[]): Promise<SigningRow[]> =>
+  queryRows(
     db,
     `select s.id, s.domain, s.selector, case when s.id = any($1) then null else s.private_key end as "privateKey" from (${SIGNING}) s`,
     [known],
   )
-  return rows
-}

@@ -1,7 +1,7 @@
-import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
-import type { SequenceStep } from '../domain/sequence.js'
-import type { Mode, TokenClaims } from '../domain/token.js'
-import { type Queryable, run } from './postgres.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { SequenceStep } from '../../domain/sequence.js'
+import type { Mode, TokenClaims } from '../../domain/token.js'
+import { changesRow, execute, type Queryable, run } from '../postgres.js'
 
 interface TokenRow {
   jti: string
@@ -19,8 +19,8 @@ const toClaims = (row: TokenRow): TokenClaims => ({
   expiresAt: row.expires_at,
 })
 
-export async function insertToken(db: Queryable, token: TokenClaims, label: string | null = null): Promise<void> {
-  await run(db, 'insert into token (jti, account_id, mode, issued_at, expires_at, label) values ($1, $2, $3, $4, $5, $6)', [
+export const insertToken = (db: Queryable, token: TokenClaims, label: string | null = null): Promise<void> =>
+  execute(db, 'insert into token (jti, account_id, mode, issued_at, expires_at, label) values ($1, $2, $3, $4, $5, $6)', [
     token.jti,
     token.account,
     token.mode,
@@ -28,13 +28,10 @@ export async function insertToken(db: Queryable, token: TokenClaims, label: stri
     token.expiresAt,
     label,
   ])
-}
 
 /** True when the token exists; revoking twice keeps the first moment. */
-export async function revokeToken(db: Queryable, jti: string): Promise<boolean> {
-  const { rowCount } = await run(db, 'update token set revoked_at = coalesce(revoked_at, now()) where jti = $1', [jti])
-  return rowCount === 1
-}
+export const revokeToken = (db: Queryable, jti: string): Promise<boolean> =>
+  changesRow(db, 'update token set revoked_at = coalesce(revoked_at, now()) where jti = $1', [jti])
 
 export async function findTokenByLabel(db: Queryable, label: string): Promise<TokenClaims | null> {
   const { rows } = await run<TokenRow>(

@@ -1,5 +1,5 @@
-import type { Attachment } from '../domain/attachment.js'
-import { type Queryable, run } from './postgres.js'
+import type { Attachment } from '../../domain/attachment.js'
+import { execute, type Queryable, run } from '../postgres.js'
 
 /**
  * Stores contents that are not stored yet, committed before the notification that refers to them. A crash in between leaves
@@ -42,9 +42,8 @@ const unused = (uses: readonly string[]): string =>
 const ATTACHED = 'exists (select from attachment a where a.sha256 = b.sha256)'
 
 /** Deletes those of the blobs that nothing refers to. */
-export async function dropBlobs(db: Queryable, uses: readonly string[], hashes: readonly string[]): Promise<void> {
-  await run(db, `delete from blob b where b.sha256 = any($1) and ${unused(uses)}`, [hashes.map(hash => Buffer.from(hash, 'hex'))])
-}
+export const dropBlobs = (db: Queryable, uses: readonly string[], hashes: readonly string[]): Promise<void> =>
+  execute(db, `delete from blob b where b.sha256 = any($1) and ${unused(uses)}`, [hashes.map(hash => Buffer.from(hash, 'hex'))])
 
 /** Blobs have up to 10 MiB; a batch of this size is deleted well within the statement timeout. */
 const SWEEP_BATCH = 200

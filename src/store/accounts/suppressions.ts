@@ -1,5 +1,5 @@
-import type { Channel } from '../domain/channel.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import { changesRow, execute, type Queryable, queryRows } from '../postgres.js'
 
 /**
  * Recipients that an account must not be sent to again on a channel, and why. Kept and compared in lower case: servers that
@@ -8,11 +8,11 @@ import { type Queryable, run } from './postgres.js'
 export type SuppressionReason = 'hard bounce' | 'complaint' | 'stranger' | 'opt-out' | 'operator'
 
 /** The recipient of a delivery. */
-export async function suppress(
+export const suppress = (
   db: Queryable,
   entry: { notification: string; channel: Channel; reason: SuppressionReason },
-): Promise<void> {
-  await run(
+): Promise<void> =>
+  execute(
     db,
     `insert into suppression (account_id, channel, recipient, reason, notification_id)
      select account_id, channel, lower(recipient), $3, notification_id from delivery
@@ -20,7 +20,6 @@ export async function suppress(
      on conflict do nothing`,
     [entry.notification, entry.channel, entry.reason],
   )
-}
 
 /** Whom it is about. */
 export interface Contact {
@@ -30,24 +29,20 @@ export interface Contact {
 }
 
 /** false: it was there already, for whatever reason. */
-export async function addSuppression(db: Queryable, contact: Contact, reason: SuppressionReason): Promise<boolean> {
-  const { rowCount } = await run(
+export const addSuppression = (db: Queryable, contact: Contact, reason: SuppressionReason): Promise<boolean> =>
+  changesRow(
     db,
     `insert into suppression (account_id, channel, recipient, reason) values ($1, $2, lower($3), $4) on conflict do nothing`,
     [contact.account, contact.channel, contact.recipient, reason],
   )
-  return rowCount === 1
-}
 
 /** false: there was none. */
-export async function removeSuppression(db: Queryable, contact: Contact): Promise<boolean> {
-  const { rowCount } = await run(db, 'delete from suppression where account_id = $1 and channel = $2 and recipient = lower($3)', [
+export const removeSuppression = (db: Queryable, contact: Contact): Promise<boolean> =>
+  changesRow(db, 'delete from suppression where account_id = $1 and channel = $2 and recipient = lower($3)', [
     contact.account,
     contact.channel,
     contact.recipient,
   ])
-  return rowCount === 1
-}
 
 export interface Suppression {
   channel: Channel
@@ -59,16 +54,14 @@ export interface Suppression {
 }
 
 /** The latest first. */
-export async function listSuppressions(
+export const listSuppressions = (
   db: Queryable,
   question: { account: string; channel: Channel | null; recipient: string | null; limit: number },
-): Promise<Suppression[]> {
-  const { rows } = await run<Suppression>(
+): Promise<Suppression[]> =>
+  queryRows(
     db,
     `select channel, recipient, reason, notification_id as notification, created_at as "createdAt" from suppression
      where account_id = $1 and ($2::text is null or channel = $2) and ($3::text is null or recipient = lower($3))
      order by created_at desc, channel, recipient limit $4`,
     [question.account, question.channel, question.recipient, question.limit],
   )
-  return rows
-}

@@ -1,9 +1,9 @@
-import { type AccountSettings, completeSettings, type StoredSettings } from '../domain/account.js'
-import type { Channel } from '../domain/channel.js'
-import type { JsonObject } from '../domain/notification.js'
-import type { TakenParts } from '../domain/status.js'
-import type { Mode } from '../domain/token.js'
-import { type Queryable, run } from './postgres.js'
+import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { Channel } from '../../domain/channel.js'
+import type { JsonObject } from '../../domain/notification.js'
+import type { TakenParts } from '../../domain/status.js'
+import type { Mode } from '../../domain/token.js'
+import { type Queryable, queryRows, run } from '../postgres.js'
 
 /** One delivery that a worker holds, with everything that is needed to send it. */
 export interface Claim {
@@ -176,8 +176,8 @@ interface ClaimText {
   work: string
 }
 
-async function claim(db: Queryable, question: ClaimQuestion, name: string, { taken, set, work }: ClaimText): Promise<ClaimRow[]> {
-  const { rows } = await run<ClaimRow>(db, {
+const claim = (db: Queryable, question: ClaimQuestion, name: string, { taken, set, work }: ClaimText): Promise<ClaimRow[]> =>
+  queryRows(db, {
     name,
     text: `
       with recursive ${taken}, claimed as (
@@ -204,8 +204,6 @@ async function claim(db: Queryable, question: ClaimQuestion, name: string, { tak
       question.withContent ?? false,
     ],
   })
-  return rows
-}
 
 const toClaim = (row: ClaimRow): Claim => ({
   notification: row.notification_id!,
@@ -271,16 +269,14 @@ export interface ExpiredLease {
 }
 
 /** Deliveries whose worker is gone: nobody renewed the lease. */
-export async function findExpiredLeases(db: Queryable, limit: number): Promise<ExpiredLease[]> {
-  const { rows } = await run<ExpiredLease>(
+export const findExpiredLeases = (db: Queryable, limit: number): Promise<ExpiredLease[]> =>
+  queryRows(
     db,
     `select notification_id as notification, channel, carrier, ordinal, attempt, failovers, lease_owner as owner, mode,
        unknown_count as "unknownCount"
      from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1`,
     [limit],
   )
-  return rows
-}
 
 /**
  * Locks the notifications of waiting steps whose wait is over, one for each step, and skips those that another node is

@@ -1,6 +1,6 @@
-import type { Acceptance } from '../domain/notification.js'
-import { ensureMonths } from './migrate.js'
-import { isMissingPartition, type Pool, type Queryable, run } from './postgres.js'
+import type { Acceptance } from '../../domain/notification.js'
+import { ensureMonths } from '../migrate.js'
+import { deleteInBatches, isMissingPartition, type Pool, type Queryable, run } from '../postgres.js'
 
 /**
  * Writes a group of accepted requests: notifications, attachments, deliveries and first events, in one statement and so
@@ -122,3 +122,23 @@ export async function readContent(db: Queryable, id: string): Promise<string | n
   const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [id])
   return rows[0]?.content ?? null
 }
+
+export interface KeyUse {
+  bodySha256: string
+  notification: string
+}
+
+/** The send that a key belongs to, while it is remembered (24 hours). */
+export async function findKeyUse(db: Queryable, account: string, key: string): Promise<KeyUse | null> {
+  const { rows } = await run<{ body_sha256: Buffer; notification_id: string }>(
+    db,
+    `select body_sha256, notification_id from idempotency
+     where account_id = $1 and key = $2 and created_at >= now() - interval '24 hours'`,
+    [account, key],
+  )
+  const row = rows[0]
+  return row === undefined ? null : { bodySha256: row.body_sha256.toString('hex'), notification: row.notification_id }
+}
+
+export const deleteExpiredKeys = (db: Queryable): Promise<void> =>
+  deleteInBatches(db, 'idempotency', "created_at < now() - interval '24 hours'")

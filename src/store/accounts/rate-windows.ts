@@ -1,4 +1,4 @@
-import { type Queryable, run } from './postgres.js'
+import { execute, type Queryable, run } from '../postgres.js'
 
 export interface Lease {
   granted: number
@@ -26,6 +26,5 @@ export async function leaseBudget(db: Queryable, key: string, limit: number, chu
   return { granted: row.granted, used: row.used, remainingMs: Math.max(1, row.remaining_ms) }
 }
 
-export async function deleteStaleWindows(db: Queryable): Promise<void> {
-  await run(db, "delete from rate_window where started_at < now() - interval '1 hour'")
-}
+export const deleteStaleWindows = (db: Queryable): Promise<void> =>
+  execute(db, "delete from rate_window where started_at < now() - interval '1 hour'")

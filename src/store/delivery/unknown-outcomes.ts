@@ -1,6 +1,6 @@
-import type { Channel } from '../domain/channel.js'
-import type { Mode } from '../domain/token.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { Mode } from '../../domain/token.js'
+import { execute, type Queryable, queryRows } from '../postgres.js'
 
 /** An attempt whose outcome is unknown. */
 export interface UnknownOutcome {
@@ -31,11 +31,11 @@ export interface UnknownQuestion {
 }
 
 /** Takes the unknown outcomes of one carrier that are due to be looked at. */
-export async function takeUnknown(
+export const takeUnknown = (
   db: Queryable,
   { channel, mode, carrier, limit, holdMs }: UnknownQuestion,
-): Promise<UnknownOutcome[]> {
-  const { rows } = await run<UnknownOutcome>(
+): Promise<UnknownOutcome[]> =>
+  queryRows(
     db,
     `with due as (
        select notification_id from delivery
@@ -47,19 +47,17 @@ export async function takeUnknown(
      returning ${COLUMNS}`,
     [channel, mode, carrier, limit, holdMs],
   )
-  return rows
-}
 
 /** A carrier with its channel and mode as one text. */
 const named = (column: string): string => `d.channel || ' ' || d.mode || ' ' || d.${column}`
 
 /** Takes the unknown outcomes of carriers that are none of these ("channel mode carrier"). */
-export async function takeOrphaned(
+export const takeOrphaned = (
   db: Queryable,
   known: readonly string[],
   { limit, holdMs }: Pick<UnknownQuestion, 'limit' | 'holdMs'>,
-): Promise<UnknownOutcome[]> {
-  const { rows } = await run<UnknownOutcome>(
+): Promise<UnknownOutcome[]> =>
+  queryRows(
     db,
     `with due as (
        select notification_id, channel from delivery d
@@ -71,36 +69,26 @@ export async function takeOrphaned(
      returning ${COLUMNS}`,
     [known, limit, holdMs],
   )
-  return rows
-}
 
 /** Queued deliveries that were due so long ago, and that are bound to a carrier that is none of these. */
-export async function findStranded(
-  db: Queryable,
-  known: readonly string[],
-  lateMs: number,
-  limit: number,
-): Promise<UnknownOutcome[]> {
-  const { rows } = await run<UnknownOutcome>(
+export const findStranded = (db: Queryable, known: readonly string[], lateMs: number, limit: number): Promise<UnknownOutcome[]> =>
+  queryRows(
     db,
     `select ${COLUMNS} from delivery d
      where state = 'queued' and bound_carrier is not null and due_at < now() - $2 * interval '1 millisecond' and ${named('bound_carrier')} <> all($1::text[])
      order by due_at limit $3`,
     [known, lateMs, limit],
   )
-  return rows
-}
 
 /** Looks again later, unless the outcome of this attempt became known meanwhile. */
-export async function putOffUnknown(
+export const putOffUnknown = (
   db: Queryable,
   { notification, channel, attempt, ordinal }: Pick<UnknownOutcome, 'notification' | 'channel' | 'attempt' | 'ordinal'>,
   delayMs: number,
-): Promise<void> {
-  await run(
+): Promise<void> =>
+  execute(
     db,
     `update delivery set due_at = now() + $3 * interval '1 millisecond'
      where notification_id = $1 and channel = $2 and state = 'uncertain' and attempt = $4 and ordinal = $5`,
     [notification, channel, delayMs, attempt, ordinal],
   )
-}

@@ -1,5 +1,5 @@
-import type { Channel } from '../domain/channel.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import { changesRow, execute, type Queryable } from '../postgres.js'
 
 /** A claimed delivery and the claim that holds it. */
 export interface HeldDelivery {
@@ -20,44 +20,40 @@ const HELD =
   "notification_id = $1 and channel = $2 and attempt = $3 and lease_owner = $4 and state = 'sending' and lease_until > now()"
 
 /** Gives the attempt to another lane before any carrier is called; false: the claim no longer held it. */
-export async function passDelivery(
+export const passDelivery = (
   db: Queryable,
   { notification, channel, attempt, owner }: HeldDelivery,
   to: Taker,
-): Promise<boolean> {
-  const { rowCount } = await run(
+): Promise<boolean> =>
+  changesRow(
     db,
     `update delivery set carrier = $5, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond' where ${HELD}`,
     [notification, channel, attempt, owner, to.carrier, to.owner, to.leaseMs],
   )
-  return rowCount === 1
-}
 
 /** Undoes the claim; only the time at which the delivery may be claimed again changes. */
-export async function putBackDelivery(
+export const putBackDelivery = (
   db: Queryable,
   { notification, channel, attempt, owner }: HeldDelivery,
   delayMs: number,
-): Promise<void> {
-  await run(
+): Promise<void> =>
+  execute(
     db,
     // More than one carrier in this round: the claim was a failover, which does not count any more.
     `update delivery set state = 'queued', attempt = attempt - 1, failovers = failovers - (cardinality(tried) > 1)::int, tried = null,
        lease_owner = null, lease_until = null, due_at = now() + $5 * interval '1 millisecond' where ${HELD}`,
     [notification, channel, attempt, owner, delayMs],
   )
-}
 
 /**
  * Undoes claims whose answers from the database were lost. Their leases may be over: as long as nobody else has taken the
  * deliveries up, nothing was sent. The due dates are still those from before the claims.
  */
-export async function putBackClaims(db: Queryable, owners: readonly string[]): Promise<void> {
-  await run(
+export const putBackClaims = (db: Queryable, owners: readonly string[]): Promise<void> =>
+  execute(
     db,
     `update delivery set state = 'queued', attempt = attempt - 1, failovers = failovers - (cardinality(tried) > 1)::int,
        tried = case when cardinality(tried) > 1 then trim_array(tried, 1) end, lease_owner = null, lease_until = null
      where state = 'sending' and lease_owner = any($1::uuid[])`,
     [owners],
   )
-}

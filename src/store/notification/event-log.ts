@@ -1,7 +1,7 @@
-import type { Json } from '../domain/canonical-json.js'
-import type { ChainedEvent } from '../domain/evidence.js'
-import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
-import { type Pool, type Queryable, run, snapshot } from './postgres.js'
+import type { Json } from '../../domain/canonical-json.js'
+import type { ChainedEvent } from '../../domain/evidence.js'
+import { type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
+import { type Pool, type Queryable, queryRows, run, snapshot } from '../postgres.js'
 
 /** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export interface LoggedNotification {
@@ -12,18 +12,9 @@ export interface LoggedNotification {
 
 type LoggedEvent = Omit<ChainedEvent, 'salt'> & { salt: Buffer | null }
 
-interface EventRow {
-  notification_id: string
-  seq: number
-  at: Date
-  type: string
-  source: string
-  data: Json
-  salt: Buffer | null
-  commit: Buffer
-  prev: Buffer
-  hash: Buffer
-}
+/** The columns of a LoggedEvent. Its time is text with milliseconds, as it was hashed. */
+const EVENT_COLUMNS = `notification_id as notification, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, type, source, data,
+  salt, encode(commit, 'hex') as commit, encode(prev, 'hex') as prev, encode(hash, 'hex') as hash`
 
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
@@ -42,34 +33,21 @@ export async function* readEventLog(pool: Pool, pageSize = 500): AsyncGenerator<
 }
 
 async function readPage(db: Queryable, ids: string[]): Promise<LoggedNotification[]> {
-  const events = await run<EventRow>(
+  const events = await queryRows<LoggedEvent>(
     db,
-    'select * from event where notification_id = any($1::uuid[]) order by notification_id, seq',
+    `select ${EVENT_COLUMNS} from event where notification_id = any($1::uuid[]) order by notification_id, seq`,
     [ids],
   )
-  const statuses = await run<StatusRow>(
+  const statuses = await queryRows<FoundStatus>(
     db,
     `select ${STATUS_COLUMNS} from notification n join delivery d on d.notification_id = n.id where n.id = any($1::uuid[])`,
     [ids],
   )
   const pages = new Map(ids.map(id => [id, { id, events: [] as LoggedEvent[], statuses: [] as FoundStatus[] }]))
-  for (const row of events.rows) pages.get(row.notification_id)!.events.push(toEvent(row))
-  for (const row of statuses.rows) pages.get(row.notification_id)!.statuses.push(toStatus(row))
+  for (const event of events) pages.get(event.notification)!.events.push(event)
+  for (const status of statuses) pages.get(status.notification)!.statuses.push(status)
   return [...pages.values()]
 }
-
-const toEvent = (row: EventRow): LoggedEvent => ({
-  notification: row.notification_id,
-  seq: row.seq,
-  at: row.at.toISOString(),
-  type: row.type,
-  source: row.source,
-  data: row.data,
-  salt: row.salt,
-  commit: row.commit.toString('hex'),
-  prev: row.prev.toString('hex'),
-  hash: row.hash.toString('hex'),
-})
 
 /** The place of an event in the order in which incremental readers get events. */
 export interface EventPosition {
@@ -84,21 +62,20 @@ export interface EventPosition {
  * than every open one are left for a later call: such a transaction may still write events, and a reader that had passed its id
  * would never see them.
  */
-export async function readEventsAfter(
+export function readEventsAfter(
   db: Queryable,
   position: EventPosition | null,
   limit: number,
 ): Promise<(LoggedEvent & EventPosition)[]> {
   const { transactionId, notification, seq } = position ?? { transactionId: '0', notification: FIRST, seq: 0 }
-  const { rows } = await run<EventRow & { transaction_id: string }>(db, {
+  return queryRows(db, {
     name: 'read-events-after',
-    text: `select * from event
+    text: `select ${EVENT_COLUMNS}, transaction_id as "transactionId" from event
            where (transaction_id, notification_id, seq) > ($1::xid8, $2::uuid, $3::int)
              and transaction_id < pg_snapshot_xmin(pg_current_snapshot())
            order by transaction_id, notification_id, seq limit $4`,
     values: [transactionId, notification, seq, limit],
   })
-  return rows.map(row => ({ ...toEvent(row), transactionId: row.transaction_id }))
 }
 
 export interface Note {
@@ -112,8 +89,8 @@ export interface Note {
  * The notes of these sources that the chains of these notifications hold. Wrong replies to a question are left out: the limit of
  * tries bounds them, and they must not take the room of other notes. Only what is compared is read: a note may hold a long reply.
  */
-export async function readNotes(db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> {
-  const { rows } = await run<Note>(
+export const readNotes = (db: Queryable, notifications: readonly string[], sources: readonly string[]): Promise<Note[]> =>
+  queryRows(
     db,
     `select notification_id as notification, source,
        jsonb_build_object('channel', data->'channel', 'ordinal', data->'ordinal', 'part', data->'part', 'answer', data->'answer',
@@ -122,5 +99,3 @@ export async function readNotes(db: Queryable, notifications: readonly string[],
      where notification_id = any($1::uuid[]) and type = 'note' and source = any($2::text[]) and not coalesce(data ? 'try', false)`,
     [notifications, sources],
   )
-  return rows
-}

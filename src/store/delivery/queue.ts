@@ -1,7 +1,7 @@
-import type { Channel } from '../domain/channel.js'
-import type { DeliveryState } from '../domain/status.js'
-import { type FoundStatus, STATUS_COLUMNS, type StatusRow, toStatus } from './deliveries.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { DeliveryState } from '../../domain/status.js'
+import { type Queryable, queryRows, run } from '../postgres.js'
+import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
 /** The deliveries that are not finished: how many, since when, and which. */
 export interface QueueDepth {
@@ -30,15 +30,13 @@ const counts = unfinishedStates.flatMap(state =>
     : [countOf(state, 'min(due_at)', '')],
 )
 
-export async function readQueue(db: Queryable): Promise<QueueDepth[]> {
-  const { rows } = await run<QueueDepth>(
+export const readQueue = (db: Queryable): Promise<QueueDepth[]> =>
+  queryRows(
     db,
     `select channel, state, sum(count)::int as count,
        greatest(0, coalesce(extract(epoch from now() - min(oldest)), 0))::float8 as "oldestSeconds"
      from (${counts.join(' union all ')}) c group by channel, state`,
   )
-  return rows
-}
 
 export interface QueueFilter {
   state: UnfinishedState
@@ -57,27 +55,15 @@ export interface QueuedDelivery extends FoundStatus {
 }
 
 /** The oldest first. */
-export async function listQueue(db: Queryable, { state, channel, account, limit }: QueueFilter): Promise<QueuedDelivery[]> {
-  const { rows } = await run<
-    StatusRow & { account: string; recipient: string; carrier: string; reference: string; attempt: number; due_at: Date }
-  >(
+export const listQueue = (db: Queryable, { state, channel, account, limit }: QueueFilter): Promise<QueuedDelivery[]> =>
+  queryRows(
     db,
-    `select ${STATUS_COLUMNS}, a.name as account, d.recipient, d.carrier, d.reference, d.attempt, d.due_at
+    `select ${STATUS_COLUMNS}, a.name as account, d.recipient, d.carrier, d.reference, d.attempt, d.due_at as "dueAt"
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.state = '${state}' and ($1::text is null or d.channel = $1) and ($2::uuid is null or d.account_id = $2)
      order by d.notification_id limit $3`,
     [channel, account, limit],
   )
-  return rows.map(row => ({
-    ...toStatus(row),
-    account: row.account,
-    recipient: row.recipient,
-    carrier: row.carrier,
-    reference: row.reference,
-    attempt: row.attempt,
-    dueAt: row.due_at,
-  }))
-}
 
 export interface RefusedQuestion {
   channel: Channel

@@ -1,13 +1,11 @@
 import pg from 'pg'
-import { type Queryable, run } from './postgres.js'
+import { execute, type Queryable } from '../postgres.js'
 
 /** "Something is due", from whoever made it so to every worker on the database. */
 const SIGNAL = 'carteiro_due'
 const RECONNECT_MS = 1_000
 
-export async function signalDue(db: Queryable): Promise<void> {
-  await run(db, `notify ${SIGNAL}`)
-}
+export const signalDue = (db: Queryable): Promise<void> => execute(db, `notify ${SIGNAL}`)
 
 /** Listens until closed, across broken connections. */
 export function listenDue(url: string, onSignal: () => void): { close(): Promise<void> } {

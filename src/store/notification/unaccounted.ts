@@ -1,4 +1,4 @@
-import { type Queryable, run } from './postgres.js'
+import { type Queryable, run } from '../postgres.js'
 
 /** Two days may hold millions: read in pages, no statement exceeds its time limit. */
 const PAGE = 5_000

@@ -1,16 +1,10 @@
-import type { Json } from '../domain/canonical-json.js'
-import { type CarrierReference, REFERENCE_COLUMNS } from './carrier-references.js'
-import { deleteInBatches, type Queryable, run } from './postgres.js'
-import { ofSameProvider, WITH_UNKNOWN_OUTCOME } from './unknown-by-recipient.js'
+import type { Json } from '../../domain/canonical-json.js'
+import { deleteInBatches, execute, type Queryable, run } from '../postgres.js'
+import { type CarrierReference, ofSameProvider, REFERENCE_COLUMNS, WITH_UNKNOWN_OUTCOME } from './references.js'
 
 /** Keeps a report that came before its message was known, or that is about no message of ours. */
-export async function keepEarlyReport(db: Queryable, provider: string, names: readonly string[], report: Json): Promise<void> {
-  await run(db, 'insert into early_report (provider, names, report) values ($1, $2, $3)', [
-    provider,
-    names,
-    JSON.stringify(report),
-  ])
-}
+export const keepEarlyReport = (db: Queryable, provider: string, names: readonly string[], report: Json): Promise<void> =>
+  execute(db, 'insert into early_report (provider, names, report) values ($1, $2, $3)', [provider, names, JSON.stringify(report)])
 
 export interface EarlyReport {
   id: string
@@ -69,26 +63,22 @@ export async function findTagged(db: Queryable, ids: readonly string[]): Promise
 const WOKEN = "due_at = '-infinity', probes = 0"
 
 /** These names are being stored in this transaction: reports that were kept under them are due once it commits. */
-export async function wakeNamed(db: Queryable, providers: readonly string[], names: readonly string[]): Promise<void> {
-  await run(db, `update early_report set ${WOKEN} where provider = any($1::text[]) and names && $2::text[]`, [providers, names])
-}
+export const wakeNamed = (db: Queryable, providers: readonly string[], names: readonly string[]): Promise<void> =>
+  execute(db, `update early_report set ${WOKEN} where provider = any($1::text[]) and names && $2::text[]`, [providers, names])
 
 /** An outcome of these notifications has just become unknown: reports with a tag that were kept for their numbers are due. */
-export async function wakeTagged(db: Queryable, notifications: readonly string[]): Promise<void> {
-  await run(
+export const wakeTagged = (db: Queryable, notifications: readonly string[]): Promise<void> =>
+  execute(
     db,
     `update early_report e set ${WOKEN} from delivery d
      where d.notification_id = any($1::uuid[]) and ${WITH_UNKNOWN_OUTCOME} and e.report #>> '{of,tag,recipient}' = d.recipient`,
     [notifications],
   )
-}
 
 /** One at a time: two statements that delete several in different orders could wait for each other. */
-export async function deleteEarlyReport(db: Queryable, id: string): Promise<void> {
-  await run(db, 'delete from early_report where id = $1', [id])
-}
+export const deleteEarlyReport = (db: Queryable, id: string): Promise<void> =>
+  execute(db, 'delete from early_report where id = $1', [id])
 
 /** After a day a report is about a message that is not ours. */
-export async function deleteStaleReports(db: Queryable): Promise<void> {
-  await deleteInBatches(db, 'early_report', "received_at < now() - interval '1 day'")
-}
+export const deleteStaleReports = (db: Queryable): Promise<void> =>
+  deleteInBatches(db, 'early_report', "received_at < now() - interval '1 day'")

@@ -1,5 +1,5 @@
-import type { Channel } from '../domain/channel.js'
-import { deleteInBatches, type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import { deleteInBatches, type Queryable, queryRow, run } from '../postgres.js'
 
 /** The message, or the part of it, that a carrier's own reference names. */
 export interface CarrierReference {
@@ -13,15 +13,13 @@ export interface CarrierReference {
 export const REFERENCE_COLUMNS = 'r.notification_id as notification, r.channel, r.ordinal, r.part, r.parts'
 
 /** The message that a carrier knows by one of these names; the first name that is found counts. */
-export async function findReference(db: Queryable, provider: string, names: readonly string[]): Promise<CarrierReference | null> {
-  const { rows } = await run<CarrierReference>(
+export const findReference = (db: Queryable, provider: string, names: readonly string[]): Promise<CarrierReference | null> =>
+  queryRow(
     db,
     `select ${REFERENCE_COLUMNS} from carrier_reference r where r.provider = $1 and r.reference = any($2::text[])
      order by array_position($2::text[], r.reference) limit 1`,
     [provider, names],
   )
-  return rows[0] ?? null
-}
 
 /** Which of these names belong to a message already. */
 export async function findKnownNames(db: Queryable, provider: string, names: readonly string[]): Promise<Set<string>> {
@@ -34,9 +32,8 @@ export async function findKnownNames(db: Queryable, provider: string, names: rea
 }
 
 /** No carrier reports on a message after three months. */
-export async function deleteStaleReferences(db: Queryable): Promise<void> {
-  await deleteInBatches(db, 'carrier_reference', "created_at < now() - interval '90 days'")
-}
+export const deleteStaleReferences = (db: Queryable): Promise<void> =>
+  deleteInBatches(db, 'carrier_reference', "created_at < now() - interval '90 days'")
 
 /**
  * The newest notification that had reached one of these numbers by then: a reply that does not name its message is a reply to
@@ -61,4 +58,22 @@ export async function findNewestTo(
     [channel, recipients, carrier, at],
   )
   return rows[0]?.id ?? null
+}
+
+/** Messages to a number, with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. */
+export const WITH_UNKNOWN_OUTCOME =
+  "d.recipient like '+%' and d.unknown_count > 0 and d.delivered_at is null and coalesce(d.failure, 'rejected') = 'rejected'"
+
+/** A company may report over any of its connections, whichever of them the message was sent over. */
+export const ofSameProvider = (carrier: string): string => `split_part(d.carrier, ':', 1) = split_part(${carrier}, ':', 1)`
+
+/** Our references of the messages with unknown outcome to one number. */
+export async function findUnknownTo(db: Queryable, channel: Channel, carrier: string, recipient: string): Promise<string[]> {
+  const { rows } = await run<{ reference: string }>(
+    db,
+    `select d.reference from delivery d
+     where d.recipient = $3 and ${WITH_UNKNOWN_OUTCOME} and d.channel = $1 and ${ofSameProvider('$2')}`,
+    [channel, carrier, recipient],
+  )
+  return rows.map(row => row.reference)
 }

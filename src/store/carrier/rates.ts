@@ -1,4 +1,4 @@
-import { type Queryable, run } from './postgres.js'
+import { execute, type Queryable, run } from '../postgres.js'
 
 /** Messages per second to one carrier, from all nodes together. */
 export interface CarrierRate {
@@ -39,10 +39,9 @@ export async function takeRate(db: Queryable, { carrier, perSecond }: CarrierRat
 }
 
 /** Gives back what was booked and is not needed. */
-export async function returnRate(db: Queryable, { carrier, perSecond }: CarrierRate, count: number): Promise<void> {
-  await run(
+export const returnRate = (db: Queryable, { carrier, perSecond }: CarrierRate, count: number): Promise<void> =>
+  execute(
     db,
     "update carrier_rate set spent_until = spent_until - interval '1 second' * ($2::int / $3::float8) where carrier = $1",
     [carrier, count, perSecond],
   )
-}

@@ -1,7 +1,7 @@
-import type { Channel } from '../domain/channel.js'
-import type { TemplateVersion } from '../domain/notification.js'
-import type { TemplateVariable } from '../domain/template.js'
-import { type Queryable, run } from './postgres.js'
+import type { Channel } from '../../domain/channel.js'
+import type { TemplateVersion } from '../../domain/notification.js'
+import type { TemplateVariable } from '../../domain/template.js'
+import { changesRow, execute, type Queryable, queryRow, run } from '../postgres.js'
 
 /** A template as its readers see it, in one of its versions. */
 export interface Template {
@@ -99,15 +99,13 @@ export interface VersionContent {
 }
 
 /** What a version says, for whoever holds its number already: the right to use it was checked when the send was accepted. */
-export async function findVersionContent(db: Queryable, id: string, version: number): Promise<VersionContent | null> {
-  const { rows } = await run<VersionContent>(
+export const findVersionContent = (db: Queryable, id: string, version: number): Promise<VersionContent | null> =>
+  queryRow(
     db,
     `select t.name, t.external_id as "externalId", v.content, v.variables, t.metadata
      from template t join template_version v on v.template_id = t.id and v.version = $2 where t.id = $1`,
     [id, version],
   )
-  return rows[0] ?? null
-}
 
 export async function lockTemplateOwner(db: Queryable, id: string): Promise<string | null> {
   const { rows } = await run<{ account_id: string }>(db, 'select account_id from template where id = $1 for update', [id])
@@ -126,8 +124,8 @@ export interface NewTemplate {
   metadata: Record<string, unknown>
 }
 
-export async function insertTemplate(db: Queryable, template: NewTemplate): Promise<void> {
-  await run(
+export const insertTemplate = (db: Queryable, template: NewTemplate): Promise<void> =>
+  execute(
     db,
     `with made as (
        insert into template (id, account_id, external_id, name, channel, shared, metadata) values ($1, $2, $3, $4, $5, $6, $7) returning id
@@ -145,7 +143,6 @@ export async function insertTemplate(db: Queryable, template: NewTemplate): Prom
       JSON.stringify(template.variables),
     ],
   )
-}
 
 export interface TemplateChanges {
   name?: string
@@ -156,8 +153,8 @@ export interface TemplateChanges {
 }
 
 /** Changes what is given and leaves the rest alone. */
-export async function updateTemplate(db: Queryable, id: string, changes: TemplateChanges): Promise<void> {
-  await run(
+export const updateTemplate = (db: Queryable, id: string, changes: TemplateChanges): Promise<void> =>
+  execute(
     db,
     `update template set
        name = coalesce($2, name),
@@ -177,22 +174,20 @@ export async function updateTemplate(db: Queryable, id: string, changes: Templat
       changes.metadata === undefined ? null : JSON.stringify(changes.metadata),
     ],
   )
-}
 
 /** Adds a version and makes it the current one; earlier ones stay as they are. */
-export async function addTemplateVersion(
+export const addTemplateVersion = (
   db: Queryable,
   id: string,
   content: string,
   variables: readonly TemplateVariable[],
-): Promise<void> {
-  await run(
+): Promise<void> =>
+  execute(
     db,
     `with next as (update template set version = version + 1, updated_at = now() where id = $1 returning version)
      insert into template_version (template_id, version, content, variables) select $1, next.version, $2, $3 from next`,
     [id, content, JSON.stringify(variables)],
   )
-}
 
 /**
  * The active template that a request means by a name: public UUID, own external id, own name, then the same among those
@@ -219,13 +214,11 @@ export async function resolveTemplates(
 }
 
 /** Whether a name means only templates that were switched off, among those that the account could use. */
-export async function isRetiredTemplate(db: Queryable, account: string, channel: Channel, name: string): Promise<boolean> {
-  const { rowCount } = await run(
+export const isRetiredTemplate = (db: Queryable, account: string, channel: Channel, name: string): Promise<boolean> =>
+  changesRow(
     db,
     `select from template t join account owner on owner.id = t.account_id join account me on me.id = $1
      where (t.account_id = me.id or (t.shared and owner.entity_id = me.entity_id)) and t.channel = $2 and not t.active
        and (t.id::text = lower($3) or t.external_id = $3 or t.name = $3) limit 1`,
     [account, channel, name],
   )
-  return rowCount === 1
-}
