@@ -1,18 +1,11 @@
-import type {
-  CallbackReaders,
-  ChannelConfig,
-  ChannelRuntime,
-  DocumentReader,
-  DocumentUrl,
-  RuntimeContext,
-} from '../channels/channel.js'
+import type { CallbackReaders, ChannelRuntime, DocumentUrl, RuntimeContext } from '../channels/channel.js'
 import { channelModules } from '../channels/registry.js'
 import type { Keys } from '../domain/keys.js'
 import { makeLinkCode } from '../domain/link.js'
 import type { ServedDocument } from '../http/documents.js'
 import type { Config } from './config.js'
 
-/** The address of a channel's document, below where people reach us, which is known once we listen. */
+/** Makes the addresses of channels' documents. They start with the public URL, which may be known only once the server listens. */
 export const documentUrls = (publicUrl: () => string, keys: Keys): DocumentUrl => {
   const codes = new Map(
     channelModules.flatMap(({ linkCode, documents = [] }) =>
@@ -25,20 +18,18 @@ export const documentUrls = (publicUrl: () => string, keys: Keys): DocumentUrl =
   }
 }
 
-/** What the api runs of the channels: the readers of callbacks, and the documents that it serves. */
+/** The parts of the channels that run in the api: the readers of callbacks and of documents. */
 export async function openChannels(config: Config, parts: Omit<RuntimeContext, 'config' | 'publicUrl'>) {
   const callbacks: CallbackReaders[] = []
   const documents: ServedDocument[] = []
   for (const module of channelModules) {
     const runtime: ChannelRuntime = await module.runtime()
-    const own: ChannelConfig = config.channels[module.channel]!
-    const context = { ...parts, config: own, publicUrl: config.publicUrl }
+    const context = { ...parts, config: config.channels[module.channel]!, publicUrl: config.publicUrl }
     const readers = runtime.callbacks?.({ ...context, simulator: config.simulator })
     if (readers !== undefined) callbacks.push(readers)
-    const sources: Readonly<Record<string, DocumentReader>> = runtime.documents?.(context) ?? {}
-    for (const route of module.documents ?? []) {
+    const sources = runtime.documents?.(context) ?? {}
+    for (const route of module.documents ?? [])
       documents.push({ route, key: parts.keys.derive(route.name), reader: sources[route.name]! })
-    }
   }
   return {
     real: callbacks.flatMap(({ real }) => real),
