@@ -5,7 +5,7 @@ import { OperatorError, Refusal, StoreUnavailable } from './domain/errors.js'
 
 if (existsSync('.env')) process.loadEnvFile('.env')
 
-/** Loaded when asked for: nobody waits for the whole gateway to list an address. */
+/** A command is loaded only when it is named: listing an address must not wait for the whole gateway. */
 const verbs: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./cli/start.js')).startCommand(),
   migrate: async () => (await import('./cli/migrate.js')).migrateCommand(),
@@ -19,30 +19,26 @@ const verbs: Readonly<Record<string, () => Promise<Command>>> = {
   listen: async () => (await import('./cli/listen.js')).listenCommand(),
   simulate: async () => (await import('../simulator/main.js')).simulateCommand(),
   audit: async () => (await import('./cli/audit.js')).auditCommand(),
-  ...channelVerbs(),
+  ...Object.fromEntries(
+    channelModules
+      .flatMap(({ commands = [] }) => commands)
+      .map(({ name, load }) => [name, async () => load((await import('./cli/administration.js')).commandContext)]),
+  ),
 }
 
 const program = new Command('carteiro').description(
   `Gateway de notificações: ${channelModules.map(({ label }) => label).join(', ')}`,
 )
-const asked = Object.hasOwn(verbs, process.argv[2] ?? '') ? [verbs[process.argv[2]!]!] : Object.values(verbs)
-for (const load of asked) program.addCommand(await load())
+const name = process.argv[2] ?? ''
+for (const load of Object.hasOwn(verbs, name) ? [verbs[name]!] : Object.values(verbs)) program.addCommand(await load())
 
 try {
   await program.parseAsync()
 } catch (error) {
   process.stderr.write(`${explain(error)}\n`)
   process.exitCode = 1
-  // Whatever still runs must not keep a failed command alive.
+  // A timer or a connection that is still open must not keep a failed command alive.
   setTimeout(() => process.exit(1), 5_000).unref()
-}
-
-/** The commands that channels add. */
-function channelVerbs(): Record<string, () => Promise<Command>> {
-  const commands = channelModules.flatMap(module => module.commands ?? [])
-  return Object.fromEntries(
-    commands.map(({ name, load }) => [name, async () => load((await import('./cli/command-context.js')).commandContext)]),
-  )
 }
 
 function explain(error: unknown): string {

@@ -41,8 +41,6 @@ import type { Config } from './config.js'
 import type { Log } from './log.js'
 import { webhookFormat, webhookRoutes } from './webhooks.js'
 
-/** Builds and wires everything; the only place that knows all parts. */
-
 export async function openDirectory(pool: Pool): Promise<Directory> {
   const directory = new Directory({
     readRevision: () => readRevision(pool),
@@ -65,17 +63,10 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
 
 /** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
 export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, patienceMs: 5_000 }
-/** Workers are told of new work at most this often, not once per send. */
+/** Workers are notified of new work at most this often, not once per send. */
 const SIGNAL_EVERY_MS = 50
-const LOOKUP_LIMITS = { maxItems: 256, maxWeight: 256, parallel: 2, maxWaiting: 4_096 }
+const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
 const BODY_BUDGET = { budgetBytes: 160 * 1_048_576, maxWaitMs: 10_000 }
-
-export interface Api {
-  app: FastifyInstance
-  /** The address it listens on, once it does. */
-  listen(): Promise<string>
-  close(): Promise<void>
-}
 
 export interface ApiParts {
   config: Config
@@ -88,40 +79,28 @@ export interface ApiParts {
   recipientLimits?: Partial<RecipientLimits>
 }
 
-export async function buildApi({
-  config,
-  keys,
-  pool,
-  log,
-  acceptLimits = ACCEPT_LIMITS,
-  store = acceptStore(pool),
-  findStatus,
-  recipientLimits = {},
-}: ApiParts): Promise<Api> {
+export type Api = Awaited<ReturnType<typeof buildApi>>
+
+/** Composes everything that the api runs. */
+export async function buildApi({ config, keys, pool, log, ...options }: ApiParts) {
+  const { acceptLimits = ACCEPT_LIMITS, store = acceptStore(pool), recipientLimits = {} } = options
   const directory = await openDirectory(pool)
+  const { clock } = directory
   const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
-  const recorder = createRecorder(pool, directory.clock, { notify: signal })
-  const { accept, groups } = createAccept({
-    store,
-    clock: directory.clock,
-    pepper: keys.pepper,
-    onAccepted: signal,
-    ...acceptLimits,
-  })
+  const recorder = createRecorder(pool, clock, { notify: signal })
+  const { accept, groups } = createAccept({ store, clock, pepper: keys.pepper, onAccepted: signal, ...acceptLimits })
   const lookups = new GroupCommit<StatusQuestion, FoundStatus | null>({
     write: questions => findStatuses(pool, questions),
-    isItemFault: () => false,
-    weigh: () => 1,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
     ...LOOKUP_LIMITS,
   })
   const reader = createSendReader(config.attachments)
-  const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
-  // A port of the system's choice is known once we listen.
+  const events: CarrierEventParts = { pool, clock, recorder, onUnmatched: warnUnmatched(log) }
+  // With port 0 the system chooses the port, which is known only once the server listens.
   let publicUrl = config.publicUrl
   const contracts = await loadContracts()
   const documentUrl = documentUrls(() => publicUrl, keys)
-  const channels = await openChannels(config, { keys, pool, clock: directory.clock })
+  const channels = await openChannels(config, { keys, pool, clock })
   const cleaner = createContentCleaner()
   const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
   const app = buildServer({
@@ -136,31 +115,24 @@ export async function buildApi({
     status: {
       contracts,
       documentUrl,
-      findStatus: findStatus ?? (question => lookups.submit(question)),
+      findStatus: options.findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
     templates: {
       list: (account, channel) => listTemplates(pool, account, channel),
       find: (account, id, version) => requireTemplate(pool, account, id, version),
-      create: (account, draft) => createTemplate(pool, account, draft, directory.clock()),
+      create: (account, draft) => createTemplate(pool, account, draft, clock()),
       edit: (account, id, edit) => editTemplate(pool, account, id, edit),
     },
     sequence: {
       findSequence: account => findSequence(pool, account),
       findComing: (account, id) => findComing(pool, account, id),
       saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
-      finalize: (account, id) => finalize(pool, directory.clock, account, id),
+      finalize: (account, id) => finalize(pool, clock, account, id),
     },
-    webhooks: webhookRoutes({
-      config,
-      keys,
-      pool,
-      clock: directory.clock,
-      format: webhookFormat(contracts, documentUrl),
-      isStopping: () => readiness.stopping,
-    }),
+    webhooks: webhookRoutes(config, keys, pool, clock, webhookFormat(contracts, documentUrl), () => readiness.stopping),
     recipient: {
-      recipient: createRecipient({ pool, clock: directory.clock, keys, record: recorder.record, limits: recipientLimits }),
+      recipient: createRecipient({ pool, clock, keys, record: recorder.record, limits: recipientLimits }),
       cleaner,
       trustedProxies: config.trustedProxies,
       publicUrl: config.publicUrl,
@@ -188,14 +160,15 @@ export async function buildApi({
   })
   return {
     app,
-    async listen() {
+    /** Returns the address on which the server listens. */
+    async listen(): Promise<string> {
       const address = await listen(app, config)
       if (config.port === 0) publicUrl = address
       return address
     },
-    async close() {
+    async close(): Promise<void> {
       readiness.stopping = true
-      // A connection that was busy when the closing began turns idle later; clients keep such ones open for minutes.
+      // A connection that was busy when the closing began becomes idle later; clients keep idle connections open for minutes.
       const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()
       clearInterval(sweep)
@@ -205,25 +178,21 @@ export async function buildApi({
   }
 }
 
-/** The carrier is answered that all is well, or it would tell us again for days; what it said is worth a line. */
+/** A callback about an unknown message is answered with success, or the carrier would repeat it for days; the log keeps a line. */
 export const warnUnmatched =
   (log: Log): CarrierEventParts['onUnmatched'] =>
   (carrier, kind) =>
     log.warn({ carrier, kind }, 'a carrier speaks of a message that is not ours')
 
-/** After a kill -9 of our predecessor its port may stay taken for a moment. */
+/** After a kill -9 of the process before this one, its port may stay in use for a moment. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
   for (let round = 0; ; round++) {
     try {
       return await app.listen({ host, port })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-      if (round >= 50) {
-        throw new OperatorError(
-          `A porta ${port} em ${host} está em uso por outro programa. Encerre-o ou defina PORT com uma porta livre.`,
-          { cause: error },
-        )
-      }
+      const problem = `A porta ${port} em ${host} está em uso por outro programa. Encerre-o ou defina PORT com uma porta livre.`
+      if (round >= 50) throw new OperatorError(problem, { cause: error })
       await sleep(100)
     }
   }

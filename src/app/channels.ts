@@ -1,11 +1,4 @@
-import type {
-  ChannelModule,
-  ChannelRuntime,
-  DocumentReader,
-  DocumentUrl,
-  ProviderModule,
-  RuntimeContext,
-} from '../channels/channel.js'
+import type { ChannelModule, ChannelRuntime, DocumentUrl, ProviderModule, RuntimeContext } from '../channels/channel.js'
 import type { Callback } from '../channels/provider.js'
 import { channelModules } from '../channels/registry.js'
 import { type Keys, simulatorSecret as secretOf } from '../domain/keys.js'
@@ -13,7 +6,7 @@ import { makeLinkCode } from '../domain/link.js'
 import type { ServedDocument } from '../http/documents.js'
 import type { Config } from './config.js'
 
-/** The address of a channel's document, below where people reach us, which is known once we listen. */
+/** Makes the addresses of channels' documents. They start with the public URL, which may be known only once the server listens. */
 export const documentUrls = (publicUrl: () => string, keys: Keys): DocumentUrl => {
   const codes = new Map(
     channelModules.flatMap(({ linkCode, documents = [] }) =>
@@ -26,7 +19,7 @@ export const documentUrls = (publicUrl: () => string, keys: Keys): DocumentUrl =
   }
 }
 
-/** What the api runs of the channels: the readers of callbacks, and the documents that it serves. */
+/** The parts of the channels that run in the api: the readers of callbacks and of documents. */
 export async function openChannels(config: Config, parts: Omit<RuntimeContext, 'config' | 'publicUrl'>) {
   const real: Callback[] = []
   const simulated: Callback[] = []
@@ -44,10 +37,9 @@ export async function openChannels(config: Config, parts: Omit<RuntimeContext, '
       const simulatorSecret = secretOf(parts.keys.simulator, name)
       if (config.simulator) simulated.push(callback({ simulatorSecret }, callbackParts))
     }
-    const sources: Readonly<Record<string, DocumentReader>> = runtime.documents?.(context) ?? {}
-    for (const route of module.documents ?? []) {
+    const sources = runtime.documents?.(context) ?? {}
+    for (const route of module.documents ?? [])
       documents.push({ route, key: parts.keys.derive(route.name), reader: sources[route.name]! })
-    }
   }
   return {
     real,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { ChannelConfig, Environment } from '../channels/channel.js'
 import { channelModules } from '../channels/registry.js'
+import { whole as readWhole } from '../domain/account.js'
 import { type AddressRange, parseRange, readRange } from '../domain/address-range.js'
 import type { AttachmentLimits } from '../domain/attachment.js'
 import type { Channel } from '../domain/channel.js'
@@ -38,6 +39,7 @@ export interface Config {
 }
 
 const MIB = 1_048_576
+const SITE = 'uma URL http:// ou https:// sem caminho, usuário, ? ou #, como https://notifica.example.com'
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
@@ -51,26 +53,19 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     return value ?? fallback
   }
   const whole = (name: string, fallback: number, least: number, most: number): number =>
-    setting(name, fallback, `um número inteiro de ${least} a ${most}`, text => {
-      const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-      return value >= least && value <= most ? value : null
-    })
-
+    setting(name, fallback, `um número inteiro de ${least} a ${most}`, readWhole(least, most))
+  const ranges = (name: string): AddressRange[] =>
+    setting<AddressRange[]>(name, [], 'endereços ou faixas CIDR separados por vírgulas', readRanges)
+  const carriers: Environment['carriers'] = (name, providers) => {
+    const protocols = Object.values(providers).flatMap(provider => provider.protocols)
+    const expected = `uma ou mais URLs ${protocols.map(protocol => `${protocol}//`).join(', ')}, separadas por vírgulas`
+    return setting<URL[]>(name, [], expected, text => readCarriers(text, protocols))
+  }
   const host = setting('HOST', '127.0.0.1', 'um endereço em que escutar', text => (/^[\w.:-]+$/.test(text) ? text : null))
   const port = whole('PORT', 8080, 0, 65_535)
-  const dataFolder = resolve(
-    setting('CARTEIRO_DATA', process.getuid?.() === 0 ? '/var/lib/carteiro' : './data', 'uma pasta', text => text),
-  )
-  const environment: Environment = {
-    dataFolder,
-    setting,
-    whole,
-    carriers(name, providers) {
-      const protocols = Object.values(providers).flatMap(provider => provider.protocols)
-      const expected = `uma ou mais URLs ${protocols.map(protocol => `${protocol}//`).join(', ')}, separadas por vírgulas`
-      return setting<URL[]>(name, [], expected, readCarriers(protocols))
-    },
-  }
+  const folder = process.getuid?.() === 0 ? '/var/lib/carteiro' : './data'
+  const dataFolder = resolve(setting('CARTEIRO_DATA', folder, 'uma pasta', text => text))
+  const environment: Environment = { dataFolder, setting, whole, carriers }
   const channels = Object.fromEntries(channelModules.map(module => [module.channel, module.readEnvironment(environment)]))
   const hasCarriers = Object.values(channels).some(({ carriers }) => carriers.length > 0)
   const listenUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -85,16 +80,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     masterKey: setting<Buffer | null>(
       'CARTEIRO_MASTER_KEY',
       null,
-      '32 bytes em 64 dígitos hexadecimais ou em base64',
+      `32 bytes em 64 dígitos hexadecimais ou em base64`,
       readMasterKey,
     ),
-    publicUrl: setting(
-      'PUBLIC_URL',
-      listenUrl,
-      'uma URL http:// ou https:// sem caminho, usuário, ? ou #, como https://notifica.example.com',
-      readSite,
-    ),
-    trustedProxies: setting<AddressRange[]>('TRUSTED_PROXIES', [], 'endereços ou faixas CIDR separados por vírgulas', readRanges),
+    publicUrl: setting('PUBLIC_URL', listenUrl, SITE, readSite),
+    trustedProxies: ranges('TRUSTED_PROXIES'),
     supportEmail: setting('SUPPORT_EMAIL', 'suporte@localhost', 'um endereço de e-mail', text =>
       /^\S+@\S+$/.test(text) ? text : null,
     ),
@@ -115,15 +105,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       ]),
     ),
     channels,
-    webhooks: {
-      allowedRanges: setting<AddressRange[]>(
-        'WEBHOOK_ALLOWED_RANGES',
-        [],
-        'endereços ou faixas CIDR separados por vírgulas',
-        readRanges,
-      ),
-      days: whole('WEBHOOK_DAYS', 30, 4, 3_650),
-    },
+    webhooks: { allowedRanges: ranges('WEBHOOK_ALLOWED_RANGES'), days: whole('WEBHOOK_DAYS', 30, 4, 3_650) },
     maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
     attachments: {
       maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),
@@ -136,7 +118,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config
 }
 
-/** An address below which others are named: what follows a path would end up in the middle of them. */
+/** A URL to which paths are appended, so that it may have no query and no fragment. */
 function readBase(text: string): string | null {
   if (!URL.canParse(text) || /[?#]/.test(text)) return null
   const { protocol, username, password, origin, pathname } = new URL(text)
@@ -150,12 +132,10 @@ function readSite(text: string): string | null {
   return base !== null && base === new URL(base).origin ? base : null
 }
 
-const readCarriers =
-  (protocols: readonly string[]) =>
-  (text: string): URL[] | null => {
-    const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
-    return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
-  }
+function readCarriers(text: string, protocols: readonly string[]): URL[] | null {
+  const urls = text.split(',').map(part => (URL.canParse(part.trim()) ? new URL(part.trim()) : null))
+  return urls.every(carrier => carrier !== null && protocols.includes(carrier.protocol)) ? (urls as URL[]) : null
+}
 
 function readRanges(text: string): AddressRange[] | null {
   const ranges = text.split(',').map(part => readRange(part.trim()))

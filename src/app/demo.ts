@@ -1,52 +1,39 @@
 import { channelModules, loadContracts } from '../channels/registry.js'
 import { newId } from '../domain/id.js'
 import type { Keys } from '../domain/keys.js'
-import { signToken, type TokenClaims } from '../domain/token.js'
+import { signToken } from '../domain/token.js'
 import { addRange, insertAccount } from '../store/accounts/accounts.js'
 import { insertTemplate } from '../store/accounts/templates.js'
 import { findTokenByLabel, insertToken } from '../store/accounts/tokens.js'
 import { type Pool, transaction } from '../store/postgres.js'
 
-/** What a first start needs to be tried at once: an account, its token, a template for every channel. Simulator only. */
 const LABEL = 'demo'
 const RANGES = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']
 
+/** Creates an account, its token and a template for every channel, so that a first start with the simulator can be tried at once. */
 export async function createDemo(pool: Pool): Promise<void> {
   await transaction(pool, async db => {
     const now = Date.now()
     const account = newId(now)
-    const made = await insertAccount(db, {
-      id: account,
-      name: 'demo',
-      entityId: newId(now),
-      entityName: 'Demonstração',
-      settings: Object.assign({ validation: true }, ...channelModules.map(({ demo }) => demo.settings)),
-    })
-    if (!made) return
+    const settings = Object.assign({ validation: true }, ...channelModules.map(({ demo }) => demo.settings))
+    const row = { id: account, name: 'demo', entityId: newId(now), entityName: 'Demonstração', settings }
+    if (!(await insertAccount(db, row))) return
     for (const range of RANGES) await addRange(db, account, range)
-    // Whole seconds: the token is made again from this row at every start, and JWT counts seconds.
+    // Whole seconds: the token is signed again from this row at every start, and JWT counts seconds.
     const issuedAt = new Date(Math.floor(now / 1000) * 1000)
     await insertToken(db, { jti: newId(now), account, mode: 'live', issuedAt, expiresAt: null }, LABEL)
     for (const { channel, demo } of channelModules) {
-      const { name, content, variables, metadata = {} } = demo.template
-      await insertTemplate(db, {
-        id: newId(now),
-        account,
-        externalId: null,
-        name,
-        channel,
-        content,
-        variables: variables.map(variable => ({ name: variable, required: true })),
-        shared: false,
-        metadata,
-      })
+      const { name, content, metadata = {} } = demo.template
+      const variables = demo.template.variables.map(variable => ({ name: variable, required: true }))
+      const template = { account, externalId: null, name, channel, content, variables, shared: false, metadata }
+      await insertTemplate(db, { id: newId(now), ...template })
     }
   })
 }
 
-/** The demo account's token, the same at every start; null where there is none. */
+/** The same token at every start; null where there is no demo account. */
 export async function demoToken(pool: Pool, keys: Keys): Promise<string | null> {
-  const claims: TokenClaims | null = await findTokenByLabel(pool, LABEL)
+  const claims = await findTokenByLabel(pool, LABEL)
   return claims && signToken(keys.tokenSigning, claims)
 }
 

@@ -13,10 +13,8 @@ export function loadKeys({ masterKey, dataFolder }: Config): Keys {
 function readKeyFile(path: string): Buffer {
   try {
     const key = readMasterKey(readFileSync(path, 'utf8').trim())
-    if (key === null)
-      throw new OperatorError(
-        `${path} não contém uma chave mestra (64 dígitos hexadecimais). Restaure-a da sua cópia de segurança.`,
-      )
+    const problem = `${path} não contém uma chave mestra (64 dígitos hexadecimais). Restaure-a da sua cópia de segurança.`
+    if (key === null) throw new OperatorError(problem)
     return key
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error

@@ -7,21 +7,13 @@ import { pino } from 'pino'
 export type Log = pino.Logger
 
 export function openLog(level: string, role: string, destination: pino.DestinationStream = standardError()): Log {
-  return pino(
-    {
-      level,
-      base: { role },
-      timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { err: describeError, req: () => undefined, res: () => undefined },
-    },
-    destination,
-  )
+  const serializers = { err: describeError, req: () => undefined, res: () => undefined }
+  return pino({ level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime, serializers }, destination)
 }
 
 function standardError(): pino.DestinationStream {
   const destination = pino.destination({ dest: 2, sync: false, minLength: 4096 })
-  const timer = setInterval(() => destination.flush(), 500)
-  timer.unref()
+  setInterval(() => destination.flush(), 500).unref()
   process.on('exit', () => destination.flushSync())
   return destination
 }
@@ -29,8 +21,7 @@ function standardError(): pino.DestinationStream {
 /** Driver errors quote the values that they choked on (detail, where, parameters): recipients' data stays out of the log. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
-  const { code } = error as { code?: unknown }
-  const { cause } = error
+  const { code, cause } = error as Error & { code?: unknown }
   return {
     type: error.name,
     message: code === undefined || error.name !== 'error' ? error.message : 'database error',

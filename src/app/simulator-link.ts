@@ -4,14 +4,14 @@ import { isLoopbackHost } from '../domain/target-address.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
 
-/** The worker's connection to the simulator: the addresses of its carriers, and ours to which it reports. */
+/** The worker's connection to the simulator. */
 export interface SimulatorLink {
   url: string
   /** One of the addresses that the simulator publishes; null: it has none of this name. */
   findAddress(name: string): Promise<URL | null>
-  /** Tells the simulator where its reports go, and whose pages its people may open. */
+  /** Registers the addresses to which the simulator reports, and the site that its simulated recipients may open. */
   register(routes: (host: string) => Readonly<Record<string, string>>): Promise<void>
-  /** The same again: a simulator that was restarted has forgotten it. */
+  /** Registers again, because a simulator that was restarted has forgotten the addresses. */
   renew(): Promise<void>
 }
 
@@ -26,8 +26,10 @@ export async function connectSimulator(config: Config, keys: Keys, log: Log): Pr
     addresses = (await request(`${url}/simulator/carriers`)) as Record<string, string>
   } catch (err) {
     if (!hasCarriers) throw err
-    const message = 'the simulator does not answer: messages of test tokens wait until this worker is started again'
-    log.error({ err, simulatorUrl: url }, message)
+    log.error(
+      { err, simulatorUrl: url },
+      'the simulator does not answer: messages of test tokens wait for a restart of this worker',
+    )
     return null
   }
   let routes: Record<string, string> = {}
@@ -63,7 +65,6 @@ async function request(url: string, options: RequestInit = {}): Promise<unknown>
 
 const isHere = (url: string): boolean => isLoopbackHost(new URL(url).hostname)
 
-/** A simulator on this machine calls nobody beyond it: where the public address lies elsewhere, it calls our own port. */
-function callbackBase({ publicUrl, port }: Config, simulatorUrl: string): string {
-  return isHere(publicUrl) || !isHere(simulatorUrl) ? publicUrl : `http://127.0.0.1:${port}`
-}
+/** A simulator on this machine calls no other machine: where the public address is elsewhere, it calls our own port. */
+const callbackBase = ({ publicUrl, port }: Config, simulatorUrl: string): string =>
+  isHere(publicUrl) || !isHere(simulatorUrl) ? publicUrl : `http://127.0.0.1:${port}`

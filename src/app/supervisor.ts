@@ -4,17 +4,16 @@ import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { OperatorError } from '../domain/errors.js'
 import { hasAccounts } from '../store/accounts/accounts.js'
-import { banner } from './banner.js'
 import { type Config, readConfig } from './config.js'
 import { openDatabase, openRolePool, prepareDatabase } from './database.js'
 import { createDemo, demoParts, demoToken } from './demo.js'
 import { loadKeys } from './keys.js'
 import { type Log, openLog } from './log.js'
 
-/** `start` in role all: the database, then one process per role, restarted when they fall and stopped in order. */
 const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url))
 const RESTART_MS = 1_000
 
+/** `start` in role all: opens the database, then runs one process per role, restarts one that ends and stops them in order. */
 export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<void> {
   const config = readConfig(env)
   const log = openLog(config.logLevel, 'supervisor')
@@ -39,21 +38,36 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
       const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), env))) : null
       const childEnv = { ...env, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
       const address = await start(['start', '--role', 'api'], childEnv)
-      // The links in what leaves must lead to where the api really listens.
+      // The links in messages must lead to the address on which the api really listens.
       await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
-      const started = { address: address!, config, token, simulator, parts: await demoParts() }
-      process.stdout.write(json ? `${JSON.stringify({ role: 'all', api: address, simulator, token })}\n` : banner(started))
+      const record = { role: 'all', api: address, simulator, token }
+      process.stdout.write(json ? `${JSON.stringify(record)}\n` : await banner(config, address!, simulator, token))
     }
     try {
       await Promise.race([startAll(), stop])
       await stop
     } finally {
-      // The youngest first: workers must not meet a carrier that is gone already.
+      // The last one started is stopped first: a worker must not find its simulated carriers closed.
       for (const child of children) await child.stop()
     }
   } finally {
     await database.close()
   }
+}
+
+/** Shown after the start: the addresses, and a first send that is ready to be pasted into a shell. */
+async function banner(config: Config, address: string, simulator: string | null, token: string | null): Promise<string> {
+  const database = config.databaseUrl === null ? `PostgreSQL embutido em ${config.dataFolder}` : 'PostgreSQL de DATABASE_URL'
+  const lines = ['', 'Carteiro está no ar.', '', `  API    ${address}`, `  Saúde  ${address}/readyz`, `  Dados  ${database}`]
+  if (simulator !== null) lines.push(`  Caixa de entrada simulada  ${simulator}`)
+  if (token !== null) {
+    const message = { subject: 'Aviso de vencimento', content: '<p>Seu contrato vence em 30 dias.</p>' }
+    const body = JSON.stringify({ nameTo: 'Maria da Silva', ...message, ...(await demoParts()) })
+    lines.push('', '  Conta de demonstração: demo', `  Token  ${token}`, '', '  Primeiro envio:', '')
+    lines.push(`curl ${address}/gw/email \\`, `  -H 'Authorization: ${token}' \\`)
+    lines.push("  -H 'Content-Type: application/json' \\", `  -d '${body}'`)
+  }
+  return `${[...lines, '', '  Ctrl-C encerra.', ''].join('\n')}\n`
 }
 
 /** Free ports are chosen here, once: a simulator that is restarted must listen where the other processes know it. */
@@ -73,8 +87,8 @@ async function freePort(): Promise<number> {
 }
 
 /** Resolves at the first SIGTERM or SIGINT; the second one ends the process at once. */
-function stopSignal(): Promise<void> {
-  return new Promise(resolve => {
+const stopSignal = (): Promise<void> =>
+  new Promise(resolve => {
     let asked = false
     const onSignal = (): void => {
       if (asked) process.exit(1)
@@ -84,7 +98,6 @@ function stopSignal(): Promise<void> {
     process.on('SIGTERM', onSignal)
     process.on('SIGINT', onSignal)
   })
-}
 
 class Child {
   readonly #args: string[]
@@ -106,9 +119,8 @@ class Child {
       let ready = false
       const child = fork(PROGRAM, this.#args, {
         env: this.#env,
-        // A Ctrl-C reaches the whole group of the terminal; the children wait for our word instead.
+        // Ctrl-C reaches the terminal's whole process group; a detached child gets its SIGTERM from here instead.
         detached: true,
-        // Standard output is the banner's.
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       })
       this.#process = child

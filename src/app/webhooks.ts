@@ -15,7 +15,7 @@ import { isRowFault, type Pool } from '../store/postgres.js'
 import { pruneAttempts, readEvents } from '../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
 import { pruneMessages } from '../store/webhook/messages.js'
-import { claimMessages, reapMessages, releaseMessages, renewMessages, type WebhookClaim } from '../store/webhook/queue.js'
+import { claimMessages, reapMessages, releaseMessages, renewMessages } from '../store/webhook/queue.js'
 import { showAttempts } from '../webhooks/attempt-log.js'
 import { Deliverer, type DelivererOptions } from '../webhooks/deliverer.js'
 import {
@@ -40,38 +40,29 @@ import { renderBody, type WebhookFormat } from '../webhooks/payload.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
 
-/** Webhooks composed: their routes for the api, their delivery and upkeep for the worker. */
-export function webhookFormat(contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat {
-  return {
-    channelOf: channel => moduleOf(channel).wire,
-    statuses: wireStatuses,
-    record: status => contracts.get(status.channel)!.status.from(status, documentUrl),
-  }
-}
-
-export const targetRules = (config: Config): TargetRules => ({
-  allowed: config.webhooks.allowedRanges,
-  loopback: isDevelopment(config),
+export const webhookFormat = (contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat => ({
+  channelOf: channel => moduleOf(channel).wire,
+  statuses: wireStatuses,
+  record: status => contracts.get(status.channel)!.status.from(status, documentUrl),
 })
 
 /**
- * Somebody's own machine, which nobody else reaches and no real message leaves. Anywhere else an account could read, through
- * its webhooks' answers, what other programs of the machine show to it alone.
+ * Loopback addresses are allowed on a developer's own machine only, which nobody else reaches and no real message leaves. Anywhere
+ * else an account could read, through the answers to its webhooks, pages that other programs show to their own machine alone.
  */
-function isDevelopment({ simulator, hasCarriers, host, publicUrl }: Config): boolean {
-  return simulator && !hasCarriers && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname)
-}
+export const targetRules = ({ webhooks, simulator, hasCarriers, host, publicUrl }: Config): TargetRules => ({
+  allowed: webhooks.allowedRanges,
+  loopback: simulator && !hasCarriers && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname),
+})
 
-export interface WebhookRouteParts {
-  config: Config
-  keys: Keys
-  pool: Pool
-  clock: Clock
-  format: WebhookFormat
-  isStopping(): boolean
-}
-
-export function webhookRoutes({ config, keys, pool, clock, format, isStopping }: WebhookRouteParts): WebhookOptions {
+export function webhookRoutes(
+  config: Config,
+  keys: Keys,
+  pool: Pool,
+  clock: Clock,
+  format: WebhookFormat,
+  isStopping: () => boolean,
+): WebhookOptions {
   const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
   const listen = createListening({ pool, format, readEvents: ids => readEvents(pool, ids) })
   return {
@@ -97,11 +88,11 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** One endpoint's share of a worker: sixteen connections, and for a quick one enough messages ready that none waits for a claim. */
+/** The limits of one endpoint in a worker: connections, and held messages, enough that a quick endpoint never waits for a claim. */
 const MAX_IN_FLIGHT = 16
 const MAX_HELD = 256
 const TIMEOUT_MS = 15 * SECOND
-/** Outcomes of this long are written together: what a crash has sent a second time is hardly more for it. */
+/** Outcomes of this long are written together. A crash makes the deliveries of that time happen twice, which are few. */
 const GATHER_MS = 15
 const HEALTH: HealthRules = {
   failuresToPause: 5,
@@ -121,10 +112,10 @@ export interface WebhookWorkerParts {
   log: Log
   leaseMs: number
   onError(error: unknown, what: string): void
-  /** Drills and benchmarks have less time than the world. */
+  /** Shorter times for drills and benchmarks. */
   pace?: { plan?: RetryPlan; maxPauseMs?: number; timeoutMs?: number }
   trace?: DelivererOptions['trace']
-  /** Instead of the system's names. */
+  /** Replaces the system's name lookup. */
   resolve?: ResolveName
 }
 
@@ -140,10 +131,8 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
       return outcomes.map(({ settlement }) => settled.has(settlement.message))
     },
     isItemFault: isRowFault,
-    weigh: () => 1,
     maxItems: 256,
-    maxWeight: 256,
-    // One at a time: what waits for it makes the next one larger, and nothing is held up by it.
+    // One at a time: the outcomes that wait make the next group larger, and no delivery waits for them.
     parallel: 1,
     gatherMs: GATHER_MS,
     maxWaiting: 100_000,
@@ -158,7 +147,10 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     failuresToPause: HEALTH.failuresToPause,
     outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
-    render: claims => renderClaims(pool, format, claims),
+    render: async claims => {
+      const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
+      return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, format))
+    },
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => reports.submit(outcome),
     release: messages => releaseMessages(pool, messages),
@@ -168,11 +160,6 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   })
   deliverer.start()
   return deliverer
-}
-
-async function renderClaims(pool: Pool, format: WebhookFormat, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
-  const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
-  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, format))
 }
 
 export const webhookChores = (config: Config, pool: Pool): Chore[] => [

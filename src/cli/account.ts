@@ -1,22 +1,25 @@
+import { readFileSync, statSync } from 'node:fs'
 import { Command } from 'commander'
 import { channelModules, channels } from '../channels/registry.js'
 import { coreSettings, type Setting, type SettingValue, type StoredSettings, settingsOf } from '../domain/account.js'
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
+import { logoType, MAX_LOGO_BYTES } from '../domain/logo.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions } from '../domain/sequence.js'
 import {
   type Account,
+  deleteLogo,
   findSequence,
   insertAccount,
   listAccounts,
   listRanges,
+  saveLogo,
   updateSequence,
   updateSettings,
 } from '../store/accounts/accounts.js'
-import { transaction } from '../store/postgres.js'
-import { audit, requireAccount, withDatabase } from './administration.js'
-import { logoCommand } from './logo.js'
-import { type OutputOptions, printList, printRecord } from './output.js'
+import { audit, change, changeAccount, requireAccount, run, runForAccount } from './administration.js'
+import { type AccountOptions, addAccountVerb, addVerb } from './options.js'
+import type { OutputOptions } from './output.js'
 
 /** Every setting of an account: the core's and the channels'. */
 const allSettings: Readonly<Record<string, Setting>> = Object.assign(
@@ -31,109 +34,89 @@ const settingNames = Object.keys(allSettings)
 export function accountCommand(): Command {
   const account = new Command('account').description('contas: criar, listar, ver e configurar')
 
-  account
-    .command('create')
-    .description('cria uma conta')
+  addVerb(account, 'create', 'cria uma conta')
     .requiredOption('--name <nome>', 'nome da conta, único')
     .option('--entity <entidade>', 'entidade a que pertence (o nome da conta, se omitida)')
     .option('--validation', 'habilita pergunta e resposta (validation)')
-    .option('--json', 'resultado em JSON')
-    .action(async (options: OutputOptions & { name: string; entity?: string; validation?: boolean }) => {
+    .action((options: OutputOptions & { name: string; entity?: string; validation?: boolean }) => {
       const name = options.name.trim()
       if (name === '') throw new OperatorError('O nome da conta não pode ficar em branco.')
-      await withDatabase(async ({ pool }) => {
+      return change(options, async db => {
         const now = Date.now()
-        const created = await transaction(pool, async db => {
-          const id = newId(now)
-          const settings = options.validation === true ? { validation: true } : {}
-          if (!(await insertAccount(db, { id, name, entityId: newId(now), entityName: options.entity ?? name, settings }))) {
-            throw new OperatorError(`Já existe uma conta com o nome "${name}".`)
-          }
-          await audit(db, 'account create', id, { name })
-          return requireAccount(db, id)
-        })
-        printRecord(describe(created), options)
+        const id = newId(now)
+        const settings = options.validation === true ? { validation: true } : {}
+        if (!(await insertAccount(db, { id, name, entityId: newId(now), entityName: options.entity ?? name, settings })))
+          throw new OperatorError(`Já existe uma conta com o nome "${name}".`)
+        await audit(db, 'account create', id, { name })
+        return describe(await requireAccount(db, id))
       })
     })
 
-  account
-    .command('list')
-    .description('lista as contas')
-    .option('--json', 'resultado em JSON')
-    .action((options: OutputOptions) =>
-      withDatabase(async ({ pool }) => printList((await listAccounts(pool)).map(describe), options)),
-    )
+  addVerb(account, 'list', 'lista as contas').action((options: OutputOptions) =>
+    run(options, async ({ pool }) => (await listAccounts(pool)).map(describe)),
+  )
 
-  account
-    .command('show')
-    .description('mostra uma conta, com suas configurações e endereços')
-    .requiredOption('--account <conta>', 'nome ou id da conta')
-    .option('--json', 'resultado em JSON')
-    .action((options: OutputOptions & { account: string }) =>
-      withDatabase(async ({ pool }) => {
-        const found = await requireAccount(pool, options.account)
-        const addresses = await listRanges(pool, found.id)
-        printRecord(
-          options.json
-            ? { ...describe(found), settings: fullSettings(found), addresses }
-            : { ...describe(found), ...fullSettings(found), addresses: addresses.join(' ') },
-          options,
-        )
-      }),
-    )
+  addAccountVerb(account, 'show', 'mostra uma conta, com suas configurações e endereços').action((options: AccountOptions) =>
+    runForAccount(options, async ({ pool }, found) => {
+      const addresses = await listRanges(pool, found.id)
+      const settings = fullSettings(found)
+      return options.json
+        ? { ...describe(found), settings, addresses }
+        : { ...describe(found), ...settings, addresses: addresses.join(' ') }
+    }),
+  )
 
-  account
-    .command('set')
-    .description('muda configurações de uma conta')
-    .requiredOption('--account <conta>', 'nome ou id da conta')
-    .option('--json', 'resultado em JSON')
+  addAccountVerb(account, 'set', 'muda configurações de uma conta')
     .argument('<chave=valor...>', 'configurações a mudar')
     .addHelpText(
       'after',
       `\nConfigurações:\n${settingNames.map(name => `  ${name.padEnd(20)} ${allSettings[name]!.meaning}`).join('\n')}`,
     )
-    .action(async (pairs: string[], options: OutputOptions & { account: string }) => {
+    .action((pairs: string[], options: AccountOptions) => {
       const changes = readChanges(pairs)
-      await withDatabase(async ({ pool }) => {
-        const changed = await transaction(pool, async db => {
-          const { id } = await requireAccount(db, options.account)
-          await updateSettings(db, id, changes)
-          await audit(db, 'account set', id, changes)
-          return requireAccount(db, id)
-        })
-        printRecord(options.json ? { ...describe(changed), settings: fullSettings(changed) } : fullSettings(changed), options)
+      return changeAccount(options, async (db, { id }) => {
+        await updateSettings(db, id, changes)
+        await audit(db, 'account set', id, changes)
+        const changed = await requireAccount(db, id)
+        return options.json ? { ...describe(changed), settings: fullSettings(changed) } : fullSettings(changed)
       })
     })
 
-  account
-    .command('sequence')
-    .description('mostra ou muda a régua: a ordem dos canais e as condições')
-    .requiredOption('--account <conta>', 'nome ou id da conta')
+  addAccountVerb(account, 'sequence', 'mostra ou muda a régua: a ordem dos canais e as condições')
     .option('--clear', 'retira a régua: todos os canais saem na hora')
-    .option('--json', 'resultado em JSON')
     .argument('[etapa...]', `etapas, como ${channels[0]}:0:always ${EXAMPLE} ${channels.at(-1)}:1440:"not read"`)
     .addHelpText(
       'after',
       `\nUma etapa é canal:minutos:condição. Canais: ${channels.join(', ')}. Condições: ${stepConditions.join(', ')}.`,
     )
-    .action(async (steps: string[], options: OutputOptions & { account: string; clear?: boolean }) => {
+    .action((steps: string[], options: AccountOptions & { clear?: boolean }) => {
       const sequence = steps.map(readStep)
       const repeated = sequence.find(({ channel }, index) => sequence.findIndex(step => step.channel === channel) !== index)
       if (repeated !== undefined) throw new OperatorError(`O canal ${repeated.channel} aparece mais de uma vez nas etapas.`)
-      await withDatabase(async ({ pool }) => {
-        const { id } = await requireAccount(pool, options.account)
+      return changeAccount(options, async (db, { id }) => {
         if (steps.length > 0 || options.clear === true) {
-          await updateSequence(pool, id, steps.length === 0 ? null : sequence)
-          await audit(pool, 'account sequence', id, { sequence })
+          await updateSequence(db, id, steps.length === 0 ? null : sequence)
+          await audit(db, 'account sequence', id, { sequence })
         }
-        printList(
-          ((await findSequence(pool, id)) ?? []).map(step => ({ ...step })),
-          options,
-        )
+        return ((await findSequence(db, id)) ?? []).map(step => ({ ...step }))
       })
     })
 
-  return account.addCommand(logoCommand())
+  addAccountVerb(account, 'logo', 'muda ou retira o logotipo das páginas do destinatário')
+    .option('--clear', 'retira o logotipo')
+    .argument('[arquivo]', `imagem PNG, JPEG ou SVG de até ${MAX_LOGO_BYTES / 1_000} kB`)
+    .action((path: string | undefined, options: AccountOptions & { clear?: boolean }) => {
+      if ((path === undefined) === (options.clear !== true)) throw new OperatorError('Informe um arquivo de imagem, ou --clear.')
+      const logo = path === undefined ? null : readLogo(path)
+      return changeAccount(options, async (db, { id, name }) => {
+        const sha256 = logo === null ? null : await saveLogo(db, id, logo)
+        if (logo === null) await deleteLogo(db, id)
+        await audit(db, 'account logo', id, { sha256 })
+        return { account: name, type: logo?.type ?? null, sha256 }
+      })
+    })
+
+  return account
 }
 
 function readStep(text: string): SequenceStep {
@@ -166,4 +149,20 @@ function readChanges(pairs: readonly string[]): StoredSettings {
   }
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
   return changes
+}
+
+function readLogo(path: string): { type: string; bytes: Buffer } {
+  let size: number
+  try {
+    size = statSync(path).size
+  } catch (cause) {
+    throw new OperatorError(`Não foi possível ler o arquivo ${path}.`, { cause })
+  }
+  if (size > MAX_LOGO_BYTES)
+    throw new OperatorError(`O logotipo tem ${size} bytes; o limite é ${MAX_LOGO_BYTES}. Reduza a imagem.`)
+  const bytes = readFileSync(path)
+  const type = logoType(bytes)
+  if (type === null)
+    throw new OperatorError(`O arquivo ${path} não é uma imagem PNG, JPEG ou SVG. O conteúdo é conferido, não o nome.`)
+  return { type, bytes }
 }

@@ -3,39 +3,63 @@ import { type Config, readConfig } from '../app/config.js'
 import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
 import { loadKeys } from '../app/keys.js'
 import { openLog } from '../app/log.js'
-import { OperatorError } from '../domain/errors.js'
+import type { CommandContext } from '../channels/channel.js'
 import type { Keys } from '../domain/keys.js'
 import { type Account, findAccount } from '../store/accounts/accounts.js'
 import { recordAudit } from '../store/installation.js'
-import type { Pool, Queryable } from '../store/postgres.js'
+import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+import { type AccountOptions, required } from './options.js'
+import { type OutputOptions, printList, printRecord, printResult, type Result } from './output.js'
 
-/** What every administrative command does: open the database, running or not, work, and leave it as it was found. */
 export interface Administration {
   config: Config
   keys: Keys
   pool: Pool
+  /** The migrations that were applied when the database was opened. */
+  migrations: string[]
 }
 
+/** Opens the database, whether it runs already or not, and leaves it as it was found. */
 export async function withDatabase<T>(work: (administration: Administration) => Promise<T>): Promise<T> {
   const config = readConfig(process.env)
   const database = await openDatabase(config, false)
   const pool = openRolePool(config, database.url, openLog('silent', 'command'))
   try {
     const keys = loadKeys(config)
-    await prepareDatabase(pool, keys)
-    return await work({ config, keys, pool })
+    const migrations = await prepareDatabase(pool, keys)
+    return await work({ config, keys, pool, migrations })
   } finally {
     await pool.end()
     await database.close()
   }
 }
 
-export async function requireAccount(db: Queryable, nameOrId: string): Promise<Account> {
-  const account = await findAccount(db, nameOrId)
-  if (account === null) throw new OperatorError(`Não existe a conta "${nameOrId}". Veja as contas com: carteiro account list`)
-  return account
-}
+/** Prints the result of the work. */
+export const run = (options: OutputOptions, work: (administration: Administration) => Promise<Result>): Promise<void> =>
+  withDatabase(async administration => printResult(await work(administration), options))
 
-/** Who did what, for later questions. */
+export const runForAccount = (
+  options: AccountOptions,
+  work: (administration: Administration, account: Account) => Promise<Result>,
+): Promise<void> =>
+  run(options, async administration => work(administration, await requireAccount(administration.pool, options.account)))
+
+/** Works in one transaction and prints the result after the commit. */
+export const change = (
+  options: OutputOptions,
+  work: (db: Queryable, administration: Administration) => Promise<Result>,
+): Promise<void> => run(options, administration => transaction(administration.pool, db => work(db, administration)))
+
+export const changeAccount = (
+  options: AccountOptions,
+  work: (db: Queryable, account: Account) => Promise<Result>,
+): Promise<void> => change(options, async db => work(db, await requireAccount(db, options.account)))
+
+export const requireAccount = async (db: Queryable, nameOrId: string): Promise<Account> =>
+  required(await findAccount(db, nameOrId), `Não existe a conta "${nameOrId}". Veja as contas com: carteiro account list`)
+
 export const audit = (db: Queryable, action: string, subject: string, detail: Record<string, unknown> = {}): Promise<void> =>
   recordAudit(db, { actor: `command:${userInfo().username}`, action, subject, detail })
+
+/** For the commands of channels. */
+export const commandContext: CommandContext = { withDatabase, audit, printRecord, printList }

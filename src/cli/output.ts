@@ -5,40 +5,36 @@ export interface OutputOptions {
 
 type Fields = Record<string, string | number | boolean | null | object>
 
+/** A text is printed as it is. */
+export type Result = string | Fields | Fields[]
+
 export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
+export function printResult(result: Result, options: OutputOptions): void {
+  if (typeof result === 'string') print(result)
+  else if (Array.isArray(result)) printList(result, options)
+  else printRecord(result, options)
+}
+
 export function printRecord(record: Fields, { json }: OutputOptions): void {
-  if (json) {
-    print(JSON.stringify(record))
-    return
-  }
   const width = Math.max(...Object.keys(record).map(name => name.length))
-  for (const [name, value] of Object.entries(record)) print(`${name.padEnd(width)}  ${plain(value)}`)
+  const lines = Object.entries(record).map(([name, value]) => `${name.padEnd(width)}  ${plain(value)}`)
+  print(json ? JSON.stringify(record) : lines.join('\n'))
 }
 
 export function printList(records: Fields[], { json }: OutputOptions): void {
-  if (json) {
-    print(JSON.stringify(records))
-    return
-  }
   const names = Object.keys(records[0] ?? {})
-  const widths = names.map(name => Math.max(name.length, ...records.map(record => plain(record[name]!).length)))
-  const line = (cells: string[]): string =>
-    cells
-      .map((cell, index) => cell.padEnd(widths[index]!))
-      .join('  ')
-      .trimEnd()
-  if (records.length > 0) print(line(names))
-  for (const record of records) print(line(names.map(name => plain(record[name]!))))
+  const rows = [names, ...records.map(record => names.map(name => plain(record[name]!)))]
+  const widths = names.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
+  const lines = rows.map(row => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
+  if (json) print(JSON.stringify(records))
+  else if (records.length > 0) print(lines.map(line => line.trimEnd()).join('\n'))
 }
 
-const plain = (value: Fields[string]): string =>
-  value === null
-    ? '-'
-    : value instanceof Date
-      ? value.toISOString()
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value)
+function plain(value: Fields[string]): string {
+  if (value === null) return '-'
+  if (value instanceof Date) return value.toISOString()
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

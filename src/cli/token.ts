@@ -1,83 +1,58 @@
 import { Command, Option } from 'commander'
 import { OperatorError } from '../domain/errors.js'
-import { newId, readId } from '../domain/id.js'
+import { newId } from '../domain/id.js'
 import { type Mode, readLifetime, signToken, type TokenClaims } from '../domain/token.js'
 import { insertToken, listTokens, revokeToken } from '../store/accounts/tokens.js'
-import { transaction } from '../store/postgres.js'
-import { audit, requireAccount, withDatabase } from './administration.js'
-import { type OutputOptions, print, printList, printRecord } from './output.js'
+import { audit, change, requireAccount, runForAccount } from './administration.js'
+import { type AccountOptions, addAccountVerb, addVerb, idReader, required } from './options.js'
+import type { OutputOptions } from './output.js'
 
 export function tokenCommand(): Command {
   const token = new Command('token').description('tokens: emitir, listar e revogar')
 
-  token
-    .command('issue')
-    .description('emite um token e o mostra, uma única vez, na saída padrão')
-    .requiredOption('--account <conta>', 'nome ou id da conta')
+  addAccountVerb(token, 'issue', 'emite um token e o mostra, uma única vez, na saída padrão')
     .addOption(
       new Option('--mode <modo>', 'live: operadoras de verdade; test: sempre o simulador')
         .choices(['live', 'test'])
         .default('live'),
     )
-    .option('--expires <prazo>', 'validade: 90d, 12h, 30m ou 1s (sem prazo, se omitida)')
-    .option('--json', 'resultado em JSON')
-    .action(async (options: OutputOptions & { account: string; mode: Mode; expires?: string }) => {
-      const lifetime = options.expires === undefined ? null : readLifetime(options.expires)
-      if (options.expires !== undefined && lifetime === null)
-        throw new OperatorError('--expires deve ser um prazo como 90d, 12h, 30m ou 1s.')
-      await withDatabase(async ({ pool, keys }) => {
+    .option('--expires <prazo>', 'validade: 90d, 12h, 30m ou 1s (sem prazo, se omitida)', text =>
+      required(readLifetime(text), '--expires deve ser um prazo como 90d, 12h, 30m ou 1s.'),
+    )
+    .action((options: AccountOptions & { mode: Mode; expires?: number }) =>
+      change(options, async (db, { keys }) => {
         const now = Date.now()
-        const claims = await transaction(pool, async db => {
-          const account = await requireAccount(db, options.account)
-          const issued: TokenClaims = {
-            jti: newId(now),
-            account: account.id,
-            mode: options.mode,
-            issuedAt: new Date(now),
-            expiresAt: lifetime === null ? null : new Date(now + lifetime),
-          }
-          await insertToken(db, issued)
-          await audit(db, 'token issue', issued.jti, { account: account.id, mode: issued.mode })
-          return issued
-        })
+        const { id: account } = await requireAccount(db, options.account)
+        const expiresAt = options.expires === undefined ? null : new Date(now + options.expires)
+        const claims: TokenClaims = { jti: newId(now), account, mode: options.mode, issuedAt: new Date(now), expiresAt }
+        await insertToken(db, claims)
+        await audit(db, 'token issue', claims.jti, { account, mode: claims.mode })
         const text = await signToken(keys.tokenSigning, claims)
-        if (options.json) printRecord({ token: text, ...claims }, options)
-        else print(text)
-      })
-    })
-
-  token
-    .command('list')
-    .description('lista os tokens de uma conta (sem os segredos)')
-    .requiredOption('--account <conta>', 'nome ou id da conta')
-    .option('--json', 'resultado em JSON')
-    .action((options: OutputOptions & { account: string }) =>
-      withDatabase(async ({ pool }) => {
-        const account = await requireAccount(pool, options.account)
-        const tokens = await listTokens(pool, account.id)
-        printList(
-          tokens.map(({ jti, mode, issuedAt, expiresAt, revokedAt }) => ({ jti, mode, issuedAt, expiresAt, revokedAt })),
-          options,
-        )
+        return options.json ? { token: text, ...claims } : text
       }),
     )
 
-  token
-    .command('revoke')
-    .description('revoga um token; vale em todos os nós em até um segundo')
-    .argument('<jti>', 'identificador do token (jti)')
-    .option('--json', 'resultado em JSON')
-    .action(async (text: string, options: OutputOptions) => {
-      const jti = readId(text)
-      if (jti === null) throw new OperatorError('O jti deve ser um UUID. Veja os tokens com: carteiro token list --account CONTA')
-      await withDatabase(async ({ pool }) => {
-        await transaction(pool, async db => {
-          if (!(await revokeToken(db, jti))) throw new OperatorError(`Não existe o token ${jti}.`)
-          await audit(db, 'token revoke', jti)
-        })
-        printRecord({ jti, revoked: true }, options)
-      })
-    })
+  addAccountVerb(token, 'list', 'lista os tokens de uma conta (sem os segredos)').action((options: AccountOptions) =>
+    runForAccount(options, async ({ pool }, account) =>
+      (await listTokens(pool, account.id)).map(({ jti, mode, issuedAt, expiresAt, revokedAt }) => {
+        return { jti, mode, issuedAt, expiresAt, revokedAt }
+      }),
+    ),
+  )
+
+  addVerb(token, 'revoke', 'revoga um token; vale em todos os nós em até um segundo')
+    .argument(
+      '<jti>',
+      'identificador do token (jti)',
+      idReader('O jti deve ser um UUID. Veja os tokens com: carteiro token list --account CONTA'),
+    )
+    .action((jti: string, options: OutputOptions) =>
+      change(options, async db => {
+        if (!(await revokeToken(db, jti))) throw new OperatorError(`Não existe o token ${jti}.`)
+        await audit(db, 'token revoke', jti)
+        return { jti, revoked: true }
+      }),
+    )
 
   return token
 }

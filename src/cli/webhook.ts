@@ -4,7 +4,6 @@ import { targetRules, webhookFormat } from '../app/webhooks.js'
 import { channelModules, findModule, loadContracts } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
-import { readId } from '../domain/id.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
 import { wireStatuses } from '../http/gw/wire.js'
@@ -21,17 +20,16 @@ import {
   rotateEndpoint,
   testEndpoint,
 } from '../webhooks/endpoints.js'
-import type { WebhookFormat } from '../webhooks/payload.js'
-import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
-import { readMoment } from './moment.js'
-import { type OutputOptions, printList, printRecord } from './output.js'
+import { audit, runForAccount } from './administration.js'
+import { type AccountOptions, addAccountVerb, idReader, readMoment, requireChanges } from './options.js'
+import type { Result } from './output.js'
 
-type Options = OutputOptions & { account: string }
-const wireNames = channelModules.map(({ wire }) => wire)
-
-type Interests = { payload?: PayloadVersion; channels?: Channel[]; statuses?: AnnouncedFact[] }
+type FilterOptions = AccountOptions & { url?: string; payload?: PayloadVersion; channels?: Channel[]; statuses?: AnnouncedFact[] }
 
 const ATTEMPTS_SHOWN = 50
+const wireNames = channelModules.map(({ wire }) => wire)
+const factsByName: Readonly<Record<string, AnnouncedFact>> = statusOf
+const readUuid = idReader('O identificador deve ser um UUID. Veja os webhooks com: carteiro webhook list --account CONTA')
 
 export function webhookCommand(): Command {
   const webhook = new Command('webhook').description(
@@ -42,154 +40,118 @@ export function webhookCommand(): Command {
   return webhook
 }
 
-const verb = (webhook: Command, name: string, description: string): Command =>
-  webhook
-    .command(name)
-    .description(description)
-    .requiredOption('--account <conta>', 'nome ou id da conta')
-    .option('--json', 'resultado em JSON')
+const addIdVerb = (webhook: Command, name: string, description: string): Command =>
+  addAccountVerb(webhook, name, description).argument('<id>', 'identificador do webhook', readUuid)
 
-const withInterests = (command: Command): Command =>
+const withFilters = (command: Command): Command =>
   command
     .addOption(new Option('--payload <versão>', 'versão do corpo').choices(payloadVersions))
-    .option('--channels <canais>', `canais, separados por vírgulas (${wireNames.join(', ')}); all: todos`, readChannels)
+    .option('--channels <canais>', `canais, separados por vírgulas (${wireNames.join(', ')}); all: todos`, text =>
+      readNames(text, name => findModule(name)?.channel, wireNames),
+    )
     .option(
       '--statuses <situações>',
-      `situações, separadas por vírgulas (${Object.keys(statusOf).join(', ')}); all: todas`,
-      readStatuses,
+      `situações, separadas por vírgulas (${Object.keys(factsByName).join(', ')}); all: todas`,
+      text =>
+        readNames(text, name => (Object.hasOwn(factsByName, name) ? factsByName[name] : undefined), Object.keys(factsByName)),
     )
 
 function addEndpointVerbs(webhook: Command): void {
-  withInterests(verb(webhook, 'create', 'cria um webhook e mostra o segredo, uma única vez'))
+  withFilters(addAccountVerb(webhook, 'create', 'cria um webhook e mostra o segredo, uma única vez'))
     .requiredOption('--url <url>', 'endereço que recebe os avisos')
-    .action((options: Options & Interests & { url: string }) =>
-      forAccount(options, async (parts, account) => {
-        const draft = {
-          url: options.url,
-          version: options.payload ?? ('v2' as const),
-          channels: someOrAll(options.channels ?? []),
-          statuses: someOrAll(options.statuses ?? []),
-        }
+    .action((options: FilterOptions & { url: string }) =>
+      runWithParts(options, async (parts, account) => {
+        const { url, payload: version = 'v2', channels = [], statuses = [] } = options
+        const draft = { url, version, channels: someOrAll(channels), statuses: someOrAll(statuses) }
         const { endpoint, secret } = await createEndpoint(parts, account, draft, Date.now())
         await audit(parts.pool, 'webhook create', endpoint.id, { account })
-        printRecord({ ...describe(endpoint), secret }, options)
+        return { ...describe(endpoint), secret }
       }),
     )
-  verb(webhook, 'list', 'lista os webhooks').action((options: Options) =>
-    forAccount(options, async ({ pool }, account) => printList((await listEndpoints(pool, account)).map(describe), options)),
+  addAccountVerb(webhook, 'list', 'lista os webhooks').action((options: AccountOptions) =>
+    runForAccount(options, async ({ pool }, { id }) => (await listEndpoints(pool, id)).map(describe)),
   )
-  verb(webhook, 'show', 'mostra um webhook')
-    .argument('<id>', 'identificador do webhook')
-    .action((id: string, options: Options) =>
-      forAccount(options, async ({ pool }, account) =>
-        printRecord(describe(await requireEndpoint(pool, account, requireId(id))), options),
-      ),
-    )
-  withInterests(verb(webhook, 'edit', 'muda endereço, versão ou filtros'))
-    .argument('<id>', 'identificador do webhook')
+  addIdVerb(webhook, 'show', 'mostra um webhook').action((id: string, options: AccountOptions) =>
+    runForAccount(options, async ({ pool }, account) => describe(await requireEndpoint(pool, account.id, id))),
+  )
+  withFilters(addIdVerb(webhook, 'edit', 'muda endereço, versão ou filtros'))
     .option('--url <url>', 'novo endereço')
-    .action((id: string, options: Options & Interests & { url?: string }) => {
-      const changes: EndpointChanges = {
-        ...(options.url === undefined ? {} : { url: options.url }),
-        ...(options.payload === undefined ? {} : { version: options.payload }),
-        ...(options.channels === undefined ? {} : { channels: someOrAll(options.channels) }),
-        ...(options.statuses === undefined ? {} : { statuses: someOrAll(options.statuses) }),
-      }
-      if (Object.keys(changes).length === 0)
-        throw new OperatorError('Nada a mudar: informe --url, --payload, --channels ou --statuses.')
-      return change(id, options, changes)
+    .action((id: string, options: FilterOptions) => {
+      const { url, payload: version, channels, statuses } = options
+      const changes = { url, version, channels: channels && someOrAll(channels), statuses: statuses && someOrAll(statuses) }
+      return edit(id, options, requireChanges(changes, '--url, --payload, --channels ou --statuses'))
     })
-  verb(webhook, 'enable', 'ativa um webhook')
-    .argument('<id>', 'identificador do webhook')
-    .action((id: string, options: Options) => change(id, options, { active: true }))
-  verb(webhook, 'disable', 'desativa um webhook')
-    .argument('<id>', 'identificador do webhook')
-    .action((id: string, options: Options) => change(id, options, { active: false }))
-  verb(webhook, 'delete', 'apaga um webhook')
-    .argument('<id>', 'identificador do webhook')
-    .action((id: string, options: Options) =>
-      forAccount(options, async (parts, account) => {
-        await removeEndpoint(parts, account, requireId(id))
-        await audit(parts.pool, 'webhook delete', id, { account })
-        printRecord({ id, deleted: true }, options)
-      }),
-    )
+  addIdVerb(webhook, 'enable', 'ativa um webhook').action((id: string, options: AccountOptions) =>
+    edit(id, options, { active: true }),
+  )
+  addIdVerb(webhook, 'disable', 'desativa um webhook').action((id: string, options: AccountOptions) =>
+    edit(id, options, { active: false }),
+  )
+  addIdVerb(webhook, 'delete', 'apaga um webhook').action((id: string, options: AccountOptions) =>
+    runWithParts(options, async (parts, account) => {
+      await removeEndpoint(parts, account, id)
+      await audit(parts.pool, 'webhook delete', id, { account })
+      return { id, deleted: true }
+    }),
+  )
 }
 
 function addRepairVerbs(webhook: Command): void {
-  verb(webhook, 'rotate', 'troca o segredo e mostra o novo; os dois assinam por 24 h')
-    .argument('<id>', 'identificador do webhook')
-    .action((id: string, options: Options) =>
-      forAccount(options, async (parts, account) => {
-        const { endpoint, secret } = await rotateEndpoint(parts, account, requireId(id))
+  addIdVerb(webhook, 'rotate', 'troca o segredo e mostra o novo; os dois assinam por 24 h').action(
+    (id: string, options: AccountOptions) =>
+      runWithParts(options, async (parts, account) => {
+        const { endpoint, secret } = await rotateEndpoint(parts, account, id)
         await audit(parts.pool, 'webhook rotate', endpoint.id, { account })
-        printRecord({ ...describe(endpoint), secret }, options)
+        return { ...describe(endpoint), secret }
       }),
-    )
-  verb(webhook, 'test', 'envia um evento de teste')
-    .argument('<id>', 'identificador do webhook')
-    .action((id: string, options: Options) =>
-      forAccount(options, async (parts, account) =>
-        printRecord({ message: await testEndpoint(parts, account, requireId(id), Date.now()) }, options),
-      ),
-    )
-  verb(webhook, 'attempts', 'lista as últimas tentativas de entrega')
-    .argument('<id>', 'identificador do webhook')
+  )
+  addIdVerb(webhook, 'test', 'envia um evento de teste').action((id: string, options: AccountOptions) =>
+    runWithParts(options, async (parts, account) => ({ message: await testEndpoint(parts, account, id, Date.now()) })),
+  )
+  addIdVerb(webhook, 'attempts', 'lista as últimas tentativas de entrega')
     .option('--failed', 'só as que falharam')
-    .action((id: string, options: Options & { failed?: boolean }) =>
-      forAccount(options, async ({ pool, format }, account) => {
+    .action((id: string, options: AccountOptions & { failed?: boolean }) =>
+      runForAccount(options, async ({ pool, keys, config }, account) => {
+        const format = webhookFormat(
+          await loadContracts(),
+          documentUrls(() => config.publicUrl, keys),
+        )
         const question = { before: null, message: null, failedOnly: options.failed ?? false, limit: ATTEMPTS_SHOWN }
-        const attempts = await showAttempts(pool, format, account, requireId(id), question)
-        const shown = attempts.map(({ at, message, attempt, status, error, state, durationMs, ...rest }) => ({
+        const attempts = await showAttempts(pool, format, account.id, id, question)
+        return attempts.map(({ at, message, attempt, status, error, state, durationMs, ...rest }) => ({
           ...{ at, message, attempt, status, durationMs, state, error },
           ...(options.json ? rest : {}),
         }))
-        printList(shown, options)
       }),
     )
-  verb(webhook, 'replay', 'reenvia uma mensagem, ou todas desde um momento')
-    .argument('<id>', 'identificador do webhook')
-    .option('--message <id>', 'uma mensagem só (webhook-id)')
+  addIdVerb(webhook, 'replay', 'reenvia uma mensagem, ou todas desde um momento')
+    .option('--message <id>', 'uma mensagem só (webhook-id)', readUuid)
     .option('--since <momento>', 'todas desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
     .option('--until <momento>', 'e antes deste', readMoment)
     .option('--failed', 'com --since: só as que não chegaram')
-    .action((id: string, options: Options & { message?: string; since?: Date; until?: Date; failed?: boolean }) =>
-      forAccount(options, async (parts, account) => {
-        const { message, since, until, failed } = options
+    .action((id: string, options: AccountOptions & { message?: string; since?: Date; until?: Date; failed?: boolean }) =>
+      runWithParts(options, async (parts, account) => {
+        const { message, since, until = new Date(), failed = false } = options
         if ((message === undefined) === (since === undefined)) throw new OperatorError('Informe --message ou --since.')
-        const endpoint = requireId(id)
-        if (message !== undefined) await replayOne(parts, account, endpoint, requireId(message))
-        const span = { since: since ?? new Date(), until: until ?? new Date(), missedOnly: failed ?? false }
-        const count = message !== undefined ? 1 : await replaySpan(parts, account, endpoint, span)
-        await audit(parts.pool, 'webhook replay', endpoint, { account, messages: count })
-        printRecord({ id: endpoint, messages: count }, options)
+        if (message !== undefined) await replayOne(parts, account, id, message)
+        const span = { since: since ?? until, until, missedOnly: failed }
+        const messages = message !== undefined ? 1 : await replaySpan(parts, account, id, span)
+        await audit(parts.pool, 'webhook replay', id, { account, messages })
+        return { id, messages }
       }),
     )
 }
 
-const change = (id: string, options: Options, changes: EndpointChanges): Promise<void> =>
-  forAccount(options, async (parts, account) => {
-    const edited = await editEndpoint(parts, account, requireId(id), changes)
+const edit = (id: string, options: AccountOptions, changes: EndpointChanges): Promise<void> =>
+  runWithParts(options, async (parts, account) => {
+    const edited = await editEndpoint(parts, account, id, changes)
     await audit(parts.pool, 'webhook edit', edited.id, { account, fields: Object.keys(changes) })
-    printRecord(describe(edited), options)
+    return describe(edited)
   })
 
-type Parts = EndpointParts & { format: WebhookFormat }
-
-const forAccount = (options: Options, work: (parts: Parts, account: string) => Promise<void>): Promise<void> =>
-  withDatabase(async ({ pool, keys, config }: Administration) =>
-    work(
-      {
-        pool,
-        sealing: keys.sealing,
-        rules: targetRules(config),
-        format: webhookFormat(
-          await loadContracts(),
-          documentUrls(() => config.publicUrl, keys),
-        ),
-      },
-      (await requireAccount(pool, options.account)).id,
-    ),
+const runWithParts = (options: AccountOptions, work: (parts: EndpointParts, account: string) => Promise<Result>): Promise<void> =>
+  runForAccount(options, ({ pool, keys, config }, { id }) =>
+    work({ pool, sealing: keys.sealing, rules: targetRules(config) }, id),
   )
 
 const describe = (endpoint: WebhookEndpoint) => ({
@@ -206,15 +168,6 @@ const describe = (endpoint: WebhookEndpoint) => ({
 
 const someOrAll = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list)
 
-function readChannels(text: string): Channel[] {
-  return readNames(text, name => findModule(name)?.channel, wireNames)
-}
-
-function readStatuses(text: string): AnnouncedFact[] {
-  const names = statusOf as Record<string, AnnouncedFact>
-  return readNames(text, name => (Object.hasOwn(names, name) ? names[name] : undefined), Object.keys(names))
-}
-
 function readNames<T>(text: string, read: (name: string) => T | undefined, known: readonly string[]): T[] {
   if (text === 'all') return []
   return text.split(',').map(part => {
@@ -222,11 +175,4 @@ function readNames<T>(text: string, read: (name: string) => T | undefined, known
     if (value === undefined) throw new InvalidArgumentError(`Use nomes desta lista: ${known.join(', ')}.`)
     return value
   })
-}
-
-function requireId(text: string): string {
-  const id = readId(text)
-  if (id === null)
-    throw new OperatorError('O identificador deve ser um UUID. Veja os webhooks com: carteiro webhook list --account CONTA')
-  return id
 }

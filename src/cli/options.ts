@@ -1,0 +1,43 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { channels } from '../channels/registry.js'
+import { readIso } from '../domain/dates.js'
+import { OperatorError } from '../domain/errors.js'
+import { readId } from '../domain/id.js'
+import type { OutputOptions } from './output.js'
+
+export type AccountOptions = OutputOptions & { account: string }
+
+export const addVerb = (parent: Command, name: string, description: string): Command =>
+  parent.command(name).description(description).option('--json', 'resultado em JSON')
+
+export const addAccountVerb = (parent: Command, name: string, description: string): Command =>
+  addVerb(parent, name, description).requiredOption('--account <conta>', 'nome ou id da conta')
+
+/** --channel, with the names that commands show. */
+export const channelOption = (description: string): Option => new Option('--channel <canal>', description).choices(channels)
+
+export function required<T>(value: T | null, problem: string): T {
+  if (value === null) throw new OperatorError(problem)
+  return value
+}
+
+export const idReader =
+  (problem: string) =>
+  (text: string): string =>
+    required(readId(text), problem)
+
+export function readMoment(text: string): Date {
+  const moment = readIso(text)
+  if (moment === null) throw new InvalidArgumentError('Informe um momento em ISO 8601 com fuso, como 2026-07-18T01:01:32-03:00.')
+  return moment
+}
+
+export const readLimit = (text: string): number =>
+  required(/^\d{1,6}$/.test(text) && Number(text) > 0 ? Number(text) : null, '--limit deve ser um número inteiro a partir de 1.')
+
+/** The members that the command line gives a value to; a command that changes nothing is a mistake. */
+export function requireChanges<T extends object>(members: T, names: string): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined)
+  if (given.length === 0) throw new OperatorError(`Nada a mudar: informe ${names}.`)
+  return Object.fromEntries(given) as { [Name in keyof T]?: Exclude<T[Name], undefined> }
+}
