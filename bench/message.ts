@@ -1,7 +1,7 @@
+import type { EmailMessage } from '../src/channels/email/email-message.js'
 import { textFromHtml } from '../src/channels/email/message/text.js'
 import { createEmailPreparation } from '../src/channels/email/preparation.js'
 import { verpAddress } from '../src/channels/email/verp.js'
-import type { EmailMessage } from '../src/channels/provider.js'
 import { completeSettings } from '../src/domain/account.js'
 import { newId } from '../src/domain/id.js'
 

@@ -39,7 +39,7 @@ export interface CarrierAnswer {
 }
 
 const CONNECT_MS = 8_000
-/** A server may close an idle connection just as a request is written to it, and the outcome of that one is unknown. Few close it so soon. */
+/** The outcome of a request is unknown if the server closes its idle connection at that moment. Few servers close one so soon. */
 const IDLE_MS = 4_000
 
 export class CarrierHttp {

@@ -71,7 +71,7 @@ export interface ChannelContract {
   readonly contactKind: string
 }
 
-export interface RequestPart {
+interface RequestPart {
   /** The member of the send request. */
   readonly member: string
   readonly schema: TSchema
@@ -81,7 +81,7 @@ export interface RequestPart {
   read(value: never): Omit<RequestedDelivery, 'channel'> | null
 }
 
-export interface StatusRecord {
+interface StatusRecord {
   /** Of the OpenAPI document. */
   readonly summary: string
   readonly schema: TSchema
@@ -126,7 +126,7 @@ export interface Environment {
   carriers(name: string, expected: string, protocols: readonly string[]): URL[]
 }
 
-export interface ChannelCommand {
+interface ChannelCommand {
   readonly name: string
   load(context: CommandContext): Promise<Command>
 }
@@ -141,7 +141,7 @@ export interface CommandContext {
   printList(records: Printed[], options: { json?: boolean }): void
 }
 
-export interface ChannelDemo {
+interface ChannelDemo {
   readonly template: { name: string; content: string; variables: string[]; metadata?: JsonObject }
   readonly settings?: StoredSettings
   /** The value of the channel's member in the first send. */
@@ -219,7 +219,7 @@ export interface FileSource {
 }
 
 /** From a claim to a message for the carrier, or the reason why there can be none. */
-export type Prepare<Message> = (claim: Claim) => Promise<Message | Refused>
+type Prepare<Message> = (claim: Claim) => Promise<Message | Refused>
 
 /** What a worker needs of a channel. */
 export interface ChannelDelivery<Message> {

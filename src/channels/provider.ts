@@ -1,7 +1,6 @@
 import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/channel.js'
 import type { Failure } from '../domain/status.js'
-import type { PostalAddress } from './letter/postal-address.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
 export interface Provider<Message> {
@@ -187,92 +186,4 @@ export class SendError extends Error {
     this.references = options.references ?? []
     this.untried = options.untried ?? false
   }
-}
-
-/** One rendered e-mail for one recipient. */
-export interface EmailMessage {
-  /** The same at every try: becomes Message-ID (with the sender's domain) and the envelope id of reports (ENVID). */
-  reference: string
-  /** Envelope sender: names the delivery, so that whatever comes back finds it (VERP). */
-  envelopeFrom: string
-  to: string
-  toName: string
-  from: string
-  fromName: string
-  subject: string
-  html: string
-  text: string
-  attachments: readonly { name: string; bytes: Uint8Array }[]
-  date: Date
-  /** Where answers go when not to the sender: an address that names the delivery. */
-  replyTo?: string
-  /** Asks the recipient's mail program for a reading receipt (RFC 8098), to this address. */
-  receiptTo?: string
-}
-
-/** One call to one number. */
-export interface VoiceMessage {
-  reference: string
-  /** E.164. */
-  to: string
-  script: VoiceScript
-  /** How long to wait before another call where nobody answers this one; null: it is the last. */
-  againMs: number | null
-}
-
-/** What is said in a call, in Brazilian Portuguese. */
-export interface VoiceScript {
-  /** The message itself: for a person who answered, and where `key` says so only once a key was pressed. */
-  text: string
-  /** Who is calling, and how to hear the message: nothing of its content. */
-  greeting: string
-  /** What an answering machine hears: nothing of its content. */
-  neutral: string
-  key: boolean
-}
-
-/** One short message to one number. */
-export interface SmsMessage {
-  /** The same at every try. */
-  reference: string
-  /** E.164. */
-  to: string
-  text: string
-  /** Parts that the carrier has already: only the others are sent, where the text is still cut into as many. */
-  taken?: { parts: readonly number[]; total: number }
-}
-
-/** One approved template, filled in, for one person on WhatsApp. */
-export interface WhatsappMessage {
-  /** The same at every try; the carrier gives it back with every report. */
-  reference: string
-  /** E.164. */
-  to: string
-  /** As the carrier knows it. */
-  template: string
-  language: string
-  header: readonly TemplateParameter[]
-  body: readonly TemplateParameter[]
-  /** What completes the addresses of link buttons. */
-  buttons: readonly { index: number; suffix: string }[]
-}
-
-export interface TemplateParameter {
-  /** null: known by its place. */
-  name: string | null
-  text: string
-}
-
-/** One letter, ready for the printer. */
-export interface LetterMessage {
-  /** The same at every try: the printer's name for it, so that nothing is printed twice. */
-  reference: string
-  /** As the layouts of sheets are called. */
-  layout: string
-  subject: string
-  recipient: { name: string; address: PostalAddress }
-  sender: { name: string; address: PostalAddress | null }
-  pdf: Uint8Array
-  sha256: string
-  pages: number
 }

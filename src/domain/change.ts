@@ -65,7 +65,7 @@ export interface OperatorDecision extends FactOf {
 }
 
 /** What the other channels' facts mean for a step of the sequence. */
-export interface SequenceDecision extends FactOf {
+interface SequenceDecision extends FactOf {
   kind: 'decision'
   /** When the step is due, from now; null leaves its date alone. */
   delayMs: number | null

@@ -16,13 +16,13 @@ export interface ChannelTraits {
   readonly labels: StatusLabels
 }
 
-export interface Fallback {
+interface Fallback {
   readonly for: Channel
   waitMinutes(settings: AccountSettings): number
 }
 
 /** The Portuguese descriptions of a delivery that differ from the common ones. */
-export interface StatusLabels {
+interface StatusLabels {
   readonly read?: string
   /** Of a fallback that waits for the other channel, and of one that the other channel made needless. */
   readonly waiting?: string

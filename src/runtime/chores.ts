@@ -1,15 +1,15 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Chores that keep the store in shape. Each is safe to run twice and on several nodes at once. */
+/** Periodic work. Each chore is safe to run twice and on several nodes at once. */
 export interface Chore {
   name: string
   everyMs: number
-  /** Long ones end early when the signal fires. */
+  /** A long chore ends early when the signal fires. */
   run(signal?: AbortSignal): Promise<unknown>
 }
 
-/** Runs each chore at once and then in its rhythm, until the signal fires. A chore that fails is reported and tried again. */
+/** Runs each chore at once and then periodically, until the signal fires. A chore that fails is reported and runs again. */
 export async function runChores(
   chores: readonly Chore[],
   signal: AbortSignal,

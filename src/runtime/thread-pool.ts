@@ -54,7 +54,10 @@ export class ThreadPool<Question, Answer> {
     this.#threads = Array.from({ length: Math.max(1, threads) }, () => new Thread<Question, Answer>(options))
   }
 
-  /** Rejects with OutOfTime or ThreadDied, or with a plain error where the answering function threw. `transfer` moves bytes instead of copying them. */
+  /**
+   * Rejects with OutOfTime or ThreadDied, or with a plain error where the answering function threw. The bytes in `transfer` are moved
+   * into the thread instead of copied.
+   */
   ask(question: Question, transfer: readonly Transferable[] = []): Promise<Answer> {
     return this.#idlest.ask(question, transfer)
   }

@@ -1,4 +1,4 @@
-/** Lets loops sleep until there may be work: woken by a word from elsewhere, or by the clock in any case. */
+/** Lets loops sleep until there may be work: until they are notified, or until a time-out in any case. */
 export class Wake {
   #waiters = new Set<() => void>()
 
@@ -27,7 +27,7 @@ export function throttle(everyMs: number, call: () => Promise<unknown>): () => v
   let again = false
   const run = (): void => {
     again = false
-    // Whoever is told by this call also looks by the clock: a lost word costs a second, not a notification.
+    // The receivers of this call also poll: a lost call costs a second, not a notification.
     call().catch(() => {})
     timer = setTimeout(() => {
       timer = undefined

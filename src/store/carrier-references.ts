@@ -54,7 +54,9 @@ export async function findNewestTo(
     `select notification_id as id from delivery
      where channel = $1 and recipient = any($2::text[]) and recipient like '+%'
        and split_part(carrier, ':', 1) = split_part($3, ':', 1)
-       and sent_at <= coalesce($4::timestamptz, now()) + interval '1 minute'
+       and (sent_at <= coalesce($4::timestamptz, now()) + interval '1 minute'
+         -- A quick reply may come before the answer to the send is recorded.
+         or (sent_at is null and state in ('sending', 'uncertain', 'unresolved')))
      order by (failure is null) desc, (carrier = $3) desc, notification_id desc limit 1`,
     [channel, recipients, carrier, at],
   )

@@ -9,7 +9,7 @@ export async function saveLogo(db: Queryable, account: string, { type, bytes }: 
   const { rows } = await run<{ sha256: string }>(
     db,
     `insert into logo (account_id, sha256, type, bytes) values ($1, sha256($3), $2, $3)
-     on conflict (account_id) do update set sha256 = excluded.sha256, type = excluded.type, bytes = excluded.bytes, created_at = now()
+     on conflict (account_id) do update set sha256 = excluded.sha256, type = excluded.type, bytes = excluded.bytes
      returning encode(sha256, 'hex') as sha256`,
     [account, type, bytes],
   )

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { Plan, type ProviderParts, type ScriptedSide } from './subject.js'
 
 /** A carrier over HTTP that does what a test wants. */
-export interface HttpRequest {
+interface HttpRequest {
   method: string
   path: string
   headers: IncomingHttpHeaders

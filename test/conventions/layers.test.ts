@@ -2,72 +2,98 @@ import { describe, expect, test } from 'vitest'
 import { importsOf, listFiles, readSource, withoutComments } from '../support/sources.js'
 
 /**
- * The rooms of src/ and who may enter which. Imports go down only: a room knows those below it, never its neighbours.
- * The simulator is the carriers' side: it shares nothing with us but words, and only compose starts it.
+ * The rooms and the imports between them. Imports go down only: a room imports the rooms below it, never its neighbours. The
+ * simulator is another program: it shares the words of domain with the gateway and nothing else.
  */
-const FLOORS = [['top', 'cli', 'wiring'], ['http'], ['engine', 'webhooks', 'evidence'], ['store', 'channels'], ['domain']]
-/** The files of src/ itself. */
-const TOP = [
-  'main',
-  'compose',
-  'compose-worker',
-  'compose-database',
-  'compose-simulator',
-  'compose-webhooks',
-  'supervisor',
-  'demo',
-  'banner',
-  'config',
-  'log',
-  'master-key',
+const FLOORS = [
+  ['top', 'cli'],
+  ['app'],
+  ['http'],
+  ['engine', 'webhooks', 'evidence'],
+  ['channels'],
+  ['store'],
+  ['runtime'],
+  ['domain'],
 ]
 
-const sources = listFiles('src').filter(path => path.endsWith('.ts'))
+const sources = [...listFiles('src'), ...listFiles('simulator')].filter(path => path.endsWith('.ts'))
 const code = (path: string): string => withoutComments(readSource(path))
 
-const roomOf = (path: string): string => (path.split('/').length === 2 ? 'top' : path.split('/')[1]!)
+function roomOf(path: string): string {
+  const [root, room, ...rest] = path.split('/')
+  if (root === 'simulator') return 'simulator'
+  return rest.length === 0 ? 'top' : room!
+}
 const floorOf = (room: string): number => FLOORS.findIndex(rooms => rooms.includes(room))
+
+/** In a channel's folder, the parts that compose the channel: they may read and write its tables. The others speak protocols. */
+const COMPOSES =
+  /\/(channel|contract|delivery|preparation|command|open-keyring|proof|tracking|recordings|call-lookups|keys|keyring)\.ts$|-(store|journal)\.ts$/
+/** Shared by the channels, and not a provider. */
+const isShared = (path: string): boolean => path.split('/').length === 3
 
 /** Why one file may not import another, or null when it may. */
 function objection(from: string, to: string): string | null {
   const [here, there] = [roomOf(from), roomOf(to)]
+  if (here === 'simulator' && there !== 'simulator') return there === 'domain' ? null : 'the simulator imports domain at most'
+  if (there === 'simulator' && here !== 'simulator')
+    return from === 'src/main.ts' && to === 'simulator/main.ts' ? null : 'only main.ts starts the simulator'
+  if (here === 'channels' && there === 'channels') return betweenChannels(from, to)
   if (here === there) return null
-  if (here === 'simulator') return there === 'domain' ? null : 'the simulator imports domain at most'
-  if (there === 'simulator') return from === 'src/compose-simulator.ts' ? null : 'only compose-simulator imports the simulator'
   if (floorOf(here) === 0 && floorOf(there) === 0) return null
+  if (here === 'channels' && there === 'store' && !isShared(from) && !COMPOSES.test(from))
+    return 'a provider does not import the store'
   return floorOf(there) > floorOf(here) ? null : `${here} does not import ${there}`
+}
+
+/** One channel does not know another; only the registry and what is built on it know them all. */
+function betweenChannels(from: string, to: string): string | null {
+  if (isShared(to) || from === 'src/channels/registry.ts') return null
+  return from.split('/')[2] === to.split('/')[2] ? null : 'a channel imports its own folder and what the channels share'
 }
 
 describe('imports', () => {
   test('the rule itself: down is allowed, up and sideways is not', () => {
     const allowed = [
       ['src/main.ts', 'src/cli/start.ts'],
-      ['src/cli/start.ts', 'src/compose.ts'],
-      ['src/compose-simulator.ts', 'src/simulator/smsc.ts'],
-      ['src/compose.ts', 'src/store/postgres.ts'],
-      ['src/http/server.ts', 'src/engine/accept.ts'],
+      ['src/main.ts', 'simulator/main.ts'],
+      ['src/cli/start.ts', 'src/app/api.ts'],
+      ['src/app/api.ts', 'src/store/postgres.ts'],
+      ['src/http/server.ts', 'src/engine/accept/accept.ts'],
       ['src/http/metrics.ts', 'src/store/postgres.ts'],
-      ['src/engine/accept.ts', 'src/store/idempotency.ts'],
-      ['src/engine/dispatch.ts', 'src/channels/provider.ts'],
+      ['src/http/gw/status.ts', 'src/channels/registry.ts'],
+      ['src/engine/accept/accept.ts', 'src/store/idempotency.ts'],
+      ['src/engine/deliver/lane.ts', 'src/channels/provider.ts'],
+      ['src/channels/registry.ts', 'src/channels/sms/channel.ts'],
       ['src/channels/sms/smpp.ts', 'src/domain/phone.ts'],
       ['src/channels/sms/smpp.ts', 'src/channels/provider.ts'],
-      ['src/simulator/smsc.ts', 'src/domain/phone.ts'],
+      ['src/channels/voice/delivery.ts', 'src/store/postgres.ts'],
+      ['src/channels/letter/letter-store.ts', 'src/store/postgres.ts'],
+      ['src/store/webhook/queue.ts', 'src/store/postgres.ts'],
+      ['simulator/sms/smsc.ts', 'src/domain/phone.ts'],
+      ['simulator/sms/smsc.ts', 'simulator/faults.ts'],
     ] as const
     const forbidden = [
-      ['src/http/server.ts', 'src/config.ts'],
+      ['src/http/server.ts', 'src/app/config.ts'],
       ['src/http/server.ts', 'src/cli/start.ts'],
-      ['src/engine/accept.ts', 'src/http/errors.ts'],
-      ['src/engine/accept.ts', 'src/webhooks/deliver.ts'],
-      ['src/webhooks/deliver.ts', 'src/engine/accept.ts'],
-      ['src/store/postgres.ts', 'src/engine/accept.ts'],
-      ['src/store/postgres.ts', 'src/log.ts'],
+      ['src/engine/accept/accept.ts', 'src/http/errors.ts'],
+      ['src/engine/accept/accept.ts', 'src/webhooks/deliverer.ts'],
+      ['src/webhooks/deliverer.ts', 'src/engine/accept/accept.ts'],
+      ['src/store/postgres.ts', 'src/engine/accept/accept.ts'],
+      ['src/store/postgres.ts', 'src/app/log.ts'],
       ['src/store/postgres.ts', 'src/channels/provider.ts'],
       ['src/channels/sms/smpp.ts', 'src/store/postgres.ts'],
+      ['src/channels/letter/e-carta/e-carta.ts', 'src/store/postgres.ts'],
+      ['src/channels/sms/smpp.ts', 'src/channels/voice/sip.ts'],
+      ['src/channels/channel.ts', 'src/channels/voice/sip.ts'],
+      ['src/channels/voice/delivery.ts', 'src/engine/record/record.ts'],
+      ['src/runtime/semaphore.ts', 'src/store/postgres.ts'],
       ['src/domain/phone.ts', 'src/store/postgres.ts'],
-      ['src/domain/phone.ts', 'src/config.ts'],
-      ['src/simulator/smsc.ts', 'src/channels/provider.ts'],
-      ['src/cli/start.ts', 'src/simulator/smsc.ts'],
-      ['src/engine/accept.ts', 'src/simulator/smsc.ts'],
+      ['src/domain/phone.ts', 'src/app/config.ts'],
+      ['simulator/sms/smsc.ts', 'src/channels/provider.ts'],
+      ['simulator/sms/smsc.ts', 'src/runtime/semaphore.ts'],
+      ['src/app/supervisor.ts', 'simulator/simulator.ts'],
+      ['src/engine/accept/accept.ts', 'simulator/sms/smsc.ts'],
     ] as const
     for (const [from, to] of allowed) expect(objection(from, to), `${from} → ${to}`).toBeNull()
     for (const [from, to] of forbidden) expect(objection(from, to), `${from} → ${to}`).not.toBeNull()
@@ -96,7 +122,7 @@ describe('imports', () => {
   test('every file lies in a room that is known here', () => {
     expect(sources.length).toBeGreaterThan(40)
     for (const path of sources) {
-      if (roomOf(path) === 'top') expect(TOP.map(name => `src/${name}.ts`)).toContain(path)
+      if (roomOf(path) === 'top') expect(path).toBe('src/main.ts')
       else expect([...FLOORS.flat(), 'simulator'], path).toContain(roomOf(path))
     }
   })
@@ -106,7 +132,7 @@ describe('imports', () => {
     for (const from of sources) {
       for (const { path: to } of importsOf(from)) {
         if (to === null) continue
-        if (!sources.includes(to)) objections.push(`${from} imports ${to}, which is not in src/`)
+        if (!sources.includes(to)) objections.push(`${from} imports ${to}, which does not exist`)
         const reason = objection(from, to)
         if (reason !== null) objections.push(`${from} imports ${to}: ${reason}`)
       }
@@ -114,13 +140,15 @@ describe('imports', () => {
     expect(objections).toEqual([])
   })
 
-  test('make no circles, but for types', () => {
+  test('make no circles, but for types and for what is loaded on demand', () => {
     const circles: string[] = []
     const done = new Set<string>()
     const visit = (path: string, trail: string[]): void => {
       if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
       if (trail.includes(path) || done.has(path)) return
-      for (const { path: next, typesOnly } of importsOf(path)) if (next !== null && !typesOnly) visit(next, [...trail, path])
+      for (const { path: next, typesOnly, dynamic } of importsOf(path)) {
+        if (next !== null && !typesOnly && !dynamic) visit(next, [...trail, path])
+      }
       done.add(path)
     }
     for (const path of sources) visit(path, [])
@@ -134,11 +162,14 @@ describe('imports', () => {
     }
   })
 
+  /** The commands that channels add; their contract names the type. */
+  const isCommand = (path: string): boolean => /^src\/channels\/(channel|.*\/command)\.ts$/.test(path)
+
   test('what speaks HTTP or SQL is imported where that is spoken', () => {
     const homes: Record<string, (path: string) => boolean> = {
-      fastify: path => ['http', 'simulator'].includes(roomOf(path)) || path === 'src/compose.ts',
+      fastify: path => ['http', 'simulator'].includes(roomOf(path)) || path === 'src/app/api.ts',
       pg: path => roomOf(path) === 'store',
-      commander: path => roomOf(path) === 'cli' || path === 'src/main.ts',
+      commander: path => ['cli', 'top'].includes(roomOf(path)) || path === 'simulator/main.ts' || isCommand(path),
     }
     for (const path of sources) {
       for (const { name } of importsOf(path)) {
@@ -154,14 +185,17 @@ describe('words that belong to one room', () => {
   const SQL =
     /(['"`])\s*(select\s|insert\s+into\s|update\s+\w+\s+(\w+\s+)?set\s|delete\s+from\s|with\s+\w+\s+as\s|(create|alter|drop)\s+(table|index|function|database)\s)|\b(query|run)\([^\n]*(['"`])(begin|commit|rollback)\7/i
 
-  test('SQL is written in store/ only, the engine included', () => {
+  /** A channel's own tables are read and written in files of its folder. */
+  const writesSql = (path: string): boolean =>
+    roomOf(path) === 'store' || /^src\/channels\/\w+\/(.*\/)?[\w-]*store\.ts$/.test(path)
+
+  test('SQL is written in store/ and in the files of channels for their own tables', () => {
     expect("run(db, 'select 1')").toMatch(SQL)
     expect('run(db, `\n  insert into x values (1)`)').toMatch(SQL)
     expect("query('commit')").toMatch(SQL)
     expect("pick(['commit', 'hash']); log.info('updated the delivery, set and selected')").not.toMatch(SQL)
-    const found = sources.filter(path => roomOf(path) !== 'store').filter(path => SQL.test(code(path)))
-    expect(found).toEqual([])
-    expect(sources.filter(path => roomOf(path) === 'store').filter(path => SQL.test(code(path))).length).toBeGreaterThan(5)
+    expect(sources.filter(path => !writesSql(path)).filter(path => SQL.test(code(path)))).toEqual([])
+    expect(sources.filter(writesSql).filter(path => SQL.test(code(path))).length).toBeGreaterThan(5)
   })
 
   /** Answering with a status. */
@@ -179,12 +213,12 @@ describe('words that belong to one room', () => {
   test('domain, engine, store and evidence know refusals, not status codes', () => {
     expect('if (error.status === 404)').toMatch(STATUS)
     expect('const x = { status: 503 }').toMatch(STATUS)
-    const inner = sources.filter(path => ['top', 'domain', 'engine', 'store', 'evidence'].includes(roomOf(path)))
+    const inner = sources.filter(path => ['app', 'domain', 'engine', 'store', 'evidence', 'runtime'].includes(roomOf(path)))
     expect(inner.filter(path => STATUS.test(code(path)))).toEqual([])
   })
 
-  test('the environment is read by config.ts only; others hand it on whole, or give a child its PATH', () => {
-    for (const path of sources.filter(path => path !== 'src/config.ts')) {
+  test('the environment is read by app/config.ts only; others hand it on whole, or give a child its PATH', () => {
+    for (const path of sources.filter(path => path !== 'src/app/config.ts')) {
       for (const [use] of code(path).matchAll(/\bprocess\.env\s*(\.\s*\w+|\[[^\]]*\])/g)) {
         expect(use, path).toBe('process.env.PATH')
       }
@@ -196,7 +230,7 @@ describe('names', () => {
   const all = listFiles().filter(path => path.endsWith('.ts'))
 
   test('files are lower-case words joined by hyphens', () => {
-    for (const path of all) expect(path.split('/').at(-1)).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config|\.d)?\.ts$/)
+    for (const path of all) expect(path.split('/').at(-1)).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.long)?(\.test|\.config|\.d)?\.ts$/)
   })
 
   test('no file or folder is a drawer for anything: utils, helpers, manager, service, common, index', () => {

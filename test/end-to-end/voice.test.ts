@@ -229,7 +229,7 @@ test('a call that is never told of is looked up at the carrier, and not made aga
   await settled(id, 'Enviado')
   expect(await callsOf(id)).toHaveLength(1)
   const { rows } = await database.pool.query("select data from event where notification_id = $1 and type = 'sent'", [id])
-  expect(rows).toMatchObject([{ data: { settled: true } }])
+  expect(rows).toMatchObject([{ data: { resolved: true } }])
 })
 
 test('a call that may be the one of another notification to the number is nobody’s until that is known', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { EmailMessage } from '../../src/channels/email/email-message.js'
 import { composeEmail } from '../../src/channels/email/message/compose.js'
-import type { EmailMessage } from '../../src/channels/provider.js'
 import { email } from '../channels/email/messages.js'
 import { findProgram, run } from './email-programs.js'
 

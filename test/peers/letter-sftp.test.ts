@@ -9,7 +9,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { eCartaProvider } from '../../src/channels/letter/e-carta/e-carta.js'
 import { createLotJournal } from '../../src/channels/letter/e-carta/lot-journal.js'
 import type { LotJournal } from '../../src/channels/letter/e-carta/lots.js'
-import type { Carrier, CarrierEvent, LetterMessage, SendError } from '../../src/channels/provider.js'
+import type { LetterMessage } from '../../src/channels/letter/letter-message.js'
+import type { Carrier, CarrierEvent, SendError } from '../../src/channels/provider.js'
 import { letterTo } from '../channels/letter/letters.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 

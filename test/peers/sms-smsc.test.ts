@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Carrier, CarrierEvent, CarrierReport, SendError, SmsMessage } from '../../src/channels/provider.js'
+import type { Carrier, CarrierEvent, CarrierReport, SendError } from '../../src/channels/provider.js'
 import { smppProvider } from '../../src/channels/sms/smpp.js'
+import type { SmsMessage } from '../../src/channels/sms/sms-message.js'
 import { readTag } from '../../src/domain/reference-tag.js'
 import { ROOT } from '../support/sources.js'
 

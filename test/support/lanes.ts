@@ -75,8 +75,8 @@ const prepareParcel = async (claim: Claim): Promise<Parcel> => ({
   attempt: claim.attempt,
 })
 
-/** Looks at the queue that find nothing cost a query; between them a test would wait. */
-export const QUICK_TIMING = { pollMs: 50, reapMs: 100, closedMs: 20, busyMs: 100 } as const
+/** Tests wait on conditions: the shorter the polls, the sooner they see them. */
+export const QUICK_TIMING = { pollMs: 50, reapMs: 100, closedMs: 10, busyMs: 100 } as const
 
 /** A worker in this process, with lanes in order of preference. */
 export function startTestWorker(pool: Pool, lanes: readonly TestLane[], leaseMs = 30_000): TestWorker {

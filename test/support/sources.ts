@@ -35,15 +35,22 @@ export interface Import {
   path: string | null
   /** For types alone: gone once compiled. */
   typesOnly: boolean
+  /** import(): loaded when it is called, after the modules are complete. */
+  dynamic: boolean
 }
 
 export function importsOf(path: string, source = readSource(path)): Import[] {
   const found = withoutComments(source).matchAll(
-    /(?:\b(?:import|export)(?<types>\s+type)?\s+(?:[\w*,\s]|\{[^}]*\})*?\bfrom|\bimport)\s*\(?\s*(?:'(?<single>[^'\n]+)'|"(?<double>[^"\n]+)")/g,
+    /(?:\b(?:import|export)(?<types>\s+type)?\s+(?:[\w*,\s]|\{[^}]*\})*?\bfrom|\bimport)\s*(?<call>\()?\s*(?:'(?<single>[^'\n]+)'|"(?<double>[^"\n]+)")/g,
   )
   return [...found]
-    .map(match => ({ types: match.groups!.types, name: match.groups!.single ?? match.groups!.double }))
-    .map(({ types, name }) => ({
+    .map(match => ({
+      types: match.groups!.types,
+      call: match.groups!.call,
+      name: match.groups!.single ?? match.groups!.double,
+    }))
+    .map(({ types, call, name }) => ({
+      dynamic: call !== undefined,
       typesOnly: types !== undefined,
       name: name!,
       path: name!.startsWith('.')

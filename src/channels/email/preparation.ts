@@ -3,8 +3,8 @@ import { linkBase, makeLinkCode } from '../../domain/link.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Claim } from '../../store/claims.js'
 import type { Refused } from '../channel.js'
-import type { EmailMessage } from '../provider.js'
 import { email, emailSettings } from './channel.js'
+import type { EmailMessage } from './email-message.js'
 import { findStatus, isMailboxGone } from './status-code.js'
 
 /** From a claimed e-mail to the message that leaves: validated, addressed so that reports find back, with link and image. */

@@ -17,11 +17,12 @@ import type {
   RuntimeContext,
   World,
 } from '../channel.js'
-import type { LetterMessage, Provider } from '../provider.js'
+import type { Provider } from '../provider.js'
 import { createRendering } from '../rendering.js'
 import { type LetterConfig, letter, proofDocument } from './channel.js'
 import { E_CARTA, eCartaProvider } from './e-carta/e-carta.js'
 import { createLotJournal } from './e-carta/lot-journal.js'
+import type { LetterMessage } from './letter-message.js'
 import { findLetter, findLetterHistory, insertLetter, insertLetterReceipt } from './letter-store.js'
 import { createLetterPreparation } from './preparation.js'
 import { PRINT_SHOP, printShopCallback, printShopProvider, readPrintAccount } from './print-shop.js'

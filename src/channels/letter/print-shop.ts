@@ -3,14 +3,15 @@ import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
-import type { Callback, CallbackRequest, CarrierReport, Found, LetterMessage, Provider, Receipt } from '../provider.js'
+import type { Callback, CallbackRequest, CarrierReport, Found, Provider, Receipt } from '../provider.js'
 import { SendError } from '../provider.js'
 import { readCredential, refuseUnknown } from '../url-options.js'
+import type { LetterMessage } from './letter-message.js'
 import type { PostalAddress } from './postal-address.js'
 
 /**
- * A print service over HTTP, as docs/carta.md describes it: it prints, puts into envelopes and posts. Our reference is its
- * idempotency key and the name under which it can be asked.
+ * A print service over HTTP, as docs/carta.md describes it: it prints letters, puts them into envelopes and posts them. Our reference
+ * is the idempotency key of an order and its name in lookups.
  */
 export const PRINT_SHOP = 'print-shop'
 const TIMEOUT_MS = 18_000
@@ -20,13 +21,13 @@ const REASONS = {
   unsent: 'O serviço de impressão não pôde ser alcançado.',
   unanswered: 'O serviço de impressão não respondeu.',
 }
-/** A callback that is older than this may be a recording of an old one. */
+/** An older callback may be a replayed one. */
 const FRESH_MS = 300_000
 
 interface PrintAccount {
   base: string
   token: string
-  /** Signs its callbacks; '' where it sends none. */
+  /** The key of its callbacks' signatures; '' where it sends none. */
   secret: string
 }
 
@@ -42,7 +43,7 @@ export function readPrintAccount(url: URL): PrintAccount {
   return { base, token, secret: readCredential(url.password, wrong) }
 }
 
-/** What the service's words mean. */
+/** The meaning of `situacao`. */
 const SITUATIONS: Record<string, { type: CarrierReport['type']; failure?: 'returned' | 'rejected' | 'undelivered' }> = {
   processando: { type: 'processed' },
   preparada: { type: 'prepared' },
@@ -80,7 +81,7 @@ export function printShopProvider(): Provider<LetterMessage> {
         async find(reference, _sentTo, signal): Promise<Found> {
           const url = `${base}/cartas/${encodeURIComponent(reference)}`
           const answer = await http.send({ method: 'GET', url, headers }, signal)
-          // Said in so many words: a 404 of something in between must not have a letter printed twice.
+          // Only these words count: a 404 of a proxy in between must not make the letter be printed twice.
           if (answer.status === 404 && objectOf(answer)?.situacao === 'desconhecida') return 'unknown'
           const { references, answer: text } = readReceipt(answer)
           return { references, answer: text }
@@ -110,7 +111,7 @@ const toAddress = ({ street, number, complement, district, city, state, postcode
   cep: postcode,
 })
 
-/** Idempotent by contract: 5xx but 503 may have taken it, so it is asked for first. */
+/** A service that answers with a 5xx other than 503 may have taken the order: it is looked up before it is sent again. */
 function readReceipt(answer: CarrierAnswer): Receipt {
   const { status, retryAfterMs } = answer
   const body = objectOf(answer)
@@ -130,11 +131,11 @@ function readReceipt(answer: CarrierAnswer): Receipt {
     throw new SendError('permanent', `O serviço de impressão recusou a carta: ${said}`, options)
   }
   if (status >= 500) throw new SendError('uncertain', 'O serviço de impressão falhou ao responder.', options)
-  // A wrong token or path is the operator's to mend: the letters wait for it.
+  // The operator can correct a wrong token or path: the letters wait.
   throw new SendError('temporary', `O serviço de impressão não aceitou a chamada (${status}). Verifique LETTER_URL.`, options)
 }
 
-/** `secrets`: of every account that may speak; an empty one never matches. */
+/** `secrets`: of every account that may send callbacks; an empty one never matches. */
 export function printShopCallback(secrets: readonly string[], clock: Clock): Callback {
   const usable = secrets.filter(secret => secret !== '')
   return {
@@ -161,7 +162,7 @@ function isSigned({ headers, body }: CallbackRequest, secret: string, now: numbe
 const signCallback = (secret: string, timestamp: string, body: Buffer): string =>
   `v1=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`
 
-/** null: words that mean nothing to us; the service is answered that all is well, or it would repeat them. */
+/** null: a callback without a meaning for us. It is accepted all the same, or the service would repeat it. */
 function readReport(body: Buffer): CarrierReport | null {
   let said: Record<string, unknown>
   try {

@@ -3,9 +3,9 @@ import { OperatorError } from '../../domain/errors.js'
 import { CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from './return-reasons.js'
 
-/** The post's tracking (SRO Rastro): where registered letters are, asked in batches. */
+/** The post's tracking of registered letters (SRO Rastro), asked in batches. */
 export interface Rastro {
-  /** What is known of each code, oldest first; codes that the post does not know yet are absent. */
+  /** The events of each code, oldest first; codes that the post does not know yet are absent. */
   track(codes: readonly string[], signal: AbortSignal): Promise<Map<string, PostEvent[]>>
 }
 
@@ -18,9 +18,9 @@ export interface PostEvent {
   reason?: string
 }
 
-/** The post answers for no more at once. */
+/** Codes in one request; the post allows no more. */
 export const MAX_TRACKED = 50
-/** A token is asked for again before it ends. */
+/** A token is renewed this long before it expires. */
 const TOKEN_MARGIN_MS = 60_000
 const DEFAULT_TOKEN_MS = 30 * 60_000
 const TIMEOUT_MS = 20_000
@@ -86,7 +86,7 @@ export function createRastro(url: URL, clock: Clock): Rastro {
 function readObject(object: unknown): [string, PostEvent[]][] {
   const { codObjeto, eventos } = (object ?? {}) as { codObjeto?: unknown; eventos?: unknown }
   if (typeof codObjeto !== 'string' || !Array.isArray(eventos)) return []
-  // Told newest first, to the second: of the same second, the later one stays the later one.
+  // The post lists the newest first, with times to the second: reversed, events of one second keep their order.
   const events = eventos
     .toReversed()
     .flatMap(readEvent)
@@ -103,7 +103,7 @@ function readEvent(event: unknown): PostEvent[] {
   return [{ at, text, ...meaningOf(codigo, Number(tipo)) }]
 }
 
-/** Code and type together: the same type means other things under another code. */
+/** By code and type together: the same type means something else under another code. */
 function meaningOf(code: string, type: number): Pick<PostEvent, 'type' | 'failure' | 'reason'> {
   if (code === 'PO' && (type === 1 || type === 9)) return { type: 'sent' }
   if (!['BDE', 'BDI', 'BDR'].includes(code)) return { type: 'note' }
@@ -111,9 +111,9 @@ function meaningOf(code: string, type: number): Pick<PostEvent, 'type' | 'failur
   if (LOST_CODES.includes(type)) return { type: 'failed', failure: 'undelivered', reason: 'Extraviada' }
   const reason = RETURN_REASONS[type]
   if (reason !== undefined) return { type: 'failed', failure: 'returned', reason }
-  // 23: it is back with its sender, whatever the reason was.
+  // 23: returned to the sender, without a reason.
   return type === 23 ? { type: 'failed', failure: 'returned', reason: 'Devolvido ao remetente' } : { type: 'note' }
 }
 
-/** Brasília's time, without saying so; Brazil has had no summer time since 2019. */
+/** Without a zone the time is Brasília's; Brazil has had no summer time since 2019. */
 const readPostDate = (text: string): Date => new Date(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text.slice(0, 19)}-03:00`)

@@ -1,8 +1,8 @@
 import { simulatorSecret } from '../../domain/keys.js'
 import type { CallbackContext, CallbackReaders, ChannelDelivery, ChannelRuntime, DeliveryContext } from '../channel.js'
-import type { SmsMessage } from '../provider.js'
 import { createSmsPreparation } from './preparation.js'
 import { smppProvider } from './smpp.js'
+import type { SmsMessage } from './sms-message.js'
 import { readZenviaUrl, ZENVIA, zenviaCallback, zenviaProvider } from './zenvia.js'
 
 /** The submit window of one connection, where the URL names none. */

@@ -3,10 +3,10 @@ import { type LinkTarget, linkBase } from '../../domain/link.js'
 import { planParts } from '../../domain/message-parts.js'
 import type { Claim } from '../../store/claims.js'
 import type { Refused } from '../channel.js'
-import type { SmsMessage } from '../provider.js'
 import { refusedFor } from '../rendering.js'
 import { smsSettings } from './channel.js'
 import { type AccentRule, fitSms } from './fit-text.js'
+import type { SmsMessage } from './sms-message.js'
 
 /** From a claimed SMS to the message that leaves: the sender's words, or ours, with the short link where it belongs. */
 export interface SmsParts {

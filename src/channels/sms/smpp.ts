@@ -4,12 +4,13 @@ import { OperatorError } from '../../domain/errors.js'
 import { septetsOf } from '../../domain/gsm7.js'
 import { type PartPlan, planParts } from '../../domain/message-parts.js'
 import { MAX_TAGGED_PARTS, makeTag } from '../../domain/reference-tag.js'
-import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type SmsMessage } from '../provider.js'
+import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../url-options.js'
 import { carrierReference, readEvents } from './smpp-events.js'
 import { SmppLink } from './smpp-link.js'
 import { type Address, submitBody } from './smpp-pdu.js'
 import type { Part, PartOutcome, SessionSettings } from './smpp-session.js'
+import type { SmsMessage } from './sms-message.js'
 
 /**
  * SMS through a carrier's SMSC, SMPP 3.4: smpp://user:password@host:2775, smpps:// with TLS.

@@ -11,9 +11,9 @@ import {
   type Provider,
   SendError,
   type SendErrorKind,
-  type SmsMessage,
 } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
+import type { SmsMessage } from './sms-message.js'
 
 /** The provider's name, stored with every attempt and the last part of its callbacks' path. */
 export const ZENVIA = 'zenvia'
@@ -32,13 +32,13 @@ const MAX_WORDS = 500
 const MAX_ID = 200
 const MAX_WINDOW = 1_000
 const OPTIONS = ['from', 'secret', 'tls', 'window', 'rate']
-/** Named in the headers of the subscription at Zenvia: their callbacks bear no signature, but any header that one asks for. */
+/** Zenvia does not sign its callbacks, but adds the headers that the subscription names: this one holds the secret. */
 const SECRET_HEADER = 'x-carteiro-secret'
 
-/** messageStatus.code of a MESSAGE_STATUS event. What is not here tells nothing final. */
+/** messageStatus.code of a MESSAGE_STATUS event. Other codes are not final. */
 const statuses: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | 'reason'>>> = {
   DELIVERED: { type: 'delivered' },
-  // Of SMS only the link tells of a reading.
+  // The reading of an SMS is known by its link alone.
   READ: { type: 'delivered' },
   NOT_DELIVERED: { type: 'failed', failure: 'undelivered', reason: 'A operadora não conseguiu entregar a mensagem.' },
   REJECTED: { type: 'failed', failure: 'undelivered', reason: 'A operadora rejeitou a mensagem depois de aceitá-la.' },
@@ -48,7 +48,7 @@ export function zenviaProvider(): Provider<SmsMessage> {
   return {
     name: ZENVIA,
     channel: 'sms',
-    // Its reports bear no name of ours and it cannot be asked: what was lost on the way is for a person to look at.
+    // Its reports do not carry our reference and it has no lookup: only a person can resolve an unknown outcome.
     whenUnknown: 'never',
     timeoutMs: TIMEOUT_MS,
     open: async url => openZenvia(url),
@@ -83,7 +83,7 @@ function openZenvia(url: URL): Carrier<SmsMessage> {
   }
 }
 
-/** One reader for all subscriptions of this gateway: whoever knows one of their secrets is Zenvia. */
+/** One reader for all subscriptions of this gateway: a request with one of their secrets comes from Zenvia. */
 export function zenviaCallback(secrets: readonly string[]): Callback {
   return {
     name: ZENVIA,
@@ -133,7 +133,7 @@ function readToken(text: string): string | null {
   }
 }
 
-/** 503 says that it did not begin; after any other failure of its own nobody knows, and this carrier cannot be asked. */
+/** 503 says that the message was not taken; after another 5xx the outcome is unknown. */
 function errorOf(answer: CarrierAnswer): SendError {
   const [kind, reason] = meaningOf(answer)
   const { status, retryAfterMs } = answer
@@ -143,7 +143,7 @@ function errorOf(answer: CarrierAnswer): SendError {
   })
 }
 
-/** Only the message's own faults end it: those of the account or of SMS_URL are the operator's, and messages wait for the mend. */
+/** Only errors of the message itself are permanent: the operator can correct the account and SMS_URL, and messages wait for that. */
 function meaningOf(answer: CarrierAnswer): [SendErrorKind, string] {
   const { status } = answer
   if (status === 429) return ['throttled', 'A Zenvia pediu para enviar mais devagar.']
@@ -162,7 +162,7 @@ function isOfSender(answer: CarrierAnswer): boolean {
   return Array.isArray(details) && details.length > 0 && details.every(detail => detail?.path === 'from')
 }
 
-/** Anything that is none could not be looked up either. */
+/** Any other value could not be stored as a reference. */
 const isId = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && value.length <= MAX_ID
 
@@ -175,7 +175,7 @@ interface ZenviaEvent {
   message?: { id?: unknown; from?: unknown; direction?: unknown; contents?: unknown }
 }
 
-/** Events of other kinds are taken and mean nothing: refused, they would come again. */
+/** Events of other kinds are accepted and ignored: Zenvia would repeat a refused one. */
 function readEvent(body: Buffer): CarrierEvent[] {
   const event = readJson(body.toString('utf8')) as ZenviaEvent | null
   if (event === null || typeof event !== 'object') return []
@@ -218,7 +218,7 @@ function readJson(text: string): unknown {
   }
 }
 
-/** In constant time, whatever the lengths are. */
+/** In constant time, also for different lengths. */
 function isSame(given: string, secret: string): boolean {
   const hash = (text: string): Buffer => createHmac('sha256', 'secret').update(text).digest()
   return timingSafeEqual(hash(given), hash(secret))

@@ -14,7 +14,7 @@ import type {
   RuntimeContext,
   World,
 } from '../channel.js'
-import type { Callback, Provider, VoiceMessage } from '../provider.js'
+import type { Callback, Provider } from '../provider.js'
 import { createRendering, type Rendering } from '../rendering.js'
 import { askOpenCalls, type CallCarrier } from './call-lookups.js'
 import { findCall, findRivalCalls } from './call-store.js'
@@ -27,6 +27,7 @@ import { fetchTwilioRecording, recordingHttp, TWILIO, twilioProvider } from './t
 import { readTwilioAccount } from './twilio-account.js'
 import { type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
 import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
+import type { VoiceMessage } from './voice-message.js'
 
 /** Requests at once to a carrier whose calls last longer than the request for them. */
 const REQUESTS_AT_ONCE = 20

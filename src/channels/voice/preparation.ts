@@ -2,10 +2,10 @@ import { settingsOf } from '../../domain/account.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Claim } from '../../store/claims.js'
 import type { Refused } from '../channel.js'
-import type { VoiceMessage, VoiceScript } from '../provider.js'
 import { type Rendering, refusedFor } from '../rendering.js'
 import type { Call } from './call-store.js'
 import { voiceSettings } from './channel.js'
+import type { VoiceMessage, VoiceScript } from './voice-message.js'
 
 /** From a claimed call to what is said in it, and when to call again. */
 export interface VoiceParts {

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
-import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
+import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
 import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, MAX_CALL_SECONDS, removeStaleFolders } from './baresip.js'
 import { speakText, TELEPHONE_RATE } from './speech.js'
+import type { VoiceMessage } from './voice-message.js'
 
 /**
  * Calls over a SIP trunk with Debian's baresip and espeak-ng: sip://user:password@host:port. send() lasts as long as the call.

@@ -1,13 +1,13 @@
 import { OperatorError } from '../../domain/errors.js'
 import { readCredential } from '../url-options.js'
 
-/** What VOICE_URL says of a Twilio-compatible carrier: twilio://ACCOUNT_SID:AUTH_TOKEN@HOST?from=+55… */
+/** The account of a Twilio-compatible carrier, as VOICE_URL gives it: twilio://ACCOUNT_SID:AUTH_TOKEN@HOST?from=+55… */
 export interface TwilioAccount {
   sid: string
   token: string
-  /** Of the account's resources, without a slash at its end. */
+  /** The address of the account's resources, without a slash at its end. */
   baseUrl: string
-  /** The number that rings up, E.164. */
+  /** The calling number, E.164. */
   from: string
   /** Whether the carrier is to tell people from answering machines. */
   machine: boolean
@@ -20,7 +20,7 @@ export interface TwilioAccount {
 const EXAMPLE = 'twilio://CONTA:TOKEN@api.twilio.com?from=+551140041234'
 const OPTIONS = ['from', 'machine', 'record', 'ring', 'voice', 'tls', 'rate']
 
-/** Throws OperatorError, which names the setting and never what is secret in it. */
+/** Throws OperatorError, which names the setting and never shows its secrets. */
 export function readTwilioAccount(url: URL): TwilioAccount {
   const { searchParams: given } = url
   const wrong = (problem: string): never => {

@@ -1,17 +1,18 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReport, VoiceScript } from '../provider.js'
+import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReport } from '../provider.js'
 import { greetingDocument, HANGUP, keyDocument, machineDocument, textDocument } from './twiml.js'
+import type { VoiceScript } from './voice-message.js'
 
-/** What a Twilio-compatible carrier asks and tells while a call is under way. */
+/** The callbacks of a Twilio-compatible carrier: status reports, recordings, and requests for the next document of a call. */
 export interface TwilioCallbackOptions {
   name: string
-  /** Of the accounts whose calls these are. */
+  /** The accounts that sign callbacks, each with its token. */
   accounts: readonly { token: string; voice: string | null }[]
-  /** What a call is to say; null: there is no such call. */
+  /** The script of a call; null: there is no such call. */
   findScript(reference: string): Promise<VoiceScript | null>
 }
 
-/** What a call has to be told apart by; it travels in the callbacks' own address, which the carrier signs. */
+/** Names the call that a callback is about. It is part of the callback's address, which the carrier signs. */
 export interface CallbackQuery {
   about: (typeof TOPICS)[number]
   reference: string
@@ -70,7 +71,7 @@ function isSigned({ method, url, headers }: CallbackRequest, form: URLSearchPara
   return spellings(url).some(spelling => isEqual(given, twilioSignature(spelling, form, token)))
 }
 
-/** The port, a default one or not, may or may not have been part of what was signed. */
+/** Carriers differ in whether the signed address has a port. */
 function spellings(url: string): string[] {
   const { protocol, port } = new URL(url)
   const [, origin = '', rest = ''] = /^([^/]+\/\/(?:\[[^\]]*\]|[^/:?#]*))(?::\d*)?(.*)$/.exec(url) ?? []
@@ -98,7 +99,7 @@ const UNCLEAR = 'unknown'
 /** Whether a call of this status has ended. */
 export const isOver = (status: string): boolean => ['completed', 'busy', 'no-answer', 'failed', 'canceled'].includes(status)
 
-/** What a call's status means for its delivery, whether it was told or asked for. */
+/** The events that a call's status means, whether the carrier reported the status or was asked for it. */
 export function statusEvents(query: CallbackQuery, form: URLSearchParams): CarrierEvent[] {
   const status = form.get('CallStatus') ?? ''
   switch (status) {
@@ -123,10 +124,10 @@ export function statusEvents(query: CallbackQuery, form: URLSearchParams): Carri
   }
 }
 
-/** A call that ended. Whether its message was heard was known when it was asked for; where it never was, nobody heard it. */
+/** A call that ended. The carrier asks for the message document when a person is to hear it; a call without that request was not heard. */
 function ended(query: CallbackQuery, form: URLSearchParams): CarrierReport {
   const answeredBy = form.get('AnsweredBy') ?? ''
-  // Whoever hangs up while the carrier still listens stays unclear as well: that is a call which nobody heard.
+  // A person who hangs up while the carrier still listens is reported as unknown too, and did not hear the message.
   if (isMachine(answeredBy)) return answeredByMachine(query, form, answeredBy)
   return missed(query, form, 'no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
 }
@@ -160,8 +161,8 @@ export function recordingEvents({ reference }: CallbackQuery, form: URLSearchPar
 }
 
 /**
- * The carrier asks what to say to whoever answered: a machine hears nothing of the message. The message is a document of its
- * own, asked for when the greeting is over: whoever hangs up before heard nothing of it.
+ * The carrier asks for the next document of the call. An answering machine gets nothing of the message. The message is a document
+ * of its own, requested when the greeting is over: a person who hangs up before that has heard nothing of it.
  */
 function speak(
   query: CallbackQuery,

@@ -3,17 +3,17 @@ import { type CarrierEvent, type Found, SendError } from '../provider.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { isOver, recordingEvents, statusEvents } from './twilio-callback.js'
 
-/** What a Twilio-compatible carrier answers when it is asked about calls that it took. */
+/** Asks a Twilio-compatible carrier about calls that it took. */
 export interface LookupParts {
-  /** Those of these calls that belong to deliveries already. */
+  /** The calls among these that belong to deliveries already. */
   findKnown(names: readonly string[]): Promise<Set<string>>
-  /** Other notifications whose call to this number is being made now, or is looked for as well. */
+  /** Other notifications with a call to this number that is being made now or has an unknown outcome. */
   findRivals(reference: string, to: string): Promise<readonly string[]>
-  /** Every account that calls of ours may have gone to: whoever looks for one does not know by which it went. */
+  /** Every account that our calls may have gone to: an attempt with unknown outcome does not say which one it was. */
   accounts: readonly URL[]
   /** How long to wait before another call where nobody heard this one; null: none follows. */
   readPlan(reference: string): Promise<number | null>
-  /** How a call that was found ended. */
+  /** Takes the events of a call that was found and is over. */
   onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
 
@@ -33,13 +33,13 @@ const PAGE = 100
 const MAX_LIST = 4 * 1_048_576
 const TIMEOUT_MS = 30_000
 const UNANSWERED = 'A operadora de voz não respondeu à consulta.'
-/** Of a recording: as it will stay. */
+/** Final statuses of a recording. */
 const MADE = ['completed', 'absent', 'failed', 'deleted']
 
 /**
- * Calls bear no name of ours, so they are told apart by what is left: to this number, from ours, made since the
- * notification was accepted, and of no other delivery. None: it was never taken. One: it is the one, unless it may be the one
- * of another notification too. More: nobody can tell.
+ * Calls do not carry our reference. A call may be the one that is looked for if it went to this number, from ours, since the
+ * notification was accepted, and belongs to no other delivery. No such call: the carrier never took it. One call: that is it, unless
+ * it may belong to another notification too. Several calls: the outcome stays unknown.
  */
 export async function findCall(
   http: CarrierHttp,
@@ -52,7 +52,7 @@ export async function findCall(
   const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
   const lists = await Promise.all([...asked.values()].map(account => listCalls(http, account, to, signal)))
   const recent = lists.flat().filter(call => mayBeOf(reference, call))
-  // After the list and before the names: whoever has a call in the list is a rival by now, or has given it a name.
+  // In this order: a notification with a call in the list is by now either a rival or the known owner of that call.
   const rivals = await findRivals(reference, to)
   const known = await findKnown(recent.map(call => String(call.sid)))
   const [found, another] = recent.filter(call => !known.has(String(call.sid)))
@@ -60,13 +60,13 @@ export async function findCall(
   if (another !== undefined) throw new SendError('temporary', 'Há mais de uma ligação que pode ser a procurada.')
   if (rivals.some(rival => mayBeOf(rival, found)))
     throw new SendError('temporary', 'A ligação encontrada pode ser a de outra notificação ao mesmo número.')
-  // All that was told of it may be lost with the answer.
+  // The carrier's reports may have been lost together with its answer.
   if (isOver(String(found.status)))
     await onEvents(statusEvents({ about: 'status', reference, againMs: await readPlan(reference) }, formOf(found)))
   return { references: [String(found.sid)], answer: `${found.sid} ${found.status}` }
 }
 
-/** To this number from ours, newest first. */
+/** The calls to this number from ours, newest first. */
 async function listCalls(http: CarrierHttp, account: TwilioAccount, to: string, signal: AbortSignal): Promise<ListedCall[]> {
   const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
   const { calls } = (await read(http, account, `Calls.json?${query}`, signal)) ?? {}
@@ -75,7 +75,7 @@ async function listCalls(http: CarrierHttp, account: TwilioAccount, to: string, 
   return calls as ListedCall[]
 }
 
-/** What became of a call, by the carrier's name for it; whether there is nothing more to come. */
+/** Asks for the result of a call by the carrier's name for it. `over`: nothing more will follow. */
 export async function askCall(
   http: CarrierHttp,
   accounts: readonly URL[],
@@ -136,7 +136,7 @@ export const lookupHttp = (): CarrierHttp =>
 
 const unanswered = (): SendError => new SendError('temporary', UNANSWERED)
 
-/** As the carrier would have told it by itself. */
+/** The fields of the callback that the carrier would have sent. */
 const formOf = ({ sid, status, answered_by, duration, start_time, end_time }: ListedCall): URLSearchParams =>
   formFrom({
     CallSid: sid,

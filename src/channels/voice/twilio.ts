@@ -1,12 +1,13 @@
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
-import { type Carrier, type Provider, type Receipt, SendError, type VoiceMessage } from '../provider.js'
+import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl } from './twilio-callback.js'
 import { findCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
+import type { VoiceMessage } from './voice-message.js'
 
-/** Calls over Twilio's REST interface, which other carriers speak too. */
+/** Calls over Twilio's REST API, which other carriers offer too. */
 export interface TwilioOptions extends LookupParts {
-  /** Where its callbacks reach us: …/callbacks/twilio. */
+  /** The address of our callbacks: …/callbacks/twilio. */
   callbackBase: string
 }
 
@@ -21,7 +22,7 @@ const REASONS = {
 const RECORDING_TIMEOUT_MS = 60_000
 const MAX_RECORDING = 64 * 1_048_576
 
-/** What the carrier says of the number itself: a second try changes nothing. */
+/** Errors of the number itself: another attempt changes nothing. */
 const permanentErrors: Record<number, string> = {
   13223: 'A operadora não reconhece o número.',
   13224: 'A operadora não reconhece o número.',
@@ -33,7 +34,7 @@ const permanentErrors: Record<number, string> = {
 }
 
 const REGION = 'A conta na operadora não tem permissão para ligar para esta região. Libere-a no painel da operadora.'
-/** What the operator can mend in the account, of some numbers only: those calls wait for it, the others go on. */
+/** Errors that the operator can correct in the account and that concern some numbers only: calls to other numbers go on. */
 const accountErrors: Record<number, string> = {
   21203: REGION,
   21215: REGION,
@@ -41,14 +42,14 @@ const accountErrors: Record<number, string> = {
 }
 const FROM = 'A operadora não aceita o número de origem. Confira from em VOICE_URL.'
 const ADDRESS = 'A operadora não aceita o endereço dos avisos. Confira PUBLIC_URL.'
-/** What the operator can mend in the settings, of all calls. */
+/** Errors that the operator can correct in the settings and that concern all calls. */
 const settingErrors: Record<number, string> = { 21205: ADDRESS, 21209: ADDRESS, 21210: FROM, 21212: FROM, 21213: FROM }
 
 export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
   return {
     name: TWILIO,
     channel: 'voice',
-    // A call whose answer was lost is looked for at the carrier; nobody is called twice on a guess.
+    // The carrier is asked about a call with unknown outcome: nobody is called twice on a guess.
     whenUnknown: 'lookup',
     timeoutMs: TIMEOUT_MS,
     open: async url => openCarrier(readTwilioAccount(url), options),
@@ -79,13 +80,13 @@ function callForm(message: VoiceMessage, account: TwilioAccount, base: string): 
   const { to, reference, againMs } = message
   const url = (about: 'status' | 'script' | 'recording'): string => callbackUrl(base, { about, reference, againMs })
   const form = new URLSearchParams({ To: to, From: account.from, Timeout: String(account.ringSeconds) })
-  // Asked for and not sent along: only what the carrier asks for tells how far the person listened.
+  // The documents are requested by the carrier instead of sent along: each request shows how far the person listened.
   form.set('Url', url('script'))
-  // The same question again: it is worth a second try before the person hears an error.
+  // The same document: a second attempt is better than an error that the person hears.
   form.set('FallbackUrl', url('script'))
   form.set('StatusCallback', url('status'))
   for (const event of STATUS_EVENTS) form.append('StatusCallbackEvent', event)
-  // At the end of a machine's own words: what is said while it speaks is not recorded.
+  // Waits for the end of a machine's greeting: the machine does not record what is said before.
   if (account.machine) form.set('MachineDetection', 'DetectMessageEnd')
   if (account.record) {
     form.set('Record', 'true')
@@ -108,13 +109,13 @@ function readAnswer(given: CarrierAnswer): Receipt {
     const retryAfterMs = given.retryAfterMs ?? 1_000
     throw new SendError('throttled', 'A operadora de voz pediu para ir mais devagar.', { answer, retryAfterMs })
   }
-  // 503 says that it did not begin; other errors of its own may have come after it did.
+  // 503 says that the call was not begun; another 5xx may have come after it was.
   if (status >= 500 && status !== 503) throw new SendError('uncertain', 'A operadora de voz teve um erro interno.', { answer })
   if (status === 400) throw refusalOf(Number(code), answer)
   throw new SendError('temporary', 'A operadora de voz não aceitou o pedido agora (credenciais ou disponibilidade).', { answer })
 }
 
-/** Only what is said of the number is final: nothing that was accepted is lost to a wrong setting. */
+/** Only an error of the number is permanent: no accepted notification is lost to a wrong setting. */
 function refusalOf(code: number, answer: string): SendError {
   const permanent = permanentErrors[code]
   if (permanent !== undefined) return new SendError('permanent', permanent, { answer })
@@ -140,7 +141,7 @@ export async function fetchTwilioRecording(
   signal: AbortSignal,
 ): Promise<Buffer | null> {
   const account = readTwilioAccount(url)
-  // Never by the address that a callback names: our credentials go nowhere but to the carrier.
+  // Never from an address that a callback gives: our credentials are sent to the carrier alone.
   const address = `${account.baseUrl}/Recordings/${encodeURIComponent(name)}.wav`
   const { status, body, complete } = await http.send(
     { method: 'GET', url: address, headers: { authorization: basicAuth(account) } },

@@ -1,4 +1,4 @@
-import type { VoiceScript } from '../provider.js'
+import type { VoiceScript } from './voice-message.js'
 
 /** Documents in TwiML, the language in which a Twilio-compatible carrier is told what to do in a call. */
 export interface Speech {

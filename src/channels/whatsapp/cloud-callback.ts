@@ -5,15 +5,15 @@ import { CLOUD_NAME } from './cloud.js'
 import { meaningOf, unknownReason } from './graph-errors.js'
 import { replyText } from './reply-text.js'
 
-/** What Meta tells over HTTP: the handshake, what became of messages, and what people write back. */
+/** Meta's callbacks: the handshake, the reports on messages, and people's replies. */
 export interface CloudCallbackParts {
   appSecret: string
   verifyToken: string
-  /** Ours: an app may have other numbers, which are nothing to us. null: it has no others. */
+  /** Our numbers. Events of an app's other numbers are ignored; null: the app has no others. */
   phoneNumberIds: ReadonlySet<string> | null
 }
 
-/** The messages that a number may be sent after trouble that passes; then it has failed. */
+/** The messages that are sent at most while a recipient's trouble is temporary; then the delivery has failed. */
 const MAX_MESSAGES = 4
 const FIRST_WAIT_MS = 30_000
 /** Three times as long each time. */
@@ -42,7 +42,7 @@ function isSigned({ headers, body }: CallbackRequest, secret: string): boolean {
   return typeof signature === 'string' && isSame(signature, `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`)
 }
 
-/** Over hashes: equal lengths, and no time that tells where they differ. */
+/** Compares hashes, which have equal lengths, in constant time. */
 const isSame = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
 const digest = (text: string): Buffer => createHmac('sha256', 'compare').update(text).digest()
 
@@ -67,7 +67,7 @@ interface Value {
   messages?: Incoming[]
 }
 
-/** Signed, so it is Meta's; what we cannot read of it is passed over, since it would be told again for days. */
+/** The signature is verified already. Unreadable parts are ignored: Meta would repeat a refused callback for days. */
 function readEvents(body: Buffer, ours: CloudCallbackParts['phoneNumberIds']): CarrierEvent[] {
   return valuesIn(body)
     .filter(({ metadata }) => ours === null || ours.has(textOf(metadata?.phone_number_id)))
@@ -101,7 +101,7 @@ function readStatus(given: Status): CarrierReport | null {
   return given.status === 'failed' ? { ...about, ...readFailure(given, reference, id) } : null
 }
 
-/** Trouble that passes is tried with another message, a few times: this one will never arrive. */
+/** After temporary trouble another message is sent, a few times: the failed one will never arrive. */
 function readFailure({ errors }: Status, reference: string, id: string): Omit<CarrierReport, 'kind' | 'of' | 'at'> {
   const [error] = listOf(errors)
   const code = typeof error?.code === 'number' ? error.code : null
@@ -121,7 +121,7 @@ function readReply(message: Incoming): CarrierReply | null {
   const text = replyText(message)
   const inReplyTo = textOf(message.context?.id)
   const isNumber = /^\d{8,15}$/.test(from)
-  // People may hide their number: the message that they quote says who they are.
+  // A person may hide their number: the quoted message identifies them.
   if ((!isNumber && inReplyTo === '') || text === null) return null
   return {
     kind: 'reply',
@@ -135,7 +135,7 @@ function readReply(message: Incoming): CarrierReply | null {
 
 const MAX_TEXT = 10_000
 
-/** What people write may hold what no database stores. */
+/** A person's text may hold characters that PostgreSQL does not store. */
 const clean = (text: string): string => text.slice(0, MAX_TEXT).toWellFormed().replaceAll('\0', '')
 const textOf = (value: unknown): string => (typeof value === 'string' ? clean(value) : '')
 const listOf = <T>(value: readonly T[] | undefined): readonly T[] =>

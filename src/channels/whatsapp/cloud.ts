@@ -1,8 +1,9 @@
 import { OperatorError } from '../../domain/errors.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
-import { type Provider, type Receipt, SendError, type TemplateParameter, type WhatsappMessage } from '../provider.js'
+import { type Provider, type Receipt, SendError } from '../provider.js'
 import { refuseUnknown } from '../url-options.js'
 import { readRefusal } from './graph-errors.js'
+import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
 
 /**
  * WhatsApp through Meta's Cloud API: whatsapp://TOKEN@graph.facebook.com/v23.0/PHONE_NUMBER_ID.
@@ -51,14 +52,14 @@ interface CloudAddress {
   connections: number
 }
 
-/** A token is a credential: it is named in no message. */
+/** The token is a credential and is shown in no message. */
 export function readCloudUrl(url: URL): CloudAddress {
   const wrong = (what: string): never => {
     throw new OperatorError(`WHATSAPP_URL: ${what}. Exemplo: ${EXAMPLE}`)
   }
   const [, version, phoneNumberId] = /^\/(v\d{1,3}\.\d{1,2})\/(\d{5,20})\/?$/.exec(url.pathname) ?? []
   if (url.protocol !== 'whatsapp:' || url.hostname === '') wrong('o endereço deve começar com whatsapp://')
-  // What cannot stand in a header would fail every send instead of the start.
+  // A token with characters that no header may hold would fail every send instead of the start.
   const token = url.username.replaceAll('%7C', '|')
   if (!/^[\w.~|-]+$/.test(token) || url.password !== '') wrong('falta o token de acesso, como a Meta o deu, antes do @')
   if (version === undefined || phoneNumberId === undefined) wrong('o caminho deve ser /versão/identificador-do-número')

@@ -2,12 +2,12 @@ import { OperatorError } from '../../domain/errors.js'
 import { simulatorSecret } from '../../domain/keys.js'
 import { findVersionContent, isRetiredTemplate } from '../../store/templates.js'
 import type { CallbackContext, CallbackReaders, ChannelDelivery, ChannelRuntime, DeliveryContext } from '../channel.js'
-import type { WhatsappMessage } from '../provider.js'
 import { createRendering } from '../rendering.js'
 import { type WhatsappConfig, whatsapp } from './channel.js'
 import { CLOUD_NAME, cloudProvider, readCloudUrl } from './cloud.js'
 import { cloudCallback } from './cloud-callback.js'
 import { createWhatsappPreparation } from './preparation.js'
+import type { WhatsappMessage } from './whatsapp-message.js'
 
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 const MESSAGES_PER_CONNECTION = 2

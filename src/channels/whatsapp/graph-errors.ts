@@ -1,13 +1,13 @@
 import { type CarrierAnswer, objectOf, textOf } from '../carrier-http.js'
 import { SendError, type SendErrorKind } from '../provider.js'
 
-/** What Meta's error codes mean for a message, and what people are told. One table for answers and for reports. */
+/** The meaning of Meta's error codes and the reason shown to people. One table for answers and for reports. */
 interface Meaning {
   kind: Exclude<SendErrorKind, 'uncertain'>
   reason: string
   /** How long the carrier asks to wait, where its documents say so. */
   waitMs?: number
-  /** Whether it says nothing about messages to other people or of other templates. */
+  /** The error says nothing about messages to other people or of other templates. */
   ofMessage?: true
 }
 
@@ -21,7 +21,7 @@ const TROUBLE = temporary('O WhatsApp está com problemas. O envio será tentado
 const ACCOUNT = temporary('A conta do WhatsApp Business está bloqueada, restrita ou com pendências. Confira-a na Meta.')
 const PARAMETERS = permanent('As variáveis enviadas não são as do template aprovado na Meta. Confira nomes, ordem e quantidade.')
 
-/** Trouble of the account, the token or the carrier passes, and nothing that was accepted is lost to it; the message's own faults stay. */
+/** Errors of the account, the token or the carrier are temporary: no accepted notification is lost to them. Errors of the message are permanent. */
 const MEANINGS: Readonly<Record<number, Meaning>> = {
   0: TOKEN,
   1: TROUBLE,
@@ -67,19 +67,19 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
   133010: ACCOUNT,
 }
 
-/** What a code means; null: it is none of those that we know. */
+/** The meaning of a code; null: the code is not in the table. */
 export const meaningOf = (code: number | null): Meaning | null => (code === null ? null : (MEANINGS[code] ?? null))
 
 export const unknownReason = (code: number | null): string =>
   code === null ? 'O WhatsApp não aceitou a mensagem.' : `O WhatsApp não aceitou a mensagem (código ${code} da Meta).`
 
-/** However long the carrier asks: its trouble may be over sooner, and a wrong header must not hold a queue for a day. */
+/** The carrier's trouble may be over sooner than it asks to wait. */
 const LONGEST_WAIT_MS = 10 * 60_000
 
 interface GraphError {
   code: number
   isTransient: boolean
-  /** The number in our URL is not there for this token: our configuration's fault, though 100 is the message's elsewhere. */
+  /** The token does not see the number in our URL. Code 100 is an error of the message otherwise; here it is one of our configuration. */
   isUnseen: boolean
 }
 
@@ -88,7 +88,7 @@ export function readRefusal(given: CarrierAnswer): SendError {
   const { status } = given
   const answer = `${status} ${textOf(given)}`
   const error = readError(given)
-  // A gateway between us and the carrier knows nothing of the message: only "unavailable" says that it was not passed on.
+  // A proxy between us and the carrier knows nothing of the message: only 503 says that it was not passed on.
   if (error === null && status >= 500 && status !== 503) {
     return new SendError('uncertain', 'O WhatsApp não confirmou o recebimento da mensagem.', { answer })
   }
@@ -104,7 +104,7 @@ function meaningOfAnswer(status: number, error: GraphError | null): Meaning {
   if (known !== null) return known
   if (status === 429) return throttled('A Meta pediu para enviar mais devagar.', 1_000)
   if (status === 401 || status === 403) return TOKEN
-  // Without the carrier's own words it was a proxy, a redirect or a wrong address that spoke: no message fails by that.
+  // An answer without an error of Meta's comes from a proxy, a redirect or a wrong address: no message fails by that.
   if (error === null || status >= 500 || error.isTransient) return TROUBLE
   return permanent(unknownReason(error.code))
 }

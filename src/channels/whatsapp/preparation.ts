@@ -2,9 +2,9 @@ import { type LinkTarget, linkBase } from '../../domain/link.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Claim } from '../../store/claims.js'
 import type { Refused } from '../channel.js'
-import type { WhatsappMessage } from '../provider.js'
 import { type Rendering, refusedFor } from '../rendering.js'
 import { readParameters, readSingle, readTemplatePlan, type TemplatePlan } from './template-plan.js'
+import type { WhatsappMessage } from './whatsapp-message.js'
 
 /** From a claimed WhatsApp delivery to the approved template that leaves, filled in. */
 export interface WhatsappParts {

@@ -1,4 +1,4 @@
-/** What a person's message says, in words: WhatsApp has a shape of its own for every kind. */
+/** The text of a person's message: WhatsApp has its own structure for every kind of message. */
 interface Said {
   type?: unknown
   text?: { body?: unknown }
@@ -8,7 +8,7 @@ interface Said {
   [kind: string]: unknown
 }
 
-/** Files and the like are answers too, even where nothing is written on them. */
+/** Files and the like are replies too, also without a caption. */
 const KINDS: Readonly<Record<string, string>> = {
   image: 'imagem',
   audio: 'áudio',
@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<string, string>> = {
   order: 'pedido',
 }
 
-/** null: nobody said anything (a number that changed, a reaction that was taken back). */
+/** null: the message is no reply (a number that changed, a reaction that was removed). */
 export function replyText(message: object): string | null {
   const said = message as Said
   switch (said.type) {

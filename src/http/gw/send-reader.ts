@@ -15,7 +15,7 @@ export interface SendReader {
   close(): Promise<void>
 }
 
-export interface ReadSend {
+interface ReadSend {
   request: SendRequest
   /** Of the body as it came, for idempotency keys. */
   bodySha256: string | null

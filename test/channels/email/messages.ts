@@ -1,4 +1,4 @@
-import type { EmailMessage } from '../../../src/channels/provider.js'
+import type { EmailMessage } from '../../../src/channels/email/email-message.js'
 
 /** An e-mail as the gateway hands it over, with what a test wants different. */
 export const email = (changes: Partial<EmailMessage> = {}): EmailMessage => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { EmailMessage } from '../../../src/channels/email/email-message.js'
 import { createEmailPreparation } from '../../../src/channels/email/preparation.js'
-import type { EmailMessage } from '../../../src/channels/provider.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { readLinkCode } from '../../../src/domain/link.js'
 import type { Claim } from '../../../src/store/claims.js'

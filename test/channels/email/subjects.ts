@@ -1,7 +1,7 @@
+import type { EmailMessage } from '../../../src/channels/email/email-message.js'
 import { systemResolver } from '../../../src/channels/email/resolver.js'
 import { mxProvider } from '../../../src/channels/email/smtp/mx.js'
 import { smtpProvider } from '../../../src/channels/email/smtp/smtp.js'
-import type { EmailMessage } from '../../../src/channels/provider.js'
 import { type Behaviour, Plan, RECIPIENT, type ScriptedSide, type Subject, WAIT_SECONDS } from '../subject.js'
 import { email } from './messages.js'
 import { nameServer } from './name-server.js'

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
+import type { LetterMessage } from '../../../src/channels/letter/letter-message.js'
 import type { PostalAddress } from '../../../src/channels/letter/postal-address.js'
-import type { LetterMessage } from '../../../src/channels/provider.js'
 
 const address: PostalAddress = {
   street: 'Rua das Flores',

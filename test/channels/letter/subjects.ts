@@ -1,7 +1,7 @@
 import { E_CARTA, eCartaProvider } from '../../../src/channels/letter/e-carta/e-carta.js'
 import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journal.js'
+import type { LetterMessage } from '../../../src/channels/letter/letter-message.js'
 import { printShopProvider } from '../../../src/channels/letter/print-shop.js'
-import type { LetterMessage } from '../../../src/channels/provider.js'
 import { startHttpSide } from '../scripted-http.js'
 import { type Behaviour, Plan, type ScriptedSide, type Subject, WAIT_SECONDS } from '../subject.js'
 import { letterTo } from './letters.js'

@@ -1,6 +1,6 @@
-import type { SmsMessage } from '../../../src/channels/provider.js'
 import { smppProvider } from '../../../src/channels/sms/smpp.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
+import type { SmsMessage } from '../../../src/channels/sms/sms-message.js'
 import { zenviaProvider } from '../../../src/channels/sms/zenvia.js'
 import { startHttpSide } from '../scripted-http.js'
 import { type Behaviour, Plan, RECIPIENT, type ScriptedSide, type Subject, WAIT_SECONDS } from '../subject.js'

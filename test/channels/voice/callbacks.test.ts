@@ -155,6 +155,6 @@ test('a recording that is told many times is wanted once', async () => {
   const id = await accept()
   const recording: Told = { about: 'recording', fields: { RecordingSid: `RE${id.slice(0, 8)}`, RecordingStatus: 'completed' } }
   await Promise.all(Array.from({ length: 20 }, () => tell(id, recording)))
-  const { rows } = await database.pool.query('select carrier, state, attempt from recording where notification_id = $1', [id])
-  expect(rows).toEqual([{ carrier: 'simulator/twilio', state: 'wanted', attempt: 0 }])
+  const { rows } = await database.pool.query('select provider, state, attempt from recording where notification_id = $1', [id])
+  expect(rows).toEqual([{ provider: 'simulator/twilio', state: 'wanted', attempt: 0 }])
 })

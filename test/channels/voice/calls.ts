@@ -1,4 +1,4 @@
-import type { VoiceMessage, VoiceScript } from '../../../src/channels/provider.js'
+import type { VoiceMessage, VoiceScript } from '../../../src/channels/voice/voice-message.js'
 
 /** A call that every carrier takes; tests change one thing at a time. */
 export const call = (script: Partial<VoiceScript> = {}, more: Partial<VoiceMessage> = {}): VoiceMessage => ({

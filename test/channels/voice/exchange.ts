@@ -5,8 +5,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { VoiceMessage } from '../../../src/channels/provider.js'
 import { sipProvider } from '../../../src/channels/voice/sip.js'
+import type { VoiceMessage } from '../../../src/channels/voice/voice-message.js'
 import { type Behaviour, Plan, RECIPIENT, type ScriptedSide } from '../subject.js'
 
 /** A telephone exchange over UDP that answers calls, or does with them what a test wants. */

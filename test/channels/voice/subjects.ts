@@ -1,6 +1,7 @@
-import type { Provider, VoiceMessage } from '../../../src/channels/provider.js'
+import type { Provider } from '../../../src/channels/provider.js'
 import { findRivalCalls } from '../../../src/channels/voice/call-store.js'
 import { TWILIO, twilioProvider } from '../../../src/channels/voice/twilio.js'
+import type { VoiceMessage } from '../../../src/channels/voice/voice-message.js'
 import { findKnownNames } from '../../../src/store/carrier-references.js'
 import { findProgram } from '../../peers/email-programs.js'
 import { type HttpAnswer, startHttpSide } from '../scripted-http.js'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { CallbackRequest, VoiceScript } from '../../../src/channels/provider.js'
+import type { CallbackRequest } from '../../../src/channels/provider.js'
 import { callbackUrl, twilioCallback, twilioSignature } from '../../../src/channels/voice/twilio-callback.js'
+import type { VoiceScript } from '../../../src/channels/voice/voice-message.js'
 import { call } from './calls.js'
 
 const TOKEN = 'segredo'

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Carrier, CarrierEvent, SendError, VoiceMessage } from '../../../src/channels/provider.js'
+import type { Carrier, CarrierEvent, SendError } from '../../../src/channels/provider.js'
 import { fetchTwilioRecording, recordingHttp, twilioProvider } from '../../../src/channels/voice/twilio.js'
 import { askCall, lookupHttp } from '../../../src/channels/voice/twilio-lookup.js'
+import type { VoiceMessage } from '../../../src/channels/voice/voice-message.js'
 import { call } from './calls.js'
 
 const NOBODY = {

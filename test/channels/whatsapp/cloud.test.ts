@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Carrier, SendError, type WhatsappMessage } from '../../../src/channels/provider.js'
+import { type Carrier, SendError } from '../../../src/channels/provider.js'
 import { cloudProvider, readCloudUrl } from '../../../src/channels/whatsapp/cloud.js'
+import type { WhatsappMessage } from '../../../src/channels/whatsapp/whatsapp-message.js'
 import { whatsapp } from './messages.js'
 
 const never = new AbortController().signal

@@ -1,4 +1,4 @@
-import type { WhatsappMessage } from '../../../src/channels/provider.js'
+import type { WhatsappMessage } from '../../../src/channels/whatsapp/whatsapp-message.js'
 
 /** A message that every rule accepts; tests change one thing at a time. */
 export const whatsapp = (changes: Partial<WhatsappMessage> = {}): WhatsappMessage => ({

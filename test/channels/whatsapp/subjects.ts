@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
-import type { WhatsappMessage } from '../../../src/channels/provider.js'
 import { cloudProvider } from '../../../src/channels/whatsapp/cloud.js'
 import { cloudCallback } from '../../../src/channels/whatsapp/cloud-callback.js'
+import type { WhatsappMessage } from '../../../src/channels/whatsapp/whatsapp-message.js'
 import { startHttpSide } from '../scripted-http.js'
 import { type ProviderParts, RECIPIENT, type Subject, WAIT_SECONDS } from '../subject.js'
 import { whatsapp } from './messages.js'

@@ -108,7 +108,7 @@ test('who lags behind is out after the grace, and who keeps pace gets everything
   expect(failed()).toBe(0)
 })
 
-test('a few addresses that read slowly keep nobody out for long, however many connections they open', async () => {
+test('a few addresses that read slowly do not keep others out, however many connections they open', async () => {
   const slowest = { bytesPerSecond: 4 * 1_048_576, graceMs: 200 }
   const { url, ask, arrived } = await serverWith({ atOnce: 4, perAddress: { atOnce: 2, waiting: 16 }, slowest })
   const hostile = Array.from({ length: 24 }, (_, n) =>

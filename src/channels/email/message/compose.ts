@@ -1,5 +1,6 @@
 import { detectMimeType } from 'nodemailer/lib/mime-funcs'
-import { type EmailMessage, SendError } from '../../provider.js'
+import { SendError } from '../../provider.js'
+import type { EmailMessage } from '../email-message.js'
 import { base64Lines, header, headerText, mailbox, parameter, quotedPrintable } from './mime.js'
 
 /**

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread-pool.js'
-import type { EmailMessage } from '../../provider.js'
+import type { EmailMessage } from '../email-message.js'
 import { composeEmail, requireSafeAddresses } from './compose.js'
 import { textFromHtml } from './text.js'
 

@@ -1,6 +1,6 @@
 import ssh2 from 'ssh2'
 import { OperatorError } from '../../../domain/errors.js'
-import { integerReader, readCredential, readHost } from '../../url-options.js'
+import { integerReader, readCredential, readHost, refuseUnknown } from '../../url-options.js'
 import type { SftpAccount } from './sftp.js'
 
 /** The contract with Correios and the folders on its server, read from LETTER_URL. */
@@ -20,24 +20,30 @@ export interface ECartaAccount {
   firstLot: number | null
 }
 
+const OPTIONS = [
+  ...['matriz', 'contrato', 'cartao', 'chave', 'simples', 'registrada', 'lote', 'espera'],
+  ...['retorno', 'lidos', 'retornos', 'primeiro', 'rate'],
+]
+
 /** ecarta+sftp://usuario@servidor:22/pasta?matriz=…&contrato=…&cartao=…&chave=SHA256:… */
 export function readECartaAccount(url: URL, privateKey: string | null): ECartaAccount {
   const wrong = (what: string): never => {
-    throw new OperatorError(`LETTER_URL: ${what}.`)
+    throw new OperatorError(`LETTER_URL: ${what} (docs/carta.md).`)
   }
   const value = (name: string, fallback = ''): string =>
-    url.searchParams.get(name) || fallback || wrong(`falta ${name}= na URL do e-Carta (docs/carta.md)`)
+    url.searchParams.get(name) || fallback || wrong(`falta ${name}= na URL do e-Carta`)
   const integer = integerReader(url, wrong)
   const digits = (name: string): string => {
     const text = value(name)
     return /^\d{1,20}$/.test(text) ? text : wrong(`${name}= deve ter só dígitos`)
   }
+  refuseUnknown(url, OPTIONS, wrong)
   if (url.username === '' || url.hostname === '') wrong('o e-Carta pede usuário e servidor')
   if (url.password === '' && privateKey === null) wrong('o e-Carta pede a senha na URL ou a chave em LETTER_KEY_FILE')
   if (privateKey !== null && ssh2.utils.parseKey(privateKey) instanceof Error) {
     throw new OperatorError('LETTER_KEY_FILE não é uma chave SSH privada que se possa ler.')
   }
-  const folder = decodeURIComponent(url.pathname).replace(/\/+$/, '') || '/'
+  const folder = readCredential(url.pathname, wrong).replace(/\/+$/, '') || '/'
   // URLSearchParams reads a plus sign as a blank, and a fingerprint contains plus signs but no blanks.
   const fingerprint = value('chave')
     .replaceAll(' ', '+')

@@ -1,6 +1,7 @@
 import { BoundedCache } from '../../../runtime/bounded-cache.js'
-import type { Carrier, CarrierEvent, Found, LetterMessage, Provider, Receipt } from '../../provider.js'
+import type { Carrier, CarrierEvent, Found, Provider, Receipt } from '../../provider.js'
 import { SendError } from '../../provider.js'
+import type { LetterMessage } from '../letter-message.js'
 import { type ECartaAccount, readECartaAccount } from './account.js'
 import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
 import { findLot, type LotJournal, LotNumberTaken, type LotPlace, uploadLot } from './lots.js'

@@ -1,0 +1,20 @@
+/** One call to one number. */
+export interface VoiceMessage {
+  reference: string
+  /** E.164. */
+  to: string
+  script: VoiceScript
+  /** How long to wait before another call where nobody answers this one; null: it is the last. */
+  againMs: number | null
+}
+
+/** What is said in a call, in Brazilian Portuguese. */
+export interface VoiceScript {
+  /** The message itself: for a person who answered, and where `key` says so only once a key was pressed. */
+  text: string
+  /** Who is calling, and how to hear the message: nothing of its content. */
+  greeting: string
+  /** What an answering machine hears: nothing of its content. */
+  neutral: string
+  key: boolean
+}
