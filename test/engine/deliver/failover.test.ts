@@ -163,7 +163,7 @@ test('a worker that dies while it stands in leaves a doubt, not another failover
     { notification: id, attempt: 2, failovers: 1, tried: [0, 1] },
   ])
   await database.pool.query('update delivery set lease_until = now() where notification_id = $1', [id])
-  const idle = { carrier: new ScriptedCarrier(), options: { claim: async () => [] } }
+  const idle = { carrier: new ScriptedCarrier(), options: { claim: async () => [], claimFailovers: async () => [] } }
   work(idle, idle)
   await expect.poll(() => rowOf(id)).toMatchObject({ state: 'queued', tried: null })
 })
