@@ -9,33 +9,27 @@ import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
-import { finalize } from '../engine/record/finalize.js'
 import { createRecorder } from '../engine/record/recorder.js'
-import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
 import { createSendReader } from '../http/gw/send-reader.js'
 import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { throttle } from '../runtime/wake.js'
-import { findSequence, updateSequence } from '../store/accounts.js'
 import { isRegistered } from '../store/address-ranges.js'
 import { storeBlobs } from '../store/blobs.js'
-import { type FoundStatus, findComing, findNotification, findStatuses, type StatusQuestion } from '../store/deliveries.js'
+import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from '../store/deliveries.js'
 import { signalDue } from '../store/due-signal.js'
 import { findKeyUse } from '../store/idempotency.js'
 import { readRevision } from '../store/installation.js'
 import { findWritten, insertAcceptances } from '../store/notifications.js'
 import { isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
-import { readQueue } from '../store/queue.js'
 import { leaseBudget } from '../store/rate-windows.js'
-import { listTemplates, resolveTemplates } from '../store/templates.js'
+import { resolveTemplates } from '../store/templates.js'
 import { findGrant } from '../store/tokens.js'
-import { countUnaccounted } from '../store/unaccounted.js'
-import { readWebhookDepth } from '../store/webhook/endpoints.js'
 import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
-import { webhookFormat, webhookRoutes } from './webhooks.js'
+import { targetRules, webhookFormat } from './webhooks.js'
 
 /** Builds and wires everything; the only place that knows all parts. */
 
@@ -119,9 +113,12 @@ export async function buildApi({
   const documentUrl = documentUrls(() => publicUrl, keys)
   const channels = await openChannels(config, { keys, pool, clock: directory.clock })
   const cleaner = createContentCleaner()
-  const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
+  let stopping = false
   const app = buildServer({
     log,
+    pool,
+    clock: directory.clock,
+    isStopping: () => stopping,
     auth: {
       key: keys.tokenVerifying,
       directory,
@@ -135,26 +132,7 @@ export async function buildApi({
       findStatus: findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
-    templates: {
-      list: (account, channel) => listTemplates(pool, account, channel),
-      find: (account, id, version) => requireTemplate(pool, account, id, version),
-      create: (account, draft) => createTemplate(pool, account, draft, directory.clock()),
-      edit: (account, id, edit) => editTemplate(pool, account, id, edit),
-    },
-    sequence: {
-      findSequence: account => findSequence(pool, account),
-      findComing: (account, id) => findComing(pool, account, id),
-      saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
-      finalize: (account, id) => finalize(pool, directory.clock, account, id),
-    },
-    webhooks: webhookRoutes({
-      config,
-      keys,
-      pool,
-      clock: directory.clock,
-      format: webhookFormat(contracts, documentUrl),
-      isStopping: () => readiness.stopping,
-    }),
+    webhooks: { sealing: keys.sealing, rules: targetRules(config), format: webhookFormat(contracts, documentUrl) },
     recipient: {
       recipient: createRecipient({ pool, clock: directory.clock, keys, record: recorder.record, limits: recipientLimits }),
       cleaner,
@@ -172,14 +150,7 @@ export async function buildApi({
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: {
-      groups,
-      pool,
-      readQueue: () => readQueue(pool),
-      readWebhookDepth: () => readWebhookDepth(pool),
-      countUnaccounted: () => countUnaccounted(pool),
-    },
-    readiness,
+    groups,
     bodies: BODY_BUDGET,
   })
   return {
@@ -190,7 +161,7 @@ export async function buildApi({
       return address
     },
     async close() {
-      readiness.stopping = true
+      stopping = true
       // A connection that was busy when the closing began turns idle later; clients keep such ones open for minutes.
       const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()

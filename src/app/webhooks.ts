@@ -1,5 +1,4 @@
 import type { ChannelContract, DocumentUrl } from '../channels/channel.js'
-import { moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
@@ -7,47 +6,28 @@ import type { Keys } from '../domain/keys.js'
 import { isLoopbackHost, type TargetRules } from '../domain/target-address.js'
 import { RETRY_PLAN, type RetryPlan } from '../domain/webhook.js'
 import { retryWhileUnavailable } from '../engine/record/recorder.js'
-import type { WebhookOptions } from '../http/gw/webhooks.js'
-import { wireStatuses } from '../http/gw/wire.js'
 import type { Chore } from '../runtime/chores.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { isRowFault, type Pool } from '../store/postgres.js'
-import { pruneAttempts, readEvents } from '../store/webhook/attempts.js'
-import { deleteUnusedListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
+import { pruneAttempts } from '../store/webhook/attempts.js'
+import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
 import { pruneMessages } from '../store/webhook/messages.js'
-import { claimMessages, reapMessages, releaseMessages, renewMessages, type WebhookClaim } from '../store/webhook/queue.js'
-import { showAttempts } from '../webhooks/attempt-log.js'
+import { claimMessages, reapMessages, releaseMessages, renewMessages } from '../store/webhook/queue.js'
 import { Deliverer, type DelivererOptions } from '../webhooks/deliverer.js'
-import {
-  createEndpoint,
-  createListener,
-  type EndpointParts,
-  editEndpoint,
-  openSecrets,
-  removeEndpoint,
-  replayOne,
-  replaySpan,
-  requireEndpoint,
-  rotateEndpoint,
-  testEndpoint,
-} from '../webhooks/endpoints.js'
-import { createListening } from '../webhooks/listening.js'
+import { openSecrets } from '../webhooks/endpoints.js'
 import type { ResolveName } from '../webhooks/name-lookup.js'
 import { openOutbound } from '../webhooks/outbound.js'
 import type { AttemptOutcome } from '../webhooks/outcome.js'
 import { writeOutcomes } from '../webhooks/outcome-writer.js'
-import { renderBody, type WebhookFormat } from '../webhooks/payload.js'
+import { renderBodies, type WebhookFormat } from '../webhooks/payload.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
 
-/** Webhooks composed: their routes for the api, their delivery and upkeep for the worker. */
-export function webhookFormat(contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat {
-  return {
-    channelOf: channel => moduleOf(channel).wire,
-    statuses: wireStatuses,
-    record: status => contracts.get(status.channel)!.status.from(status, documentUrl),
-  }
-}
+/** Webhooks composed: their delivery and upkeep for the worker, and the rules that the api and the command share. */
+export const webhookFormat =
+  (contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat =>
+  status =>
+    contracts.get(status.channel)!.status.from(status, documentUrl)
 
 export const targetRules = (config: Config): TargetRules => ({
   allowed: config.webhooks.allowedRanges,
@@ -60,36 +40,6 @@ export const targetRules = (config: Config): TargetRules => ({
  */
 function isDevelopment({ simulator, hasCarriers, host, publicUrl }: Config): boolean {
   return simulator && !hasCarriers && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname)
-}
-
-export interface WebhookRouteParts {
-  config: Config
-  keys: Keys
-  pool: Pool
-  clock: Clock
-  format: WebhookFormat
-  isStopping(): boolean
-}
-
-export function webhookRoutes({ config, keys, pool, clock, format, isStopping }: WebhookRouteParts): WebhookOptions {
-  const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
-  const listen = createListening({ pool, format, readEvents: ids => readEvents(pool, ids) })
-  return {
-    list: account => listEndpoints(pool, account),
-    find: (account, id) => requireEndpoint(pool, account, id),
-    create: (account, draft) => createEndpoint(parts, account, draft, clock()),
-    edit: (account, id, changes) => editEndpoint(parts, account, id, changes),
-    remove: (account, id) => removeEndpoint(parts, account, id),
-    rotate: (account, id) => rotateEndpoint(parts, account, id),
-    test: (account, id) => testEndpoint(parts, account, id, clock()),
-    attempts: (account, id, question) => showAttempts(pool, format, account, id, question),
-    replayOne: (account, id, message) => replayOne(parts, account, id, message),
-    replaySpan: (account, id, span) => replaySpan(parts, account, id, span),
-    now: clock,
-    createListener: (account, draft) => createListener(parts, account, draft, clock()),
-    listen: (account, id, question) =>
-      listen(account, id, { ...question, isAborted: () => question.isAborted() || isStopping() }),
-  }
 }
 
 const SECOND = 1_000
@@ -158,7 +108,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     failuresToPause: HEALTH.failuresToPause,
     outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
-    render: claims => renderClaims(pool, format, claims),
+    render: claims => renderBodies(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => reports.submit(outcome),
     release: messages => releaseMessages(pool, messages),
@@ -168,11 +118,6 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   })
   deliverer.start()
   return deliverer
-}
-
-async function renderClaims(pool: Pool, format: WebhookFormat, claims: readonly WebhookClaim[]): Promise<(string | null)[]> {
-  const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
-  return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, format))
 }
 
 export const webhookChores = (config: Config, pool: Pool): Chore[] => [

@@ -7,9 +7,7 @@ import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
-import { wireStatuses } from '../http/gw/wire.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook/endpoints.js'
-import { showAttempts } from '../webhooks/attempt-log.js'
 import {
   createEndpoint,
   type EndpointParts,
@@ -19,9 +17,10 @@ import {
   replaySpan,
   requireEndpoint,
   rotateEndpoint,
+  showAttempts,
   testEndpoint,
 } from '../webhooks/endpoints.js'
-import type { WebhookFormat } from '../webhooks/payload.js'
+import { type WebhookFormat, wireStatuses } from '../webhooks/payload.js'
 import { type Administration, audit, requireAccount, withDatabase } from './administration.js'
 import { readMoment } from './moment.js'
 import { type OutputOptions, printList, printRecord } from './output.js'
