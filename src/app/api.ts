@@ -9,37 +9,26 @@ import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
-import { finalize } from '../engine/record/finalize.js'
 import { createRecorder } from '../engine/record/recorder.js'
-import { createTemplate, editTemplate, requireTemplate } from '../engine/templates.js'
 import { createSendReader } from '../http/gw/send-reader.js'
 import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { throttle } from '../runtime/wake.js'
-import { findSequence, isRegistered, updateSequence } from '../store/accounts/accounts.js'
+import { isRegistered } from '../store/accounts/accounts.js'
 import { leaseBudget } from '../store/accounts/rate-windows.js'
-import { listTemplates, resolveTemplates } from '../store/accounts/templates.js'
+import { resolveTemplates } from '../store/accounts/templates.js'
 import { findGrant } from '../store/accounts/tokens.js'
-import {
-  type FoundStatus,
-  findComing,
-  findNotification,
-  findStatuses,
-  type StatusQuestion,
-} from '../store/delivery/deliveries.js'
+import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from '../store/delivery/deliveries.js'
 import { signalDue } from '../store/delivery/due-signal.js'
-import { readQueue } from '../store/delivery/queue.js'
 import { readRevision } from '../store/installation.js'
 import { storeBlobs } from '../store/notification/blobs.js'
 import { findKeyUse, findWritten, insertAcceptances } from '../store/notification/notifications.js'
-import { countUnaccounted } from '../store/notification/unaccounted.js'
 import { isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
-import { readWebhookDepth } from '../store/webhook/endpoints.js'
 import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
-import { webhookFormat, webhookRoutes } from './webhooks.js'
+import { targetRules, webhookFormat } from './webhooks.js'
 
 export async function openDirectory(pool: Pool): Promise<Directory> {
   const directory = new Directory({
@@ -102,9 +91,12 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
   const documentUrl = documentUrls(() => publicUrl, keys)
   const channels = await openChannels(config, { keys, pool, clock })
   const cleaner = createContentCleaner()
-  const readiness = { stopping: false, checkDatabase: () => readRevision(pool).then(() => {}) }
+  let stopping = false
   const app = buildServer({
     log,
+    pool,
+    clock: directory.clock,
+    isStopping: () => stopping,
     auth: {
       key: keys.tokenVerifying,
       directory,
@@ -118,19 +110,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       findStatus: options.findStatus ?? (question => lookups.submit(question)),
       findNotification: (account, id) => findNotification(pool, account, id),
     },
-    templates: {
-      list: (account, channel) => listTemplates(pool, account, channel),
-      find: (account, id, version) => requireTemplate(pool, account, id, version),
-      create: (account, draft) => createTemplate(pool, account, draft, clock()),
-      edit: (account, id, edit) => editTemplate(pool, account, id, edit),
-    },
-    sequence: {
-      findSequence: account => findSequence(pool, account),
-      findComing: (account, id) => findComing(pool, account, id),
-      saveSequence: (account, sequence) => updateSequence(pool, account, sequence),
-      finalize: (account, id) => finalize(pool, clock, account, id),
-    },
-    webhooks: webhookRoutes(config, keys, pool, clock, webhookFormat(contracts, documentUrl), () => readiness.stopping),
+    webhooks: { sealing: keys.sealing, rules: targetRules(config), format: webhookFormat(contracts, documentUrl) },
     recipient: {
       recipient: createRecipient({ pool, clock, keys, record: recorder.record, limits: recipientLimits }),
       cleaner,
@@ -148,14 +128,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: {
-      groups,
-      pool,
-      readQueue: () => readQueue(pool),
-      readWebhookDepth: () => readWebhookDepth(pool),
-      countUnaccounted: () => countUnaccounted(pool),
-    },
-    readiness,
+    groups,
     bodies: BODY_BUDGET,
   })
   return {
@@ -167,7 +140,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       return address
     },
     async close(): Promise<void> {
-      readiness.stopping = true
+      stopping = true
       // A connection that was busy when the closing began becomes idle later; clients keep idle connections open for minutes.
       const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()

@@ -1,5 +1,4 @@
 import type { ChannelContract, DocumentUrl } from '../channels/channel.js'
-import { moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
@@ -7,44 +6,28 @@ import type { Keys } from '../domain/keys.js'
 import { isLoopbackHost, type TargetRules } from '../domain/target-address.js'
 import { RETRY_PLAN, type RetryPlan } from '../domain/webhook.js'
 import { retryWhileUnavailable } from '../engine/record/recorder.js'
-import type { WebhookOptions } from '../http/gw/webhooks.js'
-import { wireStatuses } from '../http/gw/wire.js'
 import type { Chore } from '../runtime/chores.js'
 import { GroupCommit } from '../runtime/group-commit.js'
 import { isRowFault, type Pool } from '../store/postgres.js'
-import { pruneAttempts, readEvents } from '../store/webhook/attempts.js'
-import { deleteUnusedListeners, type HealthRules, listEndpoints, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
+import { pruneAttempts } from '../store/webhook/attempts.js'
+import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
 import { pruneMessages } from '../store/webhook/messages.js'
 import { claimMessages, reapMessages, releaseMessages, renewMessages } from '../store/webhook/queue.js'
-import { showAttempts } from '../webhooks/attempt-log.js'
 import { Deliverer, type DelivererOptions } from '../webhooks/deliverer.js'
-import {
-  createEndpoint,
-  createListener,
-  type EndpointParts,
-  editEndpoint,
-  openSecrets,
-  removeEndpoint,
-  replayOne,
-  replaySpan,
-  requireEndpoint,
-  rotateEndpoint,
-  testEndpoint,
-} from '../webhooks/endpoints.js'
-import { createListening } from '../webhooks/listening.js'
+import { openSecrets } from '../webhooks/endpoints.js'
 import type { ResolveName } from '../webhooks/name-lookup.js'
 import { openOutbound } from '../webhooks/outbound.js'
 import type { AttemptOutcome } from '../webhooks/outcome.js'
 import { writeOutcomes } from '../webhooks/outcome-writer.js'
-import { renderBody, type WebhookFormat } from '../webhooks/payload.js'
+import { renderBodies, type WebhookFormat } from '../webhooks/payload.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
 
-export const webhookFormat = (contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat => ({
-  channelOf: channel => moduleOf(channel).wire,
-  statuses: wireStatuses,
-  record: status => contracts.get(status.channel)!.status.from(status, documentUrl),
-})
+/** Webhooks composed: their delivery and upkeep for the worker, and the rules that the api and the command share. */
+export const webhookFormat =
+  (contracts: ReadonlyMap<Channel, ChannelContract>, documentUrl: DocumentUrl): WebhookFormat =>
+  status =>
+    contracts.get(status.channel)!.status.from(status, documentUrl)
 
 /**
  * Loopback addresses are allowed on a developer's own machine only, which nobody else reaches and no real message leaves. Anywhere
@@ -54,34 +37,6 @@ export const targetRules = ({ webhooks, simulator, hasCarriers, host, publicUrl 
   allowed: webhooks.allowedRanges,
   loopback: simulator && !hasCarriers && isLoopbackHost(host) && isLoopbackHost(new URL(publicUrl).hostname),
 })
-
-export function webhookRoutes(
-  config: Config,
-  keys: Keys,
-  pool: Pool,
-  clock: Clock,
-  format: WebhookFormat,
-  isStopping: () => boolean,
-): WebhookOptions {
-  const parts: EndpointParts = { pool, sealing: keys.sealing, rules: targetRules(config) }
-  const listen = createListening({ pool, format, readEvents: ids => readEvents(pool, ids) })
-  return {
-    list: account => listEndpoints(pool, account),
-    find: (account, id) => requireEndpoint(pool, account, id),
-    create: (account, draft) => createEndpoint(parts, account, draft, clock()),
-    edit: (account, id, changes) => editEndpoint(parts, account, id, changes),
-    remove: (account, id) => removeEndpoint(parts, account, id),
-    rotate: (account, id) => rotateEndpoint(parts, account, id),
-    test: (account, id) => testEndpoint(parts, account, id, clock()),
-    attempts: (account, id, question) => showAttempts(pool, format, account, id, question),
-    replayOne: (account, id, message) => replayOne(parts, account, id, message),
-    replaySpan: (account, id, span) => replaySpan(parts, account, id, span),
-    now: clock,
-    createListener: (account, draft) => createListener(parts, account, draft, clock()),
-    listen: (account, id, question) =>
-      listen(account, id, { ...question, isAborted: () => question.isAborted() || isStopping() }),
-  }
-}
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -147,10 +102,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     failuresToPause: HEALTH.failuresToPause,
     outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
-    render: async claims => {
-      const events = await readEvents(pool, [...new Set(claims.map(claim => claim.notification))])
-      return claims.map(claim => renderBody(claim, events.get(claim.notification) ?? [], claim.version, claim.attempt, format))
-    },
+    render: claims => renderBodies(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => reports.submit(outcome),
     release: messages => releaseMessages(pool, messages),

@@ -6,9 +6,7 @@ import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
-import { wireStatuses } from '../http/gw/wire.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook/endpoints.js'
-import { showAttempts } from '../webhooks/attempt-log.js'
 import {
   createEndpoint,
   type EndpointParts,
@@ -18,8 +16,10 @@ import {
   replaySpan,
   requireEndpoint,
   rotateEndpoint,
+  showAttempts,
   testEndpoint,
 } from '../webhooks/endpoints.js'
+import { wireStatuses } from '../webhooks/payload.js'
 import { audit, runForAccount } from './administration.js'
 import { type AccountOptions, addAccountVerb, idReader, readMoment, requireChanges } from './options.js'
 import type { Result } from './output.js'

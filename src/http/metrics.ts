@@ -2,63 +2,79 @@ import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Accept } from '../engine/accept/accept.js'
 import { findStandingStill } from '../engine/upkeep/alarm.js'
-import type { QueueDepth } from '../store/delivery/queue.js'
+import { type QueueDepth, readQueue } from '../store/delivery/queue.js'
+import { countUnaccounted } from '../store/notification/unaccounted.js'
 import type { Pool } from '../store/postgres.js'
-import type { WebhookDepth } from '../store/webhook/endpoints.js'
+import { readWebhookDepth, type WebhookDepth } from '../store/webhook/endpoints.js'
 
-/** What Prometheus reads at /metrics. */
-export interface MetricSources {
-  groups: Accept['groups']
-  pool: Pool
-  readQueue(): Promise<QueueDepth[]>
-  readWebhookDepth(): Promise<WebhookDepth>
-  countUnaccounted(): Promise<number>
-}
-
-/** Whoever may read the metrics may read them often: the database is asked at most this often. */
+/** However often the metrics are read, the database is queried at most this often. */
 const ASK_EVERY_MS = 5_000
-/** It walks two days of notifications. */
+/** The count reads two days of notifications. */
 const RECOUNT_EVERY_MS = 15 * 60_000
 
-export function addMetrics(app: FastifyInstance, sources: MetricSources): void {
-  const { groups, pool, readQueue, readWebhookDepth, countUnaccounted } = sources
+/** The metrics for Prometheus at /metrics. The queues are those of the whole installation, on every node. */
+export function addMetrics(app: FastifyInstance, pool: Pool, groups: Accept['groups']): void {
   const registry = new Registry()
+  const registers = [registry]
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
     name: 'carteiro_http_request_seconds',
     help: 'Time to answer, by route and status.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [registry],
+    registers,
   })
-  const gauges: [string, string, () => number][] = [
-    ['carteiro_accept_waiting', 'Accepted requests that wait for the next group.', () => groups.waiting],
-    ['carteiro_accept_groups_total', 'Groups committed.', () => groups.groups],
-    ['carteiro_accepted_total', 'Notifications committed.', () => groups.items],
-    ['carteiro_database_connections', 'Open database connections.', () => pool.totalCount],
-    ['carteiro_database_waiting', 'Queries that wait for a connection.', () => pool.waitingCount],
-  ]
-  for (const [name, help, read] of gauges) {
+  const addGauge = (name: string, help: string, read: () => number | null | undefined | Promise<number | null | undefined>) =>
     new Gauge({
-      name,
+      name: `carteiro_${name}`,
       help,
-      registers: [registry],
-      collect() {
-        this.set(read())
+      registers,
+      async collect() {
+        this.set((await read()) ?? Number.NaN)
       },
     })
-  }
-  addQueueMetrics(registry, atMostEvery(ASK_EVERY_MS, readQueue))
-  addWebhookMetrics(registry, atMostEvery(ASK_EVERY_MS, readWebhookDepth))
-  const unaccounted = inBackground(RECOUNT_EVERY_MS, countUnaccounted)
-  new Gauge({
-    name: 'carteiro_notifications_unaccounted',
-    help: 'Alarm: notifications of the last two days that lack a delivery, or have one that is over without a word of how.',
-    registers: [registry],
-    collect() {
-      this.set(unaccounted() ?? Number.NaN)
-    },
-  })
+  addGauge('accept_waiting', 'Accepted requests that wait for the next group.', () => groups.waiting)
+  addGauge('accept_groups_total', 'Groups committed.', () => groups.groups)
+  addGauge('accepted_total', 'Notifications committed.', () => groups.items)
+  addGauge('database_connections', 'Open database connections.', () => pool.totalCount)
+  addGauge('database_waiting', 'Queries that wait for a connection.', () => pool.waitingCount)
+
+  const webhooks = atMostEvery(ASK_EVERY_MS, () => readWebhookDepth(pool))
+  const addWebhookGauge = (name: string, help: string, member: keyof WebhookDepth) =>
+    addGauge(`webhooks_${name}`, help, async () => (await webhooks())?.[member])
+  addWebhookGauge('queued', 'Webhook messages that wait at endpoints that are on.', 'queued')
+  addWebhookGauge('oldest_seconds', 'How long the oldest of them waits.', 'oldestSeconds')
+  addWebhookGauge('suspended', 'Endpoints switched off by failures or by 410.', 'suspended')
+
+  addGauge(
+    'notifications_unaccounted',
+    'Alarm: notifications of the last two days that lack a delivery, or have one that is over without a word of how.',
+    inBackground(RECOUNT_EVERY_MS, () => countUnaccounted(pool)),
+  )
+
+  const queue = atMostEvery(ASK_EVERY_MS, () => readQueue(pool))
+  const addQueueGauge = (
+    name: string,
+    help: string,
+    member: 'count' | 'oldestSeconds',
+    pick = (depths: QueueDepth[]) => depths,
+  ) =>
+    new Gauge({
+      name: `carteiro_${name}`,
+      help,
+      labelNames: ['channel', 'state'],
+      registers,
+      async collect() {
+        this.reset()
+        for (const depth of pick((await queue()) ?? [])) {
+          this.set({ channel: depth.channel, state: depth.state }, depth[member])
+        }
+      },
+    })
+  addQueueGauge('deliveries', 'Deliveries that are not finished.', 'count')
+  addQueueGauge('deliveries_oldest_seconds', 'Since when the oldest of them has been due.', 'oldestSeconds')
+  addQueueGauge('deliveries_standing_still', 'Alarm: deliveries that should move and do not.', 'count', findStandingStill)
+
   app.addHook('onResponse', (request, reply, done) => {
     requests.observe(
       { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
@@ -69,7 +85,7 @@ export function addMetrics(app: FastifyInstance, sources: MetricSources): void {
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
 }
 
-/** Without the database the process's own figures are still worth reading: null then, and old figures are not shown. */
+/** null while the database is unavailable: the figures of the process are shown then, and no old figures. */
 function atMostEvery<T>(ms: number, read: () => Promise<T>): () => Promise<T | null> {
   let asked = Number.NEGATIVE_INFINITY
   let answer: Promise<T | null> = Promise.resolve(null)
@@ -82,7 +98,7 @@ function atMostEvery<T>(ms: number, read: () => Promise<T>): () => Promise<T | n
   }
 }
 
-/** For what takes longer than whoever reads the metrics would wait: what was last counted, null before and after a failure. */
+/** For a read that takes longer than a reader of the metrics waits: the latest value, null before the first and after a failure. */
 function inBackground<T>(ms: number, read: () => Promise<T>): () => T | null {
   let asked = Number.NEGATIVE_INFINITY
   let latest: T | null = null
@@ -101,52 +117,4 @@ function inBackground<T>(ms: number, read: () => Promise<T>): () => T | null {
     }
     return latest
   }
-}
-
-function addWebhookMetrics(registry: Registry, read: () => Promise<WebhookDepth | null>): void {
-  const gauges: [string, string, keyof WebhookDepth][] = [
-    ['carteiro_webhooks_queued', 'Webhook messages that wait at endpoints that are on.', 'queued'],
-    ['carteiro_webhooks_oldest_seconds', 'How long the oldest of them waits.', 'oldestSeconds'],
-    ['carteiro_webhooks_suspended', 'Endpoints switched off by failures or by 410.', 'suspended'],
-  ]
-  for (const [name, help, member] of gauges) {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        this.set((await read())?.[member] ?? Number.NaN)
-      },
-    })
-  }
-}
-
-/** What is on its way in the whole installation, whichever node is asked. */
-function addQueueMetrics(registry: Registry, read: () => Promise<QueueDepth[] | null>): void {
-  const gauge = (
-    name: string,
-    help: string,
-    pick: (all: QueueDepth[]) => QueueDepth[],
-    value: (depth: QueueDepth) => number,
-  ): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['channel', 'state'],
-      registers: [registry],
-      async collect() {
-        this.reset()
-        for (const depth of pick((await read()) ?? [])) this.set({ channel: depth.channel, state: depth.state }, value(depth))
-      },
-    })
-  }
-  const all = (depths: QueueDepth[]): QueueDepth[] => depths
-  gauge('carteiro_deliveries', 'Deliveries that are not finished.', all, depth => depth.count)
-  gauge('carteiro_deliveries_oldest_seconds', 'Since when the oldest of them has been due.', all, depth => depth.oldestSeconds)
-  gauge(
-    'carteiro_deliveries_standing_still',
-    'Alarm: deliveries that should move and do not.',
-    findStandingStill,
-    depth => depth.count,
-  )
 }

@@ -1,23 +1,29 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
+import type { Accept } from '../engine/accept/accept.js'
+import { readRevision } from '../store/installation.js'
+import type { Pool } from '../store/postgres.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, type BodyLimits } from './body.js'
 import { addCallbacks, type CallbackOptions } from './callbacks.js'
 import { addDocuments, type ServedDocument } from './documents.js'
 import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
-import { addFinalize, type FinalizeOptions } from './gw/finalize.js'
-import { addFull, type FullOptions } from './gw/full.js'
-import { addProofs } from './gw/proofs.js'
 import { addSend, type SendOptions } from './gw/send.js'
-import { addSequence, type SequenceOptions } from './gw/sequence.js'
-import { addStatus, type StatusOptions } from './gw/status.js'
-import { addTemplates, type TemplateOptions } from './gw/templates.js'
+import { addSequence } from './gw/sequence.js'
+import { addFull, addProofs, addStatus, type StatusOptions } from './gw/status.js'
+import { addTemplates } from './gw/templates.js'
 import { addWebhookListening } from './gw/webhook-listening.js'
 import { addWebhooks, type WebhookOptions } from './gw/webhooks.js'
-import { addHealth, type Readiness } from './health.js'
-import { addMetrics, type MetricSources } from './metrics.js'
+import { addMetrics } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
 import { addAssets } from './recipient/assets.js'
 import { addImage } from './recipient/image.js'
@@ -25,30 +31,30 @@ import { addPages, type PageOptions } from './recipient/pages.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
+  pool: Pool
+  clock: Clock
+  isStopping(): boolean
   auth: AuthOptions
   send: SendOptions
-  status: StatusOptions & FullOptions
-  templates: TemplateOptions
-  sequence: SequenceOptions & FinalizeOptions
+  status: StatusOptions
   callbacks: CallbackOptions
-  webhooks: WebhookOptions
+  webhooks: Omit<WebhookOptions, 'pool' | 'clock' | 'isStopping'>
   openApi: OpenApiOptions
   recipient: PageOptions
   documents: readonly ServedDocument[]
-  metrics: MetricSources
-  readiness: Readiness
+  groups: Accept['groups']
   bodies: BodyLimits
 }
 
-/** Of routes other than the send. */
+/** For all routes except the send. */
 const BODY_LIMIT = 1_048_576
 const LINGER_MS = 10_000
-/** Below these, everything asks for a token. */
+/** Every route below these prefixes requires a token. */
 const GUARDED = ['/gw', '/regua-notificacao']
 
 /** The HTTP server with all its routes. Nothing listens yet. */
 export function buildServer(options: ServerOptions): FastifyInstance {
-  const { log, auth, metrics, readiness, bodies } = options
+  const { log, auth, pool, clock, isStopping } = options
   const nextRequestId = requestIds()
   const authenticate = createAuthentication(auth)
   const app = fastify({
@@ -56,16 +62,16 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: nextRequestId,
     bodyLimit: BODY_LIMIT,
-    // No path that Node lets through is too long for the router: a long id is an unknown one, not an error of its own.
+    // No path that Node accepts is too long for the router, so that a long id is refused like an unknown one.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
-    // Requests that arrive on open connections while we stop are still served; the load balancer has been told.
+    // Requests on open connections are still served while the process stops; the load balancer sees /readyz.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 120_000,
-    // Without Host is refused below: Node's own refusal would have no body.
+    // A request without Host is refused below, because Node's own refusal has no body.
     http: { requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerRaw(error as NodeJS.ErrnoException, socket, nextRequestId()),
-    // A path that cannot be decoded meets no hook: what they would have done is done here.
+    // No hook runs for a path that cannot be decoded, so their work is done here.
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
       const guarded = GUARDED.some(prefix => request.url.startsWith(`${prefix}/`))
@@ -85,7 +91,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   app.addHook('onSend', (request, _reply, _payload, done) => {
     const { raw } = request
     if (!raw.complete) {
-      // Refused before its body was read: closing now would reset the connection, and the sender would never see why.
+      // The request was refused before its body was read. Closing now would reset the connection before the sender reads the answer.
       raw.resume()
       raw.socket.destroySoon = () => linger(raw.socket)
     }
@@ -106,23 +112,23 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     )
     done()
   })
-  addBodyParser(app, bodies)
+  addBodyParser(app, options.bodies)
   addOpenApi(app, options.openApi)
-  addHealth(app, readiness)
+  addHealth(app, pool, isStopping)
   addImage(app, options.recipient)
   addDocuments(app, options.documents)
   addCallbacks(app, options.callbacks)
   addAssets(app, options.recipient.recipient)
   addPages(app, options.recipient)
-  addMetrics(app, metrics)
-  app.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
+  addMetrics(app, pool, options.groups)
+  app.setNotFoundHandler(refuseRoute)
 
-  // Unknown routes below these prefixes ask for the token first, like known ones.
+  // Unknown routes below these prefixes require the token first, like known ones.
   for (const prefix of GUARDED) {
     app.register(
       async scope => {
         scope.addHook('onRequest', authenticate)
-        scope.setNotFoundHandler((request, reply) => sendRefusal(reply, routeMissing(request)))
+        scope.setNotFoundHandler(refuseRoute)
       },
       { prefix },
     )
@@ -133,19 +139,29 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     addStatus(scope, options.status)
     addFull(scope, options.status)
     addProofs(scope, options.status)
-    addTemplates(scope, options.templates)
-    addSequence(scope, options.sequence)
-    addFinalize(scope, options.sequence)
-    addWebhooks(scope, options.webhooks)
-    addWebhookListening(scope, options.webhooks)
+    addTemplates(scope, options)
+    addSequence(scope, options)
+    const webhooks = { ...options.webhooks, pool, clock, isStopping }
+    addWebhooks(scope, webhooks)
+    addWebhookListening(scope, webhooks)
   })
   return app
 }
 
-const routeMissing = (request: { method: string; url: string }): Refusal =>
-  new Refusal('routeMissing', [request.method, request.url.split('?')[0]!.slice(0, 200)])
+const refuseRoute = ({ method, url }: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  sendRefusal(reply, new Refusal('routeMissing', [method, url.split('?')[0]!.slice(0, 200)]))
 
-/** Unique across processes, short, and free to make: eight random bytes once, then a counter. */
+/** /healthz: the process runs. /readyz: it can take requests now. */
+function addHealth(app: FastifyInstance, pool: Pool, isStopping: () => boolean): void {
+  app.get('/healthz', async () => ({ status: 'ok' }))
+  app.get('/readyz', async () => {
+    if (isStopping()) throw new Refusal('stopping', [], { retryAfter: 5 })
+    await readRevision(pool)
+    return { status: 'ok' }
+  })
+}
+
+/** Short ids that are unique across processes and cost nothing: eight random bytes once, then a counter. */
 function requestIds(): () => string {
   const prefix = randomBytes(8).toString('base64url')
   let count = 0
@@ -157,13 +173,13 @@ function answerRaw(error: NodeJS.ErrnoException, socket: Socket, requestId: stri
     socket.destroy()
     return
   }
-  // What arrives after the answer is an error again, and no second answer.
+  // Bytes that arrive after the answer are an error again and get no second answer.
   if (!socket.writable) return
   socket.write(rawErrorResponse(error.code, requestId))
   linger(socket)
 }
 
-/** Ends our side, and takes in what the sender still writes, for a while: it reads the answer only after that. */
+/** Ends our side and reads the rest of the request for a while, because the sender reads the answer only after writing it. */
 function linger(socket: Socket): void {
   socket.end()
   socket.resume()

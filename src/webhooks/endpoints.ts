@@ -8,6 +8,7 @@ import type { TargetRules } from '../domain/target-address.js'
 import { type AnnouncedFact, type PayloadVersion, SECRET_BYTES, showSecret } from '../domain/webhook.js'
 import { readWebhookUrl } from '../domain/webhook-url.js'
 import { type Pool, transaction } from '../store/postgres.js'
+import { type AttemptQuery, type LoggedAttempt, listAttempts } from '../store/webhook/attempts.js'
 import {
   countEndpoints,
   deleteEndpoint,
@@ -19,6 +20,7 @@ import {
   type WebhookEndpoint,
 } from '../store/webhook/endpoints.js'
 import { insertTestMessage, type ReplayCursor, type ReplaySpan, replayBatch, replayMessage } from '../store/webhook/messages.js'
+import { renderBodies, type WebhookFormat } from './payload.js'
 
 export interface EndpointDraft {
   url: string
@@ -150,4 +152,20 @@ async function requireActive(pool: Pool, account: string, id: string): Promise<W
   const endpoint = await requireEndpoint(pool, account, id)
   if (endpoint.disabledAt !== null) throw new Refusal('webhookOff')
   return endpoint
+}
+
+/** An attempt with its request body, which is rendered again from the event so that no copy of erased data is kept. */
+export type AttemptDetails = LoggedAttempt & { requestBody: string | null }
+
+export async function showAttempts(
+  pool: Pool,
+  format: WebhookFormat,
+  account: string,
+  id: string,
+  query: AttemptQuery,
+): Promise<AttemptDetails[]> {
+  await requireEndpoint(pool, account, id)
+  const attempts = await listAttempts(pool, id, query)
+  const bodies = await renderBodies(pool, format, attempts)
+  return attempts.map((attempt, index) => ({ ...attempt, requestBody: bodies[index]! }))
 }

@@ -5,49 +5,63 @@ import { rebuildStatuses, toldFact } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
 import { dateOf } from '../domain/transition.js'
 import { type AnnouncedFact, isAnnounced, type PayloadVersion } from '../domain/webhook.js'
-import type { WebhookEvent } from '../store/webhook/attempts.js'
+import type { Pool } from '../store/postgres.js'
+import { readEvents, type WebhookEvent } from '../store/webhook/attempts.js'
 
-/**
- * The labels and the status record in the body of a message. A body shows the delivery as it was right after the event. Events
- * never change, so a body changes only in its attempt number.
- */
-export interface WebhookFormat {
-  /** The channel's name on the wire. */
-  channelOf(channel: Channel): string
-  statuses: Record<AnnouncedFact, string>
-  /** The same status record that the status lookup returns. */
-  record(status: DeliveryStatus & { notification: string; customId: string | null }): object
-}
+/** Makes the status record in the body of a message, the same one that the status lookup returns. */
+export type WebhookFormat = (status: DeliveryStatus & { notification: string; customId: string | null }) => object
 
-export interface MessageSource {
+interface MessageSource {
   notification: string
   channel: Channel
   /** 0: a test event. */
   seq: number
   createdAt: Date
+  version: PayloadVersion
+  attempt: number
 }
 
-const EVENT_VERSION = '2.0'
-const TEST_STATUS = 'teste'
+/** The statuses on the wire. */
+export const wireStatuses = {
+  sent: 'enviado',
+  delivered: 'entregue',
+  read: 'lido',
+  confirmed: 'confirmado',
+  'link opened': 'link_acessado',
+  answered: 'respondido',
+  recorded: 'gravado',
+  failed: 'falhou',
+  cancelled: 'cancelado',
+  uncertain: 'em_verificacao',
+  revived: 'retomado',
+  processed: 'em_producao',
+  prepared: 'preparado',
+} as const satisfies Record<AnnouncedFact, string>
 
-/** null: the event's data was erased. */
-export function renderBody(
-  message: MessageSource,
-  events: readonly WebhookEvent[],
-  version: PayloadVersion,
-  attempt: number,
+/**
+ * The bodies of messages, in their order; null when the event's data was erased. A body shows the delivery as it was right after
+ * the event. Events never change, so a body changes only in its attempt number.
+ */
+export async function renderBodies(
+  pool: Pool,
   format: WebhookFormat,
-): string | null {
-  const view = message.seq === 0 ? testEvent(message) : viewEvent(message, events, format)
+  messages: readonly MessageSource[],
+): Promise<(string | null)[]> {
+  const events = await readEvents(pool, [...new Set(messages.map(({ notification }) => notification))])
+  return messages.map(message => renderBody(message, events.get(message.notification) ?? [], format))
+}
+
+function renderBody(message: MessageSource, events: readonly WebhookEvent[], format: WebhookFormat): string | null {
+  const view = message.seq === 0 ? testEvent(message) : viewEvent(message, events)
   if (view === null) return null
   const { at, occurredAt, status, state, customId } = view
-  const channel = format.channelOf(message.channel)
+  const module = moduleOf(message.channel)
   const notificationID = message.notification
-  if (version === 'v1') {
+  if (message.version === 'v1') {
     return JSON.stringify({
       notificationID,
-      channel,
-      description: view.description ?? describe(state, moduleOf(message.channel)),
+      channel: module.wire,
+      description: view.description ?? describe(state, module),
       dateSent: dateOrNull(state.sentAt),
       dateDelivery: dateOrNull(state.deliveredAt),
       dateRead: dateOrNull(state.readAt),
@@ -56,16 +70,16 @@ export function renderBody(
   }
   const moment = brazilianIso(occurredAt)
   return JSON.stringify({
-    eventVersion: EVENT_VERSION,
+    eventVersion: '2.0',
     occurredAt: moment,
     notificationID,
     customID: customId,
-    channel,
+    channel: module.wire,
     status,
     statusTimestamp: moment,
     // Assigns to the state itself, which is used only here: a copy takes as long as the rest of this body.
-    payload: format.record(Object.assign(state, { notification: notificationID, customId })),
-    metadata: { webhookVersion: 'v2', attempt },
+    payload: format(Object.assign(state, { notification: notificationID, customId })),
+    metadata: { webhookVersion: 'v2', attempt: message.attempt },
   })
 }
 
@@ -81,7 +95,7 @@ interface EventView {
   description?: string
 }
 
-function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEvent[], format: WebhookFormat): EventView | null {
+function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEvent[]): EventView | null {
   const past = events.slice(0, seq)
   const event = past[seq - 1]
   // Erased events are missing from the list, so an event may not be at the index of its number.
@@ -90,14 +104,13 @@ function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEven
   if (state === undefined) return null
   const { customId } = past[0]!.data as { customId: string | null }
   const fact = toldFact(event)
-  const occurredAt = dateOf(state, fact)
-  return { at: fact.at, occurredAt, status: format.statuses[event.type], state, customId }
+  return { at: fact.at, occurredAt: dateOf(state, fact), status: wireStatuses[event.type], state, customId }
 }
 
 const testEvent = ({ channel, createdAt }: MessageSource): EventView => ({
   at: createdAt,
   occurredAt: createdAt,
-  status: TEST_STATUS,
+  status: 'teste',
   state: newStatus(channel, 'queued', createdAt),
   customId: null,
   description: 'Evento de teste',

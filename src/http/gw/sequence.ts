@@ -1,18 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
+import type { Clock } from '../../domain/clock.js'
 import { brazilianDate } from '../../domain/dates.js'
-import { Refusal, refuse } from '../../domain/errors.js'
+import { refuse } from '../../domain/errors.js'
 import { MAX_WAIT_MINUTES, type SequenceStep, type StepCondition } from '../../domain/sequence.js'
-import type { ComingStep } from '../../store/delivery/deliveries.js'
-import { pathId } from './wire.js'
-
-/** /gw/sequence: the account's sequence (régua), and what comes next for one notification. An empty list means none: all channels at once. */
-export interface SequenceOptions {
-  findSequence(account: string): Promise<SequenceStep[] | null>
-  findComing(account: string, notification: string): Promise<ComingStep[] | null>
-  saveSequence(account: string, sequence: SequenceStep[] | null): Promise<void>
-}
+import { finalize } from '../../engine/record/finalize.js'
+import { findSequence, updateSequence } from '../../store/accounts/accounts.js'
+import { type ComingStep, findComing } from '../../store/delivery/deliveries.js'
+import type { Pool } from '../../store/postgres.js'
+import { type ByNotification, channelName, dataAnswer, dataRoute, notificationId, textOrNull } from './wire.js'
 
 const conditions: Record<string, StepCondition> = {
   sempre: 'always',
@@ -26,7 +23,7 @@ const wireConditions: Record<string, string> = Object.fromEntries(
 )
 
 const stepSchema = Type.Object({
-  canal: Type.Unsafe<string>({ type: 'string', enum: channelModules.map(({ wire }) => wire) }),
+  canal: channelName,
   esperaMinutos: Type.Integer({ minimum: 0, maximum: MAX_WAIT_MINUTES, description: 'Minutos depois da etapa anterior.' }),
   condicao: Type.Unsafe<string>({
     type: 'string',
@@ -36,57 +33,59 @@ const stepSchema = Type.Object({
 })
 const sequenceSchema = Type.Object({ etapas: Type.Array(stepSchema, { maxItems: channelModules.length }) })
 const comingSchema = Type.Object({
-  data: Type.Array(
-    Type.Object({
-      canal: Type.String(),
-      dataPrevista: Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        examples: ['18/07/2026 01:01:32'],
-        description: 'null na espera da condição `falhou`: a etapa acontece quando as anteriores falharem, sem data marcada.',
-      }),
-      condicao: Type.String(),
-      descricao: Type.String({
-        examples: [
-          `${channelModules[1]!.label} em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.`,
-        ],
-      }),
-    }),
+  canal: Type.String(),
+  dataPrevista: textOrNull(
+    'null na espera da condição `falhou`: a etapa acontece quando as anteriores falharem, sem data marcada.',
+    { examples: ['18/07/2026 01:01:32'] },
   ),
-  statusCode: Type.Integer(),
+  condicao: Type.String(),
+  descricao: Type.String({
+    examples: [`${channelModules[1]!.label} em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.`],
+  }),
 })
-const answerSchema = Type.Object({ data: sequenceSchema, statusCode: Type.Integer() })
 
-export function addSequence(app: FastifyInstance, { findSequence, findComing, saveSequence }: SequenceOptions): void {
-  app.get(
-    '/gw/sequence',
-    { schema: { summary: 'Régua da conta', tags: ['Régua'], response: { 200: answerSchema } } },
-    async request => answer(await findSequence(request.caller.account)),
+const DONE = 'Regua de notificação finalizada com sucesso'
+const finalizedSchema = Type.Object({ message: Type.String({ examples: [DONE] }) })
+
+/** /gw/sequence: the account's sequence (régua), and the next steps of one notification. An empty list means none: all channels at once. */
+export function addSequence(app: FastifyInstance, { pool, clock }: { pool: Pool; clock: Clock }): void {
+  app.get('/gw/sequence', dataRoute('Régua', 'Régua da conta', sequenceSchema), async request =>
+    answer((await findSequence(pool, request.caller.account)) ?? []),
   )
   app.put<{ Body: Static<typeof sequenceSchema> }>(
     '/gw/sequence',
-    { schema: { summary: 'Muda a régua da conta', tags: ['Régua'], body: sequenceSchema, response: { 200: answerSchema } } },
+    dataRoute('Régua', 'Muda a régua da conta', sequenceSchema, { body: sequenceSchema }),
     async request => {
       const sequence = readSequence(request.body.etapas)
-      await saveSequence(request.caller.account, sequence.length === 0 ? null : sequence)
+      await updateSequence(pool, request.caller.account, sequence.length === 0 ? null : sequence)
       return answer(sequence)
     },
   )
-  app.get<{ Params: { idEmail: string } }>(
+  app.get<ByNotification>(
     '/gw/sequence/:idEmail',
-    { schema: { summary: 'O que vem a seguir numa notificação', tags: ['Régua'], response: { 200: comingSchema } } },
+    dataRoute('Régua', 'O que vem a seguir numa notificação', Type.Array(comingSchema)),
     async request => {
-      const steps = await findComing(request.caller.account, pathId(request.params.idEmail, 'noStatus'))
-      if (steps === null) throw new Refusal('noStatus')
-      const data = steps.map(step => ({
-        canal: moduleOf(step.channel).wire,
-        dataPrevista: step.dueAt === null ? null : brazilianDate(step.dueAt),
-        condicao: wireConditions[step.condition]!,
-        descricao: describeComing(step),
-      }))
-      return { data, statusCode: 200 }
+      const steps = (await findComing(pool, request.caller.account, notificationId(request))) ?? refuse('noStatus')
+      return dataAnswer(steps.map(toWire))
+    },
+  )
+  // Ends a notification's sequence. A second call changes nothing.
+  app.get<ByNotification>(
+    '/regua-notificacao/finalizar/:idEmail',
+    { schema: { summary: 'Finaliza a régua de uma notificação', tags: ['Régua'], response: { 200: finalizedSchema } } },
+    async request => {
+      if (!(await finalize(pool, clock, request.caller.account, notificationId(request)))) refuse('noStatus')
+      return { message: DONE }
     },
   )
 }
+
+const toWire = (step: ComingStep) => ({
+  canal: moduleOf(step.channel).wire,
+  dataPrevista: step.dueAt === null ? null : brazilianDate(step.dueAt),
+  condicao: wireConditions[step.condition]!,
+  descricao: describeComing(step),
+})
 
 function describeComing({ channel, dueAt, condition, state }: ComingStep): string {
   const name = moduleOf(channel).label
@@ -103,24 +102,21 @@ const coming: Record<StepCondition, string> = {
   'not confirmed': ', se o recebimento pelos canais anteriores não for confirmado',
 }
 
-const answer = (sequence: readonly SequenceStep[] | null) => ({
-  data: {
-    etapas: (sequence ?? []).map(({ channel, waitMinutes, condition }) => ({
+const answer = (sequence: readonly SequenceStep[]) =>
+  dataAnswer({
+    etapas: sequence.map(({ channel, waitMinutes, condition }) => ({
       canal: moduleOf(channel).wire,
       esperaMinutos: waitMinutes,
       condicao: wireConditions[condition],
     })),
-  },
-  statusCode: 200,
-})
+  })
 
 function readSequence(steps: Static<typeof stepSchema>[]): SequenceStep[] {
-  const sequence = steps.map(({ canal, esperaMinutos, condicao }) => ({
+  const repeated = steps.find(({ canal }, index) => steps.findIndex(other => other.canal === canal) !== index)
+  if (repeated !== undefined) refuse('repeatedStep', repeated.canal)
+  return steps.map(({ canal, esperaMinutos, condicao }) => ({
     channel: findModule(canal)!.channel,
     waitMinutes: esperaMinutos,
     condition: conditions[condicao]!,
   }))
-  const repeated = steps.find(({ canal }, index) => steps.findIndex(other => other.canal === canal) !== index)
-  if (repeated !== undefined) refuse('repeatedStep', repeated.canal)
-  return sequence
 }

@@ -1,44 +1,31 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
-import type { Channel } from '../../domain/channel.js'
+import { atMost } from '../../channels/request-part.js'
+import type { Clock } from '../../domain/clock.js'
 import { brazilianIso } from '../../domain/dates.js'
-import { Refusal, refuse } from '../../domain/errors.js'
+import { refuse } from '../../domain/errors.js'
 import type { JsonObject } from '../../domain/notification.js'
 import { freeObject, optionalText, requiredText } from '../../domain/schema.js'
 import { MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable, templateRefusal } from '../../domain/template.js'
-import { countCharacters } from '../../domain/text.js'
-import type { TemplateDraft, TemplateEdit } from '../../engine/templates.js'
-import type { Template } from '../../store/accounts/templates.js'
-import { pathId } from './wire.js'
-
-/** /gw/templates: message templates, their versions and their preview. */
-export interface TemplateOptions {
-  list(account: string, channel: Channel | null): Promise<Template[]>
-  find(account: string, id: string, version: number | null): Promise<Template>
-  create(account: string, draft: TemplateDraft): Promise<Template>
-  edit(account: string, id: string, edit: TemplateEdit): Promise<Template>
-}
+import type { Caller } from '../../engine/access/directory.js'
+import { createTemplate, editTemplate, requireTemplate, type TemplateDraft, type TemplateEdit } from '../../engine/templates.js'
+import { listTemplates, type Template } from '../../store/accounts/templates.js'
+import type { Pool } from '../../store/postgres.js'
+import { type ById, channelName, dataAnswer, dataRoute, listOrNull, optionalBoolean, pathId, textOrNull, uuid } from './wire.js'
 
 const MAX_NAME_CHARACTERS = 255
-/** The channels by the list's `type`, and by their names on the wire. */
+/** The channels by the `type` of the list. */
 const byCode = new Map(channelModules.map(module => [module.templates.code, module]))
-const wireNames = channelModules.map(({ wire }) => wire)
-
-const typeDescription = `${[...byCode]
-  .sort(([a], [b]) => (a < b ? -1 : 1))
-  .map(([code, { label }]) => `${code} ${label}`)
-  .join(', ')}.`
+const typeNames = [...byCode].map(([code, { label }]) => `${code} ${label}`).sort()
 
 const variableSchema = Type.Object({ nome: requiredText(), obrigatoria: Type.Boolean() })
+type WireVariable = Static<typeof variableSchema>
 const templateSchema = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  templateId: Type.Unsafe<string | null>({
-    type: ['string', 'null'],
-    description: 'Identificador próprio, seu ou da operadora.',
-  }),
+  id: uuid,
+  templateId: textOrNull('Identificador próprio, seu ou da operadora.'),
   nome: Type.String(),
-  tipo: Type.Unsafe<string>({ type: 'string', enum: wireNames }),
+  tipo: channelName,
   conteudo: Type.String({ description: 'Liquid: {{ nome }}.' }),
   variaveis: Type.Array(variableSchema),
   compartilhadoComEntidade: Type.Boolean(),
@@ -49,154 +36,122 @@ const templateSchema = Type.Object({
   criadoPor: Type.String(),
   metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
 })
-const answerSchema = Type.Object({ data: templateSchema, statusCode: Type.Integer() })
-const listSchema = Type.Object({ data: Type.Array(templateSchema), statusCode: Type.Integer() })
-const previewSchema = Type.Object({ data: Type.Object({ conteudo: Type.String() }), statusCode: Type.Integer() })
 
-const optionalBoolean = Type.Optional(Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }))
-const optionalVariables = Type.Optional(
-  Type.Unsafe<Static<typeof variableSchema>[] | null>({ type: ['array', 'null'], items: variableSchema }),
-)
 const shared = {
   templateId: optionalText(),
-  variaveis: optionalVariables,
+  variaveis: listOrNull<WireVariable>(variableSchema),
   compartilhadoComEntidade: optionalBoolean,
   metadata: freeObject(),
 }
-const createBody = Type.Object({
-  nome: requiredText(),
-  tipo: Type.Unsafe<string>({ type: 'string', enum: wireNames }),
-  conteudo: requiredText(),
-  ...shared,
-})
+const createBody = Type.Object({ nome: requiredText(), tipo: channelName, conteudo: requiredText(), ...shared })
 const optionalVisible = optionalText({ pattern: '\\S' })
 const editBody = Type.Object({ nome: optionalVisible, conteudo: optionalVisible, ...shared })
 const statusBody = Type.Object({ ativo: Type.Boolean() })
 const previewBody = Type.Object({ variaveis: freeObject({ description: 'Valores das variáveis.' }) })
+const listQuery = Type.Object({ type: Type.Optional(Type.String({ description: `${typeNames.join(', ')}.` })) })
+const versionQuery = Type.Object({ versao: Type.Optional(Type.String({ description: 'Uma versão anterior.' })) })
 
-type ById = { Params: { id: string } }
-const tags = ['Templates']
-const answers = { 200: answerSchema }
+const route = dataRoute.bind(null, 'Templates')
 
-export function addTemplates(app: FastifyInstance, { list, find, create, edit }: TemplateOptions): void {
-  app.get<{ Querystring: { type?: string } }>(
+/** /gw/templates: message templates, their versions and their preview. */
+export function addTemplates(app: FastifyInstance, { pool, clock }: { pool: Pool; clock: Clock }): void {
+  app.get<{ Querystring: Static<typeof listQuery> }>(
     '/gw/templates',
-    {
-      schema: {
-        summary: 'Lista os templates',
-        tags,
-        querystring: Type.Object({
-          type: Type.Optional(Type.String({ description: typeDescription })),
-        }),
-        response: { 200: listSchema },
-      },
-    },
+    route('Lista os templates', Type.Array(templateSchema), { querystring: listQuery }),
     async request => {
       const { type } = request.query
       const channel = type === undefined ? null : byCode.get(type)?.channel
-      const found = channel === undefined ? [] : await list(request.caller.account, channel)
-      return { data: found.map(toWire), statusCode: 200 }
+      const found = channel === undefined ? [] : await listTemplates(pool, request.caller.account, channel)
+      return dataAnswer(found.map(toWire))
     },
   )
   app.post<{ Body: Static<typeof createBody> }>(
     '/gw/templates',
-    { schema: { summary: 'Cria um template', tags, body: createBody, response: { 201: answerSchema } } },
+    route('Cria um template', templateSchema, { body: createBody, status: 201 }),
     async (request, reply) => {
-      const created = await create(request.caller.account, readDraft(request.body))
-      return reply.code(201).send(answer(created, 201))
+      const created = await createTemplate(pool, request.caller.account, readDraft(request.body), clock())
+      return reply.code(201).send(dataAnswer(toWire(created), 201))
     },
   )
-  app.get<ById & { Querystring: { versao?: string } }>(
+  app.get<ById & { Querystring: Static<typeof versionQuery> }>(
     '/gw/templates/:id',
-    {
-      schema: {
-        summary: 'Mostra um template',
-        tags,
-        querystring: Type.Object({ versao: Type.Optional(Type.String({ description: 'Uma versão anterior.' })) }),
-        response: answers,
-      },
-    },
-    async request => answer(await find(request.caller.account, templateId(request.params.id), readVersion(request.query.versao))),
+    route('Mostra um template', templateSchema, { querystring: versionQuery }),
+    async ({ caller, params, query }) =>
+      dataAnswer(toWire(await requireTemplate(pool, caller.account, templateId(params), readVersion(query.versao)))),
   )
+  const edit = async ({ caller, params }: { caller: Caller; params: ById['Params'] }, changes: TemplateEdit) =>
+    dataAnswer(toWire(await editTemplate(pool, caller.account, templateId(params), changes)))
   app.put<ById & { Body: Static<typeof editBody> }>(
     '/gw/templates/:id',
-    { schema: { summary: 'Edita um template', tags, body: editBody, response: answers } },
-    async request => {
-      const changes = readEdit(request.body)
-      return answer(await edit(request.caller.account, templateId(request.params.id), changes))
-    },
+    route('Edita um template', templateSchema, { body: editBody }),
+    async request => edit(request, readEdit(request.body)),
   )
   app.patch<ById & { Body: Static<typeof statusBody> }>(
     '/gw/templates/:id/status',
-    { schema: { summary: 'Ativa ou desativa um template', tags, body: statusBody, response: answers } },
-    async request => answer(await edit(request.caller.account, templateId(request.params.id), { active: request.body.ativo })),
+    route('Ativa ou desativa um template', templateSchema, { body: statusBody }),
+    async request => edit(request, { active: request.body.ativo }),
   )
-  app.delete<ById>('/gw/templates/:id', { schema: { summary: 'Desativa um template', tags, response: answers } }, async request =>
-    answer(await edit(request.caller.account, templateId(request.params.id), { active: false })),
+  app.delete<ById>('/gw/templates/:id', route('Desativa um template', templateSchema), async request =>
+    edit(request, { active: false }),
   )
   app.post<ById & { Body: Static<typeof previewBody> }>(
     '/gw/templates/:id/preview',
-    { schema: { summary: 'Mostra um template preenchido', tags, body: previewBody, response: { 200: previewSchema } } },
-    async request => {
-      const template = await find(request.caller.account, templateId(request.params.id), null)
-      const values = (request.body.variaveis ?? {}) as JsonObject
+    route('Mostra um template preenchido', Type.Object({ conteudo: Type.String() }), { body: previewBody }),
+    async ({ caller, params, body }) => {
+      const template = await requireTemplate(pool, caller.account, templateId(params))
+      const values = (body.variaveis ?? {}) as JsonObject
       const rendered = renderTemplate(moduleOf(template.channel).templates.html, template.content, template.variables, values)
       if ('fault' in rendered) throw templateRefusal(rendered)
-      return { data: { conteudo: rendered.text }, statusCode: 200 }
+      return dataAnswer({ conteudo: rendered.text })
     },
   )
 }
 
-const templateId = (text: string): string => pathId(text, 'templateMissing')
+const templateId = ({ id }: ById['Params']): string => pathId(id, 'templateMissing')
 
 function readVersion(text: string | undefined): number | null {
   if (text === undefined) return null
-  if (!/^\d{1,9}$/.test(text)) throw new Refusal('templateMissing')
-  return Number(text)
+  return /^\d{1,9}$/.test(text) ? Number(text) : refuse('templateMissing')
 }
 
 function readDraft(body: Static<typeof createBody>): TemplateDraft {
+  checkLengths(body)
   return {
-    name: name(body.nome),
+    name: body.nome,
     channel: findModule(body.tipo)!.channel,
-    content: content(body.conteudo),
+    content: body.conteudo,
     variables: body.variaveis == null ? null : readVariables(body.variaveis),
-    externalId: externalId(body.templateId),
+    externalId: body.templateId || null,
     shared: body.compartilhadoComEntidade ?? false,
     metadata: body.metadata ?? {},
   }
 }
 
-/** A key left out, or null, is a field left alone. */
+/** A member that is absent or null stays as it is. */
 function readEdit(body: Static<typeof editBody>): TemplateEdit {
+  checkLengths(body)
   const edit: TemplateEdit = {}
-  if (body.nome != null) edit.name = name(body.nome)
-  if (body.conteudo != null) edit.content = content(body.conteudo)
+  if (body.nome != null) edit.name = body.nome
+  if (body.conteudo != null) edit.content = body.conteudo
   if (body.variaveis != null) edit.variables = readVariables(body.variaveis)
-  if (body.templateId != null) edit.externalId = externalId(body.templateId)
+  if (body.templateId != null) edit.externalId = body.templateId || null
   if (body.compartilhadoComEntidade != null) edit.shared = body.compartilhadoComEntidade
   if (body.metadata != null) edit.metadata = body.metadata
   if (Object.keys(edit).length === 0) refuse('nothingToChange')
   return edit
 }
 
-const name = (text: string): string => within(text, MAX_NAME_CHARACTERS, 'nome')
-const content = (text: string): string => within(text, MAX_TEMPLATE_CHARACTERS, 'conteudo')
-const externalId = (text: string | null | undefined): string | null =>
-  text == null || text === '' ? null : within(text, MAX_NAME_CHARACTERS, 'templateId')
-
-function within(text: string, limit: number, field: string): string {
-  if (text.length > limit && countCharacters(text) > limit) refuse('tooLong', field, String(limit))
-  return text
+function checkLengths({ nome, conteudo, templateId }: Static<typeof editBody>): void {
+  atMost(nome, MAX_NAME_CHARACTERS, 'nome')
+  atMost(conteudo, MAX_TEMPLATE_CHARACTERS, 'conteudo')
+  atMost(templateId, MAX_NAME_CHARACTERS, 'templateId')
 }
 
-function readVariables(list: Static<typeof variableSchema>[]): TemplateVariable[] {
+function readVariables(list: WireVariable[]): TemplateVariable[] {
   const repeated = list.find(({ nome }, index) => list.findIndex(other => other.nome === nome) !== index)
   if (repeated !== undefined) refuse('repeatedVariable', repeated.nome)
   return list.map(({ nome, obrigatoria }) => ({ name: nome, required: obrigatoria }))
 }
-
-const answer = (template: Template, statusCode = 200) => ({ data: toWire(template), statusCode })
 
 const toWire = (template: Template): Static<typeof templateSchema> => ({
   id: template.id,

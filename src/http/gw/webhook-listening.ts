@@ -2,30 +2,21 @@ import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
-import type { EndpointDraft } from '../../webhooks/endpoints.js'
-import type { ListenerMessage, ListenRequest } from '../../webhooks/listening.js'
-import { interests, readChannels, readStatuses } from './webhook-wire.js'
-import { pathId } from './wire.js'
-
-/** /gw/webhooks/listen: events for a machine that nobody can call: it asks, and says what it has got. */
-export interface ListeningOptions {
-  createListener(account: string, draft: Omit<EndpointDraft, 'url'>): Promise<{ id: string; secret: string }>
-  listen(account: string, listener: string, question: ListenRequest): Promise<ListenerMessage[]>
-}
+import { createListener } from '../../webhooks/endpoints.js'
+import { createListening } from '../../webhooks/listening.js'
+import { interests, readInterests } from './webhook-wire.js'
+import type { WebhookOptions } from './webhooks.js'
+import { type ById, dataAnswer, dataRoute, listOrNull, pathId, uuid } from './wire.js'
 
 const MAX_WAIT_SECONDS = 25
 const MAX_ACKNOWLEDGED = 1_000
 
 const createBody = Type.Object(interests)
 const listenBody = Type.Object({
-  confirmados: Type.Optional(
-    Type.Unsafe<string[] | null>({
-      type: ['array', 'null'],
-      items: Type.String(),
-      maxItems: MAX_ACKNOWLEDGED,
-      description: 'Mensagens recebidas; não voltam mais.',
-    }),
-  ),
+  confirmados: listOrNull<string>(Type.String(), {
+    maxItems: MAX_ACKNOWLEDGED,
+    description: 'Mensagens recebidas; não voltam mais.',
+  }),
   espera: Type.Optional(
     Type.Unsafe<number | null>({
       type: ['integer', 'null'],
@@ -35,49 +26,31 @@ const listenBody = Type.Object({
     }),
   ),
 })
-const listenerSchema = Type.Object({
-  data: Type.Object({ id: Type.String({ format: 'uuid' }), segredo: Type.String() }),
-  statusCode: Type.Integer(),
-})
-const heardSchema = Type.Object({
-  data: Type.Array(Type.Object({ id: Type.String({ format: 'uuid' }), corpo: Type.String() })),
-  statusCode: Type.Integer(),
-})
-const tags = ['Webhooks']
+const listenerSchema = Type.Object({ id: uuid, segredo: Type.String() })
+const messagesSchema = Type.Array(Type.Object({ id: uuid, corpo: Type.String() }))
 
-export function addWebhookListening(app: FastifyInstance, { createListener, listen }: ListeningOptions): void {
+/** /gw/webhooks/listen: events for a machine that cannot be called. It polls, and acknowledges what it received. */
+export function addWebhookListening(app: FastifyInstance, options: WebhookOptions): void {
+  const listen = createListening(options.pool, options.format)
   app.post<{ Body: Static<typeof createBody> }>(
     '/gw/webhooks/listen',
-    { schema: { summary: 'Abre uma escuta', tags, body: createBody, response: { 201: listenerSchema } } },
-    async (request, reply) => {
-      const { versao, canais, situacoes } = request.body
-      const { id, secret } = await createListener(request.caller.account, {
-        version: versao ?? 'v2',
-        channels: readChannels(canais ?? []),
-        statuses: readStatuses(situacoes ?? []),
-      })
-      return reply.code(201).send({ data: { id, segredo: secret }, statusCode: 201 })
+    dataRoute('Webhooks', 'Abre uma escuta', listenerSchema, { body: createBody, status: 201 }),
+    async ({ caller, body }, reply) => {
+      const { id, secret } = await createListener(options, caller.account, readInterests(body), options.clock())
+      return reply.code(201).send(dataAnswer({ id, segredo: secret }, 201))
     },
   )
-  app.post<{ Params: { id: string }; Body: Static<typeof listenBody> }>(
+  app.post<ById & { Body: Static<typeof listenBody> }>(
     '/gw/webhooks/listen/:id',
-    {
-      schema: {
-        summary: 'Confirma o que recebeu e espera o que vem',
-        tags,
-        body: listenBody,
-        response: { 200: heardSchema },
-      },
-    },
-    async request => {
-      const { confirmados, espera } = request.body
-      const acknowledged = (confirmados ?? []).map(text => readId(text) ?? refuse('notId', 'confirmados'))
-      const heard = await listen(request.caller.account, pathId(request.params.id, 'webhookMissing'), {
+    dataRoute('Webhooks', 'Confirma o que recebeu e espera o que vem', messagesSchema, { body: listenBody }),
+    async ({ caller, params, body, answer }) => {
+      const acknowledged = (body.confirmados ?? []).map(text => readId(text) ?? refuse('notId', 'confirmados'))
+      const messages = await listen(caller.account, pathId(params.id, 'webhookMissing'), {
         acknowledged,
-        waitMs: (espera ?? 0) * 1_000,
-        isAborted: () => request.answer.closed,
+        waitMs: (body.espera ?? 0) * 1_000,
+        isAborted: () => answer.closed || options.isStopping(),
       })
-      return { data: heard.map(({ id, body }) => ({ id, corpo: body })), statusCode: 200 }
+      return dataAnswer(messages.map(({ id, body }) => ({ id, corpo: body })))
     },
   )
 }

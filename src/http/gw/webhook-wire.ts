@@ -1,26 +1,24 @@
 import { type Static, Type } from 'typebox'
-import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
+import { findModule, moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import { brazilianIso } from '../../domain/dates.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
 import type { DisabledReason, WebhookEndpoint } from '../../store/webhook/endpoints.js'
-import type { AttemptDetails } from '../../webhooks/attempt-log.js'
-import { wireStatuses } from './wire.js'
+import type { AttemptDetails, EndpointDraft } from '../../webhooks/endpoints.js'
+import { wireStatuses } from '../../webhooks/payload.js'
+import { channelName, listOrNull, textOrNull, uuid } from './wire.js'
 
 /** The wire forms of endpoints and attempts. */
 type WireStatus = (typeof wireStatuses)[AnnouncedFact]
 
-const statusNames = Object.values(wireStatuses)
 export const statusOf = Object.fromEntries(Object.entries(wireStatuses).map(([fact, name]) => [name, fact])) as Record<
   WireStatus,
   AnnouncedFact
 >
 
-const channelName = Type.Unsafe<string>({ type: 'string', enum: channelModules.map(({ wire }) => wire) })
-const statusName = Type.Unsafe<WireStatus>({ type: 'string', enum: statusNames })
-const textOrNull = (description: string) => Type.Unsafe<string | null>({ type: ['string', 'null'], description })
+const statusName = Type.Unsafe<WireStatus>({ type: 'string', enum: Object.values(wireStatuses) })
 
-/** What of the account's events an endpoint or a listener wants. */
+/** The events of the account that an endpoint or a listener gets. */
 export const interests = {
   versao: Type.Optional(
     Type.Unsafe<PayloadVersion | null>({
@@ -29,13 +27,16 @@ export const interests = {
       description: 'Padrão: v2.',
     }),
   ),
-  canais: Type.Optional(
-    Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: channelName, description: 'Vazia: todos os canais.' }),
-  ),
-  situacoes: Type.Optional(
-    Type.Unsafe<WireStatus[] | null>({ type: ['array', 'null'], items: statusName, description: 'Vazia: todas as situações.' }),
-  ),
+  canais: listOrNull<string>(channelName, { description: 'Vazia: todos os canais.' }),
+  situacoes: listOrNull<WireStatus>(statusName, { description: 'Vazia: todas as situações.' }),
 }
+const interestsSchema = Type.Object(interests)
+
+export const readInterests = ({ versao, canais, situacoes }: Static<typeof interestsSchema>): Omit<EndpointDraft, 'url'> => ({
+  version: versao ?? 'v2',
+  channels: readChannels(canais ?? []),
+  statuses: readStatuses(situacoes ?? []),
+})
 
 /** An empty list means all of them. */
 export const readChannels = (names: readonly string[]): Channel[] | null =>
@@ -45,7 +46,7 @@ export const readStatuses = (names: readonly WireStatus[]): AnnouncedFact[] | nu
   names.length === 0 ? null : [...new Set(names.map(name => statusOf[name]))]
 
 const endpointMembers = {
-  id: Type.String({ format: 'uuid' }),
+  id: uuid,
   url: Type.String(),
   versao: Type.String({ enum: [...payloadVersions] }),
   canais: Type.Array(channelName, { description: 'Vazia: todos os canais.' }),
@@ -92,9 +93,16 @@ export const endpointToWire = (endpoint: WebhookEndpoint): Static<typeof endpoin
 
 function warning({ disabledReason, failingSince }: WebhookEndpoint): string | null {
   if (disabledReason !== null) return repairs[disabledReason]
-  return failingSince === null
-    ? null
-    : `As entregas falham desde ${brazilianIso(failingSince)}. Depois de cinco dias assim o webhook é suspenso.`
+  if (failingSince === null) return null
+  return `As entregas falham desde ${brazilianIso(failingSince)}. Depois de cinco dias assim o webhook é suspenso.`
+}
+
+const states: Record<string, string> = {
+  queued: 'na_fila',
+  sending: 'em_entrega',
+  done: 'entregue',
+  dead: 'esgotada',
+  held: 'guardada',
 }
 
 export const attemptSchema = Type.Object({
@@ -107,10 +115,7 @@ export const attemptSchema = Type.Object({
   erro: textOrNull('Por que falhou.'),
   notificationID: Type.String(),
   canal: channelName,
-  estado: Type.String({
-    enum: ['na_fila', 'em_entrega', 'entregue', 'esgotada', 'guardada'],
-    description: 'Da mensagem, agora.',
-  }),
+  estado: Type.String({ enum: Object.values(states), description: 'Da mensagem, agora.' }),
   requisicao: Type.Object({ url: Type.String(), cabecalhos: Type.String(), corpo: textOrNull('null: o evento foi apagado.') }),
   resposta: Type.Unsafe<{ status: number; cabecalhos: string; corpo: string } | null>({
     type: ['object', 'null'],
@@ -119,14 +124,6 @@ export const attemptSchema = Type.Object({
     required: ['status', 'cabecalhos', 'corpo'],
   }),
 })
-
-const states: Record<string, string> = {
-  queued: 'na_fila',
-  sending: 'em_entrega',
-  done: 'entregue',
-  dead: 'esgotada',
-  held: 'guardada',
-}
 
 export const attemptToWire = (attempt: AttemptDetails): Static<typeof attemptSchema> => ({
   id: attempt.id,
