@@ -1,7 +1,7 @@
 import { type Queryable, run } from '../../../store/postgres.js'
 import type { DkimAlgorithm, DkimName } from './signing-key.js'
 
-/** A domain may have several: the one activated last signs, the others wait for their DNS record or for their removal. */
+/** A domain may have several keys: the key activated last signs, the others wait for their DNS record or for their removal. */
 export interface DkimKey extends DkimName {
   id: number
   algorithm: DkimAlgorithm
@@ -10,7 +10,6 @@ export interface DkimKey extends DkimName {
   signs: boolean
 }
 
-/** The one that signs for each domain. */
 const SIGNING =
   'select distinct on (domain) * from dkim_key where activated_at is not null order by domain, activated_at desc, id desc'
 
@@ -18,14 +17,10 @@ const COLUMNS = `k.id, k.domain, k.selector, k.algorithm, k.created_at as "creat
   k.id in (select id from (${SIGNING}) s) as signs`
 
 export async function listDkimKeys(db: Queryable): Promise<DkimKey[]> {
-  const { rows } = await run<DkimKey>(db, `select ${COLUMNS} from dkim_key k order by k.domain, k.id`)
-  return rows
+  return (await run<DkimKey>(db, `select ${COLUMNS} from dkim_key k order by k.domain, k.id`)).rows
 }
 
-export async function findDkimKey(
-  db: Queryable,
-  { domain, selector }: DkimName,
-): Promise<(DkimKey & { privateKey: Buffer }) | null> {
+export async function findDkimKey(db: Queryable, { domain, selector }: DkimName) {
   const { rows } = await run<DkimKey & { privateKey: Buffer }>(
     db,
     `select ${COLUMNS}, k.private_key as "privateKey" from dkim_key k where k.domain = $1 and k.selector = $2`,
@@ -34,7 +29,7 @@ export async function findDkimKey(
   return rows[0] ?? null
 }
 
-/** False: the domain has a key of that selector. */
+/** False: the domain already has a key of that selector. */
 export async function insertDkimKey(
   db: Queryable,
   key: DkimName & { algorithm: DkimAlgorithm; privateKey: Buffer },
@@ -48,12 +43,12 @@ export async function insertDkimKey(
   return rowCount === 1
 }
 
-/** Until this transaction ends nobody else activates or removes a key of the domain: who signs is decided by one at a time. */
+/** Until this transaction ends no other transaction activates or removes a key of the domain. */
 export async function lockDkimDomain(db: Queryable, domain: string): Promise<void> {
   await run(db, 'select from dkim_key where domain = $1 order by id for update', [domain])
 }
 
-/** From now on this one signs, wherever the clock stood at earlier activations. False: it is gone. */
+/** From now on this key signs, also if the clock was ahead at an earlier activation. False: the key was removed. */
 export async function activateDkimKey(db: Queryable, id: number): Promise<boolean> {
   const { rowCount } = await run(
     db,
@@ -71,11 +66,11 @@ export async function deleteDkimKey(db: Queryable, id: number): Promise<void> {
 
 export interface SigningRow extends DkimName {
   id: number
-  /** null: the caller has it. */
+  /** null: the caller has the key. */
   privateKey: Buffer | null
 }
 
-/** The key that signs for each domain. Those that the caller knows come without their secret: asking again costs little. */
+/** The key that signs for each domain. Keys that the caller knows come without their secret, so that a refresh costs little. */
 export async function readSigningKeys(db: Queryable, known: readonly number[]): Promise<SigningRow[]> {
   const { rows } = await run<SigningRow>(
     db,
