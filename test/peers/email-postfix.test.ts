@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { startWorker } from '../../src/app/worker.js'
 import type { EmailMessage } from '../../src/channels/email/email-message.js'
-import { type InboundRecipient, openInbound } from '../../src/channels/email/reports/inbound.js'
+import { openInbound } from '../../src/channels/email/reports/inbound.js'
 import { type Report, readReport } from '../../src/channels/email/reports/reports.js'
 import { smtpProvider } from '../../src/channels/email/smtp/smtp.js'
 import { verpAddress } from '../../src/channels/email/verp.js'
@@ -100,7 +100,7 @@ async function startPostfix(routes: Record<string, number>): Promise<{ port: num
 const verp = { domain: 'bounce.example.com', key: Buffer.alloc(32, 9) }
 
 interface Returned {
-  recipients: InboundRecipient[]
+  recipients: { notification: string }[]
   report: Report
 }
 

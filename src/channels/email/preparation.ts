@@ -7,16 +7,16 @@ import { email, emailSettings } from './channel.js'
 import type { EmailMessage } from './email-message.js'
 import { findStatus, isMailboxGone } from './status-code.js'
 
-/** From a claimed e-mail to the message that leaves: validated, addressed so that reports find back, with link and image. */
+/** Makes the message of a claimed e-mail: validated, with an envelope sender that identifies the delivery, a link and an image. */
 export interface EmailParts {
   publicUrl: string
   /** Used where the account names no address of its own. */
   defaultFrom: string
   linkKey: Buffer
   envelopeSender(notification: string): string
-  /** null, or the code of why the address cannot work. */
+  /** null, or the code of the reason why the address cannot receive e-mail. */
   validate(address: string): Promise<string | null>
-  /** Of what is too large to come with the claim. */
+  /** For content that is too large for the claim. */
   readContent(notification: string): Promise<string | null>
   readBlobs(hashes: readonly string[]): Promise<Map<string, Uint8Array>>
   toText(html: string): string | Promise<string>
@@ -33,8 +33,8 @@ export function createEmailPreparation(parts: EmailParts) {
     const content = claim.protected ? PROTECTED_NOTICE : (claim.content ?? (await parts.readContent(claim.notification)))
     if (content === null) throw new Error('the content of the notification is gone')
     const html = decorate(content, `${base}/n/${code}`, `${base}/o/${code}.gif`)
-    const bytes =
-      claim.attachments.length === 0 || claim.protected ? null : await parts.readBlobs(claim.attachments.map(file => file.sha256))
+    const files = claim.protected ? [] : claim.attachments
+    const bytes = files.length === 0 ? null : await parts.readBlobs(files.map(({ sha256 }) => sha256))
     const envelopeFrom = parts.envelopeSender(claim.notification)
     return {
       reference: claim.reference,
@@ -50,7 +50,7 @@ export function createEmailPreparation(parts: EmailParts) {
       subject: claim.subject,
       html,
       text: await parts.toText(html),
-      attachments: bytes === null ? [] : claim.attachments.map(({ name, sha256 }) => ({ name, bytes: bytes.get(sha256)! })),
+      attachments: files.map(({ name, sha256 }) => ({ name, bytes: bytes!.get(sha256)! })),
       // The moment of acceptance: a message that is sent again is the same message.
       date: claim.acceptedAt,
     }
@@ -78,11 +78,10 @@ export function weighEmail({ protected: isProtected, contentSize, attachments }:
   return bytes <= NEGLIGIBLE ? 0 : bytes
 }
 
-/** Protected content stays behind its question. */
 const PROTECTED_NOTICE =
   '<p>Há uma notificação para você, protegida por uma pergunta. Abra o link abaixo e responda para ler o conteúdo.</p>'
 
-/** The sender's content, then where to open it online, then the image that tells of a reading. */
+/** Adds the link to the notification online and the image that records a reading. */
 function decorate(body: string, link: string, image: string): string {
   const tail = `<p style="margin-top:24px;font-size:13px;color:#555">Não consegue ler esta mensagem? <a href="${link}">Abra a notificação no navegador</a>.</p><img src="${image}" width="1" height="1" alt="" style="display:block">`
   const end = body.search(/<\/body\s*>/i)

@@ -21,32 +21,33 @@ export const isNullExchanger = (records: readonly Exchanger[]): boolean => recor
 
 const TIMEOUT_MS = 2_000
 
+function createResolver(servers: string[] | null, timeout = TIMEOUT_MS): Resolver {
+  const resolver = new Resolver({ timeout, tries: 2 })
+  if (servers !== null) resolver.setServers(servers)
+  return resolver
+}
+
 /** The system's name servers, or the ones given. */
-export function systemResolver(options: { servers?: string[]; timeoutMs?: number; cache?: CacheSettings } = {}): MailResolver {
-  const resolver = new Resolver({ timeout: options.timeoutMs ?? TIMEOUT_MS, tries: 2 })
-  if (options.servers !== undefined) resolver.setServers(options.servers)
-  return cached(
-    {
-      exchangers: domain =>
-        lookup(async () => {
-          const records = await resolver.resolveMx(domain)
-          return records.map(({ priority, exchange }) => ({ priority, exchange: exchange === '' ? '.' : exchange }))
-        }),
-      async addresses(name) {
-        const found = await Promise.all([lookup(() => resolver.resolve4(name)), lookup(() => resolver.resolve6(name))])
-        const records = found.flatMap(answer => (answer.status === 'ok' ? answer.records : []))
-        if (records.length > 0) return { status: 'ok', records }
-        return found.find(answer => answer.status !== 'ok') ?? { status: 'ok', records }
-      },
+export function systemResolver(options: { servers?: string[]; timeoutMs?: number } = {}): MailResolver {
+  const resolver = createResolver(options.servers ?? null, options.timeoutMs)
+  return cached({
+    exchangers: domain =>
+      lookup(async () => {
+        const records = await resolver.resolveMx(domain)
+        return records.map(({ priority, exchange }) => ({ priority, exchange: exchange === '' ? '.' : exchange }))
+      }),
+    async addresses(name) {
+      const found = await Promise.all([lookup(() => resolver.resolve4(name)), lookup(() => resolver.resolve6(name))])
+      const records = found.flatMap(answer => (answer.status === 'ok' ? answer.records : []))
+      if (records.length > 0) return { status: 'ok', records }
+      return found.find(answer => answer.status !== 'ok') ?? { status: 'ok', records }
     },
-    options.cache,
-  )
+  })
 }
 
 /** The TXT records of a name. They are not cached, because an operator asks just after changing them. */
 export function textResolver(servers: string[] | null): (name: string) => Promise<Lookup<string>> {
-  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: 2 })
-  if (servers !== null) resolver.setServers(servers)
+  const resolver = createResolver(servers)
   return name => lookup(async () => (await resolver.resolveTxt(name)).map(strings => strings.join('')))
 }
 
@@ -61,11 +62,10 @@ async function lookup<T>(ask: () => Promise<T[]>): Promise<Lookup<T>> {
 }
 
 /** Asks the simulator instead of a name server, so that tests of missing domains need no network. */
-export function simulatedResolver(simulatorUrl: string, cache?: CacheSettings): MailResolver {
+export function simulatedResolver(simulatorUrl: string): MailResolver {
   async function ask<T>(name: string, type: 'MX' | 'A', member: string): Promise<Lookup<T>> {
     try {
-      const url = new URL(`${simulatorUrl.replace(/\/+$/, '')}/simulator/dns`)
-      url.search = new URLSearchParams({ name, type }).toString()
+      const url = `${simulatorUrl.replace(/\/+$/, '')}/simulator/dns?${new URLSearchParams({ name, type })}`
       const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
       const answer = (await response.json()) as Record<string, unknown>
       if (answer.status === 'nxdomain') return { status: 'missing' }
@@ -75,26 +75,18 @@ export function simulatedResolver(simulatorUrl: string, cache?: CacheSettings): 
       return { status: 'unknown' }
     }
   }
-  return cached(
-    {
-      exchangers: domain => ask(domain, 'MX', 'exchangers'),
-      addresses: name => ask(name, 'A', 'addresses'),
-    },
-    cache,
-  )
+  return cached({
+    exchangers: domain => ask(domain, 'MX', 'exchangers'),
+    addresses: name => ask(name, 'A', 'addresses'),
+  })
 }
 
-export interface CacheSettings {
-  size?: number
-  ttlMs?: number
-  /** For "unknown": short, so that a name server that recovers is used soon. */
-  unknownTtlMs?: number
-  now?: () => number
-}
+/** "unknown" is cached shortly, so that a name server that recovers is used soon. */
+const CACHE = { size: 10_000, ttlMs: 300_000, unknownTtlMs: 5_000, now: () => performance.now() }
 
 /** Caches answers; concurrent lookups of one name share a request. */
-export function cached(resolver: MailResolver, settings: CacheSettings = {}): MailResolver {
-  const { size = 10_000, ttlMs = 300_000, unknownTtlMs = 5_000, now = () => performance.now() } = settings
+export function cached(resolver: MailResolver, settings: Partial<typeof CACHE> = {}): MailResolver {
+  const { size, ttlMs, unknownTtlMs, now } = { ...CACHE, ...settings }
   function remember<T>(ask: (name: string) => Promise<Lookup<T>>): (name: string) => Promise<Lookup<T>> {
     const known = new BoundedCache<string, Promise<Lookup<T>>>({ maxEntries: size, ttlMs, now })
     return name => {

@@ -1,28 +1,18 @@
 import { readEmailAddress } from './address.js'
 import { isNullExchanger, type MailResolver } from './resolver.js'
 
-/** Prior validation of a recipient's address. */
-export type ValidationFailure = 'syntax' | 'domain-missing' | 'no-exchanger' | 'disposable' | 'suppressed'
-
-export interface ValidationSources {
-  resolver: MailResolver
-  /** Whether an earlier message bounced permanently or was reported as spam. */
-  isSuppressed?: (address: string) => boolean | Promise<boolean>
-}
+type ValidationFailure = 'syntax' | 'domain-missing' | 'no-exchanger' | 'disposable'
 
 /** The reason why the address cannot receive e-mail, or null. Without an answer from DNS the e-mail is sent. */
-export async function validateRecipient(address: string, sources: ValidationSources): Promise<ValidationFailure | null> {
+export async function validateRecipient(
+  address: string,
+  { resolver }: { resolver: MailResolver },
+): Promise<ValidationFailure | null> {
   const read = readEmailAddress(address)
   if (read === null) return 'syntax'
-  const at = read.lastIndexOf('@')
-  const [local, domain] = [read.slice(0, at), read.slice(at + 1)]
+  const [local, domain] = read.split('@') as [string, string]
   if (!isPossibleAt(domain, local)) return 'syntax'
   if (isDisposable(domain)) return 'disposable'
-  if (await sources.isSuppressed?.(read)) return 'suppressed'
-  return await checkDomain(domain, sources.resolver)
-}
-
-async function checkDomain(domain: string, resolver: MailResolver): Promise<ValidationFailure | null> {
   const mx = await resolver.exchangers(domain)
   if (mx.status === 'missing') return 'domain-missing'
   if (mx.status === 'unknown') return null
@@ -30,8 +20,7 @@ async function checkDomain(domain: string, resolver: MailResolver): Promise<Vali
   if (mx.records.length > 0) return null
   // RFC 5321 5.1: without MX records the domain's own address is its exchanger.
   const own = await resolver.addresses(domain)
-  if (own.status === 'ok' && own.records.length === 0) return 'no-exchanger'
-  return own.status === 'missing' ? 'no-exchanger' : null
+  return own.status === 'missing' || (own.status === 'ok' && own.records.length === 0) ? 'no-exchanger' : null
 }
 
 /** Rules that a mail service publishes about its own addresses and that have no exceptions. */

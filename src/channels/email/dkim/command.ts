@@ -1,5 +1,4 @@
 import { Resolver } from 'node:dns'
-import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { brazilianIso } from '../../../domain/dates.js'
 import { OperatorError } from '../../../domain/errors.js'
@@ -21,35 +20,59 @@ import {
   type DkimName,
   dkimAlgorithms,
   readDkimName,
-  readSigningKey,
+  readKeyFile,
   recordName,
-  type SigningKey,
   zoneLine,
 } from './signing-key.js'
 
-type OutputOptions = { json?: boolean }
-type CreateOptions = OutputOptions & { selector?: string; algorithm?: DkimAlgorithm; keyFile?: string }
-type ActivateOptions = OutputOptions & { force?: boolean; server?: string[] }
+type Options = { json?: boolean; force?: boolean; server?: string[] }
+type CreateOptions = { json?: boolean; selector?: string; algorithm?: DkimAlgorithm; keyFile?: string }
 
 export function dkimCommand(context: CommandContext): Command {
-  const { withDatabase, printList, printRecord } = context
+  const { withDatabase, audit, printList, printRecord } = context
   const dkim = new Command('dkim').description('chaves DKIM por domínio: criar, listar, ver, ativar e remover')
   addCreate(dkim, context)
   dkim
     .command('list')
     .description('lista as chaves; signs: a que assina os e-mails do domínio')
     .option('--json', 'resultado em JSON')
-    .action((options: OutputOptions) =>
-      withDatabase(async ({ pool }) => printList((await listDkimKeys(pool)).map(describe), options)),
-    )
+    .action((options: Options) => withDatabase(async ({ pool }) => printList((await listDkimKeys(pool)).map(describe), options)))
   named(dkim, 'show', 'mostra uma chave e o registro que o DNS deve ter').action(
-    (domain: string, selector: string, options: OutputOptions) =>
-      withDatabase(async ({ pool, keys }) =>
-        printRecord(describeWithRecord(await requireDkimKey(pool, keys.sealing, requireName(domain, selector))), options),
-      ),
+    async (domain: string, selector: string, options: Options) => {
+      const name = requireName(domain, selector)
+      await withDatabase(async ({ pool, keys }) =>
+        printRecord(describeWithRecord(await requireDkimKey(pool, keys.sealing, name)), options),
+      )
+    },
   )
-  addActivate(dkim, context)
-  addRemove(dkim, context)
+  named(dkim, 'activate', 'assina com a chave daqui em diante, se o DNS já tem o registro dela')
+    .option('--server <ip>', 'servidor de DNS a consultar, como 203.0.113.53 (o do sistema, se omitido)', readServer)
+    .option('--force', 'ativa sem consultar o DNS')
+    .action(async (domain: string, selector: string, options: Options) => {
+      const name = requireName(domain, selector)
+      await withDatabase(async ({ pool, keys }) => {
+        const { record, ...key } = await requireDkimKey(pool, keys.sealing, name)
+        if (options.force !== true) await checkPublished(record, textResolver(options.server ?? null))
+        const activated = await transaction(pool, async db => {
+          await startSigning(db, key)
+          await audit(db, 'dkim activate', recordName(name), { forced: options.force === true })
+          return requireDkimKey(db, keys.sealing, name)
+        })
+        printRecord(describe(activated), options)
+      })
+    })
+  named(dkim, 'remove', 'apaga uma chave que não assina mais')
+    .option('--force', 'apaga também a que assina')
+    .action(async (domain: string, selector: string, options: Options) => {
+      const name = requireName(domain, selector)
+      await withDatabase(async ({ pool }) => {
+        await transaction(pool, async db => {
+          await removeDkimKey(db, name, options.force === true)
+          await audit(db, 'dkim remove', recordName(name), { forced: options.force === true })
+        })
+        printRecord({ ...name, removed: true }, options)
+      })
+    })
   return dkim
 }
 
@@ -71,20 +94,20 @@ function addCreate(dkim: Command, { withDatabase, audit, printRecord }: CommandC
     .option('--key-file <arquivo>', 'usa a chave privada deste arquivo PEM em vez de uma nova')
     .option('--json', 'resultado em JSON')
     .addHelpText('after', '\nDepois de publicar o registro: carteiro dkim activate DOMÍNIO SELETOR')
-    .action(async (domain: string, options: CreateOptions) => {
-      const name = requireName(
-        domain,
-        options.selector ?? `carteiro-${brazilianIso(new Date()).slice(0, 10).replaceAll('-', '')}`,
-      )
+    .action(async (domain: string, { keyFile, algorithm, ...options }: CreateOptions) => {
+      const today = brazilianIso(new Date()).slice(0, 10).replaceAll('-', '')
+      const name = requireName(domain, options.selector ?? `carteiro-${today}`)
+      if (keyFile !== undefined && algorithm !== undefined)
+        throw new OperatorError('O algoritmo é o da chave do arquivo: informe --algorithm ou --key-file, não os dois.')
       const signing =
-        options.keyFile === undefined ? generateDkimKey(name, options.algorithm ?? 'rsa') : readKeyFile(name, options)
+        keyFile === undefined
+          ? generateDkimKey(name, algorithm ?? 'rsa')
+          : readKeyFile({ ...name, keyFile }, `Não foi possível ler o arquivo ${keyFile}.`)
       await withDatabase(async ({ pool, keys }) => {
         const created = await transaction(pool, async db => {
           await saveDkimKey(db, keys.sealing, signing)
-          await audit(db, 'dkim create', recordName(name), {
-            algorithm: signing.algorithm,
-            imported: options.keyFile !== undefined,
-          })
+          const detail = { algorithm: signing.algorithm, imported: keyFile !== undefined }
+          await audit(db, 'dkim create', recordName(name), detail)
           return requireDkimKey(db, keys.sealing, name)
         })
         printRecord(describeWithRecord(created), options)
@@ -92,50 +115,11 @@ function addCreate(dkim: Command, { withDatabase, audit, printRecord }: CommandC
     })
 }
 
-function addActivate(dkim: Command, { withDatabase, audit, printRecord }: CommandContext): void {
-  named(dkim, 'activate', 'assina com a chave daqui em diante, se o DNS já tem o registro dela')
-    .option('--server <ip>', 'servidor de DNS a consultar, como 203.0.113.53 (o do sistema, se omitido)', readServer)
-    .option('--force', 'ativa sem consultar o DNS')
-    .action(async (domain: string, selector: string, options: ActivateOptions) => {
-      const name = requireName(domain, selector)
-      await withDatabase(async ({ pool, keys }) => {
-        const key = await requireDkimKey(pool, keys.sealing, name)
-        if (options.force !== true) await checkPublished(key.record, textResolver(options.server ?? null))
-        const activated = await transaction(pool, async db => {
-          await startSigning(db, key)
-          await audit(db, 'dkim activate', recordName(name), { forced: options.force === true })
-          return requireDkimKey(db, keys.sealing, name)
-        })
-        printRecord(describe(activated), options)
-      })
-    })
+const describe = ({ domain, selector, algorithm, signs, createdAt, activatedAt }: DkimKey) => {
+  return { domain, selector, algorithm, signs, createdAt, activatedAt }
 }
 
-function addRemove(dkim: Command, { withDatabase, audit, printRecord }: CommandContext): void {
-  named(dkim, 'remove', 'apaga uma chave que não assina mais')
-    .option('--force', 'apaga também a que assina')
-    .action(async (domain: string, selector: string, options: OutputOptions & { force?: boolean }) => {
-      const name = requireName(domain, selector)
-      await withDatabase(async ({ pool }) => {
-        await transaction(pool, async db => {
-          await removeDkimKey(db, name, options.force === true)
-          await audit(db, 'dkim remove', recordName(name), { forced: options.force === true })
-        })
-        printRecord({ ...name, removed: true }, options)
-      })
-    })
-}
-
-const describe = ({ domain, selector, algorithm, signs, createdAt, activatedAt }: DkimKey) => ({
-  domain,
-  selector,
-  algorithm,
-  signs,
-  createdAt,
-  activatedAt,
-})
-
-/** For a provider's form the value in one piece, for a zone file the whole line. */
+/** The value in one piece for a provider's form, the whole line for a zone file. */
 const describeWithRecord = ({ record, ...key }: PublicKey) => ({
   ...describe(key),
   name: record.name,
@@ -146,31 +130,18 @@ const describeWithRecord = ({ record, ...key }: PublicKey) => ({
 
 function requireName(domain: string, selector: string): DkimName {
   const name = readDkimName({ domain, selector })
-  if (name === null)
-    throw new OperatorError(
-      `"${selector}" e "${domain}" não formam um nome de chave DKIM. Use um domínio como example.com e um seletor de letras, números e hifens.`,
-    )
-  return name
+  if (name !== null) return name
+  throw new OperatorError(
+    `"${selector}" e "${domain}" não formam um nome de chave DKIM. Use um domínio como example.com e um seletor de letras, números e hifens.`,
+  )
 }
 
-function readKeyFile(name: DkimName, { keyFile, algorithm }: CreateOptions): SigningKey {
-  if (algorithm !== undefined)
-    throw new OperatorError('O algoritmo é o da chave do arquivo: informe --algorithm ou --key-file, não os dois.')
-  let privateKeyPem: string
-  try {
-    privateKeyPem = readFileSync(keyFile!, 'utf8')
-  } catch (cause) {
-    throw new OperatorError(`Não foi possível ler o arquivo ${keyFile}.`, { cause })
-  }
-  return readSigningKey({ ...name, privateKeyPem })
-}
-
-/** An IP, with a port where it is another: 127.0.0.1:5353, [::1]:5353. */
+/** An IP address, with the port where it is not 53: 127.0.0.1:5353, [::1]:5353. */
 function readServer(text: string): string[] {
   try {
     new Resolver().setServers([text])
+    return [text]
   } catch {
     throw new InvalidArgumentError('Informe o IP de um servidor de DNS, como 203.0.113.53.')
   }
-  return [text]
 }

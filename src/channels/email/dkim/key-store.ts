@@ -1,7 +1,7 @@
 import { changesRow, execute, type Queryable, queryRow, queryRows } from '../../../store/postgres.js'
 import type { DkimAlgorithm, DkimName } from './signing-key.js'
 
-/** A domain may have several: the one activated last signs, the others wait for their DNS record or for their removal. */
+/** A domain may have several keys: the key activated last signs, the others wait for their DNS record or for their removal. */
 export interface DkimKey extends DkimName {
   id: number
   algorithm: DkimAlgorithm
@@ -10,7 +10,6 @@ export interface DkimKey extends DkimName {
   signs: boolean
 }
 
-/** The one that signs for each domain. */
 const SIGNING =
   'select distinct on (domain) * from dkim_key where activated_at is not null order by domain, activated_at desc, id desc'
 
@@ -56,7 +55,7 @@ export const deleteDkimKey = (db: Queryable, id: number): Promise<void> => execu
 
 export interface SigningRow extends DkimName {
   id: number
-  /** null: the caller has it. */
+  /** null: the caller has the key. */
   privateKey: Buffer | null
 }
 

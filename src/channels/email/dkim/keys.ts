@@ -46,9 +46,7 @@ export async function saveDkimKey(db: Queryable, sealing: Buffer, signing: Signi
 }
 
 /** A key with the record that the domain's owner publishes. */
-export interface PublicKey extends DkimKey {
-  record: DnsRecord
-}
+export type PublicKey = DkimKey & { record: DnsRecord }
 
 export async function requireDkimKey(db: Queryable, sealing: Buffer, name: DkimName): Promise<PublicKey> {
   const found = await findDkimKey(db, name)

@@ -1,23 +1,29 @@
-import { readFileSync } from 'node:fs'
-import { OperatorError } from '../../../domain/errors.js'
 import type { Keys } from '../../../domain/keys.js'
 import type { Pool } from '../../../store/postgres.js'
 import type { EmailConfig } from '../channel.js'
-import { readSigningKeys } from './key-store.js'
-import { DkimKeyring } from './keyring.js'
-import { readSigningKey, type SigningKey } from './signing-key.js'
+import { readSigningKeys, type SigningRow } from './key-store.js'
+import { openDkimKey } from './keys.js'
+import { readKeyFile, type SigningKey } from './signing-key.js'
 
-export interface KeyringWiring {
-  config: EmailConfig
-  keys: Keys
-  pool: Pool
+interface KeyringParts {
+  /** The installation's own key, from the settings. */
+  own: SigningKey | null
+  sealing: Buffer
+  readSigningKeys(known: readonly number[]): Promise<SigningRow[]>
   onError(error: unknown, what: string): void
 }
 
-/** The keys of the database and that of the settings. Read before the first message leaves. */
-export async function openKeyring({ config, keys, pool, onError }: KeyringWiring): Promise<DkimKeyring> {
+interface KeyringWiring {
+  config: EmailConfig
+  keys: Keys
+  pool: Pool
+  onError: KeyringParts['onError']
+}
+
+/** The keys of the database and of the settings, read before the first message is sent. */
+export async function openKeyring({ config: { dkim }, keys, pool, onError }: KeyringWiring): Promise<DkimKeyring> {
   const keyring = new DkimKeyring({
-    own: readOwnKey(config),
+    own: dkim === null ? null : readKeyFile(dkim, `Não foi possível ler a chave DKIM em ${dkim.keyFile} (DKIM_KEY_FILE).`),
     sealing: keys.sealing,
     readSigningKeys: known => readSigningKeys(pool, known),
     onError,
@@ -26,14 +32,44 @@ export async function openKeyring({ config, keys, pool, onError }: KeyringWiring
   return keyring
 }
 
-function readOwnKey({ dkim }: EmailConfig): SigningKey | null {
-  if (dkim === null) return null
-  const { domain, selector, keyFile } = dkim
-  let privateKeyPem: string
-  try {
-    privateKeyPem = readFileSync(keyFile, 'utf8')
-  } catch (cause) {
-    throw new OperatorError(`Não foi possível ler a chave DKIM em ${keyFile} (DKIM_KEY_FILE).`, { cause })
+/** The signing keys in memory, refreshed periodically so that a message needs no query. */
+export class DkimKeyring {
+  readonly #parts: KeyringParts
+  #keys: ReadonlyMap<string, { id: number; key: SigningKey }> = new Map()
+
+  constructor(parts: KeyringParts) {
+    this.#parts = parts
   }
-  return readSigningKey({ domain, selector, privateKeyPem })
+
+  /** A key that cannot be read leaves the earlier one in use: mail signed with an old key is better than unsigned mail. */
+  async refresh(): Promise<void> {
+    const { sealing, onError } = this.#parts
+    const rows = await this.#parts.readSigningKeys([...this.#keys.values()].map(({ id }) => id))
+    const next = new Map<string, { id: number; key: SigningKey }>()
+    for (const { id, privateKey, domain, selector } of rows) {
+      let current = this.#keys.get(domain)
+      try {
+        if (privateKey !== null) current = { id, key: openDkimKey(sealing, { domain, selector, privateKey }) }
+      } catch (error) {
+        onError(error, `the DKIM key ${selector} of ${domain} does not open`)
+      }
+      if (current !== undefined) next.set(domain, current)
+    }
+    this.#keys = next
+  }
+
+  /**
+   * The key of the domain, or of its nearest parent domain, which DMARC accepts as well (RFC 7489 3.1.1). Otherwise the
+   * installation's own key, which at least identifies the sending system.
+   */
+  find(sender: string): SigningKey | null {
+    const { own } = this.#parts
+    for (let domain = sender.toLowerCase(); domain !== ''; domain = parentOf(domain)) {
+      const found = this.#keys.get(domain)?.key ?? (own?.domain === domain ? own : null)
+      if (found !== null) return found
+    }
+    return own
+  }
 }
+
+const parentOf = (domain: string): string => (domain.includes('.') ? domain.slice(domain.indexOf('.') + 1) : '')

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { OperatorError } from '../../../domain/errors.js'
 import { readDomain } from '../address.js'
 
@@ -19,14 +20,13 @@ export interface SigningKey extends DkimName {
 
 /** Verifiers must refuse shorter keys (RFC 8301). */
 const MIN_RSA_BITS = 1024
-const MAX_NAME_LENGTH = 253
 
 /** The name in lower case, or null when it is not a DNS name. */
 export function readDkimName({ domain: domainText, selector: selectorText }: DkimName): DkimName | null {
   const domain = readDomain(domainText)
   const selector = selectorText.toLowerCase()
   const isName = selector.split('.').every(label => label.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(label))
-  if (domain === null || !isName || recordName({ domain, selector }).length > MAX_NAME_LENGTH) return null
+  if (domain === null || !isName || recordName({ domain, selector }).length > 253) return null
   return { domain, selector }
 }
 
@@ -46,6 +46,17 @@ export function readSigningKey({ domain, selector, privateKeyPem }: DkimName & {
     return { domain, selector, algorithm: type, key }
   }
   throw new OperatorError(`DKIM: a chave privada deve ser RSA de ${MIN_RSA_BITS} bits ou mais, ou Ed25519`)
+}
+
+/** Reads the key of a PEM file; `failure` is the error's text when the file cannot be read. */
+export function readKeyFile({ domain, selector, keyFile }: DkimName & { keyFile: string }, failure: string): SigningKey {
+  let privateKeyPem: string
+  try {
+    privateKeyPem = readFileSync(keyFile, 'utf8')
+  } catch (cause) {
+    throw new OperatorError(failure, { cause })
+  }
+  return readSigningKey({ domain, selector, privateKeyPem })
 }
 
 export interface DnsRecord {
@@ -72,11 +83,7 @@ export function zoneLine({ name, value }: DnsRecord): string {
 export function publishes(found: string, { value }: DnsRecord): boolean {
   const [has, wants] = [readTags(found), readTags(value)]
   const lists = (tag: string, ...words: string[]): boolean =>
-    !has.has(tag) ||
-    has
-      .get(tag)!
-      .split(':')
-      .some(word => words.includes(word))
+    (has.get(tag) ?? words[0]!).split(':').some(word => words.includes(word))
   return (
     (has.get('v') ?? 'DKIM1') === 'DKIM1' &&
     (has.get('k') ?? 'rsa') === wants.get('k') &&
@@ -86,10 +93,7 @@ export function publishes(found: string, { value }: DnsRecord): boolean {
   )
 }
 
-const readTags = (text: string): Map<string, string> =>
-  new Map(
-    text.split(';').map(tag => {
-      const at = tag.indexOf('=')
-      return [tag.slice(0, at).trim(), tag.slice(at + 1).replace(/\s+/g, '')]
-    }),
-  )
+function readTags(text: string): Map<string, string> {
+  const tags = text.split(';').map(tag => [tag, tag.indexOf('=')] as const)
+  return new Map(tags.map(([tag, at]) => [tag.slice(0, at).trim(), tag.slice(at + 1).replace(/\s+/g, '')]))
+}

@@ -30,7 +30,6 @@ export function requireSafeAddresses(message: EmailMessage): void {
 export const isSafeAddress = (address: string): boolean =>
   address.length <= 320 && /^[^\s\u0000-\u001f\u007f-\u009f"(),:;<>@[\\\]]+@[A-Za-z0-9.-]+$/.test(address)
 
-/** The reference at the sender's domain. */
 export function messageId(message: Pick<EmailMessage, 'reference' | 'from'>): string {
   const left = encodeURIComponent(message.reference).replace(/[()]/g, character => (character === '(' ? '%28' : '%29'))
   return `<${left}@${message.from.slice(message.from.lastIndexOf('@') + 1)}>`

@@ -21,7 +21,6 @@ type Question = { html: string } | { message: EmailMessage }
 const SMALL_HTML = 4_096
 /** About 2 ms of work. */
 const SMALL_MESSAGE = 262_144
-/** Distinguishes the threads of this module from others. */
 const PURPOSE = 'carteiro-composer'
 
 export function createComposer(threads = availableParallelism() - 1): Composer {

@@ -33,26 +33,21 @@ export function headerText(text: string): string {
 export function mailbox(name: string, address: string): string {
   const line = oneLine(name)
   if (line === '') return `<${address}>`
-  if (!isPlain(line)) return `${encodedWords(line)} <${address}>`
-  const phrase = /^[\w !#$%&'*+/=?^`{|}~-]+$/.test(line) ? line : `"${line.replace(/["\\]/g, '\\$&')}"`
-  return `${phrase} <${address}>`
+  const phrase = /^[\w !#$%&'*+/=?^`{|}~-]+$/.test(line) ? line : quoted(line)
+  return `${isPlain(line) ? phrase : encodedWords(line)} <${address}>`
 }
+
+const quoted = (line: string): string => `"${line.replace(/["\\]/g, '\\$&')}"`
 
 /** A parameter of a MIME header, such as a file name. RFC 2231 encodes other characters as percent codes and splits long values. */
 export function parameter(name: string, value: string): string {
   const line = oneLine(value)
-  if (/^[\x20-\x7e]{0,60}$/.test(line)) return `${name}="${line.replace(/["\\]/g, '\\$&')}"`
-  const pieces: string[] = ["utf-8''"]
-  for (const character of line.toWellFormed()) {
-    const encoded = encodeURIComponent(character).replace(/[!'()*~]/g, percent)
-    if (pieces.at(-1)!.length + encoded.length > 60) pieces.push('')
-    pieces[pieces.length - 1] += encoded
-  }
-  if (pieces.length === 1) return `${name}*=${pieces[0]}`
-  return pieces.map((piece, index) => `${name}*${index}*=${piece}`).join('; ')
+  if (/^[\x20-\x7e]{0,60}$/.test(line)) return `${name}=${quoted(line)}`
+  const percent = (character: string): string => QUOTED[character.charCodeAt(0)]!.replace('=', '%')
+  const characters = [...line.toWellFormed()].map(character => encodeURIComponent(character).replace(/[!'()*~]/g, percent))
+  const pieces = joinUpTo(60, ["utf-8''", ...characters])
+  return pieces.length === 1 ? `${name}*=${pieces[0]}` : pieces.map((piece, index) => `${name}*${index}*=${piece}`).join('; ')
 }
-
-const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
 /** Replaces line breaks and other control characters. */
 const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim()
@@ -60,29 +55,26 @@ const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u0
 /** Whether the text needs no encoding: it is visible ASCII, does not look encoded, and folding does not change it. */
 const isPlain = (line: string): boolean => /^[\x20-\x7e]*$/.test(line) && !/=\?| {2}|[^ ]{60}/.test(line)
 
-function encodedWords(line: string): string {
-  const words: string[] = []
-  let word = ''
-  for (const character of line) {
-    const encoded = qEncoded(character)
-    // RFC 2047 5: an encoded word must not split a character.
-    if (word.length + encoded.length > WORD) {
-      words.push(word)
-      word = ''
-    }
-    word += encoded
+/** RFC 2047 5: an encoded word must not split a character. */
+const encodedWords = (line: string): string =>
+  joinUpTo(WORD, [...line].map(qEncoded))
+    .map(word => `=?UTF-8?Q?${word}?=`)
+    .join(' ')
+
+/** Joins the parts into texts of at most this length. */
+function joinUpTo(length: number, parts: string[]): string[] {
+  const joined = ['']
+  for (const part of parts) {
+    if (joined.at(-1)!.length + part.length > length) joined.push('')
+    joined[joined.length - 1] += part
   }
-  words.push(word)
-  return words.map(payload => `=?UTF-8?Q?${payload}?=`).join(' ')
+  return joined
 }
 
 function qEncoded(character: string): string {
   // RFC 2047 5 (3): the characters that are allowed in display names too.
   if (/^[A-Za-z0-9!*+/-]$/.test(character)) return character
-  if (character === ' ') return '_'
-  let encoded = ''
-  for (const byte of Buffer.from(character)) encoded += QUOTED[byte]
-  return encoded
+  return character === ' ' ? '_' : Array.from(Buffer.from(character), byte => QUOTED[byte]).join('')
 }
 
 const QUOTED = Array.from({ length: 256 }, (_, byte) => `=${byte.toString(16).toUpperCase().padStart(2, '0')}`)

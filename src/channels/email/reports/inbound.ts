@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerError } from 'smtp-server'
 import { readVerp, type Verp } from '../verp.js'
@@ -17,24 +18,10 @@ export interface InboundSettings {
    * Resolves once the message is committed, and only then is it acknowledged; after an error the other server retries. Only the
    * first REPORT_BYTES of a message are passed, so the number of clients bounds the memory.
    */
-  onMessage(recipients: InboundRecipient[], raw: Buffer): Promise<void>
+  onMessage(recipients: { notification: string }[], raw: Buffer): Promise<void>
 }
 
-export interface InboundRecipient {
-  address: string
-  /** The notification that has this envelope sender. */
-  notification: string
-}
-
-export interface Inbound {
-  port: number
-  close(): Promise<void>
-}
-
-const MAX_CLIENTS = 50
-const MAX_RECIPIENTS = 20
-
-export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }: InboundSettings): Promise<Inbound> {
+export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }: InboundSettings) {
   const server = new SMTPServer({
     name: verp.domain,
     banner: 'Carteiro',
@@ -43,8 +30,8 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
     size: maxBytes,
     rejectOversized: true,
     disableReverseLookup: true,
-    maxClients: MAX_CLIENTS,
-    maxRecipients: MAX_RECIPIENTS,
+    maxClients: 50,
+    maxRecipients: 20,
     // One connection may deliver many reports.
     maxAllowedUnauthenticatedCommands: 10_000,
     closeTimeout: 2_000,
@@ -55,13 +42,11 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
     onData(stream, session, done) {
       const recipients = session.envelope.rcptTo.flatMap(({ address }) => {
         const notification = readVerp(address, verp)
-        return notification === null ? [] : [{ address, notification }]
+        return notification === null ? [] : [{ notification }]
       })
       gather(stream, maxBytes)
-        .then(async raw => {
-          // null: the message is too large, which smtp-server answers by itself.
-          if (raw !== null) await onMessage(recipients, raw)
-        })
+        // null: the message is too large, which smtp-server answers by itself.
+        .then(raw => (raw === null ? undefined : onMessage(recipients, raw)))
         .then(
           () => done(null, 'Taken'),
           () => done(smtpError(451, '4.3.0 Try again later')),
@@ -70,16 +55,11 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
   })
   // A client that breaks the connection must not end the process.
   server.on('error', () => {})
-  await new Promise<void>((resolve, reject) => {
-    server.server.once('error', reject)
-    server.listen(port, host, () => {
-      server.server.off('error', reject)
-      resolve()
-    })
-  })
+  server.listen(port, host)
+  await once(server.server, 'listening')
   return {
     port: (server.server.address() as AddressInfo).port,
-    close: () => new Promise(resolve => server.close(resolve)),
+    close: () => new Promise<void>(resolve => server.close(resolve)),
   }
 }
 

@@ -3,14 +3,13 @@ import type { Composer } from '../message/composer.js'
 import { textFromHtml } from '../message/text.js'
 import { readPlainBounce } from './plain-bounce.js'
 import { withoutQuotedText } from './reply-text.js'
-import { type Fields, readFields } from './report-fields.js'
 
 /** A message that came back to the envelope sender of a delivery. */
 export type Report =
   /** A delivery status notification with one entry per recipient (RFC 3464, or a bounce in plain text). */
   | { kind: 'dsn'; entries: DeliveryEntry[] }
   /** A reading receipt (RFC 8098). automatic: a program sent it without the person's action. */
-  | { kind: 'mdn'; disposition: Disposition; automatic: boolean }
+  | { kind: 'mdn'; disposition: (typeof DISPOSITIONS)[number] | 'other'; automatic: boolean }
   /** The recipient marked the message as spam (RFC 5965). */
   | { kind: 'complaint'; feedbackType: string }
   /** An automatic answer, such as an absence notice or a ticket system's confirmation. */
@@ -20,14 +19,15 @@ export type Report =
   | { kind: 'unreadable' }
 
 export interface DeliveryEntry {
-  action: 'delivered' | 'relayed' | 'failed' | 'delayed' | 'expanded'
+  action: (typeof ACTIONS)[number]
   /** Enhanced status code, RFC 3463. */
   status: string | null
   diagnostic: string | null
   finalRecipient: string | null
 }
 
-type Disposition = 'displayed' | 'deleted' | 'dispatched' | 'processed' | 'other'
+const ACTIONS = ['delivered', 'relayed', 'failed', 'delayed', 'expanded'] as const
+const DISPOSITIONS = ['displayed', 'deleted', 'dispatched', 'processed'] as const
 
 /**
  * Only the first part of a message is read: a report precedes the message that it returns, and an answer precedes the quoted
@@ -36,8 +36,11 @@ type Disposition = 'displayed' | 'deleted' | 'dispatched' | 'processed' | 'other
 export const REPORT_BYTES = 262_144
 const MAX_LINES = 5_000
 const MAX_HTML = 65_536
+const MAX_GROUPS = 60
 const MAX_ENTRIES = 50
-const MAX_DIAGNOSTIC = 1_000
+
+/** A machine-readable report consists of groups of header fields with an empty line between the groups. Names are in lower case. */
+type Fields = Map<string, string>
 
 /** 64 KB of HTML take `toText` up to 150 ms, so the caller passes a version that works in a thread. */
 export async function readReport(raw: Buffer, toText: Composer['toText'] = textFromHtml): Promise<Report> {
@@ -90,9 +93,34 @@ const textOf = ({ content }: Attachment): string =>
 const find = (groups: Fields[], name: string): string | null =>
   groups.map(group => group.get(name)).find(value => value !== undefined) ?? null
 
-const actions = new Map<string, DeliveryEntry['action']>(
-  (['delivered', 'relayed', 'failed', 'delayed', 'expanded'] as const).map(action => [action, action]),
-)
+/** The first of two equal fields in a group counts. */
+function readFields(text: string): Fields[] {
+  const groups: Fields[] = [new Map()]
+  let last: string | null = null
+  for (const line of text.split(/\r\n|\r|\n/)) {
+    const group = groups.at(-1)!
+    if (line.trim() === '') {
+      last = null
+      if (group.size > 0) groups.push(new Map())
+      if (groups.length > MAX_GROUPS) break
+      continue
+    }
+    if (/^[ \t]/.test(line) && last !== null) {
+      group.set(last, `${group.get(last)} ${line.trim()}`)
+      continue
+    }
+    const colon = line.indexOf(':')
+    if (colon < 1) continue
+    const name = line.slice(0, colon).trim().toLowerCase()
+    // Some servers omit the empty line between recipients; this field starts the next recipient.
+    const target: Fields = name === 'final-recipient' && group.has('final-recipient') ? new Map() : group
+    if (target !== group) groups.push(target)
+    last = target.has(name) ? null : name
+    const value = line.slice(colon + 1).replace(/[\u0000-\u001f\u007f]/g, ' ')
+    if (last !== null) target.set(name, value.trim())
+  }
+  return groups.filter(group => group.size > 0)
+}
 
 function readEntries(groups: Fields[]): DeliveryEntry[] {
   return groups
@@ -102,17 +130,16 @@ function readEntries(groups: Fields[]): DeliveryEntry[] {
       const status = /[245]\.\d{1,3}\.\d{1,3}/.exec(group.get('status') ?? '')?.[0] ?? null
       const word = /[a-z]+/i.exec(group.get('action') ?? '')?.[0]?.toLowerCase()
       // Some servers omit the action; the class of the status code implies it.
-      const action = actions.get(word ?? '') ?? ({ '2': 'delivered', '4': 'delayed', '5': 'failed' } as const)[status?.[0] ?? '']
+      const action =
+        ACTIONS.find(known => known === word) ?? ({ '2': 'delivered', '4': 'delayed', '5': 'failed' } as const)[status?.[0] ?? '']
       if (action === undefined) return []
-      const diagnostic = group.get('diagnostic-code')?.replace(/^\s*[\w-]+\s*;\s*/, '')
-      return [
-        {
-          action,
-          status,
-          diagnostic: diagnostic === undefined ? null : diagnostic.slice(0, MAX_DIAGNOSTIC),
-          finalRecipient: address(group.get('final-recipient') ?? group.get('original-recipient')),
-        },
-      ]
+      const diagnostic =
+        group
+          .get('diagnostic-code')
+          ?.replace(/^\s*[\w-]+\s*;\s*/, '')
+          .slice(0, 1_000) ?? null
+      const finalRecipient = address(group.get('final-recipient') ?? group.get('original-recipient'))
+      return [{ action, status, diagnostic, finalRecipient }]
     })
 }
 
@@ -123,8 +150,6 @@ const address = (field: string | undefined): string | null =>
     .replace(/[<>\s]/g, '')
     .slice(0, 320) || null
 
-const dispositions = new Set<string>(['displayed', 'deleted', 'dispatched', 'processed'])
-
 /** "manual-action/MDN-sent-manually; displayed/error" */
 function readDisposition(groups: Fields[]): Report {
   const field = (find(groups, 'disposition') ?? '').toLowerCase().replace(/\s/g, '')
@@ -132,30 +157,21 @@ function readDisposition(groups: Fields[]): Report {
   const word = type.split('/')[0]!
   return {
     kind: 'mdn',
-    disposition: dispositions.has(word) ? (word as Disposition) : 'other',
+    disposition: DISPOSITIONS.find(known => known === word) ?? 'other',
     automatic: /automatic-action|sent-automatically/.test(mode),
   }
 }
 
-/** Reads the header of RFC 3834 and the older customs of mail programs. */
-function isAutomatic(email: Email): boolean {
-  return email.headers.some(({ key, value }) => {
-    switch (key) {
-      case 'auto-submitted':
-        return !/^\s*no\b/i.test(value)
-      case 'precedence':
-        return /^\s*(auto_reply|bulk|junk|list)\b/i.test(value)
-      case 'x-autoreply':
-      case 'x-autorespond':
-      case 'x-autoresponse':
-      case 'x-auto-reply-from':
-        return !/^\s*no\b/i.test(value)
-      case 'subject':
-        return /^\s*(resposta autom[áa]tica|automatic reply|auto(matic)? ?-?(reply|response)|out of (the )?office|fora do escrit[óo]rio|aus[êe]ncia tempor[áa]ria)\b/i.test(
-          email.subject ?? '',
-        )
-      default:
-        return false
-    }
-  })
-}
+const NOT_NO = /^(?!\s*no\b)/i
+
+/** The header of RFC 3834 and the older customs of mail programs. */
+const AUTOMATIC = new Map([
+  ['auto-submitted', NOT_NO],
+  ...['x-autoreply', 'x-autorespond', 'x-autoresponse', 'x-auto-reply-from'].map(key => [key, NOT_NO] as const),
+  ['precedence', /^\s*(auto_reply|bulk|junk|list)\b/i],
+])
+const AUTOMATIC_SUBJECT =
+  /^\s*(resposta autom[áa]tica|automatic reply|auto(matic)? ?-?(reply|response)|out of (the )?office|fora do escrit[óo]rio|aus[êe]ncia tempor[áa]ria)\b/i
+
+const isAutomatic = ({ headers, subject }: Email): boolean =>
+  AUTOMATIC_SUBJECT.test(subject ?? '') || headers.some(({ key, value }) => AUTOMATIC.get(key)?.test(value))

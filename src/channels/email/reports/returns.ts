@@ -20,56 +20,49 @@ export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
 export type TakeReturn = (notification: string, report: Report) => Promise<void>
 
 export const createReturns =
-  (parts: ReturnParts): TakeReturn =>
-  (notification, report) =>
-    takeReturn(notification, report, parts)
-
-async function takeReturn(notification: string, report: Report, parts: ReturnParts): Promise<void> {
-  const source = `report:${report.kind}`
-  for (const { suppression, type, data } of factsOf(report)) {
-    if (suppression !== null) await parts.suppress(notification, suppression)
-    const fact: Fact = { channel: 'email', at: new Date(parts.clock()), source, type, data }
-    const outcome = await parts.record({ kind: 'fact', notification, fact, repeatable: RETURNED_NOTES })
-    if (outcome === 'last note') parts.onLastNote(notification, report.kind)
+  ({ clock, record, suppress, onLastNote }: ReturnParts): TakeReturn =>
+  async (notification, report) => {
+    for (const { suppression, type, data } of factsOf(report)) {
+      if (suppression !== undefined) await suppress(notification, suppression)
+      const fact: Fact = { channel: 'email', at: new Date(clock()), source: `report:${report.kind}`, type, data }
+      const outcome = await record({ kind: 'fact', notification, fact, repeatable: RETURNED_NOTES })
+      if (outcome === 'last note') onLastNote(notification, report.kind)
+    }
   }
-}
 
-type ReturnFact = Pick<Fact, 'type' | 'data'> & { suppression: 'hard bounce' | 'complaint' | null }
+type ReturnFact = Pick<Fact, 'type' | 'data'> & { suppression?: 'hard bounce' | 'complaint' }
 
 function factsOf(report: Report): ReturnFact[] {
   switch (report.kind) {
     case 'dsn':
       return report.entries.map(fromEntry)
-    case 'mdn':
+    case 'mdn': {
+      const { disposition, automatic } = report
       // An automatic receipt proves that the message arrived, not that a person saw it.
-      return [
-        {
-          type: report.disposition === 'displayed' && !report.automatic ? 'read' : 'note',
-          data: { by: 'mdn', disposition: report.disposition, automated: report.automatic },
-          suppression: null,
-        },
-      ]
+      const type = disposition === 'displayed' && !automatic ? 'read' : 'note'
+      return [{ type, data: { by: 'mdn', disposition, automated: automatic } }]
+    }
     case 'complaint':
       return [{ type: 'note', data: { complaint: report.feedbackType }, suppression: 'complaint' }]
     case 'reply':
-      return [{ type: 'note', data: { reply: report.text }, suppression: null }]
+      return [{ type: 'note', data: { reply: report.text } }]
     case 'automatic':
-      return [{ type: 'note', data: { automated: true, reply: true }, suppression: null }]
+      return [{ type: 'note', data: { automated: true, reply: true } }]
     case 'unreadable':
-      return [{ type: 'note', data: { unreadable: true }, suppression: null }]
+      return [{ type: 'note', data: { unreadable: true } }]
   }
 }
 
 function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry): ReturnFact {
   const data = { status, diagnostic, finalRecipient }
   // "relayed": the next server accepted the message and sends no reports, so no further report will come.
-  if (action === 'delivered' || action === 'relayed') return { type: 'delivered', data: { ...data, action }, suppression: null }
-  if (action !== 'failed') return { type: 'note', data: { ...data, action }, suppression: null }
+  if (action === 'delivered' || action === 'relayed') return { type: 'delivered', data: { ...data, action } }
+  if (action !== 'failed') return { type: 'note', data: { ...data, action } }
   const reason = reasonOfStatus(status) ?? diagnostic
   return {
     type: 'failed',
     data: { ...data, failure: 'bounced', ...(reason === null ? {} : { failureDetail: reason }) },
-    suppression: isAddressGone(status) ? 'hard bounce' : null,
+    ...(isAddressGone(status) ? { suppression: 'hard bounce' } : {}),
   }
 }
 

@@ -10,27 +10,21 @@ export interface Envelope {
   id: string
 }
 
-export interface Command {
-  stage: Stage
-  line: string
-}
-
 /** The commands of one SMTP transaction, with the parameters that the server's extensions allow. */
 export function transaction(
   { from, to, id }: Envelope,
   message: Buffer,
   extensions: ReadonlyMap<string, string>,
   reset: boolean,
-): Command[] {
+): { stage: Stage; line: string }[] {
   for (const address of [from, to]) {
     if (!isSafeAddress(address)) throw new SendError('permanent', 'O endereço não é um endereço de e-mail válido.')
   }
   const has = (extension: string): boolean => extensions.has(extension)
   const limit = Number(extensions.get('SIZE'))
   if (limit > 0 && message.length > limit) {
-    throw new SendError('permanent', 'A mensagem é grande demais para o servidor de e-mail.', {
-      answer: `SIZE ${limit}: ${message.length}`,
-    })
+    const answer = `SIZE ${limit}: ${message.length}`
+    throw new SendError('permanent', 'A mensagem é grande demais para o servidor de e-mail.', { answer })
   }
   const eightBit = !isAscii(message)
   const international = !isAscii(Buffer.from(from + to)) || (eightBit && !isAscii(headersOf(message)))
@@ -76,13 +70,8 @@ export function stuffDots(message: Buffer): Buffer {
   if (isClean(message)) return message
   const lines = message.toString('latin1').split(/\r\n|\r|\n/)
   if (lines.at(-1) === '') lines.pop()
-  return Buffer.from(
-    lines
-      .map(line => (line.startsWith('.') ? `.${line}` : line))
-      .join('\r\n')
-      .concat('\r\n'),
-    'latin1',
-  )
+  const stuffed = lines.map(line => (line.startsWith('.') ? `.${line}` : line))
+  return Buffer.from(`${stuffed.join('\r\n')}\r\n`, 'latin1')
 }
 
 /** Whether the message needs no change. Almost every message passes, and the check is cheaper than a rewrite. */

@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../../runtime/bounded-cache.js'
 import { SendError } from '../../provider.js'
-import { SmtpRefusal } from './reply.js'
+import { isInTransaction, SmtpRefusal } from './reply.js'
 import { Unreachable } from './session.js'
 import { SigningFailed } from './smtp.js'
 
@@ -8,7 +8,7 @@ import { SigningFailed } from './smtp.js'
  * Limits and pauses for each mail server that receives mail directly. A server that is slow, silent or throttles delays only its
  * own mail. When many servers cannot be reached at the same time, the fault is on our side.
  */
-export interface DestinationSettings {
+interface DestinationSettings {
   /** Concurrent messages to a server that answered recently. Any other server gets half of them. */
   maxConcurrent: number
   random: () => number
@@ -17,17 +17,13 @@ export interface DestinationSettings {
 
 interface Destination {
   active: number
-  waiters: Set<Waiter>
+  /** Called with null when a slot is free, or with the error that postpones the message. */
+  waiters: Set<(error: SendError | null) => void>
   /** Consecutive attempts without an answer about the message. */
   failures: number
   pauseMs: number
   pausedUntil: number
   answeredAt: number
-}
-
-interface Waiter {
-  go(): void
-  fail(error: SendError): void
 }
 
 /** No destination can be reached, so that the engine fails over to the next carrier. */
@@ -45,14 +41,13 @@ const FULL_AND_FAILING_DELAY_MS = 15_000
 const MIN_UNREACHABLE = 5
 const UNREACHABLE_WINDOW_MS = 600_000
 const MAX_KNOWN = 10_000
-const MAX_UNREACHABLE = 100
+const PAUSED = 'O servidor do destinatário pediu uma pausa, ou não responde.'
 
 export class Destinations {
   readonly #settings: DestinationSettings
   readonly #firstPauseMs: number
   readonly #known = new Map<string, Destination>()
-  /** Destinations found unreachable lately. */
-  readonly #unreachable = new BoundedCache<string, true>({ maxEntries: MAX_UNREACHABLE, ttlMs: UNREACHABLE_WINDOW_MS })
+  readonly #unreachable = new BoundedCache<string, true>({ maxEntries: 100, ttlMs: UNREACHABLE_WINDOW_MS })
 
   constructor(settings: DestinationSettings) {
     this.#settings = settings
@@ -92,7 +87,10 @@ export class Destinations {
     // Re-inserting keeps the map in order of use: the least recently used destination is forgotten first.
     this.#known.delete(name)
     this.#known.set(name, destination)
-    if (this.#known.size > MAX_KNOWN) this.#forgetOldest()
+    for (const [oldest, { active, waiters }] of this.#known) {
+      if (this.#known.size <= MAX_KNOWN) break
+      if (active === 0 && waiters.size === 0) this.#known.delete(oldest)
+    }
     return destination
   }
 
@@ -111,8 +109,7 @@ export class Destinations {
 
   async #acquire(destination: Destination): Promise<void> {
     const pause = destination.pausedUntil - performance.now()
-    if (pause > 0 && !this.#areAllUnreachable)
-      throw this.#postponed('O servidor do destinatário pediu uma pausa, ou não responde.', pause)
+    if (pause > 0 && !this.#areAllUnreachable) throw this.#postponed(PAUSED, pause)
     if (this.#hasCapacity(destination)) {
       destination.active++
       return
@@ -122,30 +119,22 @@ export class Destinations {
     // A waiting message occupies a slot of the worker, so messages wait only for a destination that answers quickly.
     if (!this.#isResponsive(destination) && destination.waiters.size >= this.#settings.maxConcurrent / 2) throw full
     await new Promise<void>((resolve, reject) => {
-      const leave = (): void => {
+      const settle = (error: SendError | null): void => {
         clearTimeout(timer)
-        destination.waiters.delete(waiter)
+        destination.waiters.delete(settle)
+        if (error === null) resolve()
+        else reject(error)
       }
-      const waiter: Waiter = {
-        go() {
-          leave()
-          destination.active++
-          resolve()
-        },
-        fail(error) {
-          leave()
-          reject(error)
-        },
-      }
-      const timer = setTimeout(() => waiter.fail(full), WAIT_MS)
-      destination.waiters.add(waiter)
+      const timer = setTimeout(() => settle(full), WAIT_MS)
+      destination.waiters.add(settle)
     })
   }
 
   #admitWaiters(destination: Destination): void {
-    for (const waiter of destination.waiters) {
+    for (const settle of destination.waiters) {
       if (!this.#hasCapacity(destination)) return
-      waiter.go()
+      destination.active++
+      settle(null)
     }
   }
 
@@ -165,9 +154,8 @@ export class Destinations {
     else if (isAnswer(error)) this.#recordAnswer(destination)
     else if (++destination.failures >= FAILURES_TO_PAUSE) this.#pause(destination, 0)
     if (!(error instanceof Unreachable) || !this.#areAllUnreachable) return error
-    return new AllUnreachable('temporary', 'Nenhum servidor de destinatário foi alcançado. A porta 25 de saída está aberta?', {
-      cause: error,
-    })
+    const reason = 'Nenhum servidor de destinatário foi alcançado. A porta 25 de saída está aberta?'
+    return new AllUnreachable('temporary', reason, { cause: error })
   }
 
   /** Messages that were already in flight when a pause began do not lengthen it. */
@@ -178,22 +166,14 @@ export class Destinations {
       destination.pausedUntil = now + destination.pauseMs
     }
     destination.pausedUntil = Math.max(destination.pausedUntil, now + Math.min(askedMs, MAX_PAUSE_MS))
-    const pause = this.#postponed('O servidor do destinatário pediu uma pausa, ou não responde.', destination.pausedUntil - now)
-    if (!this.#areAllUnreachable) for (const waiter of destination.waiters) waiter.fail(pause)
+    const pause = this.#postponed(PAUSED, destination.pausedUntil - now)
+    if (!this.#areAllUnreachable) for (const settle of destination.waiters) settle(pause)
   }
 
   #postponed(reason: string, delayMs: number): SendError {
     // The random part spreads the retries.
     const retryAfterMs = delayMs * (1 + this.#settings.random() / 2)
     return new SendError('temporary', reason, { retryAfterMs, scope: 'message', untried: true })
-  }
-
-  #forgetOldest(): void {
-    for (const [name, { active, waiters }] of this.#known) {
-      if (active > 0 || waiters.size > 0) continue
-      this.#known.delete(name)
-      return
-    }
   }
 }
 
@@ -203,4 +183,4 @@ const isSlowDown = (error: SendError): boolean =>
 
 /** Whether the server decided about the message, whatever the decision. */
 const isAnswer = (error: SendError): boolean =>
-  error.kind === 'permanent' || (error instanceof SmtpRefusal && ['sender', 'recipient', 'data'].includes(error.stage))
+  error.kind === 'permanent' || (error instanceof SmtpRefusal && isInTransaction(error.stage))

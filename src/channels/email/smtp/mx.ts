@@ -2,14 +2,15 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../../domain/errors.js'
 import type { ProviderModule } from '../../channel.js'
-import { type Carrier, type Provider, type Receipt, SendError } from '../../provider.js'
+import { type Carrier, type Provider, SendError } from '../../provider.js'
 import { integerReader, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import type { EmailMessage } from '../email-message.js'
 import type { Composer } from '../message/composer.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from '../resolver.js'
 import { AllUnreachable, Destinations } from './destinations.js'
-import { type Limits, type SmtpSession, type StepTimeouts, Unreachable } from './session.js'
+import type { Reply } from './reply.js'
+import { type StepTimeouts, Unreachable } from './session.js'
 import { SessionPool, START_TIMEOUT_MS } from './session-pool.js'
 import {
   allowManyListeners,
@@ -43,107 +44,61 @@ export interface MxOptions {
 
 /** Exchangers tried in one attempt. The next attempt starts with the first one again. */
 const MAX_TARGETS = 4
-const OPTIONS = ['port', 'tls', 'pool', 'private', 'rate']
 
 interface Target {
   name: string
   address: string
 }
 
-interface Route {
-  /** The key of its limits and pauses. */
-  destination: string
-  targets: Target[]
-}
-
-export function mxProvider(options: MxOptions): Provider<EmailMessage> {
-  return {
-    name: 'mx',
-    channel: 'email',
-    whenUnknown: 'safe',
-    timeoutMs: SEND_TIMEOUT_MS,
-    open: async url => new DirectCarrier(url, options),
-  }
-}
+export const mxProvider = (options: MxOptions): Provider<EmailMessage> => ({
+  name: 'mx',
+  channel: 'email',
+  whenUnknown: 'safe',
+  timeoutMs: SEND_TIMEOUT_MS,
+  open: async url => openDirect(url, options),
+})
 
 export const mx: ProviderModule<EmailMessage, MxOptions> = {
   create: mxProvider,
-  concurrency: url => MESSAGES_PER_CONNECTION * readPool(url, wrong),
+  concurrency: url => MESSAGES_PER_CONNECTION * readMxUrl(url).size,
 }
 
-const wrong = (what: string): never => {
-  throw new OperatorError(`EMAIL_URL: ${what}. Exemplo: mx://envio.example.com?tls=opportunistic`)
-}
-
-class DirectCarrier implements Carrier<EmailMessage> {
-  readonly #options: MxOptions
-  readonly #helo: string
-  readonly #port: number
-  readonly #tls: 'required' | 'opportunistic' | 'off'
-  readonly #size: number
-  readonly #anyNetwork: boolean
+function openDirect(url: URL, options: MxOptions): Carrier<EmailMessage> {
+  const { helo, port, tls, size, anyNetwork } = readMxUrl(url)
+  const { resolver, ca, random = Math.random, timeouts, firstPauseMs } = options
+  const destinations = new Destinations({ maxConcurrent: size, random, firstPauseMs })
   /**
    * By name and address, because a certificate is valid for one name and several names may share an address. A pool is removed
    * with its last connection.
    */
-  readonly #pools = new Map<string, SessionPool>()
-  readonly #destinations: Destinations
-  #closed = false
+  const pools = new Map<string, SessionPool>()
+  let closed = false
 
-  constructor(url: URL, options: MxOptions) {
-    if (url.protocol !== 'mx:') wrong('deve começar com mx://')
-    refuseUnknown(url, OPTIONS, wrong)
-    const anyNetwork = url.searchParams.get('private') ?? 'no'
-    if (anyNetwork !== 'yes' && anyNetwork !== 'no') wrong('private deve ser yes ou no')
-    this.#options = options
-    this.#helo = readHelo(url.hostname)
-    this.#port = integerReader(url, wrong)('port', 25, 0, 65_535)
-    this.#tls = readTls(url) ?? 'opportunistic'
-    this.#size = readPool(url, wrong)
-    this.#anyNetwork = anyNetwork === 'yes'
-    const { random = Math.random, firstPauseMs } = options
-    this.#destinations = new Destinations({ maxConcurrent: this.#size, random, firstPauseMs })
-  }
-
-  async send(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
-    try {
-      allowManyListeners(signal)
-      // A pool that is made now would never be closed.
-      if (this.#closed) throw new SendError('temporary', 'O envio de e-mails está sendo encerrado.')
-      return await this.#deliver(message, signal)
-    } catch (error) {
-      throw error instanceof SendError && !(error instanceof AllUnreachable) ? scopedToMessage(error) : error
-    }
-  }
-
-  async #deliver(message: EmailMessage, signal: AbortSignal): Promise<Receipt> {
-    const { destination, targets } = await this.#route(message.to.slice(message.to.lastIndexOf('@') + 1))
-    const reply = await this.#destinations.run(destination, signal, async () => {
-      const raw = await prepare(message, this.#options)
-      return this.#sendToFirstReachable(targets, signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
-    })
-    return { references: [], answer: reply.text, delivered: true }
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true
-    for (const pool of this.#pools.values()) pool.close()
+  function poolOf({ name, address }: Target): SessionPool {
+    const key = `${name} ${address}`
+    const known = pools.get(key)
+    if (known !== undefined) return known
+    const server = { host: name, address, port, helo, tls, credentials: null, ca, timeouts }
+    const pool = new SessionPool({ server, size, onEmpty: () => pools.delete(key) })
+    pools.set(key, pool)
+    return pool
   }
 
   /** Tries the targets in order. The answer of the first one that is reached is final. */
-  async #sendToFirstReachable<T>(
+  async function sendToFirstReachable(
     targets: Target[],
+    message: EmailMessage,
+    raw: Buffer,
     signal: AbortSignal,
-    work: (session: SmtpSession, limits: Limits) => Promise<T>,
-  ): Promise<T> {
+  ): Promise<Reply> {
     const deadline = performance.now() + START_TIMEOUT_MS
     let unreached: unknown
     for (const target of targets) {
       let reached = false
       try {
-        return await this.#pool(target).run(signal, (session, limits) => {
+        return await poolOf(target).run(signal, (session, limits) => {
           reached = true
-          return work(session, limits)
+          return session.send(envelopeOf(message), raw, limits)
         })
       } catch (error) {
         // A server's refusal explains more than another server's missing connection.
@@ -154,65 +109,74 @@ class DirectCarrier implements Carrier<EmailMessage> {
     throw unreached
   }
 
-  #pool({ name, address }: Target): SessionPool {
-    const key = `${name} ${address}`
-    const known = this.#pools.get(key)
-    if (known !== undefined) return known
-    const { ca, timeouts } = this.#options
-    const pool = new SessionPool({
-      server: {
-        host: name,
-        address,
-        port: this.#port,
-        helo: this.#helo,
-        tls: this.#tls,
-        credentials: null,
-        ca,
-        timeouts,
-      },
-      size: this.#size,
-      onEmpty: () => this.#pools.delete(key),
-    })
-    this.#pools.set(key, pool)
-    return pool
-  }
-
-  async #route(domain: string): Promise<Route> {
-    const found = await this.#options.resolver.exchangers(domain)
-    if (found.status === 'unknown') throw new SendError('temporary', 'O domínio do destinatário não pôde ser consultado.')
-    if (found.status === 'missing') throw new SendError('permanent', 'O domínio do destinatário não existe.')
-    if (isNullExchanger(found.records))
-      throw new SendError('permanent', 'O domínio do destinatário declara que não recebe e-mails.')
-    const names = found.records.length === 0 ? [domain] : this.#order(found.records)
-    let unresolved = false
-    const targets: Target[] = []
-    for (const name of names) {
-      if (targets.length >= MAX_TARGETS) break
-      const answer = isIP(name) === 0 ? await this.#options.resolver.addresses(name) : { status: 'ok' as const, records: [name] }
-      if (answer.status === 'unknown') unresolved = true
-      if (answer.status === 'ok')
-        targets.push(...answer.records.filter(address => this.#allows(address)).map(address => ({ name, address })))
-    }
-    if (targets.length > 0) return { destination: destinationOf(domain, found.records), targets: targets.slice(0, MAX_TARGETS) }
-    if (unresolved) throw new SendError('temporary', 'O servidor do domínio do destinatário não pôde ser consultado.')
-    throw new SendError('permanent', 'O domínio do destinatário não tem servidor que receba e-mails.')
-  }
-
-  /** RFC 5321 5.1: the lowest preference number first, equal ones in random order. */
-  #order(records: readonly Exchanger[]): string[] {
-    const { random = Math.random } = this.#options
-    return records
-      .map(({ priority, exchange }) => ({ priority, exchange, lot: random() }))
-      .sort((a, b) => a.priority - b.priority || a.lot - b.lot)
-      .map(({ exchange }) => exchange)
-  }
-
-  #allows(address: string): boolean {
-    return this.#anyNetwork || isPublic(address)
+  return {
+    async send(message, signal) {
+      try {
+        allowManyListeners(signal)
+        // A pool that is made now would never be closed.
+        if (closed) throw new SendError('temporary', 'O envio de e-mails está sendo encerrado.')
+        const domain = message.to.slice(message.to.lastIndexOf('@') + 1)
+        const { destination, targets } = await findRoute(domain, resolver, random, anyNetwork)
+        const reply = await destinations.run(destination, signal, async () =>
+          sendToFirstReachable(targets, message, await prepare(message, options), signal),
+        )
+        return { references: [], answer: reply.text, delivered: true }
+      } catch (error) {
+        throw error instanceof SendError && !(error instanceof AllUnreachable) ? scopedToMessage(error) : error
+      }
+    },
+    async close() {
+      closed = true
+      for (const pool of pools.values()) pool.close()
+    },
   }
 }
 
-/** Domains that share their preferred exchanger share its limits and pauses. */
+function readMxUrl(url: URL) {
+  const wrong = (what: string): never => {
+    throw new OperatorError(`EMAIL_URL: ${what}. Exemplo: mx://envio.example.com?tls=opportunistic`)
+  }
+  if (url.protocol !== 'mx:') wrong('deve começar com mx://')
+  refuseUnknown(url, ['port', 'tls', 'pool', 'private', 'rate'], wrong)
+  const anyNetwork = url.searchParams.get('private') ?? 'no'
+  if (anyNetwork !== 'yes' && anyNetwork !== 'no') wrong('private deve ser yes ou no')
+  return {
+    helo: readHelo(url.hostname),
+    port: integerReader(url, wrong)('port', 25, 0, 65_535),
+    tls: readTls(url) ?? 'opportunistic',
+    size: readPool(url, wrong),
+    anyNetwork: anyNetwork === 'yes',
+  }
+}
+
+/** `destination` is the key of the limits and pauses: domains that share their preferred exchanger share them. */
+async function findRoute(domain: string, resolver: MailResolver, random: () => number, anyNetwork: boolean) {
+  const found = await resolver.exchangers(domain)
+  if (found.status === 'unknown') throw new SendError('temporary', 'O domínio do destinatário não pôde ser consultado.')
+  if (found.status === 'missing') throw new SendError('permanent', 'O domínio do destinatário não existe.')
+  if (isNullExchanger(found.records))
+    throw new SendError('permanent', 'O domínio do destinatário declara que não recebe e-mails.')
+  let unresolved = false
+  const targets: Target[] = []
+  for (const name of found.records.length === 0 ? [domain] : inOrder(found.records, random)) {
+    if (targets.length >= MAX_TARGETS) break
+    const answer = isIP(name) === 0 ? await resolver.addresses(name) : { status: 'ok' as const, records: [name] }
+    if (answer.status === 'unknown') unresolved = true
+    const addresses = answer.status === 'ok' ? answer.records : []
+    targets.push(...addresses.filter(address => anyNetwork || isPublic(address)).map(address => ({ name, address })))
+  }
+  if (targets.length > 0) return { destination: destinationOf(domain, found.records), targets: targets.slice(0, MAX_TARGETS) }
+  if (unresolved) throw new SendError('temporary', 'O servidor do domínio do destinatário não pôde ser consultado.')
+  throw new SendError('permanent', 'O domínio do destinatário não tem servidor que receba e-mails.')
+}
+
+/** RFC 5321 5.1: the lowest preference number first, equal ones in random order. */
+const inOrder = (records: readonly Exchanger[], random: () => number): string[] =>
+  records
+    .map(record => ({ ...record, lot: random() }))
+    .sort((a, b) => a.priority - b.priority || a.lot - b.lot)
+    .map(({ exchange }) => exchange)
+
 function destinationOf(domain: string, records: readonly Exchanger[]): string {
   const first = Math.min(...records.map(({ priority }) => priority))
   const names = records.filter(({ priority }) => priority === first).map(({ exchange }) => exchange)

@@ -57,14 +57,13 @@ function createReply(lines: string[]): Reply {
  * The step of the conversation that the server refused. Before a transaction begins, a refusal concerns our account or the
  * connection and not the message, so the message is retried.
  */
-export type Stage = 'connect' | 'greeting' | 'hello' | 'tls' | 'auth' | 'sender' | 'recipient' | 'data'
+export type Stage = 'greeting' | 'hello' | 'tls' | 'auth' | 'sender' | 'recipient' | 'data'
 
-const NOT_LET_IN =
-  'O servidor de e-mail recusou a conexão. Confira se ele aceita o endereço IP desta máquina e, num relay, a porta em EMAIL_URL.'
+export const isInTransaction = (stage: Stage): boolean => ['sender', 'recipient', 'data'].includes(stage)
 
 const refused: Record<Stage, string> = {
-  connect: NOT_LET_IN,
-  greeting: NOT_LET_IN,
+  greeting:
+    'O servidor de e-mail recusou a conexão. Confira se ele aceita o endereço IP desta máquina e, num relay, a porta em EMAIL_URL.',
   hello:
     'O servidor de e-mail recusou a apresentação (EHLO). Confira o nome com que EMAIL_URL nos apresenta (name ou mx://nome).',
   tls: 'O servidor de e-mail recusou a conexão segura (STARTTLS). Confira a porta e a opção tls em EMAIL_URL.',
@@ -90,9 +89,8 @@ export function refusal(reply: Reply, stage: Stage): SmtpRefusal {
   const kind = kindOf(reply, stage)
   const status = findStatus(reply.lines[0] ?? '')
   const later = kind === 'throttled' ? 'O servidor de e-mail pediu para enviar mais devagar.' : null
-  const aboutUs = ['greeting', 'hello', 'tls', 'auth'].includes(stage)
   const retryAfterMs = kind === 'permanent' ? null : requestedDelayMs(reply.text)
-  const reason = later ?? (aboutUs ? null : reasonOfStatus(status)) ?? refused[stage]
+  const reason = later ?? (isInTransaction(stage) ? reasonOfStatus(status) : null) ?? refused[stage]
   return new SmtpRefusal(stage, reply.code, kind, reason, { answer: reply.text, retryAfterMs })
 }
 
@@ -103,8 +101,7 @@ const ONE_RECIPIENT = /gr[ea]y-?list|quota|mailbox|over ?size|storage/i
 function kindOf({ code, text, lines }: Reply, stage: Stage): SendErrorKind {
   if (code >= 500 && code < 600) {
     // 530 and 535 mean that our account is not signed in, which the operator can repair.
-    const ours = !['sender', 'recipient', 'data'].includes(stage) || code === 530 || code === 535
-    return ours ? 'temporary' : 'permanent'
+    return !isInTransaction(stage) || code === 530 || code === 535 ? 'temporary' : 'permanent'
   }
   const status = findStatus(lines[0] ?? '')
   // 4.1 concerns one address and 4.2 one mailbox.

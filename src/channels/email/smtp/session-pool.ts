@@ -26,16 +26,13 @@ const STUCK_MS = 20_000
 const IDLE_MS = 20_000
 const MAX_MESSAGES = 1_000
 
-interface Waiter {
-  go(session: SmtpSession | null): void
-  fail(error: SendError): void
-}
+type Work<T> = (session: SmtpSession, limits: Limits) => Promise<T>
 
 /** Connections to one server, kept open between messages. */
 export class SessionPool {
   readonly #settings: Required<PoolSettings>
   readonly #idle: { session: SmtpSession; timer: NodeJS.Timeout }[] = []
-  readonly #waiters = new Set<Waiter>()
+  readonly #waiters = new Set<(outcome: SmtpSession | null | SendError) => void>()
   #lent = 0
   #lentLast = 0
   /** Connections open or being opened. */
@@ -48,13 +45,13 @@ export class SessionPool {
   }
 
   /** Lends a connection to one message. A connection that the server had closed while idle is replaced once by a new one. */
-  async run<T>(signal: AbortSignal, work: (session: SmtpSession, limits: Limits) => Promise<T>): Promise<T> {
+  async run<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
     try {
-      return await this.#lend(await this.#acquire(signal), signal, work)
+      return await this.#lend(signal, work)
     } catch (error) {
       if (!(error instanceof StaleSession)) throw error
       this.#dropIdle()
-      return await this.#lend(await this.#acquire(signal), signal, work)
+      return await this.#lend(signal, work)
     }
   }
 
@@ -66,18 +63,14 @@ export class SessionPool {
   close(): void {
     this.#closed = true
     this.#dropIdle()
-    for (const waiter of this.#waiters) waiter.fail(closing())
+    for (const settle of this.#waiters) settle(closing())
   }
 
-  async #lend<T>(
-    kept: SmtpSession | null,
-    signal: AbortSignal,
-    work: (session: SmtpSession, limits: Limits) => Promise<T>,
-  ): Promise<T> {
+  async #lend<T>(signal: AbortSignal, work: Work<T>): Promise<T> {
+    let session = await this.#acquire(signal)
     this.#lent++
     this.#lentLast = performance.now()
     const limits = { deadline: this.#lentLast + this.#settings.startTimeoutMs, signal }
-    let session = kept
     try {
       session ??= await SmtpSession.open(this.#settings.server, limits)
       return await work(session, limits)
@@ -103,41 +96,31 @@ export class SessionPool {
       return null
     }
     return await new Promise((resolve, reject) => {
-      const leave = (): void => {
-        this.#waiters.delete(waiter)
+      const settle = (outcome: SmtpSession | null | SendError): void => {
+        this.#waiters.delete(settle)
         clearTimeout(timer)
         signal.removeEventListener('abort', giveUp)
+        if (outcome instanceof SendError) reject(outcome)
+        else resolve(outcome)
       }
-      const waiter: Waiter = {
-        go(session) {
-          leave()
-          resolve(session)
-        },
-        fail(error) {
-          leave()
-          reject(error)
-        },
-      }
-      const giveUp = (): void =>
-        waiter.fail(new SendError('temporary', 'Todas as conexões com o servidor de e-mail estão ocupadas.'))
+      const giveUp = (): void => settle(new SendError('temporary', 'Todas as conexões com o servidor de e-mail estão ocupadas.'))
       const timer = setTimeout(giveUp, this.#settings.waitTimeoutMs)
       signal.addEventListener('abort', giveUp)
-      this.#waiters.add(waiter)
+      this.#waiters.add(settle)
     })
   }
 
   #release(session: SmtpSession | null): void {
     const keep = session?.isUsable && session.transactions < this.#settings.maxMessages && !this.#closed ? session : null
     if (keep === null) session?.close()
-    const [waiter] = this.#waiters
-    if (waiter !== undefined) {
-      // #open stays the same: the waiter takes this connection, or opens a new one in its place.
-      waiter.go(keep)
+    const [settle] = this.#waiters
+    if (settle !== undefined) {
+      // #open stays the same: the waiting message takes this connection, or opens a new one in its place.
+      settle(keep)
     } else if (keep === null) {
       this.#vacate()
     } else {
-      const timer = setTimeout(() => this.#forget(keep), this.#settings.idleMs)
-      timer.unref()
+      const timer = setTimeout(() => this.#forget(keep), this.#settings.idleMs).unref()
       this.#idle.push({ session: keep, timer })
       keep.onGone = () => this.#forget(keep)
     }
@@ -146,8 +129,7 @@ export class SessionPool {
   #forget(session: SmtpSession): void {
     const at = this.#idle.findIndex(kept => kept.session === session)
     if (at === -1) return
-    const [kept] = this.#idle.splice(at, 1)
-    clearTimeout(kept!.timer)
+    clearTimeout(this.#idle.splice(at, 1)[0]!.timer)
     session.close()
     this.#vacate()
   }

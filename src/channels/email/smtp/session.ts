@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { SendError } from '../../provider.js'
-import { type Command, type Envelope, stuffDots, transaction } from './commands.js'
+import { type Envelope, stuffDots, transaction } from './commands.js'
 import { type Reply, refusal, type Stage } from './reply.js'
 import { ConnectionLost, type LossKind, SmtpWire } from './wire.js'
 
@@ -57,9 +57,10 @@ export class StaleSession extends SendError {}
 
 export class Unreachable extends SendError {}
 
-/** A larger message is written completely before its final dot: if the connection breaks before, the server cannot have it. */
-const ONE_WRITE = 65_536
-/** One piece of a large message must leave within the upload timeout, which is 2 KB per second. */
+/**
+ * A larger message is written in pieces before its final dot: if the connection breaks before, the server cannot have it. One
+ * piece must leave within the upload timeout, which is 2 KB per second.
+ */
 const PIECE = 65_536
 const END = Buffer.from('.\r\n')
 
@@ -80,10 +81,10 @@ export class SmtpSession {
   /** Connects, starts TLS and signs in. No failure here is of unknown outcome, because no message was sent. */
   static async open(server: ServerSettings, limits: Limits): Promise<SmtpSession> {
     const timeouts = { ...STEP_TIMEOUTS, ...server.timeouts }
-    const secure = server.tls === 'implicit' ? secureOptions(server) : null
     let session: SmtpSession | undefined
     let stopWatching = (): void => {}
     try {
+      const secure = server.tls === 'implicit' ? secureOptions(server) : null
       const target = { host: server.address ?? server.host, port: server.port, secure }
       const wire = await SmtpWire.connect(target, within(limits, timeouts.connect), limits.signal)
       session = new SmtpSession(wire, timeouts)
@@ -107,7 +108,7 @@ export class SmtpSession {
     this.#wire.onLost = listener
   }
 
-  /** Sends one message and returns the reply that accepted it. */
+  /** Returns the reply that accepted the message. */
   async send(envelope: Envelope, message: Buffer, limits: Limits): Promise<Reply> {
     const commands = transaction(envelope, message, this.#extensions, this.#unfinished)
     const body = stuffDots(message)
@@ -117,7 +118,7 @@ export class SmtpSession {
     const stopWatching = this.#wire.watch(limits.signal)
     try {
       await this.#begin(commands, limits)
-      const large = body.length > ONE_WRITE
+      const large = body.length > PIECE
       if (large) await this.#upload(body)
       this.#refuseEarly()
       mayHaveArrived = this.#wire.write(large ? END : Buffer.concat([body, END]))
@@ -144,8 +145,7 @@ export class SmtpSession {
     await this.#hello(server.helo, limits)
     if (server.tls === 'required' || server.tls === 'opportunistic') {
       if (this.#extensions.has('STARTTLS')) {
-        this.#wire.write('STARTTLS\r\n')
-        expect(await this.#reply(limits), 220, 'tls')
+        expect(await this.#ask('STARTTLS', limits), 220, 'tls')
         await this.#wire.startTls(secureOptions(server), within(limits, this.#timeouts.connect))
         // The extensions offered in clear may be forged, so they are asked for again (RFC 3207 4.2).
         await this.#hello(server.helo, limits)
@@ -157,16 +157,12 @@ export class SmtpSession {
   }
 
   async #hello(name: string, limits: Limits): Promise<void> {
-    this.#wire.write(`EHLO ${name}\r\n`)
-    const reply = await this.#reply(limits)
+    let reply = await this.#ask(`EHLO ${name}`, limits)
     this.#extensions = new Map()
-    if (reply.code >= 500 && reply.code < 505) {
-      this.#wire.write(`HELO ${name}\r\n`)
-      expect(await this.#reply(limits), 250, 'hello')
-      return
-    }
+    const isExtended = reply.code < 500 || reply.code >= 505
+    if (!isExtended) reply = await this.#ask(`HELO ${name}`, limits)
     expect(reply, 250, 'hello')
-    for (const line of reply.lines.slice(1)) {
+    for (const line of isExtended ? reply.lines.slice(1) : []) {
       const [keyword = '', ...parameters] = line.trim().split(/[ =]+/)
       this.#extensions.set(keyword.toUpperCase(), parameters.join(' ').toUpperCase())
     }
@@ -175,22 +171,17 @@ export class SmtpSession {
   async #signIn({ user, password }: { user: string; password: string }, limits: Limits): Promise<void> {
     const mechanisms = (this.#extensions.get('AUTH') ?? '').split(' ')
     const encoded = (text: string): string => Buffer.from(text).toString('base64')
-    if (mechanisms.includes('PLAIN')) {
-      this.#wire.write(`AUTH PLAIN ${encoded(`\0${user}\0${password}`)}\r\n`)
-    } else if (mechanisms.includes('LOGIN')) {
-      for (const line of ['AUTH LOGIN', encoded(user)]) {
-        this.#wire.write(`${line}\r\n`)
-        expect(await this.#reply(limits), 334, 'auth')
-      }
-      this.#wire.write(`${encoded(password)}\r\n`)
-    } else {
-      throw new SendError('temporary', NO_SIGN_IN)
+    let last = `AUTH PLAIN ${encoded(`\0${user}\0${password}`)}`
+    if (!mechanisms.includes('PLAIN')) {
+      if (!mechanisms.includes('LOGIN')) throw new SendError('temporary', NO_SIGN_IN)
+      for (const line of ['AUTH LOGIN', encoded(user)]) expect(await this.#ask(line, limits), 334, 'auth')
+      last = encoded(password)
     }
-    expect(await this.#reply(limits), 235, 'auth')
+    expect(await this.#ask(last, limits), 235, 'auth')
   }
 
   /** Sends the commands up to DATA, until the server waits for the message. */
-  async #begin(commands: Command[], limits: Limits): Promise<void> {
+  async #begin(commands: ReturnType<typeof transaction>, limits: Limits): Promise<void> {
     const pipelined = this.#extensions.has('PIPELINING')
     this.#unfinished = true
     if (pipelined) this.#wire.write(commands.map(({ line }) => line).join(''))
@@ -238,10 +229,15 @@ export class SmtpSession {
   /** A reply before the end of the data is a refusal or a protocol error. Without this check the next reply would be taken for its answer. */
   #refuseEarly(): void {
     const early = this.#wire.unsolicited()
-    if (early === null) return
+    if (early === undefined) return
     this.#wire.drop(new ConnectionLost('garbled'))
     if (early.code >= 400) throw refusal(early, 'data')
     throw new SendError('temporary', lossReasons.garbled, { answer: early.text })
+  }
+
+  #ask(command: string, limits: Limits): Promise<Reply> {
+    this.#wire.write(`${command}\r\n`)
+    return this.#reply(limits)
   }
 
   #reply(limits: Limits): Promise<Reply> {

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { OperatorError } from '../../../domain/errors.js'
 import type { ProviderModule } from '../../channel.js'
-import { type Carrier, type Provider, type Receipt, SendError } from '../../provider.js'
+import { type Carrier, type Provider, SendError } from '../../provider.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import type { EmailMessage } from '../email-message.js'
@@ -33,18 +33,15 @@ export interface SmtpOptions {
  * Message-ID.
  */
 export const SEND_TIMEOUT_MS = 3_600_000
-const OPTIONS = ['tls', 'pool', 'name', 'rate']
 
-export function smtpProvider(options: SmtpOptions): Provider<EmailMessage> {
-  return {
-    name: 'smtp',
-    channel: 'email',
-    // A resend has the same Message-ID, so a double is shown once or twice, while nobody would notice a loss.
-    whenUnknown: 'safe',
-    timeoutMs: SEND_TIMEOUT_MS,
-    open: async url => openRelay(url, options),
-  }
-}
+export const smtpProvider = (options: SmtpOptions): Provider<EmailMessage> => ({
+  name: 'smtp',
+  channel: 'email',
+  // A resend has the same Message-ID, so a double is shown once or twice, while nobody would notice a loss.
+  whenUnknown: 'safe',
+  timeoutMs: SEND_TIMEOUT_MS,
+  open: async url => openRelay(url, options),
+})
 
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 export const MESSAGES_PER_CONNECTION = 2
@@ -61,7 +58,7 @@ function openRelay(url: URL, options: SmtpOptions): Carrier<EmailMessage> {
     get ready() {
       return !pool.isStuck
     },
-    async send(message, signal): Promise<Receipt> {
+    async send(message, signal) {
       allowManyListeners(signal)
       const raw = await prepare(message, options)
       try {
@@ -83,7 +80,7 @@ export function readSmtpUrl(url: URL): { server: ServerSettings; size: number } 
   }
   if (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') wrong('deve começar com smtp:// ou smtps://')
   if (url.hostname === '') wrong('falta o nome do servidor')
-  refuseUnknown(url, OPTIONS, wrong)
+  refuseUnknown(url, ['tls', 'pool', 'name', 'rate'], wrong)
   const implicit = url.protocol === 'smtps:'
   if (implicit && (readTls(url) ?? 'required') !== 'required')
     wrong('com smtps:// o TLS é sempre exigido; tire tls ou use smtp://')
@@ -129,7 +126,7 @@ export async function prepare(
   message: EmailMessage,
   { signer, compose = composeEmail }: Pick<SmtpOptions, 'signer' | 'compose'>,
 ): Promise<Buffer> {
-  const raw = await composed(message, compose)
+  const raw = await composeSafely(message, compose)
   if (signer === null) return raw
   try {
     return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
@@ -138,7 +135,7 @@ export async function prepare(
   }
 }
 
-async function composed(message: EmailMessage, compose: Composer['compose']): Promise<Buffer> {
+async function composeSafely(message: EmailMessage, compose: Composer['compose']): Promise<Buffer> {
   try {
     return await compose(message)
   } catch (cause) {

@@ -62,17 +62,16 @@ export class SmtpWire {
     })
   }
 
-  reply(ms: number): Promise<Reply> {
-    const queued = this.#replies.shift()
-    if (queued !== undefined) return Promise.resolve(queued)
-    return this.#wait<Reply>(ms, done => {
+  async reply(ms: number): Promise<Reply> {
+    const takeNext = (done: (reply: Reply) => void): void => {
       this.#takeReply = done
-    })
+    }
+    return this.unsolicited() ?? this.#wait<Reply>(ms, takeNext)
   }
 
-  /** A reply that no command asked for, or null. */
-  unsolicited(): Reply | null {
-    return this.#replies.shift() ?? null
+  /** A reply that was received before it was asked for. */
+  unsolicited(): Reply | undefined {
+    return this.#replies.shift()
   }
 
   /** Starts TLS. Unread data from before TLS may be injected by an attacker, so it ends the connection. */
@@ -100,8 +99,7 @@ export class SmtpWire {
     if (this.#lost !== null) return
     const socket = this.#socket
     socket.end(command)
-    const timer = setTimeout(() => socket.destroy(), 1_000)
-    timer.unref()
+    const timer = setTimeout(() => socket.destroy(), 1_000).unref()
     socket.once('close', () => clearTimeout(timer))
     this.#settle(new ConnectionLost('closed'))
   }
@@ -137,8 +135,7 @@ export class SmtpWire {
   #listen(): void {
     this.#socket.on('data', bytes => this.#read(bytes))
     this.#socket.on('error', cause => this.drop(new ConnectionLost(this.#handshaking ? 'handshake' : 'closed', cause)))
-    this.#socket.on('end', () => this.drop(new ConnectionLost('closed')))
-    this.#socket.on('close', () => this.drop(new ConnectionLost('closed')))
+    for (const event of ['end', 'close']) this.#socket.on(event, () => this.drop(new ConnectionLost('closed')))
   }
 
   #read(bytes: Buffer): void {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findDkimKey, listDkimKeys, readSigningKeys } from '../../../../src/channels/email/dkim/key-store.js'
-import { DkimKeyring } from '../../../../src/channels/email/dkim/keyring.js'
 import {
   checkPublished,
   generateDkimKey,
@@ -11,6 +10,7 @@ import {
   saveDkimKey,
   startSigning,
 } from '../../../../src/channels/email/dkim/keys.js'
+import { DkimKeyring } from '../../../../src/channels/email/dkim/open-keyring.js'
 import { readSigningKey, type SigningKey, zoneLine } from '../../../../src/channels/email/dkim/signing-key.js'
 import { type Lookup, textResolver } from '../../../../src/channels/email/resolver.js'
 import { transaction } from '../../../../src/store/postgres.js'
