@@ -3,7 +3,7 @@ import { OperatorError } from '../../../domain/errors.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../../url-options.js'
 import type { SftpAccount } from './sftp.js'
 
-/** The contract with Correios and the folders on its server, read from LETTER_URL. */
+/** The contract with Correios and the folders on its server. */
 export interface ECartaAccount {
   sftp: SftpAccount
   folder: string
