@@ -141,7 +141,7 @@ export const textOf = ({ body }: CarrierAnswer): string => storable(body.toStrin
 export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
 
 /** The JSON object of an answer; null where it is none. */
-export function objectOf({ body, complete }: CarrierAnswer): Record<string, unknown> | null {
+export function objectOf({ body, complete }: Pick<CarrierAnswer, 'body' | 'complete'>): Record<string, unknown> | null {
   if (!complete) return null
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
 
-/** What a letter's HTML says, without how a browser would show it: what the sheet can print. */
+/** The content of a letter's HTML that the sheet can print. */
 interface Run {
   text: string
   bold?: true
@@ -19,80 +19,46 @@ export type Block =
 type Table = Extract<Block, { kind: 'table' }>
 type List = Extract<Block, { kind: 'list' }>
 
-/** Lists and quotes in one another, beyond which nothing is indented further. */
+/** Lists and quotes that are nested deeper than this are not indented further. */
 const MAX_DEPTH = 6
 const MAX_COLUMNS = 12
 const SILENT = new Set(['script', 'style', 'head', 'title', 'template', 'noscript', 'svg', 'iframe', 'object'])
-const BREAKING = new Set([
-  'p',
-  'div',
-  'section',
-  'article',
-  'header',
-  'footer',
-  'address',
-  'main',
-  'center',
-  'pre',
-  'dl',
-  'dt',
-  'dd',
-  'figure',
-])
-const STYLES: Record<string, 'bold' | 'italic' | 'underline'> = {
-  b: 'bold',
-  strong: 'bold',
-  i: 'italic',
-  em: 'italic',
-  u: 'underline',
-  ins: 'underline',
-}
+const BREAKING = new Set('p div section article header footer address main center pre dl dt dd figure'.split(' '))
+const TABLE = new Set(['table', 'tr', 'td', 'th'])
+const BOXES = new Set(['ul', 'ol', 'li', 'blockquote'])
+const HEADING = /^h[1-6]$/
+type Style = 'bold' | 'italic' | 'underline'
+const STYLES: Record<string, Style> = { b: 'bold', strong: 'bold', i: 'italic', em: 'italic', u: 'underline', ins: 'underline' }
 
-/** Reads the HTML of a letter; what paper cannot show is left out, and no text is lost. */
+/** Reads the HTML of a letter. Elements that paper cannot show are left out, and no text is lost. */
 export function readBlocks(html: string): Block[] {
   const reader = new BlockReader()
-  const parser = new Parser(
-    {
-      onopentag: (name, attributes) => reader.open(name, attributes),
-      onclosetag: name => reader.close(name),
-      ontext: text => reader.text(text),
-    },
-    { decodeEntities: true },
-  )
-  parser.end(html)
+  new Parser(reader).end(html)
   return reader.end()
 }
 
 /** The least number of lines that blocks take. */
 export function countLines(blocks: readonly Block[]): number {
-  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
-  return sum(
-    blocks.map(block => {
-      switch (block.kind) {
-        case 'list':
-          return sum(block.items.map(item => Math.max(1, countLines(item))))
-        case 'table':
-          return block.rows.length
-        case 'quote':
-          return countLines(block.blocks)
-        case 'rule':
-          return 1
-        default:
-          return 1 + block.runs.filter(run => run.text === '\n').length
-      }
-    }),
-  )
+  let lines = 0
+  for (const block of blocks) {
+    if (block.kind === 'list') for (const item of block.items) lines += Math.max(1, countLines(item))
+    else if (block.kind === 'table') lines += block.rows.length
+    else if (block.kind === 'quote') lines += countLines(block.blocks)
+    else lines += 1 + (block.kind === 'rule' ? 0 : block.runs.filter(run => run.text === '\n').length)
+  }
+  return lines
 }
 
-/** A box that blocks are put into: the sheet itself, an item of a list, a quotation. */
+/** Contains blocks: the sheet itself, a list, an item of a list, a quotation. */
 interface Box {
   tag: string
   blocks: Block[]
+  list?: List
 }
 
+/** Its methods with `on` are the callbacks of the HTML parser. */
 class BlockReader {
   readonly #boxes: Box[] = [{ tag: '', blocks: [] }]
-  readonly #lists: List[] = []
   readonly #counts = { bold: 0, italic: 0, underline: 0 }
   readonly #links: { href: string; from: number }[] = []
   readonly #aligned: { tag: string; align: 'left' | 'center' | 'right' }[] = []
@@ -102,7 +68,7 @@ class BlockReader {
   #cell: Run[] | null = null
   #silent = 0
 
-  open(tag: string, attributes: Record<string, string>): void {
+  onopentag(tag: string, attributes: Record<string, string>): void {
     if (SILENT.has(tag)) this.#silent++
     if (this.#silent > 0) return
     const style = STYLES[tag]
@@ -112,33 +78,35 @@ class BlockReader {
     else if (tag === 'hr') {
       this.#flush()
       if (this.#cell === null) this.#box.blocks.push({ kind: 'rule' })
-    } else if (/^h[1-6]$/.test(tag)) {
+    } else if (HEADING.test(tag)) {
       this.#flush()
       this.#heading = Math.min(3, Number(tag[1]))
-    } else if (tag === 'table' || tag === 'tr' || tag === 'td' || tag === 'th') this.#openTable(tag)
-    else if (tag === 'ul' || tag === 'ol' || tag === 'li' || tag === 'blockquote') this.#openBox(tag)
-    else if (BREAKING.has(tag)) this.#flush()
-    const [, align] = /text-align\s*:\s*(center|right)/i.exec(attributes.style ?? '') ?? []
-    const wanted = align ?? attributes.align ?? (tag === 'center' ? 'center' : undefined)
-    if (BREAKING.has(tag)) this.#aligned.push({ tag, align: wanted === 'center' || wanted === 'right' ? wanted : 'left' })
+    } else if (TABLE.has(tag)) this.#openTable(tag)
+    else if (BOXES.has(tag)) this.#openBox(tag)
+    else if (BREAKING.has(tag)) {
+      this.#flush()
+      const [, align] = /text-align\s*:\s*(center|right)/i.exec(attributes.style ?? '') ?? []
+      const wanted = align ?? attributes.align ?? tag
+      this.#aligned.push({ tag, align: wanted === 'center' || wanted === 'right' ? wanted : 'left' })
+    }
   }
 
-  close(tag: string): void {
+  onclosetag(tag: string): void {
     if (SILENT.has(tag)) this.#silent = Math.max(0, this.#silent - 1)
     if (this.#silent > 0) return
     const style = STYLES[tag]
     if (style !== undefined) this.#counts[style] = Math.max(0, this.#counts[style] - 1)
     else if (tag === 'a') this.#closeLink()
-    else if (tag === 'td' || tag === 'th' || tag === 'tr' || tag === 'table') this.#closeTable(tag)
-    else if (tag === 'ul' || tag === 'ol' || tag === 'li' || tag === 'blockquote') this.#closeBox(tag)
-    else if (BREAKING.has(tag) || /^h[1-6]$/.test(tag)) {
+    else if (TABLE.has(tag)) this.#closeTable(tag)
+    else if (BOXES.has(tag)) this.#closeBox(tag)
+    else if (BREAKING.has(tag) || HEADING.test(tag)) {
       this.#flush()
       this.#heading = null
       if (this.#aligned.at(-1)?.tag === tag) this.#aligned.pop()
     }
   }
 
-  text(text: string): void {
+  ontext(text: string): void {
     if (this.#silent > 0) return
     const { bold, italic, underline } = this.#counts
     this.#runs.push({
@@ -173,17 +141,14 @@ class BlockReader {
     else this.#box.blocks.push({ kind: 'paragraph', align: this.#aligned.at(-1)?.align ?? 'left', runs })
   }
 
-  /** Paper has no links: the address follows the words, unless it is the words. */
+  /** Paper has no links: the address follows the link's text, unless it is that text. */
   #closeLink(): void {
     const link = this.#links.pop()
     if (link === undefined || !/^(https?|mailto):/i.test(link.href)) return
-    const words = this.#runs
-      .slice(link.from)
-      .map(run => run.text)
-      .join('')
-      .trim()
+    const runs = this.#runs.slice(link.from)
+    const words = runs.reduce((text, run) => text + run.text, '').trim()
     const shown = link.href.replace(/^mailto:/i, '')
-    if (shown !== words && shown.replace(/^https?:\/\//i, '') !== words) this.text(` (${shown})`)
+    if (shown !== words && shown.replace(/^https?:\/\//i, '') !== words) this.ontext(` (${shown})`)
   }
 
   #openBox(tag: string): void {
@@ -198,8 +163,7 @@ class BlockReader {
     } else if (!deep) {
       const list: List = { kind: 'list', ordered: tag === 'ol', items: [] }
       this.#box.blocks.push(list)
-      this.#lists.push(list)
-      this.#boxes.push({ tag: 'list', blocks: [] })
+      this.#boxes.push({ tag: 'list', blocks: [], list })
     }
   }
 
@@ -209,32 +173,25 @@ class BlockReader {
     const wanted = tag === 'ul' || tag === 'ol' ? 'list' : tag
     if (wanted === 'list' && this.#box.tag === 'li') this.#closeBox('li')
     if (this.#box.tag !== wanted) return
-    const { blocks } = this.#boxes.pop()!
-    if (wanted === 'li') this.#lists.at(-1)!.items.push(blocks)
+    const { blocks, list } = this.#boxes.pop()!
+    if (wanted === 'li') this.#box.list!.items.push(blocks)
     else if (wanted === 'blockquote') this.#box.blocks.push({ kind: 'quote', blocks })
-    else {
-      const list = this.#lists.pop()!
-      // Text between the items belongs to somebody: it becomes an item of its own.
-      if (blocks.length > 0) list.items.push(blocks)
-    }
+    // Text between the items becomes an item of its own.
+    else if (blocks.length > 0) list!.items.push(blocks)
   }
 
   #openTable(tag: string): void {
     this.#flush()
-    if (tag === 'table') {
-      this.#table ??= { kind: 'table', rows: [] }
-    } else if (this.#table !== null) {
-      if (tag === 'tr') this.#table.rows.push({ head: false, cells: [] })
-      else {
-        if (this.#table.rows.length === 0) this.#table.rows.push({ head: false, cells: [] })
-        const row = this.#table.rows.at(-1)!
-        this.#cell = []
-        // Beyond what a sheet can hold side by side, the text goes on in the last column.
-        if (row.cells.length < MAX_COLUMNS) row.cells.push(this.#cell)
-        else this.#cell = row.cells.at(-1)!
-        if (tag === 'th') row.head = true
-      }
-    }
+    if (tag === 'table') this.#table ??= { kind: 'table', rows: [] }
+    if (tag === 'table' || this.#table === null) return
+    const { rows } = this.#table
+    if (tag === 'tr' || rows.length === 0) rows.push({ head: false, cells: [] })
+    if (tag === 'tr') return
+    const row = rows.at(-1)!
+    // A sheet has no room for more columns, so the text goes on in the last one.
+    if (row.cells.length < MAX_COLUMNS) row.cells.push([])
+    this.#cell = row.cells.at(-1)!
+    if (tag === 'th') row.head = true
   }
 
   #closeTable(tag: string): void {

@@ -7,22 +7,12 @@ import { readVariables } from '../request-part.js'
 import { dateOrNothing, failureReason, failureReasonOf, text, textOrNull } from '../status-schema.js'
 import { letter, proofDocument } from './channel.js'
 
-interface LetterPart {
-  name?: string | null
-  modelo?: string | null
-  template?: string | null
-  variables?: Record<string, unknown> | null
-}
+type LetterPart = Partial<Record<'name' | 'modelo' | 'template', string | null>> & { variables?: Record<string, unknown> | null }
 
 export const letterContract: ChannelContract = {
   part: {
     member: 'carta',
-    schema: optionalObject({
-      name: optionalText(),
-      modelo: optionalText(),
-      template: optionalText(),
-      variables: freeObject(),
-    }),
+    schema: optionalObject({ name: optionalText(), modelo: optionalText(), template: optionalText(), variables: freeObject() }),
     read: ({ name = null, modelo = null, template = null, variables }: LetterPart) => ({
       recipient: name,
       request: { model: modelo, template, variables: readVariables(variables) },

@@ -29,21 +29,15 @@ const MAX_NAMED = 10
 
 const graphemes = new Intl.Segmenter('pt-BR', { granularity: 'grapheme' })
 
-export interface Fitted {
-  text: string
-  /** Letters and digits that the fonts do not have. */
-  missing: string[]
-}
-
 /**
- * Makes a text printable. `letters` decides about letters that the fonts lack: a letter is refused, while a receipt, whose texts
- * are stored elsewhere too, shows marks instead.
+ * Makes a text printable. `letters` decides about letters and digits that the fonts lack: they are returned as missing, or marked
+ * in a receipt, because its texts are stored elsewhere too.
  */
 export function fitGlyphs(
   given: string,
   canRender: (character: string) => boolean,
   letters: 'refused' | 'marked' = 'refused',
-): Fitted {
+): { text: string; missing: string[] } {
   const text = given
     .normalize('NFC')
     .replace(COMPATIBLE, character => character.normalize('NFKC'))

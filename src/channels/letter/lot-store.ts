@@ -7,6 +7,7 @@ export interface StoredPlace {
   object: number
   begun: boolean
   uploaded: boolean
+  /** null: not begun. */
   upload: StoredUpload | null
 }
 

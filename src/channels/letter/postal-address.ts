@@ -13,11 +13,6 @@ export interface PostalAddress {
   postcode: string
 }
 
-/** The reason in Portuguese why there is no address, with the correction. */
-export interface AddressProblem {
-  problem: string
-}
-
 /** The name of each state without accents, and its postcode ranges by the first five digits, as Correios assigns them. */
 const STATES: Record<string, { name: string; postcodes: string }> = {
   AC: { name: 'acre', postcodes: '69900-69999' },
@@ -64,25 +59,16 @@ const SPELLINGS = {
 type Part = keyof typeof SPELLINGS
 /** Members that may hold the whole address as an object. */
 const NESTED = ['endereco', 'enderecodestinatario', 'destinatario', 'enderecoentrega']
-const LIMITS: Record<Part, number> = {
-  name: 100,
-  postcode: 20,
-  street: 120,
-  number: 20,
-  complement: 60,
-  district: 72,
-  city: 72,
-  state: 40,
-}
+const LIMITS = { name: 100, postcode: 20, street: 120, number: 20, complement: 60, district: 72, city: 72, state: 40 }
 
-/** Reads an address from the free variables of a letter. */
-export function readPostalAddress(variables: JsonObject): { name: string | null; address: PostalAddress } | AddressProblem {
+/** Reads an address from the free variables of a letter. A problem is described in Portuguese, with its correction. */
+export function readPostalAddress(variables: JsonObject): { name: string | null; address: PostalAddress } | { problem: string } {
   const parts = collect(variables)
   const tooLong = (Object.keys(LIMITS) as Part[]).find(part => (parts[part]?.length ?? 0) > LIMITS[part])
   if (tooLong !== undefined) {
     return problem(`O campo ${field(tooLong)} passa do limite de ${LIMITS[tooLong]} caracteres do endereço.`)
   }
-  const { street, number } = splitNumber(parts.street ?? '', parts.number ?? '')
+  const [street, number] = splitNumber(parts.street ?? '', parts.number ?? '')
   const missing = Object.entries({ postcode: parts.postcode, street, number, city: parts.city, state: parts.state })
     .filter(([, value]) => value === undefined || value === '')
     .map(([part]) => field(part as Part))
@@ -104,7 +90,7 @@ export function readPostalAddress(variables: JsonObject): { name: string | null;
   return { name: name || null, address: { street, number, complement, district, city, state, postcode } }
 }
 
-const problem = (text: string): AddressProblem => ({ problem: text })
+const problem = (text: string): { problem: string } => ({ problem: text })
 const field = (part: Part): string => `carta.variables.${SPELLINGS[part][0]}`
 
 function collect(variables: JsonObject): Partial<Record<Part, string>> {
@@ -117,29 +103,28 @@ function collect(variables: JsonObject): Partial<Record<Part, string>> {
   }
   for (const [key, value] of Object.entries(variables)) if (NESTED.includes(plain(key)) && isObject(value)) take(value)
   take(variables)
-  const found: Partial<Record<Part, string>> = {}
-  for (const [part, spellings] of Object.entries(SPELLINGS)) {
-    const spelling = spellings.find(candidate => flat.has(candidate))
-    if (spelling !== undefined) found[part as Part] = flat.get(spelling)!
-  }
-  return found
+  const found = Object.entries(SPELLINGS).map(([part, spellings]) => [
+    part,
+    flat.get(spellings.find(name => flat.has(name)) ?? ''),
+  ])
+  return Object.fromEntries(found)
 }
 
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const plain = (text: string): string =>
   text
     .normalize('NFD')
-    .replace(/[^a-zA-Z]/g, '')
     .toLowerCase()
+    .replace(/[^a-z]/g, '')
 
 const oneLine = (text: string): string => text.replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim()
 
 /** Senders often write the number in the street: "Rua das Flores, 100". */
-function splitNumber(street: string, number: string): { street: string; number: string } {
-  if (number !== '') return { street, number }
+function splitNumber(street: string, number: string): [string, string] {
   const [, name, written] = /^(.*\S)\s*,\s*(?:n[º°o.]*\s*)?(\d[\w/-]{0,9}|s\/?n)$/i.exec(street) ?? []
-  return name === undefined ? { street, number } : { street: name, number: written! }
+  return number !== '' || name === undefined ? [street, number] : [name, written!]
 }
 
 function readState(text: string): string | null {
@@ -158,26 +143,15 @@ const formatPostcode = (postcode: string): string => `${postcode.slice(0, 5)}-${
 
 /** The order that Correios asks for on an envelope: street, district, then postcode, city and state. */
 export function addressLines({ street, number, complement, district, city, state, postcode }: PostalAddress): string[] {
-  const lines = [
-    [street, number, complement].filter(part => part !== '').join(', '),
-    district,
-    `${formatPostcode(postcode)} ${city} – ${state}`,
-  ]
-  return lines.filter(line => line !== '')
+  const first = [street, number, complement].filter(part => part !== '').join(', ')
+  return [first, district, `${formatPostcode(postcode)} ${city} – ${state}`].filter(line => line !== '')
 }
 
 /** Reads an account's setting: logradouro; número; complemento; bairro; cidade; UF; CEP. */
 export function readSenderAddress(text: string): PostalAddress | null {
-  const [logradouro, numero, complemento, bairro, cidade, uf, cep, ...rest] = text.split(';').map(part => part.trim())
-  if (cep === undefined || rest.length > 0) return null
-  const read = readPostalAddress({
-    logradouro: logradouro!,
-    numero: numero!,
-    complemento: complemento!,
-    bairro: bairro!,
-    cidade: cidade!,
-    uf: uf!,
-    cep,
-  })
+  const names = ['logradouro', 'numero', 'complemento', 'bairro', 'cidade', 'uf', 'cep']
+  const values = text.split(';').map(part => part.trim())
+  if (values.length !== names.length) return null
+  const read = readPostalAddress(Object.fromEntries(names.map((name, place) => [name, values[place]!])))
   return 'problem' in read ? null : read.address
 }

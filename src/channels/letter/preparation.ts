@@ -8,44 +8,38 @@ import { type Rendering, refusedFor } from '../rendering.js'
 import { type Block, countLines, readBlocks } from './blocks.js'
 import { letter, letterSettings } from './channel.js'
 import type { LetterMessage } from './letter-message.js'
-import type { StoredLetter } from './letter-store.js'
-import { addressLines, type PostalAddress, readPostalAddress, readSenderAddress } from './postal-address.js'
+import { addressLines, isObject, readPostalAddress, readSenderAddress } from './postal-address.js'
 import { type LetterLayout, layouts, type Sheet } from './sheet.js'
 import { type Typesetter, TypesettingError } from './typesetter.js'
 
-/** From a claim to a letter: its address, its template filled in, its PDF made once and kept. */
 export interface LetterParts {
   publicUrl: string
   linkKey: Buffer
   render: Rendering
   typesetter: Typesetter
-  find(notification: string, ordinal: number): Promise<Pick<StoredLetter, 'pdf' | 'sha256' | 'pages'> | null>
+  find(notification: string, ordinal: number): Promise<Printed | null>
   /** Resolves once it is committed. */
   keep(notification: string, ordinal: number, letter: MadeLetter): Promise<void>
 }
 
-export interface MadeLetter {
-  pdf: Uint8Array
-  sha256: string
-  pages: number
-  sheet: Sheet
-}
+type Printed = Pick<LetterMessage, 'pdf' | 'sha256' | 'pages'>
+export type MadeLetter = Printed & { sheet: Sheet }
 
-/** More than this is no letter; the typesetter is through with it in seconds. */
+/** The typesetter takes seconds for so many. */
 const MAX_CHARACTERS = 100_000
 const MAX_PAGES = 40
-/** Each takes a line at least, and no page has so many: whoever has more need not be set to be counted (measured: 35 s). */
+/** No page has 60 lines, so a longer letter is refused without typesetting it only to count its pages (measured: 35 s). */
 const MAX_LINES = 60 * MAX_PAGES
 const longDate = new Intl.DateTimeFormat('pt-BR', { dateStyle: 'long', timeZone: 'America/Sao_Paulo' })
 
+/** Makes a letter from a claim: reads its address, fills in its template, typesets its PDF once and keeps it. */
 export function createLetterPreparation(parts: LetterParts) {
   return async (claim: Claim): Promise<LetterMessage | Refused> => {
     if (claim.suppressed) return refusedFor('O destinatário pediu para não receber cartas desta conta.')
     const layout = readLayout(claim.request.model)
     if (layout === null) {
-      return refusedFor(
-        `O modelo "${String(claim.request.model)}" não existe. Informe em carta.modelo um destes: ${layouts.join(', ')}.`,
-      )
+      const known = layouts.join(', ')
+      return refusedFor(`O modelo "${String(claim.request.model)}" não existe. Informe em carta.modelo um destes: ${known}.`)
     }
     const read = readPostalAddress(variablesOf(claim))
     if ('problem' in read) return refusedFor(read.problem)
@@ -59,35 +53,26 @@ export function createLetterPreparation(parts: LetterParts) {
   }
 }
 
-interface Envelope {
-  layout: LetterLayout
-  recipient: { name: string; address: PostalAddress }
-  sender: { name: string; address: PostalAddress | null }
-}
+type Envelope = Pick<LetterMessage, 'recipient' | 'sender'> & { layout: LetterLayout }
 
-/** What was made before is what is sent: a new version of the layout must not give one letter two forms. */
-async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Promise<Omit<MadeLetter, 'sheet'> | Refused> {
+/** Returns the PDF that was made before, if there is one: a new version of the layout must not give one letter two forms. */
+async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Promise<Printed | Refused> {
   const ordinal = Number(claim.reference.split('.').at(-1))
   const known = await parts.find(claim.notification, ordinal)
   if (known !== null) return known
   const rendered = await parts.render(claim, variablesOf(claim))
   if ('refused' in rendered) return rendered
-  if (rendered.text.length > MAX_CHARACTERS)
-    return refusedFor(
-      `A carta passa do limite de ${MAX_CHARACTERS} caracteres. Reduza o template ou as variáveis em carta.variables.`,
-    )
+  const tooLong = (problem: string): Refused =>
+    refusedFor(`A carta ${problem}. Reduza o template ou as variáveis em carta.variables.`)
+  if (rendered.text.length > MAX_CHARACTERS) return tooLong(`passa do limite de ${MAX_CHARACTERS} caracteres`)
   const blocks = readBlocks(rendered.text)
-  if (countLines(blocks) > MAX_LINES)
-    return refusedFor(`A carta não cabe em ${MAX_PAGES} páginas, o limite. Reduza o template ou as variáveis em carta.variables.`)
+  if (countLines(blocks) > MAX_LINES) return tooLong(`não cabe em ${MAX_PAGES} páginas, o limite`)
   const sheet = makeSheet(parts, claim, envelope, blocks)
   try {
     const { pdf, pages } = await parts.typesetter.compose(sheet)
-    if (pages > MAX_PAGES)
-      return refusedFor(
-        `A carta tem ${pages} páginas; o limite é de ${MAX_PAGES}. Reduza o template ou as variáveis em carta.variables.`,
-      )
-    const made = { pdf, pages, sheet, sha256: sha256(pdf) }
-    await parts.keep(claim.notification, ordinal, made)
+    if (pages > MAX_PAGES) return tooLong(`tem ${pages} páginas; o limite é de ${MAX_PAGES}`)
+    const made = { pdf, pages, sha256: sha256(pdf) }
+    await parts.keep(claim.notification, ordinal, { ...made, sheet })
     return made
   } catch (error) {
     if (error instanceof TypesettingError) return refusedFor(explain(error))
@@ -122,10 +107,9 @@ function makeSheet({ publicUrl, linkKey }: LetterParts, claim: Claim, envelope: 
   }
 }
 
-const variablesOf = ({ request: { variables } }: Claim): JsonObject =>
-  typeof variables === 'object' && variables !== null && !Array.isArray(variables) ? (variables as JsonObject) : {}
+const variablesOf = ({ request: { variables } }: Claim): JsonObject => (isObject(variables) ? variables : {})
 
-/** A legal notice goes registered unless asked otherwise. */
+/** The default is registered, because most letters are legal notices. */
 function readLayout(model: unknown): LetterLayout | null {
   const name = typeof model === 'string' ? model.trim().toLowerCase() : ''
   return name === '' ? 'registrada' : (layouts.find(layout => layout === name) ?? null)

@@ -4,8 +4,7 @@ import { OperatorError } from '../../domain/errors.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
-import type { Callback, CallbackRequest, CarrierReport, Found, Provider, Receipt } from '../provider.js'
-import { SendError } from '../provider.js'
+import { type Callback, type CallbackRequest, type CarrierReport, type Provider, type Receipt, SendError } from '../provider.js'
 import { readCredential, refuseUnknown } from '../url-options.js'
 import type { LetterMessage } from './letter-message.js'
 import { LETTERS_AT_ONCE } from './letter-message.js'
@@ -18,23 +17,15 @@ import type { PostalAddress } from './postal-address.js'
 export const PRINT_SHOP = 'print-shop'
 const TIMEOUT_MS = 18_000
 const MAX_ANSWER = 4 * 1_048_576
-const MAX_SHOWN = 500
-const REASONS = {
-  unsent: 'O serviço de impressão não pôde ser alcançado.',
-  unanswered: 'O serviço de impressão não respondeu.',
-}
+const REASONS = { unsent: 'O serviço de impressão não pôde ser alcançado.', unanswered: 'O serviço de impressão não respondeu.' }
 /** An older callback may be a replayed one. */
 const FRESH_MS = 300_000
 
-interface PrintAccount {
-  base: string
-  token: string
-  /** The key of its callbacks' signatures; '' where it sends none. */
-  secret: string
-}
-
-/** print+https://TOKEN:SEGREDO@host/caminho; option: rate=letters a second (of the lane). */
-export function readPrintAccount(url: URL): PrintAccount {
+/**
+ * print+https://TOKEN:SEGREDO@host/caminho; option: rate=letters a second (of the lane). `secret` is the key of the callbacks'
+ * signatures, empty where the service sends no callbacks.
+ */
+export function readPrintAccount(url: URL): { base: string; token: string; secret: string } {
   const wrong = (what: string): never => {
     throw new OperatorError(`LETTER_URL: ${what}. Exemplo: print+https://TOKEN:SEGREDO@servidor/caminho`)
   }
@@ -46,7 +37,7 @@ export function readPrintAccount(url: URL): PrintAccount {
 }
 
 /** The meaning of `situacao`. */
-const SITUATIONS: Record<string, { type: CarrierReport['type']; failure?: 'returned' | 'rejected' | 'undelivered' }> = {
+const SITUATIONS: Record<string, Pick<CarrierReport, 'type' | 'failure'>> = {
   processando: { type: 'processed' },
   preparada: { type: 'prepared' },
   postada: { type: 'sent' },
@@ -69,24 +60,19 @@ export function printShopProvider(): Provider<LetterMessage> {
       const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
       return {
         async send(message, signal) {
-          const answer = await http.send(
-            {
-              method: 'POST',
-              url: `${base}/cartas`,
-              headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': message.reference },
-              body: JSON.stringify(toOrder(message)),
-            },
-            signal,
-          )
-          return readReceipt(answer)
+          const order = {
+            method: 'POST' as const,
+            url: `${base}/cartas`,
+            headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': message.reference },
+            body: JSON.stringify(toOrder(message)),
+          }
+          return readReceipt(await http.send(order, signal))
         },
-        async find(reference, _sentTo, signal): Promise<Found> {
+        async find(reference, _sentTo, signal) {
           const url = `${base}/cartas/${encodeURIComponent(reference)}`
           const answer = await http.send({ method: 'GET', url, headers }, signal)
-          // Only these words count: a 404 of a proxy in between must not make the letter be printed twice.
-          if (answer.status === 404 && objectOf(answer)?.situacao === 'desconhecida') return 'unknown'
-          const { references, answer: text } = readReceipt(answer)
-          return { references, answer: text }
+          // The body must say it: a 404 of a proxy in between must not make the letter be printed twice.
+          return answer.status === 404 && objectOf(answer)?.situacao === 'desconhecida' ? 'unknown' : readReceipt(answer)
         },
         close: () => http.close(),
       }
@@ -117,13 +103,11 @@ const toAddress = ({ street, number, complement, district, city, state, postcode
 function readReceipt(answer: CarrierAnswer): Receipt {
   const { status, retryAfterMs } = answer
   const body = objectOf(answer)
-  const text = `${status} ${storable(textOf(answer).slice(0, MAX_SHOWN))}`
+  const text = `${status} ${storable(textOf(answer).slice(0, 500))}`
   if (status >= 200 && status < 300) {
     const id = body?.id
-    if (typeof id !== 'string' || id === '') {
-      throw new SendError('uncertain', 'O serviço de impressão respondeu sem o número da carta.', { answer: text })
-    }
-    return { references: [id], answer: text, delivered: false }
+    if (typeof id === 'string' && id !== '') return { references: [id], answer: text, delivered: false }
+    throw new SendError('uncertain', 'O serviço de impressão respondeu sem o número da carta.', { answer: text })
   }
   const options = { answer: text, ...(retryAfterMs === null ? {} : { retryAfterMs }) }
   if (status === 429) throw new SendError('throttled', 'O serviço de impressão pediu para esperar.', options)
@@ -166,24 +150,13 @@ function isSigned({ headers, body }: CallbackRequest, secret: string, now: numbe
   if (typeof timestamp !== 'string' || typeof signature !== 'string' || !/^\d{1,12}$/.test(timestamp)) return false
   if (Math.abs(now - Number(timestamp) * 1_000) > FRESH_MS) return false
   const given = Buffer.from(signature)
-  const expected = Buffer.from(signCallback(secret, timestamp, body))
+  const expected = Buffer.from(`v1=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`)
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
-/** HMAC-SHA256 over the time and the bytes. */
-const signCallback = (secret: string, timestamp: string, body: Buffer): string =>
-  `v1=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`
-
-/** null: a callback without a meaning for us. It is accepted all the same, or the service would repeat it. */
+/** null: a callback without a meaning for us. It is accepted nevertheless, because the service would repeat it. */
 function readReport(body: Buffer): CarrierReport | null {
-  let said: Record<string, unknown>
-  try {
-    said = JSON.parse(body.toString('utf8')) as Record<string, unknown>
-  } catch {
-    return null
-  }
-  if (typeof said !== 'object' || said === null) return null
-  const { referencia, situacao, em, sro, motivo } = said
+  const { referencia, situacao, em, sro, motivo } = objectOf({ body, complete: true }) ?? {}
   const situation = typeof situacao === 'string' && Object.hasOwn(SITUATIONS, situacao) ? SITUATIONS[situacao]! : null
   if (typeof referencia !== 'string' || situation === null) return null
   const at = typeof em === 'string' && !Number.isNaN(Date.parse(em)) ? new Date(em) : null
@@ -192,10 +165,10 @@ function readReport(body: Buffer): CarrierReport | null {
   return {
     kind: 'report',
     of: { ours: referencia },
-    type: situation.type,
+    ...situation,
     at,
-    answer: `${situacao}${reason === undefined ? '' : `: ${reason}`}`,
-    ...(situation.failure === undefined ? {} : { failure: situation.failure, reason: reason ?? 'motivo não informado' }),
+    answer: reason === undefined ? `${situacao}` : `${situacao}: ${reason}`,
+    ...(situation.failure === undefined ? {} : { reason: reason ?? 'motivo não informado' }),
     ...(code === null ? {} : { trackingCode: code }),
   }
 }

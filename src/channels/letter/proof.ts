@@ -7,19 +7,17 @@ import type { LetterHistory, StoredLetter } from './letter-store.js'
 import type { LetterReceipt, Sheet } from './sheet.js'
 import { type Typesetter, TypesetterBusy } from './typesetter.js'
 
-/** The receipt of a letter: what was printed, where it went and what became of it, in one PDF. */
 export interface ProofParts {
   typesetter: Typesetter
   findHistory(notification: string): Promise<LetterHistory | null>
   findLetter(notification: string, ordinal: number): Promise<StoredLetter | null>
 }
 
-/** null: there is no such letter, or it was never made. */
+/** The receipt of a letter in one PDF: its address, its history and its pages as printed. null: it does not exist or was never made. */
 export async function composeLetterProof(parts: ProofParts, notification: string): Promise<Uint8Array | null> {
   const history = await parts.findHistory(notification)
-  if (history === null) return null
-  const stored = await parts.findLetter(notification, history.status.ordinal)
-  if (stored === null) return null
+  const stored = history && (await parts.findLetter(notification, history.status.ordinal))
+  if (history === null || stored === null) return null
   const sheet = stored.sheet as unknown as Sheet
   try {
     return (await parts.typesetter.compose(sheet, toReceipt(history, stored, sheet))).pdf
@@ -43,10 +41,7 @@ function toReceipt({ status, image, events }: LetterHistory, stored: StoredLette
   ]
   return {
     facts: facts.flatMap(([label, value]) => (value === null ? [] : [{ label, value }])),
-    events: events.flatMap(({ at, type, data }) => {
-      const text = wordsFor(type, data)
-      return text === null ? [] : [{ at: brazilianDate(at), text }]
-    }),
+    events: events.map(event => ({ at: brazilianDate(event.at), text: wordsFor(event) })).filter(({ text }) => text !== ''),
     sha256: stored.sha256,
     image,
     letter: stored.pdf,
@@ -61,10 +56,10 @@ const WORDS: Record<string, string> = {
   confirmed: 'Recebimento confirmado pelo destinatário',
 }
 
-function wordsFor(type: string, data: LetterHistory['events'][number]['data']): string | null {
+/** '': the event is not shown. */
+function wordsFor({ type, data }: LetterHistory['events'][number]): string {
   const said = (name: string): string => (typeof data?.[name] === 'string' ? data[name] : '')
   if (type === 'failed') return said('failureDetail') === '' ? 'Falhou' : `Não entregue: ${said('failureDetail')}`
-  // What the post says on the way.
-  if (type === 'note') return said('carrier') === 'correios' ? said('answer') : null
-  return WORDS[type] ?? null
+  if (type === 'note') return said('carrier') === 'correios' ? said('answer') : ''
+  return WORDS[type] ?? ''
 }

@@ -1,37 +1,29 @@
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
 import { CarrierHttp, objectOf, textOf } from '../carrier-http.js'
-import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from './return-reasons.js'
+import type { CarrierReport } from '../provider.js'
+import { outcomeOf } from './return-reasons.js'
 
-/** The post's tracking of registered letters (SRO Rastro), asked in batches. */
+/** The tracking of registered letters by Correios (SRO Rastro), asked in batches. */
 export interface Rastro {
-  /** The events of each code, oldest first; codes that the post does not know yet are absent. */
+  /** The events of each code, oldest first; codes that Correios does not know yet are absent. */
   track(codes: readonly string[], signal: AbortSignal): Promise<Map<string, PostEvent[]>>
 }
 
-export interface PostEvent {
+export interface PostEvent extends Pick<CarrierReport, 'failure' | 'reason'> {
   at: Date
   type: 'sent' | 'delivered' | 'failed' | 'note'
-  /** The post's words. */
+  /** The description that Correios gives. */
   text: string
-  failure?: 'returned' | 'undelivered'
-  reason?: string
 }
 
-/** Codes in one request; the post allows no more. */
+/** The most codes that Correios allows in one request. */
 export const MAX_TRACKED = 50
-/** A token is renewed this long before it expires. */
 const TOKEN_MARGIN_MS = 60_000
 const DEFAULT_TOKEN_MS = 30 * 60_000
 const TIMEOUT_MS = 20_000
 const MAX_ANSWER = 4 * 1_048_576
-const MAX_SHOWN = 500
 const REASONS = { unsent: 'Os Correios não puderam ser alcançados.', unanswered: 'Os Correios não responderam.' }
-
-interface Token {
-  text: string
-  until: number
-}
 
 /** https://usuario:codigo-de-acesso@api.correios.com.br?cartao=0012345678 */
 export function createRastro(url: URL, clock: Clock): Rastro {
@@ -42,19 +34,13 @@ export function createRastro(url: URL, clock: Clock): Rastro {
   }
   const basic = Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')
   const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, reasons: REASONS })
-  let token: Token | null = null
+  let token: { text: string; until: number } | null = null
 
   async function authenticate(signal: AbortSignal): Promise<string> {
     if (token !== null && clock() < token.until) return token.text
-    const answer = await http.send(
-      {
-        method: 'POST',
-        url: `${base}/token/v1/autentica/cartaopostagem`,
-        headers: { authorization: `Basic ${basic}`, 'content-type': 'application/json', accept: 'application/json' },
-        body: JSON.stringify({ numero: card }),
-      },
-      signal,
-    )
+    const url = `${base}/token/v1/autentica/cartaopostagem`
+    const headers = { authorization: `Basic ${basic}`, 'content-type': 'application/json', accept: 'application/json' }
+    const answer = await http.send({ method: 'POST', url, headers, body: JSON.stringify({ numero: card }) }, signal)
     const body = objectOf(answer)
     if (answer.status >= 300 || typeof body?.token !== 'string')
       throw new Error(`the post gave no token: ${answer.status} ${textOf(answer).slice(0, 40)}`)
@@ -65,20 +51,16 @@ export function createRastro(url: URL, clock: Clock): Rastro {
 
   return {
     async track(codes, signal) {
-      if (codes.length === 0) return new Map()
       const query = new URLSearchParams({ codigosObjetos: codes.slice(0, MAX_TRACKED).join(','), resultado: 'T' })
-      const headers = {
-        authorization: `Bearer ${await authenticate(signal)}`,
-        accept: 'application/json',
-        'accept-language': 'pt-BR',
-      }
+      const authorization = `Bearer ${await authenticate(signal)}`
+      const headers = { authorization, accept: 'application/json', 'accept-language': 'pt-BR' }
       const answer = await http.send({ method: 'GET', url: `${base}/srorastro/v1/objetos?${query}`, headers }, signal)
       const { status } = answer
       const objects = objectOf(answer)?.objetos
       if (status === 401 || status === 403) token = null
       if (status >= 300 || !Array.isArray(objects))
-        throw new Error(`the post did not answer for its objects: ${status} ${textOf(answer).slice(0, MAX_SHOWN)}`)
-      return new Map(objects.flatMap(object => readObject(object)))
+        throw new Error(`the post did not answer for its objects: ${status} ${textOf(answer).slice(0, 500)}`)
+      return new Map(objects.flatMap(readObject))
     },
   }
 }
@@ -86,12 +68,9 @@ export function createRastro(url: URL, clock: Clock): Rastro {
 function readObject(object: unknown): [string, PostEvent[]][] {
   const { codObjeto, eventos } = (object ?? {}) as { codObjeto?: unknown; eventos?: unknown }
   if (typeof codObjeto !== 'string' || !Array.isArray(eventos)) return []
-  // The post lists the newest first, with times to the second: reversed, events of one second keep their order.
-  const events = eventos
-    .toReversed()
-    .flatMap(readEvent)
-    .sort((a, b) => a.at.getTime() - b.at.getTime())
-  return [[codObjeto, events]]
+  // Correios lists the newest first, with times to the second: reversed, events of one second keep their order.
+  const events = eventos.toReversed().flatMap(readEvent)
+  return [[codObjeto, events.sort((a, b) => a.at.getTime() - b.at.getTime())]]
 }
 
 function readEvent(event: unknown): PostEvent[] {
@@ -107,12 +86,9 @@ function readEvent(event: unknown): PostEvent[] {
 function meaningOf(code: string, type: number): Pick<PostEvent, 'type' | 'failure' | 'reason'> {
   if (code === 'PO' && (type === 1 || type === 9)) return { type: 'sent' }
   if (!['BDE', 'BDI', 'BDR'].includes(code)) return { type: 'note' }
-  if (type === DELIVERED_CODE) return { type: 'delivered' }
-  if (LOST_CODES.includes(type)) return { type: 'failed', failure: 'undelivered', reason: 'Extraviada' }
-  const reason = RETURN_REASONS[type]
-  if (reason !== undefined) return { type: 'failed', failure: 'returned', reason }
   // 23: returned to the sender, without a reason.
-  return type === 23 ? { type: 'failed', failure: 'returned', reason: 'Devolvido ao remetente' } : { type: 'note' }
+  if (type === 23) return { type: 'failed', failure: 'returned', reason: 'Devolvido ao remetente' }
+  return outcomeOf(type) ?? { type: 'note' }
 }
 
 /** Without a zone the time is Brasília's; Brazil has had no summer time since 2019. */

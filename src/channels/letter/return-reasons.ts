@@ -1,5 +1,6 @@
-/** The Correios' codes for a failed delivery, used in the return files of e-Carta and in tracking. */
-export const RETURN_REASONS: Readonly<Record<number, string>> = {
+import type { CarrierReport } from '../provider.js'
+
+const RETURN_REASONS: Readonly<Record<number, string>> = {
   3: 'Não procurado',
   4: 'Recusado',
   5: 'Falecido',
@@ -9,5 +10,11 @@ export const RETURN_REASONS: Readonly<Record<number, string>> = {
   10: 'Mudou-se',
   21: 'Ausente',
 }
-export const DELIVERED_CODE = 1
-export const LOST_CODES: readonly number[] = [9, 12, 80]
+
+/** The Correios' codes for the end of a delivery, used in the return files of e-Carta and in tracking. null: another code. */
+export function outcomeOf(code: number): (Pick<CarrierReport, 'failure' | 'reason'> & { type: 'delivered' | 'failed' }) | null {
+  if (code === 1) return { type: 'delivered' }
+  if ([9, 12, 80].includes(code)) return { type: 'failed', failure: 'undelivered', reason: 'Extraviada' }
+  const reason = RETURN_REASONS[code]
+  return reason === undefined ? null : { type: 'failed', failure: 'returned', reason }
+}

@@ -1,13 +1,14 @@
 import { toSVG } from 'bwip-js/node'
 import type { Block } from './blocks.js'
+import type { ReceiptImage } from './letter-store.js'
 
 /** The printed content of a letter as data, so that no text can become a command of the typesetter. */
 export interface Sheet {
   layout: LetterLayout
   /** Printed on every page. */
   reference: string
-  sender: Addressed & { color: string }
-  recipient: Addressed
+  sender: { name: string; lines: readonly string[]; color: string }
+  recipient: { name: string; lines: readonly string[] }
   date: string
   /** The creation date of the PDF, in seconds since the epoch. */
   moment: number
@@ -15,11 +16,6 @@ export interface Sheet {
   blocks: readonly Block[]
   /** The URL at which the recipient can verify the letter; also printed as a QR code. */
   verification: string
-}
-
-interface Addressed {
-  name: string
-  lines: readonly string[]
 }
 
 /** The sheet layouts that `modelo` names. */
@@ -32,7 +28,7 @@ export interface LetterReceipt {
   events: readonly { at: string; text: string }[]
   sha256: string
   /** The signed receipt of delivery, if Correios sent one. */
-  image: { type: 'png' | 'jpg'; bytes: Uint8Array } | null
+  image: ReceiptImage | null
   /** The printed letter, which is embedded in the file. */
   letter: Uint8Array
 }
@@ -48,18 +44,16 @@ export interface SheetInputs {
 }
 
 export function sheetInputs(sheet: Sheet, receipt: LetterReceipt | null): SheetInputs {
-  const { facts = [], events = [], sha256 = '', image = null } = receipt ?? {}
+  const { letter = null, image = null, ...shown } = receipt ?? {}
+  const path = image && `/ar.${image.type}`
   return {
     texts: {
       sheet: JSON.stringify(sheet),
-      receipt: JSON.stringify(receipt === null ? null : { facts, events, sha256, image: image && `/ar.${image.type}` }),
+      receipt: JSON.stringify(receipt && { ...shown, image: path }),
       qr: toSVG({ ...QR, text: sheet.verification }),
     },
     moment: sheet.moment,
-    files: {
-      ...(receipt === null ? {} : { '/carta.pdf': receipt.letter }),
-      ...(image === null ? {} : { [`/ar.${image.type}`]: image.bytes }),
-    },
+    files: { ...(letter && { '/carta.pdf': letter }), ...(image && { [path!]: image.bytes }) },
   }
 }
 

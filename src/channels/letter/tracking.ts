@@ -4,51 +4,39 @@ import type { Pool } from '../../store/postgres.js'
 import { claimTracked, saveSeen, type TrackedLetter } from './letter-store.js'
 import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
 
-/** Asks the post where registered letters are, and records what it tells. */
 export interface TrackingParts {
   pool: Pool
   record(change: Change): Promise<ChangeOutcome>
   rastro: Rastro
   mode: Mode
-  /** How often each letter is asked about. */
+  /** How often Correios is asked about each letter. */
   everyMs: number
 }
 
 const TIMEOUT_MS = 20_000
-const SOURCE = 'report:correios'
 
+/** Asks Correios where registered letters are, and records the events. */
 export async function trackLetters(parts: TrackingParts): Promise<void> {
   const { pool, mode, everyMs, rastro } = parts
-  for (;;) {
+  for (let count = MAX_TRACKED; count === MAX_TRACKED; ) {
     const letters = await claimTracked(pool, mode, everyMs, MAX_TRACKED)
-    if (letters.length === 0) return
-    const codes = letters.map(({ code }) => code)
-    const known = await rastro.track(codes, AbortSignal.timeout(TIMEOUT_MS))
-    await Promise.all(letters.map(letter => take(parts, letter, known.get(letter.code) ?? [])))
-    if (letters.length < MAX_TRACKED) return
+    count = letters.length
+    if (count === 0) return
+    const known = await rastro.track(
+      letters.map(({ code }) => code),
+      AbortSignal.timeout(TIMEOUT_MS),
+    )
+    await Promise.all(letters.map(letter => recordEvents(parts, letter, known.get(letter.code) ?? [])))
   }
 }
 
-/** In the order in which it happened. What changes the status is told at every asking, lest one that came in late be missed: it counts once. */
-async function take({ pool, record }: TrackingParts, letter: TrackedLetter, events: readonly PostEvent[]): Promise<void> {
-  const telling = events.filter(({ type }, place) => type !== 'note' || place >= letter.seen)
-  for (const event of telling) await record(toChange(letter, event))
-  if (events.length > letter.seen) await saveSeen(pool, letter.notification, events.length)
+/** An event that changes the status is recorded at every call, because an older one may arrive late; it counts only once. */
+async function recordEvents({ pool, record }: TrackingParts, letter: TrackedLetter, events: readonly PostEvent[]): Promise<void> {
+  const { notification, code, seen } = letter
+  for (const { at, type, text, failure, reason } of events.filter(({ type }, place) => type !== 'note' || place >= seen)) {
+    const failed = failure === undefined ? {} : { failure, failureDetail: reason!, reason: reason! }
+    const data = { carrier: 'correios', answer: text, trackingCode: code, ...failed }
+    await record({ kind: 'fact', notification, fact: { channel: 'letter', type, at, source: 'report:correios', data } })
+  }
+  if (events.length > seen) await saveSeen(pool, notification, events.length)
 }
-
-const toChange = ({ notification, code }: TrackedLetter, { at, type, text, failure, reason }: PostEvent): Change => ({
-  kind: 'fact',
-  notification,
-  fact: {
-    channel: 'letter',
-    type,
-    at,
-    source: SOURCE,
-    data: {
-      carrier: 'correios',
-      answer: text,
-      trackingCode: code,
-      ...(failure === undefined ? {} : { failure, failureDetail: reason!, reason: reason! }),
-    },
-  },
-})

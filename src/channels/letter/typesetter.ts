@@ -9,35 +9,27 @@ import { FACES, type LetterReceipt, SHEET_SOURCE, type Sheet, type SheetInputs, 
  */
 export interface Typesetter {
   /** The same sheet yields the same bytes. Throws TypesettingError for an impossible content, OutOfTime after the timeout. */
-  compose(sheet: Sheet, receipt?: LetterReceipt | null): Promise<Typeset>
+  compose(sheet: Sheet, receipt?: LetterReceipt | null): Promise<{ pdf: Uint8Array; pages: number }>
   close(): Promise<void>
-}
-
-interface Typeset {
-  pdf: Uint8Array
-  pages: number
 }
 
 /** The content cannot be typeset, so a retry is useless. */
 export class TypesettingError extends Error {
+  override readonly name = 'TypesettingError'
   /** Characters that the fonts do not have. */
   readonly missing: readonly string[]
 
   constructor(message: string, missing: readonly string[] = []) {
     super(message)
-    this.name = 'TypesettingError'
     this.missing = missing
   }
 }
 
 export class TypesetterBusy extends Error {
-  constructor() {
-    super('too many letters wait to be typeset')
-    this.name = 'TypesetterBusy'
-  }
+  override readonly name = 'TypesetterBusy'
 }
 
-type Answer = Typeset | { fault: string; missing?: string[] }
+type Answer = { pdf: Uint8Array; pages: number } | { fault: string; missing?: string[] }
 
 /** Distinguishes the threads of this module from others. */
 const PURPOSE = 'carteiro-typesetter'
@@ -59,7 +51,7 @@ export function createTypesetter(threads = availableParallelism() - 1, limitMs =
     threads,
     limitMs,
     maxPending: MAX_PENDING,
-    overloaded: () => new TypesetterBusy(),
+    overloaded: () => new TypesetterBusy('too many letters wait to be typeset'),
   })
   return {
     async compose(sheet, receipt = null) {
@@ -82,17 +74,14 @@ if (isThreadOf(PURPOSE)) {
     if (earlier !== undefined) return earlier
     const probe = `${FACES}#let t = sys.inputs.t\n#let slanted = text(style: "italic", t)\n#t #strong(t) #slanted #strong(slanted)`
     const { result } = compiler.compile({ mainFileContent: probe, inputs: { t: character } })
-    const shown = result !== null && isPrintable(() => compiler.pdf(result, { pdfStandard: STANDARDS.plain }))
+    let shown = result !== null
+    try {
+      if (result !== null) compiler.pdf(result, { pdfStandard: STANDARDS.plain })
+    } catch {
+      shown = false
+    }
     known.set(character, shown)
     return shown
-  }
-  const isPrintable = (print: () => unknown): boolean => {
-    try {
-      print()
-      return true
-    } catch {
-      return false
-    }
   }
   const typeset = ({ files, texts: given, moment }: SheetInputs): Answer => {
     // Works on the JSON, in which characters outside ASCII occur in texts only.
@@ -103,9 +92,7 @@ if (isThreadOf(PURPOSE)) {
     for (const [path, bytes] of Object.entries(files)) compiler.mapShadow(WORKSPACE + path, Buffer.from(bytes))
     const compiled = compiler.compile({ mainFileContent: SHEET_SOURCE, inputs: texts })
     const document = compiled.result
-    if (document === null) {
-      return { fault: JSON.stringify(compiler.fetchDiagnostics(compiled.takeDiagnostics()!)).slice(0, MAX_FAULT) }
-    }
+    if (document === null) throw new Error(JSON.stringify(compiler.fetchDiagnostics(compiled.takeDiagnostics()!)))
     const pdfStandard = Object.keys(files).length === 0 ? STANDARDS.plain : STANDARDS.withFiles
     // A copy, because the buffer is transferred to the main thread and may be part of a larger one.
     const pdf = Uint8Array.from(compiler.pdf(document, { pdfStandard, creationTimestamp: moment }))

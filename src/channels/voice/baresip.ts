@@ -8,8 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { interleave, readWav, type Sound, writeWav } from '../../domain/wav.js'
 
-/** One call by one baresip process with its own folder. The control socket dials, reports events and starts the recording. */
-export interface BaresipOptions {
+interface BaresipOptions {
   /** A line of baresip's accounts file. */
   account: string
   /** The local address for SIP; null: the system chooses. */
@@ -25,24 +24,17 @@ export interface CallEvent {
   detail: string
 }
 
-/** An event or the response to a command. */
-interface ControlMessage {
-  type?: string
-  param?: string
-  token?: string
-  ok?: boolean
-  data?: string
-}
-
 const START_ATTEMPTS = 100
 const START_RETRY_MS = 50
 /** baresip ends itself after this time, in case our process dies before it. */
 export const MAX_CALL_SECONDS = 600
 const FOLDER_PREFIX = 'carteiro-call-'
 const SPEECH_FILE = 'speech.wav'
-/** Played while it rings: trunks with early media (RFC 3960) take sound before the answer, and the end of a file ends the call. */
+/**
+ * Played while it rings: trunks with early media (RFC 3960) take sound before the answer. The silence lasts longer than the
+ * ringing, because the end of a file ends the call.
+ */
 const SILENCE_FILE = 'silence.wav'
-/** The silence lasts longer than the ringing, so that its end cannot end the call. */
 const SILENCE_MARGIN_SECONDS = 30
 const SPEECH_TOKEN = 'speech'
 const EVENTS: Record<string, CallEvent['type']> = {
@@ -53,11 +45,12 @@ const EVENTS: Record<string, CallEvent['type']> = {
   CALL_CLOSED: 'closed',
 }
 
+/** One call by one baresip process with its own folder. The control socket dials, reports events and starts the recording. */
 export class Baresip {
   readonly #folder: string
   readonly #process: ChildProcess
   readonly #control: Socket
-  readonly #listeners = new Set<(event: CallEvent) => void>()
+  #emit: (event: CallEvent) => void = () => {}
   #pending = Buffer.alloc(0)
 
   private constructor(folder: string, process: ChildProcess, control: Socket) {
@@ -71,15 +64,16 @@ export class Baresip {
   }
 
   /** A failure here happens before dialling. */
-  static async start(options: BaresipOptions): Promise<Baresip> {
+  static async start({ account, local, speech, ringSeconds }: BaresipOptions): Promise<Baresip> {
+    const samples = new Int16Array(speech.rate * speech.channels * (ringSeconds + SILENCE_MARGIN_SECONDS))
     const folder = await mkdtemp(join(tmpdir(), FOLDER_PREFIX))
     let child: ChildProcess | undefined
     try {
       const ports = { sip: await freePortPair(), control: await freePort() }
-      await writeFile(join(folder, SPEECH_FILE), writeWav(options.speech))
-      await writeFile(join(folder, SILENCE_FILE), writeWav(silenceLike(options.speech, options.ringSeconds)))
-      await writeFile(join(folder, 'config'), configText(folder, ports, options.local))
-      await writeFile(join(folder, 'accounts'), `${options.account}\n`, { mode: 0o600 })
+      await writeFile(join(folder, SPEECH_FILE), writeWav(speech))
+      await writeFile(join(folder, SILENCE_FILE), writeWav({ ...speech, samples }))
+      await writeFile(join(folder, 'config'), configText(folder, ports, local))
+      await writeFile(join(folder, 'accounts'), `${account}\n`, { mode: 0o600 })
       await writeFile(join(folder, 'contacts'), '')
       child = spawn('baresip', ['-f', folder, '-t', String(MAX_CALL_SECONDS)], { stdio: 'ignore' })
       child.on('error', () => {})
@@ -92,7 +86,7 @@ export class Baresip {
   }
 
   onEvent(listener: (event: CallEvent) => void): void {
-    this.#listeners.add(listener)
+    this.#emit = listener
   }
 
   dial(uri: string): void {
@@ -112,21 +106,19 @@ export class Baresip {
       return name === undefined ? null : readWav(await readFile(join(this.#folder, name)))
     }
     const [ours, theirs] = [await side('-enc.wav'), await side('-dec.wav')]
-    if (ours === null) return null
-    return writeWav(interleave(ours, theirs ?? { ...ours, samples: new Int16Array(0) }))
+    return ours && writeWav(interleave(ours, theirs ?? { ...ours, samples: new Int16Array(0) }))
   }
 
   /** Ends the process and waits until its files are written. */
   async stop(): Promise<void> {
-    this.#listeners.clear()
+    this.#emit = () => {}
     this.#control.destroy()
-    if (this.#process.exitCode === null && this.#process.signalCode === null) {
-      const ended = once(this.#process, 'exit')
-      this.#process.kill('SIGTERM')
-      const late = setTimeout(() => this.#process.kill('SIGKILL'), 2_000)
-      await ended
-      clearTimeout(late)
-    }
+    if (hasEnded(this.#process)) return
+    const ended = once(this.#process, 'exit')
+    this.#process.kill('SIGTERM')
+    const late = setTimeout(() => this.#process.kill('SIGKILL'), 2_000)
+    await ended
+    clearTimeout(late)
   }
 
   async remove(): Promise<void> {
@@ -148,25 +140,19 @@ export class Baresip {
       if (Number.isNaN(length) || this.#pending.length < colon + length + 2) return
       const text = this.#pending.toString('utf8', colon + 1, colon + 1 + length)
       this.#pending = this.#pending.subarray(colon + length + 2)
-      this.#handle(JSON.parse(text) as ControlMessage)
+      this.#handle(JSON.parse(text))
     }
   }
 
-  #handle({ type, param, token, ok, data }: ControlMessage): void {
-    const known = EVENTS[type ?? '']
-    if (known === 'established') this.#speak()
-    if (known !== undefined) this.#emit({ type: known, detail: param ?? '' })
+  /** Handles an event or the response to a command. */
+  #handle({ type, param, token, ok, data }: Record<string, unknown>): void {
+    const known = EVENTS[String(type)]
+    if (known === 'established')
+      this.#command({ command: 'ausrc', params: `aufile,${join(this.#folder, SPEECH_FILE)}`, token: SPEECH_TOKEN })
+    if (known !== undefined) this.#emit({ type: known, detail: String(param ?? '') })
     // baresip responds ok even when it cannot open the file, and reports the failure in its text; the person would hear nothing.
-    if (token === SPEECH_TOKEN && (ok !== true || /failed|no such|should be/i.test(data ?? '')))
+    if (token === SPEECH_TOKEN && (ok !== true || /failed|no such|should be/i.test(String(data))))
       this.#emit({ type: 'lost', detail: `baresip does not speak: ${data}` })
-  }
-
-  #speak(): void {
-    this.#command({ command: 'ausrc', params: `aufile,${join(this.#folder, SPEECH_FILE)}`, token: SPEECH_TOKEN })
-  }
-
-  #emit(event: CallEvent): void {
-    for (const listener of this.#listeners) listener(event)
   }
 }
 
@@ -186,12 +172,6 @@ const MODULE_FOLDERS = ['/usr/lib/baresip/modules', '/usr/local/lib/baresip/modu
 
 /** null: the modules are not installed. */
 export const findModules = (): string | null => MODULE_FOLDERS.find(folder => existsSync(join(folder, 'ctrl_tcp.so'))) ?? null
-
-const silenceLike = ({ rate, channels }: Sound, ringSeconds: number): Sound => ({
-  rate,
-  channels,
-  samples: new Int16Array(rate * channels * (ringSeconds + SILENCE_MARGIN_SECONDS)),
-})
 
 const configText = (folder: string, ports: { sip: number; control: number }, local: string | null): string =>
   [
@@ -215,15 +195,14 @@ const configText = (folder: string, ports: { sip: number; control: number }, loc
     '',
   ].join('\n')
 
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
+
 async function connectControl(port: number, child: ChildProcess): Promise<Socket> {
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`baresip ended at its start with ${child.exitCode}`)
+    if (hasEnded(child)) throw new Error(`baresip ended at its start with ${child.exitCode}`)
     const socket = connectTcp(port, '127.0.0.1')
-    const connected = await Promise.race([
-      once(socket, 'connect').then(() => true),
-      once(socket, 'error').then(() => false),
-    ]).catch(() => false)
-    if (connected) return socket
+    const connected = await once(socket, 'connect').catch(() => null)
+    if (connected !== null) return socket
     socket.destroy()
     await sleep(START_RETRY_MS)
   }

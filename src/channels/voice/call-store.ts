@@ -1,25 +1,9 @@
-import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
-import type { JsonObject } from '../../domain/notification.js'
+import { completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { Claim } from '../../store/claims.js'
 import { type Queryable, run } from '../../store/postgres.js'
 
-/** What has to be known of a call to say what it is about. */
-export interface Call {
-  channel: 'voice'
-  template: { id: string; version: number } | null
-  request: JsonObject
-  accountName: string
-  settings: AccountSettings
-  protected: boolean
-}
-
-interface CallRow {
-  template_id: string | null
-  template_version: number | null
-  request: JsonObject
-  account_name: string
-  settings: StoredSettings
-  protected: boolean
-}
+/** What the script of a call depends on. */
+export type Call = Pick<Claim, 'template' | 'request' | 'accountName' | 'settings' | 'protected'>
 
 /** Notifications other than this one whose call to a number a carrier of this provider is making, or may have made. */
 export async function findRivalCalls(
@@ -37,21 +21,14 @@ export async function findRivalCalls(
 }
 
 export async function findCall(db: Queryable, notification: string): Promise<Call | null> {
-  const { rows } = await run<CallRow>(
+  const { rows } = await run<Omit<Call, 'settings'> & { settings: StoredSettings }>(
     db,
-    `select d.template_id, d.template_version, d.request, a.name as account_name, a.settings, n.validation is not null as protected
+    `select case when d.template_id is not null then jsonb_build_object('id', d.template_id, 'version', d.template_version) end as template,
+       d.request, a.name as "accountName", a.settings, n.validation is not null as protected
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.notification_id = $1 and d.channel = 'voice'`,
     [notification],
   )
   const row = rows[0]
-  if (row === undefined) return null
-  return {
-    channel: 'voice',
-    template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
-    request: row.request,
-    accountName: row.account_name,
-    settings: completeSettings(row.settings),
-    protected: row.protected,
-  }
+  return row === undefined ? null : { ...row, settings: completeSettings(row.settings) }
 }

@@ -8,11 +8,7 @@ import { readVariables, recipientNumber, requireNumber } from '../request-part.j
 import { dateOrNothing, failureReason, failureReasonOf, text } from '../status-schema.js'
 import { recordingDocument, voice } from './channel.js'
 
-interface VoicePart {
-  number?: string
-  template?: string | null
-  payload?: Record<string, unknown> | null
-}
+type VoicePart = { number?: string; template?: string | null; payload?: Record<string, unknown> | null }
 
 export const voiceContract: ChannelContract = {
   part: {
@@ -23,14 +19,12 @@ export const voiceContract: ChannelContract = {
       payload: freeObject(),
     }),
     refusals: { 'voz.number': 'badNumber' },
-    read({ number, template = null, payload }: VoicePart) {
-      return {
-        recipient: requireNumber(number, 'any', 'voz.number'),
-        request: { template, payload: readVariables(payload) },
-        template,
-        immediate: false,
-      }
-    },
+    read: ({ number, template = null, payload }: VoicePart) => ({
+      recipient: requireNumber(number, 'any', 'voz.number'),
+      request: { template, payload: readVariables(payload) },
+      template,
+      immediate: false,
+    }),
   },
   status: {
     summary: 'Situação da ligação',

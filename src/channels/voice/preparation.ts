@@ -7,17 +7,11 @@ import type { Call } from './call-store.js'
 import { voiceSettings } from './channel.js'
 import type { VoiceMessage, VoiceScript } from './voice-message.js'
 
-/** From a claimed call to what is said in it, and when to call again. */
-export interface VoiceParts {
-  render: Rendering
-  /** How long a minute of an account's plan lasts; the simulated world runs faster. */
-  minuteMs: number
-}
-
 /** About four minutes of speech. */
 const MAX_SPOKEN = 3_000
 
-export function createVoicePreparation({ render, minuteMs }: VoiceParts) {
+/** `minuteMs`: how long a minute of an account's plan lasts. It is shorter in the simulator. */
+export function createVoicePreparation({ render, minuteMs }: { render: Rendering; minuteMs: number }) {
   return async (claim: Claim): Promise<VoiceMessage | Refused> => {
     if (claim.suppressed) return refusedFor('O número pediu para não receber ligações desta conta.')
     const script = await writeScript(claim, render)
@@ -27,7 +21,7 @@ export function createVoicePreparation({ render, minuteMs }: VoiceParts) {
   }
 }
 
-/** How long to wait before another call where nobody answers this one; null: the account's plan has no other. */
+/** How long to wait before another call if nobody answers this one; null: the account's plan has no other. */
 function nextCall(reference: string, settings: Call['settings'], minuteMs: number): number | null {
   const ordinal = Number(reference.split('.').at(-1))
   const { 'voice.retries': retries, 'voice.retry.minutes': minutes } = settingsOf(voiceSettings, settings)
@@ -36,16 +30,17 @@ function nextCall(reference: string, settings: Call['settings'], minuteMs: numbe
 
 type FindCall = (notification: string) => Promise<Call | null>
 
-/** What a call under way is to say, for carriers that ask once somebody has answered; null: no such call. */
+/** The script of a call under way, for carriers that ask for it once somebody has answered; null: no such call. */
 export function createScriptReader(find: FindCall, render: Rendering) {
   return async (reference: string): Promise<VoiceScript | null> => {
     const call = await findNamed(reference, find)
-    return call === null ? null : readScript(call, render)
+    const script = call && (await writeScript(call, render))
+    return script === null || 'refused' in script ? null : script
   }
 }
 
-/** When the next call is to follow, for carriers that are asked what became of one; null: none is. */
-export function createPlanReader(find: FindCall, { minuteMs }: Pick<VoiceParts, 'minuteMs'>) {
+/** The time until the next call, for carriers that are asked for the outcome of one; null: no other call follows. */
+export function createPlanReader(find: FindCall, { minuteMs }: { minuteMs: number }) {
   return async (reference: string): Promise<number | null> => {
     const call = await findNamed(reference, find)
     return call === null ? null : nextCall(reference, call.settings, minuteMs)
@@ -57,24 +52,16 @@ async function findNamed(reference: string, find: FindCall): Promise<Call | null
   return notification === undefined ? null : find(notification)
 }
 
-async function readScript(call: Call, render: Rendering): Promise<VoiceScript | null> {
-  const script = await writeScript(call, render)
-  return 'refused' in script ? null : script
-}
-
-async function writeScript(call: Omit<Call, 'channel'>, render: Rendering): Promise<VoiceScript | Refused> {
+async function writeScript(call: Call, render: Rendering): Promise<VoiceScript | Refused> {
   const values = (call.request.payload ?? {}) as JsonObject
   const rendered = await render(call, values)
   if ('refused' in rendered) return rendered
   const text = rendered.text.replace(/[^\S\n]+/g, ' ').trim()
   if (text === '') return refusedFor('O template ficou vazio depois de preenchido: não há o que falar na ligação.')
-  if (text.length > MAX_SPOKEN) {
-    return refusedFor(
-      `O texto da ligação tem ${text.length} caracteres; o máximo são ${MAX_SPOKEN}. Reduza o template ou os valores.`,
-    )
-  }
+  const tooLong = `O texto da ligação tem ${text.length} caracteres; o máximo são ${MAX_SPOKEN}. Reduza o template ou os valores.`
+  if (text.length > MAX_SPOKEN) return refusedFor(tooLong)
   const name = settingsOf(voiceSettings, call.settings)['voice.name'] || call.accountName
-  // A person who had to be asked a question before reading must at least be there before listening.
+  // Where a reader must answer a question first, a listener must at least press a key.
   const key = values.tecla === true || rendered.template.metadata.tecla === true || call.protected
   return {
     text,

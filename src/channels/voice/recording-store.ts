@@ -73,18 +73,13 @@ export async function expireRecordings(db: Queryable, days: number, limit: numbe
   return rows.map(row => row.sha256)
 }
 
-export interface RecordingPart {
-  size: number
-  bytes: Buffer
-}
-
 /** A stretch of the recording that a call's status speaks of; null: there is none; expired: there is none any more. */
 export async function readRecording(
   db: Queryable,
   notification: string,
   from: number,
   length: number,
-): Promise<RecordingPart | 'expired' | null> {
+): Promise<{ size: number; bytes: Buffer } | 'expired' | null> {
   const { rows } = await run<{ size: number | null; bytes: Buffer; expired: boolean }>(
     db,
     `select b.size, substring(b.bytes from $2::int + 1 for $3::int) as bytes,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { sha256 } from '../../domain/evidence.js'
 import { storeBlobs } from '../../store/notification/blobs.js'
 import type { DeliveryContext, EventContext, FileSource } from '../channel.js'
 import type { CarrierFile } from '../provider.js'
@@ -12,10 +12,9 @@ import {
   wantRecording,
 } from './recording-store.js'
 
-/** Records and reads what the gateway needs to keep a recording. */
 type RecordingParts = Pick<EventContext, 'pool' | 'clock' | 'record'>
 
-/** Asks a carrier for a recording by its name; null: it is not there (yet). */
+/** Fetches a recording by the carrier's name for it; null: the carrier does not have it, or not yet. */
 export type FetchRecording = (name: string, signal: AbortSignal) => Promise<Buffer | null>
 
 const BATCH = 20
@@ -27,7 +26,7 @@ const LONGEST_DELAY_MS = 3_600_000
 /** Two days: carriers keep recordings for much longer, but one that never comes must end somewhere. */
 const MAX_ATTEMPTS = 60
 
-/** The row comes first: what follows may be interrupted, and the next one takes it up. */
+/** The row is written first, so that the recording is fetched later if this process dies before it is kept. */
 export async function takeRecording(
   { provider, notification, ordinal }: FileSource,
   { id, seconds, bytes }: CarrierFile,
@@ -38,7 +37,6 @@ export async function takeRecording(
   if (bytes !== undefined) await keep(recording, bytes, parts)
 }
 
-/** Fetches what is wanted, from the carriers that this node can ask. */
 export async function fetchRecordings(carriers: ReadonlyMap<string, FetchRecording>, parts: RecordingParts): Promise<void> {
   const wanted = await takeWantedRecordings(parts.pool, [...carriers.keys()], BATCH, AGAIN_MS)
   await Promise.all(wanted.map(recording => fetchOne(recording, carriers.get(recording.provider)!, parts)))
@@ -51,28 +49,22 @@ async function fetchOne(recording: WantedRecording, fetch: FetchRecording, parts
   await putOffRecording(parts.pool, recording, Math.min(FIRST_DELAY_MS * 2 ** (recording.attempt - 1), LONGEST_DELAY_MS))
 }
 
-/** The row first: whoever dies in between leaves bytes that nothing refers to, and upkeep finds them. */
-export async function endRecordings(
-  { pool, dropBlobs }: Pick<DeliveryContext, 'pool' | 'dropBlobs'>,
-  days: number,
-): Promise<void> {
+/** The row changes first: after a crash in between, the bytes have no reference and the upkeep deletes them. */
+export async function endRecordings(parts: Pick<DeliveryContext, 'pool' | 'dropBlobs'>, days: number): Promise<void> {
   for (let ended = BATCH; ended === BATCH; ) {
-    const hashes = await expireRecordings(pool, days, BATCH)
-    await dropBlobs(hashes)
+    const hashes = await expireRecordings(parts.pool, days, BATCH)
+    await parts.dropBlobs(hashes)
     ended = hashes.length
   }
 }
 
-/** Blob, then fact, then row: only the last step ends the search, and the others are the same when they are done again. */
+/** Stores the blob, then the fact, then the row: only the last step ends the search, and the first two can be repeated. */
 async function keep(recording: Recording, bytes: Buffer, { pool, clock, record }: RecordingParts): Promise<void> {
   const { provider, notification, ordinal, seconds } = recording
-  const sha256 = createHash('sha256').update(bytes).digest('hex')
-  await storeBlobs(pool, [{ name: recording.name, bytes: new Uint8Array(bytes), sha256 }])
-  const data = { provider, recording: sha256, size: bytes.length, seconds, ordinal }
-  const outcome = await record({
-    kind: 'fact',
-    notification,
-    fact: { channel: 'voice', type: 'recorded', at: new Date(clock()), source: 'recording', data },
-  })
-  await settleRecording(pool, recording, outcome === 'unknown' ? null : sha256)
+  const hash = sha256(bytes)
+  await storeBlobs(pool, [{ name: recording.name, bytes: new Uint8Array(bytes), sha256: hash }])
+  const data = { provider, recording: hash, size: bytes.length, seconds, ordinal }
+  const fact = { channel: 'voice', type: 'recorded', at: new Date(clock()), source: 'recording', data } as const
+  const outcome = await record({ kind: 'fact', notification, fact })
+  await settleRecording(pool, recording, outcome === 'unknown' ? null : hash)
 }

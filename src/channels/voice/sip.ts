@@ -1,19 +1,16 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
-import { joinSamples, type Sound, seconds } from '../../domain/wav.js'
+import { joinSamples, readWav, resample, type Sound, seconds } from '../../domain/wav.js'
 import type { ProviderModule } from '../channel.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
 import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, MAX_CALL_SECONDS, removeStaleFolders } from './baresip.js'
-import { speakText, TELEPHONE_RATE } from './speech.js'
 import type { VoiceMessage } from './voice-message.js'
 
-/**
- * Calls over a SIP trunk with Debian's baresip and espeak-ng: sip://user:password@host:port. send() lasts as long as the call.
- */
+/** Calls over a SIP trunk with Debian's baresip and espeak-ng: sip://user:password@host:port. send() lasts as long as the call. */
 export interface SipOptions {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
-  /** How long it rings, instead of what the URL says. */
+  /** How long it rings, instead of the value in the URL. */
   ringMs?: number
 }
 
@@ -26,11 +23,13 @@ interface Trunk {
   local: string | null
 }
 
-const NAME = 'sip'
 /** Ringing and the longest message. The lease is renewed during the call; a call with an expired lease is never repeated. */
 const TIMEOUT_MS = MAX_CALL_SECONDS * 1_000
-const OPTIONS = ['lines', 'ring', 'local', 'rate']
-const PAUSE_SECONDS = 1
+/** Telephones carry 8,000 samples per second. */
+const TELEPHONE_RATE = 8_000
+/** 150 words a minute is slower than espeak-ng's default, because the message is heard once and over a telephone. */
+const ESPEAK_OPTIONS = ['-v', 'pt-br', '-s', '150', '--stdin', '--stdout']
+const MAX_SPEECH = 64 * 1_048_576
 
 /** Final responses of RFC 3261, 21, that concern the person or the number. Any other response concerns the trunk. */
 const missedCodes: Record<string, { failure: 'busy' | 'no-answer'; reason: string }> = {
@@ -49,7 +48,7 @@ const permanentCodes: Record<string, string> = {
 }
 
 export const sipProvider = ({ onEvents, ringMs }: SipOptions): Provider<VoiceMessage> => ({
-  name: NAME,
+  name: 'sip',
   channel: 'voice',
   // After the process died, no carrier can be asked for the outcome of its call.
   whenUnknown: 'never',
@@ -84,7 +83,10 @@ function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<Voic
         const end = await call(phone, message, trunk, signal)
         const receipt = await reportOutcome(message, end, speech.greetingSeconds, onEvents)
         await phone.stop()
-        await reportRecording(phone, message, end, onEvents)
+        const bytes = end.establishedAt && (await phone.readRecording())
+        const of = { ours: message.reference }
+        if (bytes !== null)
+          await onEvents([{ kind: 'file', of, id: message.reference, seconds: Math.round(spokenSeconds(end)), bytes }])
         return receipt
       } catch (cause) {
         // The call was made, so a later failure must not cause a second call.
@@ -100,21 +102,42 @@ function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<Voic
   }
 }
 
-/** The greeting, a pause and the message. */
 async function createSpeech({ script }: VoiceMessage, signal: AbortSignal): Promise<{ sound: Sound; greetingSeconds: number }> {
   if (script.key)
     throw new SendError('permanent', 'Ligações com tecla não são possíveis por este tronco SIP; use uma operadora twilio://.')
   try {
     const [greeting, text] = [await speakText(script.greeting, signal), await speakText(script.text, signal)]
-    const pause = new Int16Array(TELEPHONE_RATE * PAUSE_SECONDS)
-    const samples = joinSamples([greeting.samples, pause, text.samples])
+    const oneSecond = new Int16Array(TELEPHONE_RATE)
+    const samples = joinSamples([greeting.samples, oneSecond, text.samples])
     return { sound: { rate: TELEPHONE_RATE, channels: 1, samples }, greetingSeconds: seconds(greeting) }
   } catch (cause) {
-    throw new SendError('temporary', 'A fala da ligação não pôde ser gerada.', {
-      answer: String((cause as Error).message),
-      cause,
-    })
+    const answer = String((cause as Error).message)
+    throw new SendError('temporary', 'A fala da ligação não pôde ser gerada.', { answer, cause })
   }
+}
+
+async function speakText(text: string, signal: AbortSignal): Promise<Sound> {
+  const sound = readWav(await runEspeak(text, signal))
+  if (sound === null || sound.samples.length === 0) throw new Error('espeak-ng gave no sound')
+  return resample(sound, TELEPHONE_RATE)
+}
+
+/** The text is passed as standard input, because every user of the machine can read the arguments of a process. */
+function runEspeak(text: string, signal: AbortSignal): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('espeak-ng', ESPEAK_OPTIONS, { stdio: ['pipe', 'pipe', 'ignore'], signal })
+    const chunks: Buffer[] = []
+    let size = 0
+    child.stdout.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > MAX_SPEECH) child.kill('SIGKILL')
+      else chunks.push(chunk)
+    })
+    child.on('error', reject)
+    child.stdin.on('error', () => {})
+    child.on('close', code => (code === 0 ? resolve(Buffer.concat(chunks)) : reject(new Error(`espeak-ng ended with ${code}`))))
+    child.stdin.end(text)
+  })
 }
 
 interface CallEnd {
@@ -143,40 +166,28 @@ function call(phone: Baresip, { to }: VoiceMessage, { host, ringMs }: Trunk, sig
     phone.onEvent(({ type, detail }: CallEvent) => {
       if (type === 'lost') return lost(detail)
       if (type === 'ringing') rang = true
-      if (type === 'established') {
-        establishedAt = new Date()
-        clearTimeout(ringing)
-      }
-      if (type !== 'closed') return
-      clearTimeout(ringing)
-      resolve({ detail, ringTimedOut, establishedAt, endedAt: new Date() })
+      if (type === 'established') establishedAt = new Date()
+      if (type !== 'ringing') clearTimeout(ringing)
+      if (type === 'closed') resolve({ detail, ringTimedOut, establishedAt, endedAt: new Date() })
     })
     phone.dial(`sip:${to}@${host}`)
   })
 }
 
-async function reportRecording(
-  phone: Baresip,
-  { reference }: VoiceMessage,
-  end: CallEnd,
-  onEvents: SipOptions['onEvents'],
-): Promise<void> {
-  const bytes = end.establishedAt === null ? null : await phone.readRecording()
-  if (bytes === null) return
-  const length = Math.round((end.endedAt.getTime() - end.establishedAt!.getTime()) / 1_000)
-  await onEvents([{ kind: 'file', of: { ours: reference }, id: reference, seconds: length, bytes }])
-}
+const spokenSeconds = ({ establishedAt, endedAt }: CallEnd): number =>
+  establishedAt === null ? 0 : (endedAt.getTime() - establishedAt.getTime()) / 1_000
 
 /** Sends the outcome of the call as a report, which ends the delivery's lease; the receipt adds nothing to it. */
 async function reportOutcome(
   { reference, againMs }: VoiceMessage,
-  { detail, ringTimedOut, establishedAt, endedAt }: CallEnd,
+  end: CallEnd,
   greetingSeconds: number,
   onEvents: SipOptions['onEvents'],
 ): Promise<Receipt> {
+  const { detail, ringTimedOut, establishedAt, endedAt } = end
   const of = { ours: reference }
   const receipt = { references: [], answer: detail, delivered: false }
-  if (establishedAt !== null && endedAt.getTime() - establishedAt.getTime() >= greetingSeconds * 1_000) {
+  if (establishedAt !== null && spokenSeconds(end) >= greetingSeconds) {
     await onEvents([{ kind: 'report', of, type: 'delivered', at: establishedAt, answer: detail }])
     return receipt
   }
@@ -199,7 +210,7 @@ function readTrunk(url: URL): Trunk {
   const wrong = (problem: string): never => {
     throw new OperatorError(`VOICE_URL: ${problem} (exemplo: sip://usuario:senha@tronco.example.com:5060?lines=4).`)
   }
-  refuseUnknown(url, OPTIONS, wrong)
+  refuseUnknown(url, ['lines', 'ring', 'local', 'rate'], wrong)
   const integer = integerReader(url, wrong)
   const [user, password] = [readCredential(url.username, wrong), readCredential(url.password, wrong)]
   // A character that ends a field of baresip's accounts file would change its meaning.
@@ -215,9 +226,8 @@ const accountLine = ({ user, password, host }: Trunk): string =>
 
 function requirePrograms(): void {
   const missing = (program: string): never => {
-    throw new OperatorError(
-      `VOICE_URL pede um tronco SIP, e falta o programa ${program} nesta máquina (apt install baresip espeak-ng).`,
-    )
+    const cure = 'apt install baresip espeak-ng'
+    throw new OperatorError(`VOICE_URL pede um tronco SIP, e falta o programa ${program} nesta máquina (${cure}).`)
   }
   if (spawnSync('espeak-ng', ['--version'], { stdio: 'ignore' }).error !== undefined) missing('espeak-ng')
   if (spawnSync('baresip', ['-h'], { stdio: 'ignore' }).error !== undefined || findModules() === null) missing('baresip')

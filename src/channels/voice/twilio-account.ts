@@ -1,7 +1,7 @@
 import { OperatorError } from '../../domain/errors.js'
 import { readCredential } from '../url-options.js'
 
-/** The account of a Twilio-compatible carrier, as VOICE_URL gives it: twilio://ACCOUNT_SID:AUTH_TOKEN@HOST?from=+55… */
+/** The account of a Twilio-compatible carrier in VOICE_URL: twilio://ACCOUNT_SID:AUTH_TOKEN@HOST?from=+55… */
 export interface TwilioAccount {
   sid: string
   token: string
@@ -9,10 +9,9 @@ export interface TwilioAccount {
   baseUrl: string
   /** The calling number, E.164. */
   from: string
-  /** Whether the carrier is to tell people from answering machines. */
+  /** Whether the carrier detects answering machines. */
   machine: boolean
   record: boolean
-  /** How long it rings. */
   ringSeconds: number
   voice: string | null
 }

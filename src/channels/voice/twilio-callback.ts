@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Failure } from '../../domain/status.js'
 import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReport } from '../provider.js'
 import { greetingDocument, HANGUP, keyDocument, machineDocument, textDocument } from './twiml.js'
 import type { VoiceScript } from './voice-message.js'
@@ -20,6 +21,7 @@ export interface CallbackQuery {
 }
 
 const TOPICS = ['status', 'script', 'key', 'message', 'recording'] as const
+const REPORTED_FIELDS = ['CallStatus', 'AnsweredBy', 'CallDuration', 'SipResponseCode', 'SequenceNumber', 'Digits']
 
 export function callbackUrl(base: string, { about, reference, againMs }: CallbackQuery): string {
   const query = new URLSearchParams({ about, ref: reference })
@@ -37,32 +39,19 @@ export function twilioCallback({ name, accounts, findScript }: TwilioCallbackOpt
       if (account === undefined) return null
       const query = readQuery(request.url)
       if (query === null) return { events: [] }
-      switch (query.about) {
-        case 'status':
-          return { events: statusEvents(query, form) }
-        case 'recording':
-          return { events: recordingEvents(query, form) }
-        default:
-          return speak(query, form, request.url, account, await findScript(query.reference))
-      }
+      if (query.about === 'status') return { events: statusEvents(query, form) }
+      if (query.about === 'recording') return { events: recordingEvents(query, form) }
+      return speak(query, form, request.url, account, await findScript(query.reference))
     },
   }
 }
 
 /** X-Twilio-Signature: base64 of HMAC-SHA1 over the whole address and every parameter, sorted, name and value joined. */
 export function twilioSignature(url: string, form: URLSearchParams, token: string): string {
+  const valuesOf = (name: string): string[] => [...new Set(form.getAll(name))].sort()
   const names = [...new Set(form.keys())].sort()
-  const text = names
-    .map(name =>
-      [...new Set(form.getAll(name))]
-        .sort()
-        .map(value => name + value)
-        .join(''),
-    )
-    .join('')
-  return createHmac('sha1', token)
-    .update(url + text)
-    .digest('base64')
+  const text = url + names.flatMap(name => valuesOf(name).map(value => name + value)).join('')
+  return createHmac('sha1', token).update(text).digest('base64')
 }
 
 function isSigned({ method, url, headers }: CallbackRequest, form: URLSearchParams, token: string): boolean {
@@ -93,65 +82,43 @@ function readQuery(url: string): CallbackQuery | null {
 }
 
 const isMachine = (answeredBy: string): boolean => answeredBy.startsWith('machine') || answeredBy === 'fax'
-/** The carrier listened and could not tell: it may be a machine. */
+/** The carrier's detection failed: it may be a machine. */
 const UNCLEAR = 'unknown'
 
-/** Whether a call of this status has ended. */
 export const isOver = (status: string): boolean => ['completed', 'busy', 'no-answer', 'failed', 'canceled'].includes(status)
 
 /** The events that a call's status means, whether the carrier reported the status or was asked for it. */
 export function statusEvents(query: CallbackQuery, form: URLSearchParams): CarrierEvent[] {
+  const { againMs } = query
+  const missed = (failure: 'busy' | 'no-answer', reason: string): CarrierEvent[] =>
+    againMs === null ? [failed(query, form, failure, reason)] : [report(query, form, { type: 'again', delayMs: againMs, reason })]
   const status = form.get('CallStatus') ?? ''
-  switch (status) {
-    case 'queued':
-    case 'initiated':
-    case 'ringing':
-    case 'in-progress':
-      return [report(query, form, { type: 'sent' })]
-    case 'completed':
-      return [ended(query, form)]
-    case 'busy':
-      return [missed(query, form, 'busy', 'O número estava ocupado.')]
-    case 'no-answer':
-      return [missed(query, form, 'no-answer', 'Ninguém atendeu.')]
-    case 'failed':
-    case 'canceled': {
-      const reason = status === 'failed' ? failureReason(form) : 'A operadora cancelou a ligação.'
-      return [report(query, form, { type: 'failed', failure: 'rejected', reason })]
-    }
-    default:
-      return []
+  if (['queued', 'initiated', 'ringing', 'in-progress'].includes(status)) return [report(query, form, { type: 'sent' })]
+  if (status === 'busy') return missed('busy', 'O número estava ocupado.')
+  if (status === 'no-answer') return missed('no-answer', 'Ninguém atendeu.')
+  if (status === 'canceled') return [failed(query, form, 'rejected', 'A operadora cancelou a ligação.')]
+  if (status === 'failed') {
+    // The codes of SIP for a number that does not exist (RFC 3261, 21.4 and 21.6).
+    const gone = ['404', '410', '484', '604'].includes(form.get('SipResponseCode') ?? '')
+    return [failed(query, form, 'rejected', gone ? 'O número não existe.' : 'A operadora não conseguiu completar a ligação.')]
   }
+  if (status !== 'completed') return []
+  const answeredBy = form.get('AnsweredBy') ?? ''
+  if (isMachine(answeredBy)) return [answeredByMachine(query, form, answeredBy)]
+  // Without the carrier's request for the message document nobody heard the message. A person who hangs up during the carrier's
+  // detection is reported as unknown too.
+  return missed('no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
 }
 
-/** A call that ended. The carrier asks for the message document when a person is to hear it; a call without that request was not heard. */
-function ended(query: CallbackQuery, form: URLSearchParams): CarrierReport {
-  const answeredBy = form.get('AnsweredBy') ?? ''
-  // A person who hangs up while the carrier still listens is reported as unknown too, and did not hear the message.
-  if (isMachine(answeredBy)) return answeredByMachine(query, form, answeredBy)
-  return missed(query, form, 'no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
-}
+const failed = (query: CallbackQuery, form: URLSearchParams, failure: Failure, reason: string): CarrierReport =>
+  report(query, form, { type: 'failed', failure, reason })
 
 function answeredByMachine(query: CallbackQuery, form: URLSearchParams, answeredBy: string): CarrierReport {
-  const failed = (failure: 'rejected' | 'machine', reason: string): CarrierReport =>
-    report(query, form, { type: 'failed', failure, reason })
-  if (answeredBy === 'fax') return failed('rejected', 'Um aparelho de fax atendeu.')
-  if (answeredBy === UNCLEAR)
-    return failed('machine', 'A operadora não soube se uma pessoa ou uma caixa postal atendeu; a mensagem não foi falada.')
-  return failed('machine', 'Uma caixa postal atendeu; ela não ouviu a mensagem.')
+  if (answeredBy === 'fax') return failed(query, form, 'rejected', 'Um aparelho de fax atendeu.')
+  const unclear = 'A operadora não soube se uma pessoa ou uma caixa postal atendeu; a mensagem não foi falada.'
+  const machine = 'Uma caixa postal atendeu; ela não ouviu a mensagem.'
+  return failed(query, form, 'machine', answeredBy === UNCLEAR ? unclear : machine)
 }
-
-/** Called again while the account's plan lasts. */
-const missed = (query: CallbackQuery, form: URLSearchParams, failure: 'busy' | 'no-answer', reason: string): CarrierReport =>
-  query.againMs === null
-    ? report(query, form, { type: 'failed', failure, reason })
-    : report(query, form, { type: 'again', delayMs: query.againMs, reason })
-
-/** SIP's own words for a number that is not one (RFC 3261, 21.4 and 21.6). */
-const failureReason = (form: URLSearchParams): string =>
-  ['404', '410', '484', '604'].includes(form.get('SipResponseCode') ?? '')
-    ? 'O número não existe.'
-    : 'A operadora não conseguiu completar a ligação.'
 
 export function recordingEvents({ reference }: CallbackQuery, form: URLSearchParams): CarrierEvent[] {
   const id = form.get('RecordingSid') ?? ''
@@ -168,26 +135,23 @@ function speak(
   query: CallbackQuery,
   form: URLSearchParams,
   url: string,
-  speech: { voice: string | null },
+  { voice }: { voice: string | null },
   script: VoiceScript | null,
 ): CallbackContent {
   const document = (body: string) => ({ type: 'text/xml; charset=utf-8', body })
   if (script === null) return { events: [], answer: document(HANGUP) }
   const answeredBy = form.get('AnsweredBy') ?? ''
   const next = (about: 'key' | 'message'): string => callbackUrl(url.split('?')[0]!, { ...query, about })
-  const message = () => ({
-    events: [report(query, form, { type: 'delivered' })],
-    answer: document(textDocument(script, speech)),
-  })
+  const message = () => ({ events: [report(query, form, { type: 'delivered' })], answer: document(textDocument(script, voice)) })
   if (query.about === 'key' && form.get('Digits') === '1') return message()
   // A machine that was not recognised presses no key, and hears nothing of the message without one.
-  if (script.key && !isMachine(answeredBy)) return { events: [], answer: document(keyDocument(script, next('key'), speech)) }
+  if (script.key && !isMachine(answeredBy)) return { events: [], answer: document(keyDocument(script, next('key'), voice)) }
   if (isMachine(answeredBy) || answeredBy === UNCLEAR) {
-    const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, speech)
+    const body = answeredBy === 'fax' ? HANGUP : machineDocument(script, voice)
     return { events: [answeredByMachine(query, form, answeredBy)], answer: document(body) }
   }
   if (query.about === 'message') return message()
-  return { events: [], answer: document(greetingDocument(script, next('message'), speech)) }
+  return { events: [], answer: document(greetingDocument(script, next('message'), voice)) }
 }
 
 function report(
@@ -196,16 +160,13 @@ function report(
   more: Pick<CarrierReport, 'type'> & Partial<CarrierReport>,
 ): CarrierReport {
   const sid = form.get('CallSid') ?? ''
-  const told = Date.parse(form.get('Timestamp') ?? '')
-  const words = ['CallStatus', 'AnsweredBy', 'CallDuration', 'SipResponseCode', 'SequenceNumber', 'Digits']
+  const at = Date.parse(form.get('Timestamp') ?? '')
+  const fields = REPORTED_FIELDS.filter(name => form.has(name))
   return {
     kind: 'report',
     of: { ours: reference, ...(sid === '' ? {} : { carrier: [sid.slice(0, 64)] }) },
-    at: Number.isNaN(told) ? null : new Date(told),
-    answer: [
-      sid.slice(0, 64),
-      ...words.flatMap(word => (form.has(word) ? [`${word}=${form.get(word)!.slice(0, 40)}`] : [])),
-    ].join(' '),
+    at: Number.isNaN(at) ? null : new Date(at),
+    answer: [sid.slice(0, 64), ...fields.map(name => `${name}=${form.get(name)!.slice(0, 40)}`)].join(' '),
     ...more,
   }
 }

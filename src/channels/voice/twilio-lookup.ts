@@ -17,15 +17,7 @@ export interface LookupParts {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
 
-interface ListedCall {
-  sid?: unknown
-  status?: unknown
-  answered_by?: unknown
-  duration?: unknown
-  date_created?: unknown
-  start_time?: unknown
-  end_time?: unknown
-}
+type ListedCall = Record<string, unknown>
 
 /** The carrier's clock may be behind ours. */
 const CLOCK_SKEW_MS = 5 * 60_000
@@ -50,7 +42,8 @@ export async function findCall(
   signal: AbortSignal,
 ): Promise<Found> {
   const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
-  const lists = await Promise.all([...asked.values()].map(account => listCalls(http, account, to, signal)))
+  const read = reader(http, signal)
+  const lists = await Promise.all([...asked.values()].map(account => listCalls(read, account, to)))
   const recent = lists.flat().filter(call => mayBeOf(reference, call))
   // In this order: a notification with a call in the list is by now either a rival or the known owner of that call.
   const rivals = await findRivals(reference, to)
@@ -67,12 +60,12 @@ export async function findCall(
 }
 
 /** The calls to this number from ours, newest first. */
-async function listCalls(http: CarrierHttp, account: TwilioAccount, to: string, signal: AbortSignal): Promise<ListedCall[]> {
+async function listCalls(read: Reader, account: TwilioAccount, to: string): Promise<ListedCall[]> {
   const query = new URLSearchParams({ To: to, From: account.from, PageSize: String(PAGE) })
-  const { calls } = (await read(http, account, `Calls.json?${query}`, signal)) ?? {}
+  const { calls } = (await read(account, `Calls.json?${query}`)) ?? {}
   if (!Array.isArray(calls)) throw unanswered()
   if (calls.length >= PAGE) throw new SendError('temporary', 'Há ligações demais a este número para saber qual é a procurada.')
-  return calls as ListedCall[]
+  return calls
 }
 
 /** Asks for the result of a call by the carrier's name for it. `over`: nothing more will follow. */
@@ -84,41 +77,30 @@ export async function askCall(
   readPlan: LookupParts['readPlan'],
   signal: AbortSignal,
 ): Promise<{ events: CarrierEvent[]; over: boolean }> {
+  const read = reader(http, signal)
   for (const account of accounts.map(readTwilioAccount)) {
     const path = `Calls/${encodeURIComponent(name)}`
-    const call: ListedCall | null = await read(http, account, `${path}.json`, signal)
+    const call = await read(account, `${path}.json`)
     if (call === null) continue
     const query = { about: 'status', reference, againMs: await readPlan(reference) } as const
     const events = statusEvents(query, formOf(call))
     if (!isOver(String(call.status))) return { events, over: false }
     if (call.status !== 'completed' || !account.record) return { events, over: true }
-    const recordings = await listRecordings(http, account, path, signal)
+    const { recordings: listed } = (await read(account, `${path}/Recordings.json`)) ?? {}
+    if (!Array.isArray(listed)) throw unanswered()
+    const recordings = listed.map(({ sid, status, duration }) =>
+      formFrom({ RecordingSid: sid, RecordingStatus: status, RecordingDuration: duration }),
+    )
     const over = recordings.length > 0 && recordings.every(form => MADE.includes(form.get('RecordingStatus') ?? ''))
     return { events: [...events, ...recordings.flatMap(form => recordingEvents(query, form))], over }
   }
   return { events: [], over: false }
 }
 
-async function listRecordings(
-  http: CarrierHttp,
-  account: TwilioAccount,
-  path: string,
-  signal: AbortSignal,
-): Promise<URLSearchParams[]> {
-  const { recordings } = (await read(http, account, `${path}/Recordings.json`, signal)) ?? {}
-  if (!Array.isArray(recordings)) throw unanswered()
-  return recordings.map(({ sid, status, duration }: Record<string, unknown>) =>
-    formFrom({ RecordingSid: sid, RecordingStatus: status, RecordingDuration: duration }),
-  )
-}
+type Reader = ReturnType<typeof reader>
 
-/** null: the account knows nothing by that name. */
-async function read(
-  http: CarrierHttp,
-  account: TwilioAccount,
-  path: string,
-  signal: AbortSignal,
-): Promise<Record<string, unknown> | null> {
+/** Reads a resource of an account; null: it does not exist. */
+const reader = (http: CarrierHttp, signal: AbortSignal) => async (account: TwilioAccount, path: string) => {
   const headers = { authorization: basicAuth(account) }
   const answer = await http.send({ method: 'GET', url: `${account.baseUrl}/${path}`, headers }, signal)
   if (answer.status === 404) return null
@@ -128,34 +110,23 @@ async function read(
 
 /** The connections over which carriers are asked about calls. */
 export const lookupHttp = (): CarrierHttp =>
-  new CarrierHttp({
-    timeoutMs: TIMEOUT_MS,
-    maxAnswerBytes: MAX_LIST,
-    reasons: { unsent: UNANSWERED, unanswered: UNANSWERED },
-  })
+  new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_LIST, reasons: { unsent: UNANSWERED, unanswered: UNANSWERED } })
 
 const unanswered = (): SendError => new SendError('temporary', UNANSWERED)
 
 /** The fields of the callback that the carrier would have sent. */
-const formOf = ({ sid, status, answered_by, duration, start_time, end_time }: ListedCall): URLSearchParams =>
-  formFrom({
-    CallSid: sid,
-    CallStatus: status,
-    AnsweredBy: answered_by,
-    CallDuration: duration,
-    Timestamp: end_time ?? start_time,
-  })
+function formOf({ sid, status, answered_by, duration, start_time, end_time }: ListedCall): URLSearchParams {
+  const times = { CallDuration: duration, Timestamp: end_time ?? start_time }
+  return formFrom({ CallSid: sid, CallStatus: status, AnsweredBy: answered_by, ...times })
+}
 
-const formFrom = (fields: Record<string, unknown>): URLSearchParams =>
-  new URLSearchParams(
-    Object.entries(fields).flatMap(([name, value]) =>
-      value === null || value === undefined ? [] : [[name, String(value)] as [string, string]],
-    ),
-  )
+function formFrom(fields: Record<string, unknown>): URLSearchParams {
+  const given = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)
+  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))
+}
 
-/** No call was made before its notification was accepted. */
-const mayBeOf = (reference: string, { date_created }: ListedCall): boolean =>
-  !(Date.parse(String(date_created)) < acceptedAt(reference) - CLOCK_SKEW_MS)
-
-/** A UUIDv7 begins with the millisecond at which it was made. */
-const acceptedAt = (reference: string): number => Number.parseInt(reference.slice(0, 13).replace('-', ''), 16)
+/** No call was made before its notification was accepted. A UUIDv7 begins with the millisecond at which it was made. */
+function mayBeOf(reference: string, { date_created }: ListedCall): boolean {
+  const acceptedAt = Number.parseInt(reference.slice(0, 13).replace('-', ''), 16)
+  return !(Date.parse(String(date_created)) < acceptedAt - CLOCK_SKEW_MS)
+}

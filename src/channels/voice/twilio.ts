@@ -16,11 +16,7 @@ export const TWILIO = 'twilio'
 const TIMEOUT_MS = 15_000
 const STATUS_EVENTS = ['initiated', 'ringing', 'answered', 'completed']
 const MAX_ANSWER = 262_144
-const REASONS = {
-  unsent: 'A operadora de voz não atende.',
-  unanswered: 'A operadora de voz não respondeu ao pedido de ligação.',
-}
-const RECORDING_TIMEOUT_MS = 60_000
+const REASONS = { unsent: 'A operadora de voz não atende.', unanswered: 'A operadora de voz não respondeu ao pedido de ligação.' }
 const MAX_RECORDING = 64 * 1_048_576
 
 /** Errors of the number itself: another attempt changes nothing. */
@@ -84,9 +80,7 @@ function openCarrier(account: TwilioAccount, options: TwilioOptions): Carrier<Vo
       return readAnswer(await http.send({ method: 'POST', url: `${account.baseUrl}/Calls.json`, headers, body }, signal))
     },
     find: (reference, sentTo, signal) => findCall(lookups, account, options, reference, sentTo ?? '', signal),
-    async close() {
-      await Promise.all([http.close(), lookups.close()])
-    },
+    close: async () => void (await Promise.all([http.close(), lookups.close()])),
   }
 }
 
@@ -131,20 +125,17 @@ function readAnswer(given: CarrierAnswer): Receipt {
 
 /** Only an error of the number is permanent: no accepted notification is lost to a wrong setting. */
 function refusalOf(code: number, answer: string): SendError {
-  const permanent = permanentErrors[code]
-  if (permanent !== undefined) return new SendError('permanent', permanent, { answer })
-  const ofAccount = accountErrors[code]
-  if (ofAccount !== undefined) return new SendError('temporary', ofAccount, { answer, scope: 'message' })
-  const reason =
-    settingErrors[code] ?? 'A operadora de voz recusou o pedido. Confira VOICE_URL, PUBLIC_URL e a conta na operadora.'
-  return new SendError('temporary', reason, { answer })
+  if (code in permanentErrors) return new SendError('permanent', permanentErrors[code]!, { answer })
+  if (code in accountErrors) return new SendError('temporary', accountErrors[code]!, { answer, scope: 'message' })
+  const other = 'A operadora de voz recusou o pedido. Confira VOICE_URL, PUBLIC_URL e a conta na operadora.'
+  return new SendError('temporary', settingErrors[code] ?? other, { answer })
 }
 
 /** The connections over which recordings are fetched. */
 export const recordingHttp = (): CarrierHttp => {
   const reason = 'A operadora de voz não entregou a gravação.'
   const reasons = { unsent: reason, unanswered: reason }
-  return new CarrierHttp({ timeoutMs: RECORDING_TIMEOUT_MS, maxAnswerBytes: MAX_RECORDING, reasons })
+  return new CarrierHttp({ timeoutMs: 60_000, maxAnswerBytes: MAX_RECORDING, reasons })
 }
 
 /** Fetches a recording by its name; null: it is not there, or not there yet. */
@@ -157,10 +148,8 @@ export async function fetchTwilioRecording(
   const account = readTwilioAccount(url)
   // Never from an address that a callback gives: our credentials are sent to the carrier alone.
   const address = `${account.baseUrl}/Recordings/${encodeURIComponent(name)}.wav`
-  const { status, body, complete } = await http.send(
-    { method: 'GET', url: address, headers: { authorization: basicAuth(account) } },
-    signal,
-  )
+  const headers = { authorization: basicAuth(account) }
+  const { status, body, complete } = await http.send({ method: 'GET', url: address, headers }, signal)
   if (status < 200 || status > 299) return null
   if (!complete) throw new Error(`the recording has more than ${MAX_RECORDING} bytes`)
   return body.length === 0 ? null : body

@@ -3,7 +3,7 @@ import { OperatorError } from '../../../domain/errors.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../../url-options.js'
 import type { SftpAccount } from './sftp.js'
 
-/** The contract with Correios and the folders on its server, read from LETTER_URL. */
+/** The contract with Correios and the folders on its server. */
 export interface ECartaAccount {
   sftp: SftpAccount
   folder: string
@@ -20,10 +20,7 @@ export interface ECartaAccount {
   firstLot: number | null
 }
 
-const OPTIONS = [
-  ...['matriz', 'contrato', 'cartao', 'chave', 'simples', 'registrada', 'lote', 'espera'],
-  ...['retorno', 'lidos', 'retornos', 'primeiro', 'rate'],
-]
+const OPTIONS = 'matriz contrato cartao chave simples registrada lote espera retorno lidos retornos primeiro rate'.split(' ')
 
 /** ecarta+sftp://usuario@servidor:22/pasta?matriz=…&contrato=…&cartao=…&chave=SHA256:… */
 export function readECartaAccount(url: URL, privateKey: string | null): ECartaAccount {
@@ -48,8 +45,7 @@ export function readECartaAccount(url: URL, privateKey: string | null): ECartaAc
   // URLSearchParams reads a plus sign as a blank, and a fingerprint contains plus signs but no blanks.
   const fingerprint = value('chave')
     .replaceAll(' ', '+')
-    .replace(/^SHA256:/, '')
-    .replace(/=+$/, '')
+    .replace(/^SHA256:|=+$/g, '')
   return {
     sftp: {
       host: readHost(url),

@@ -1,11 +1,12 @@
 import { BoundedCache } from '../../../runtime/bounded-cache.js'
 import type { ProviderModule } from '../../channel.js'
-import type { Carrier, CarrierEvent, Found, Provider, Receipt } from '../../provider.js'
-import { SendError } from '../../provider.js'
+import { type Carrier, type CarrierEvent, type Found, type Provider, type Receipt, SendError } from '../../provider.js'
 import { LETTERS_AT_ONCE, type LetterMessage } from '../letter-message.js'
+import type { ReceiptImage } from '../letter-store.js'
 import { type ECartaAccount, readECartaAccount } from './account.js'
 import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
-import { findLot, type LotJournal, LotNumberTaken, type LotPlace, uploadLot } from './lots.js'
+import type { LotJournal, LotPlace } from './lot-journal.js'
+import { findLot, LotNumberTaken, uploadLot } from './lots.js'
 import { withSftp } from './sftp.js'
 
 /** The Correios' e-Carta over SFTP: letters are uploaded in lots, and return files are fetched from a folder. */
@@ -14,7 +15,7 @@ export interface ECartaOptions {
   privateKey: string | null
   onEvents(events: readonly CarrierEvent[]): Promise<void>
   /** A signed receipt of delivery, with the Correios' reference of the letter. */
-  onReceipt(name: string, image: { type: 'png' | 'jpg'; bytes: Uint8Array }): Promise<void>
+  onReceipt(name: string, image: ReceiptImage): Promise<void>
   onError(error: unknown, what: string): void
 }
 
@@ -76,15 +77,14 @@ class ECarta implements Carrier<LetterMessage> {
     return !this.#numberTaken
   }
 
-  send(message: LetterMessage, signal: AbortSignal): Promise<Receipt> {
+  async send(message: LetterMessage, signal: AbortSignal): Promise<Receipt> {
     if (message.sender.address === null) {
       const cure = 'Falta o endereço do remetente, que os Correios exigem: defina letter.address na conta (account set).'
-      return Promise.reject(new SendError('permanent', cure))
+      throw new SendError('permanent', cure)
     }
-    if (signal.aborted || this.#stop.signal.aborted) {
-      return Promise.reject(new SendError('temporary', 'O envio foi interrompido antes de começar.'))
-    }
-    if (this.#numberTaken) return Promise.reject(new SendError('temporary', NUMBER_TAKEN))
+    const stopped = signal.aborted || this.#stop.signal.aborted
+    if (stopped) throw new SendError('temporary', 'O envio foi interrompido antes de começar.')
+    if (this.#numberTaken) throw new SendError('temporary', NUMBER_TAKEN)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ message, signal, resolve, reject })
       const stop = (): void => reject(new SendError('uncertain', 'Os Correios não responderam a tempo.'))
@@ -130,9 +130,10 @@ class ECarta implements Carrier<LetterMessage> {
   /** Rejects the letters that are not in a lot that was or may have been uploaded. */
   async #deliver(batch: readonly PendingLetter[]): Promise<void> {
     const { journal, onError } = this.#options
+    const references = batch.map(({ message }) => message.reference)
     const progress = { begun: false }
     try {
-      const { lot, places } = await journal.open(batch.map(({ message }) => message.reference))
+      const { lot, places } = await journal.open(references)
       const members: Member[] = []
       for (const waiting of batch) {
         const place = places.get(waiting.message.reference)!
@@ -146,29 +147,22 @@ class ECarta implements Carrier<LetterMessage> {
         this.#numberTaken = true
         onError(error, 'no letter leaves until LETTER_URL has primeiro=')
       }
-      const left = progress.begun ? null : await this.#withdrawBatch(batch)
+      // The letters that remain in a lot; null: unknown.
+      const left = progress.begun ? null : await journal.withdraw(references).catch(this.#journalFailed)
       for (const { message, reject } of batch) reject(toSendError(error, left?.has(message.reference) === false))
     }
   }
 
-  /** The letters that remain in a lot; null: the database did not answer. */
-  async #withdrawBatch(batch: readonly PendingLetter[]): Promise<Map<string, LotPlace> | null> {
-    try {
-      return await this.#options.journal.withdraw(batch.map(({ message }) => message.reference))
-    } catch (error) {
-      this.#options.onError(error, 'the journal of lots of e-Carta')
-      return null
-    }
+  #journalFailed = (error: unknown): null => {
+    this.#options.onError(error, 'the journal of lots of e-Carta')
+    return null
   }
 
   async #upload(lot: number, members: readonly Member[], progress: { begun: boolean }): Promise<void> {
-    const { journal, onError } = this.#options
+    const { journal } = this.#options
     const { matrix, sftp } = this.#account
-    const bytes = packLot(
-      matrix,
-      lot,
-      members.map(({ message, object }) => this.#createLotObject(message, object)),
-    )
+    const objects = members.map(({ message, object }) => this.#createLotObject(message, object))
+    const bytes = packLot(matrix, lot, objects)
     const letters = members.map(({ message: { reference }, object }) => ({ reference, object }))
     const signal = AbortSignal.any([whenAllAborted(members.map(member => member.signal)), AbortSignal.timeout(TIMEOUT_MS)])
     const placed = await withSftp(sftp, signal, session =>
@@ -180,24 +174,18 @@ class ECarta implements Carrier<LetterMessage> {
     )
     if (!placed) throw new Error(`lot ${lot} was given up: some of its letters left it`)
     // A failure here is harmless: a later lookup finds the file on the server or the report of Correios.
-    await journal.uploaded(lot).catch(error => onError(error, 'the journal of lots of e-Carta'))
+    await journal.uploaded(lot).catch(this.#journalFailed)
     for (const { object, resolve } of members) resolve(this.#receipt({ lot, object }))
   }
 
-  #lookUp({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
-    const known = this.#lookups.get(lot)
-    if (known !== undefined) return known
-    const outcome = this.#lookUpNow(lot, upload, signal)
-    this.#lookups.set(lot, outcome)
-    return outcome
-  }
-
-  async #lookUpNow(lot: number, upload: LotPlace['upload'], signal: AbortSignal): Promise<void> {
-    const { journal } = this.#options
+  async #lookUp({ lot, upload }: LotPlace, signal: AbortSignal): Promise<void> {
     if (upload === null) throw new Error(`lot ${lot} is not begun`)
-    await withSftp(this.#account.sftp, signal, session =>
-      findLot(session, this.#path(lot), upload, outcome => (outcome === 'left' ? journal.uploaded(lot) : journal.dissolve(lot))),
-    )
+    const { journal } = this.#options
+    const settle = (outcome: 'left' | 'stayed') => (outcome === 'left' ? journal.uploaded(lot) : journal.dissolve(lot))
+    const known = this.#lookups.get(lot)
+    const outcome = known ?? withSftp(this.#account.sftp, signal, session => findLot(session, this.#path(lot), upload, settle))
+    if (known === undefined) this.#lookups.set(lot, outcome)
+    return outcome
   }
 
   #path(lot: number): string {
@@ -215,16 +203,17 @@ class ECarta implements Carrier<LetterMessage> {
   }
 
   #scheduleReturns(ms: number): void {
-    this.#returns = setTimeout(() => {
-      const work = this.#fetchReturns()
-        .catch(error => {
-          if (!this.#stop.signal.aborted) this.#options.onError(error, 'returns of e-Carta')
-        })
-        .finally(() => {
-          if (!this.#stop.signal.aborted) this.#scheduleReturns(this.#account.returnsEveryMs)
-        })
-      this.#track(work)
-    }, ms)
+    this.#returns = setTimeout(() => this.#track(this.#pollReturns()), ms)
+  }
+
+  async #pollReturns(): Promise<void> {
+    const failure = await this.#fetchReturns().then(
+      () => null,
+      error => ({ error }),
+    )
+    if (this.#stop.signal.aborted) return
+    if (failure !== null) this.#options.onError(failure.error, 'returns of e-Carta')
+    this.#scheduleReturns(this.#account.returnsEveryMs)
   }
 
   /** A return file is moved away only after its events are committed. Reading a file twice changes nothing. */
@@ -235,7 +224,9 @@ class ECarta implements Carrier<LetterMessage> {
       const names = (await session.list(returns)).filter(name => isReturn(matrix, name)).sort()
       for (const name of names) {
         try {
-          await this.#processReturn(name, await session.read(`${returns}/${name}`))
+          const { reports, receipts } = readReturn(name, await session.read(`${returns}/${name}`))
+          await this.#options.onEvents(reports)
+          for (const { name: letter, type, bytes } of receipts) await this.#options.onReceipt(letter, { type, bytes })
           await session.move(`${returns}/${name}`, `${done}/${name}`)
         } catch (error) {
           this.#options.onError(error, `return ${name} of e-Carta`)
@@ -243,22 +234,15 @@ class ECarta implements Carrier<LetterMessage> {
       }
     })
   }
-
-  async #processReturn(name: string, bytes: Buffer): Promise<void> {
-    const { reports, receipts } = readReturn(name, bytes)
-    await this.#options.onEvents(reports)
-    for (const { name: letter, type, bytes: image } of receipts) await this.#options.onReceipt(letter, { type, bytes: image })
-  }
 }
 
 type Member = PendingLetter & { object: number }
 
 function toSendError(cause: unknown, stayed: boolean): SendError {
-  const answer = String(cause)
-  if (!stayed) return new SendError('uncertain', 'Não se sabe se os Correios (e-Carta) receberam o lote.', { answer, cause })
-  return cause instanceof LotNumberTaken
-    ? new SendError('temporary', NUMBER_TAKEN, { answer, cause })
-    : new SendError('temporary', 'Os Correios (e-Carta) não puderam ser alcançados.', { answer, cause })
+  const options = { answer: String(cause), cause }
+  if (!stayed) return new SendError('uncertain', 'Não se sabe se os Correios (e-Carta) receberam o lote.', options)
+  const taken = cause instanceof LotNumberTaken
+  return new SendError('temporary', taken ? NUMBER_TAKEN : 'Os Correios (e-Carta) não puderam ser alcançados.', options)
 }
 
 /** Aborts when all the signals have aborted. */

@@ -1,23 +1,18 @@
 import { unzipSync, zipSync } from 'fflate'
 import { readTrackingCode } from '../../../domain/tracking-code.js'
 import type { CarrierReport } from '../../provider.js'
-import type { PostalAddress } from '../postal-address.js'
-import { DELIVERED_CODE, LOST_CODES, RETURN_REASONS } from '../return-reasons.js'
+import type { LetterMessage } from '../letter-message.js'
+import type { ReceiptImage } from '../letter-store.js'
+import { outcomeOf } from '../return-reasons.js'
 
-/** The file formats of the Correios' e-Carta: the lots that are sent and the return files that come back. */
-
-interface Addressee {
-  name: string
-  address: PostalAddress
-}
-
+/** A letter in a lot: the file formats here are those of the Correios' e-Carta, for lots and the return files that come back. */
 export interface LotObject {
   object: number
   card: string
   contract: string
   product: string
-  recipient: Addressee
-  sender: Addressee
+  recipient: LetterMessage['recipient']
+  sender: LetterMessage['recipient']
   pdf: Uint8Array
 }
 
@@ -44,7 +39,7 @@ export function packLot(matrix: string, lot: number, objects: readonly LotObject
   return zipSync(files, { level: 0, mtime: ZIP_DATE })
 }
 
-const fieldsOf = ({ name, address }: Addressee): string[] => {
+const fieldsOf = ({ name, address }: LetterMessage['recipient']): string[] => {
   const { street, number, complement, district, city, state, postcode } = address
   return [name, street, number, complement, district, city, state, postcode]
 }
@@ -61,11 +56,11 @@ const RETURNS = {
   devolucaoar: ['object', 'lot', 'code', 'image'],
 } as const
 type ReturnKind = keyof typeof RETURNS
-type ReturnFields = Partial<Record<'object' | 'lot' | 'code' | 'at' | 'error' | 'text' | 'reason' | 'image', string>>
+type ReturnFields = Partial<Record<(typeof RETURNS)[ReturnKind][number], string>>
 
 export interface ReturnFile {
   reports: CarrierReport[]
-  receipts: { name: string; type: 'png' | 'jpg'; bytes: Uint8Array }[]
+  receipts: (ReceiptImage & { name: string })[]
 }
 
 const NAME = /^e-Carta_([^_/]+)_.*?(Recibo|Inconsistencia|Postado|Finalizador|DevolucaoAR)[^/]*\.(txt|zip)$/i
@@ -126,28 +121,21 @@ function createReport(kind: ReturnKind, fields: ReturnFields, reference: string)
       return { ...report, type: 'prepared' }
     case 'postado':
       return { ...report, type: 'sent' }
-    case 'inconsistencia':
-      return {
-        ...report,
-        type: 'failed',
-        failure: 'rejected',
-        reason: `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`,
-      }
-    case 'finalizador':
-      return finalReport(Number(fields.reason), report)
+    case 'inconsistencia': {
+      const reason = `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`
+      return { ...report, type: 'failed', failure: 'rejected', reason }
+    }
+    case 'finalizador': {
+      const code = Number(fields.reason)
+      const reason = `motivo ${Number.isNaN(code) ? 'não informado' : code}`
+      return { ...report, ...(outcomeOf(code) ?? { type: 'failed', failure: 'returned', reason }) }
+    }
     case 'devolucaoar':
       return null
   }
 }
 
-function finalReport(code: number, report: Omit<CarrierReport, 'type'>): CarrierReport {
-  if (code === DELIVERED_CODE) return { ...report, type: 'delivered' }
-  if (LOST_CODES.includes(code)) return { ...report, type: 'failed', failure: 'undelivered', reason: 'Extraviada' }
-  const reason = RETURN_REASONS[code] ?? `motivo ${Number.isNaN(code) ? 'não informado' : code}`
-  return { ...report, type: 'failed', failure: 'returned', reason }
-}
-
-function findImage(files: Record<string, Uint8Array>, name: string): { type: 'png' | 'jpg'; bytes: Uint8Array } | null {
+function findImage(files: Record<string, Uint8Array>, name: string): ReceiptImage | null {
   const bytes = Object.hasOwn(files, name) ? files[name]! : null
   if (bytes === null || bytes.length > MAX_IMAGE) return null
   // The type is read from the first bytes, because the file name may be wrong.

@@ -10,36 +10,38 @@ import {
   startLotsAt,
 } from '../lot-store.js'
 import { objectName } from './files.js'
-import type { LotJournal, LotPlace } from './lots.js'
+
+export type LotJournal = ReturnType<typeof createLotJournal>
+export type LotPlace = Omit<StoredPlace, 'reference'>
+export type Upload = NonNullable<StoredPlace['upload']>
 
 /** The journal of e-Carta's lots in the database. `carrier`: the carrier of the references that Correios gives to letters. */
-export function createLotJournal(pool: Pool, carrier: string): LotJournal {
+export function createLotJournal(pool: Pool, carrier: string) {
   return {
-    async open(references) {
+    /** Opens a lot for the letters that are not in an uploaded or begun lot. Returns the lot of every letter. */
+    async open(references: readonly string[]) {
       const { lot, places } = await openLot(pool, carrier, references)
       return { lot, places: byReference(places) }
     },
-    begin: (lot, upload, letters) =>
-      beginLot(
-        pool,
-        carrier,
-        lot,
-        upload,
-        letters.map(({ reference, object }) => ({ name: objectName(lot, object), ...readReference(reference) })),
-      ),
-    uploaded: lot => markUploaded(pool, lot),
-    withdraw: async references => byReference(await leaveLots(pool, references)),
-    find: async reference => (await findPlaces(pool, [reference]))[0] ?? null,
-    dissolve: lot => dissolveLot(pool, lot),
-    startAt: first => startLotsAt(pool, first),
+    /** Commits that the upload begins. false: the letters of the lot have changed, so it must not be uploaded. */
+    begin(lot: number, upload: Upload, letters: readonly { reference: string; object: number }[]) {
+      const names = letters.map(({ reference, object }) => {
+        // A reference consists of notification, channel and ordinal.
+        const [notification, , ordinal] = reference.split('.')
+        return { name: objectName(lot, object), notification: notification!, ordinal: Number(ordinal) }
+      })
+      return beginLot(pool, carrier, lot, upload, names)
+    },
+    uploaded: (lot: number) => markUploaded(pool, lot),
+    /** Removes letters from lots that are not begun. Returns the letters that remain in a lot. */
+    withdraw: async (references: readonly string[]) => byReference(await leaveLots(pool, references)),
+    find: async (reference: string): Promise<LotPlace | null> => (await findPlaces(pool, [reference]))[0] ?? null,
+    /** Releases the letters of a lot that was not uploaded and never will be. */
+    dissolve: (lot: number) => dissolveLot(pool, lot),
+    /** No lot gets a lower number from now on. */
+    startAt: (first: number) => startLotsAt(pool, first),
   }
 }
 
 const byReference = (places: readonly StoredPlace[]): Map<string, LotPlace> =>
   new Map(places.map(place => [place.reference, place]))
-
-/** A reference consists of notification, channel and ordinal. */
-function readReference(reference: string): { notification: string; ordinal: number } {
-  const [notification, , ordinal] = reference.split('.')
-  return { notification: notification!, ordinal: Number(ordinal) }
-}

@@ -1,54 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { sha256 } from '../../../domain/evidence.js'
+import type { Upload } from './lot-journal.js'
 import type { Sftp } from './sftp.js'
-
-/**
- * Uploads each lot exactly once. The file is written completely under a name unique to the attempt, then that name and the
- * file's hash are committed, and only then is the file renamed to the name that Correios reads. A file can be renamed only once,
- * so a lot that was begun is never written again: it is searched for on the server.
- */
-export interface LotJournal {
-  /** Opens a lot for the letters that are not in an uploaded or begun lot. Returns the lot of every letter. */
-  open(references: readonly string[]): Promise<{ lot: number; places: Map<string, LotPlace> }>
-  /** Commits that the upload begins. false: the letters of the lot have changed, so it must not be uploaded. */
-  begin(lot: number, upload: Upload, letters: readonly { reference: string; object: number }[]): Promise<boolean>
-  uploaded(lot: number): Promise<void>
-  /** Removes letters from lots that are not begun. Returns the letters that remain in a lot. */
-  withdraw(references: readonly string[]): Promise<Map<string, LotPlace>>
-  find(reference: string): Promise<LotPlace | null>
-  /** Releases the letters of a lot that was not uploaded and never will be. */
-  dissolve(lot: number): Promise<void>
-  /** No lot gets a lower number from now on. */
-  startAt(first: number): Promise<void>
-}
-
-export interface LotPlace {
-  lot: number
-  object: number
-  begun: boolean
-  uploaded: boolean
-  /** null: not begun. */
-  upload: Upload | null
-}
-
-interface Upload {
-  /** The name of the file until it is renamed. */
-  part: string
-  size: number
-  sha256: string
-}
 
 /** The server has a different file under the lot's name: another installation numbers lots under the same contract. */
 export class LotNumberTaken extends Error {
-  constructor(name: string) {
-    super(`${name} exists with another content`)
-    this.name = 'LotTaken'
-  }
+  override readonly name = 'LotNumberTaken'
 }
 
 /**
- * Uploads a lot. `begin` is called once the file is complete under a name that Correios does not read; when it returns false,
- * the file is removed.
+ * Uploads a lot exactly once. The file is written completely under a name unique to the attempt, `begin` commits that name and the
+ * file's hash, and only then is the file renamed to the name that Correios reads. A file can be renamed only once, so a lot that
+ * was begun is never written again: it is searched for on the server. When `begin` returns false, the file is removed.
  */
 export async function uploadLot(
   session: Sftp,
@@ -58,7 +21,7 @@ export async function uploadLot(
 ): Promise<boolean> {
   const upload = { part: `${path}.${randomUUID()}.part`, size: bytes.length, sha256: sha256(bytes) }
   if ((await session.size(path)) !== null) {
-    if (!(await hasContent(session, path, upload))) throw new LotNumberTaken(path)
+    if (!(await hasContent(session, path, upload))) throw new LotNumberTaken(`${path} exists with another content`)
     // A restored database creates the same lot from the same letters again, and Correios already has it.
     return begin(upload)
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Client, type ConnectConfig, type SFTPWrapper } from 'ssh2'
+import { Client, type SFTPWrapper } from 'ssh2'
 
 export interface Sftp {
   list(folder: string): Promise<string[]>
@@ -46,20 +46,17 @@ export async function withSftp<T>(account: SftpAccount, signal: AbortSignal, wor
   }
 }
 
-function open(client: Client, { host, port, username, privateKey, password, fingerprint }: SftpAccount): Promise<Sftp> {
-  const config: ConnectConfig = {
-    host,
-    port,
-    username,
-    readyTimeout: CONNECT_TIMEOUT_MS,
-    keepaliveInterval: 5_000,
-    ...(privateKey === null ? {} : { privateKey }),
-    ...(password === null ? {} : { password }),
-    hostVerifier: (key: Buffer) => createHash('sha256').update(key).digest('base64').replace(/=+$/, '') === fingerprint,
-  }
+function open(client: Client, { privateKey, password, fingerprint, ...server }: SftpAccount): Promise<Sftp> {
   return new Promise((resolve, reject) => {
     client.on('ready', () => client.sftp((error, session) => (error ? reject(error) : resolve(wrap(session)))))
-    client.connect(config)
+    client.connect({
+      ...server,
+      readyTimeout: CONNECT_TIMEOUT_MS,
+      keepaliveInterval: 5_000,
+      ...(privateKey === null ? {} : { privateKey }),
+      ...(password === null ? {} : { password }),
+      hostVerifier: (key: Buffer) => createHash('sha256').update(key).digest('base64').replace(/=+$/, '') === fingerprint,
+    })
   })
 }
 
