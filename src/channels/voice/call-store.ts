@@ -1,5 +1,5 @@
 import { completeSettings, type StoredSettings } from '../../domain/account.js'
-import type { Claim } from '../../store/claims.js'
+import type { Claim } from '../../store/delivery/claims.js'
 import { type Queryable, run } from '../../store/postgres.js'
 
 /** What the script of a call depends on. */
