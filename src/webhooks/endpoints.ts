@@ -4,9 +4,8 @@ import type { Channel } from '../domain/channel.js'
 import { Refusal } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
 import { seal, unseal } from '../domain/sealed.js'
-import type { TargetRules } from '../domain/target-address.js'
+import { readWebhookUrl, type TargetRules } from '../domain/target-address.js'
 import { type AnnouncedFact, type PayloadVersion, SECRET_BYTES, showSecret } from '../domain/webhook.js'
-import { readWebhookUrl } from '../domain/webhook-url.js'
 import { type Pool, transaction } from '../store/postgres.js'
 import {
   countEndpoints,
