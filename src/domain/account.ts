@@ -1,4 +1,3 @@
-import { contrastWithWhite, readColor } from './color.js'
 import { hasControlCharacters } from './text.js'
 
 /** The settings of an account that belong to no channel; each channel's module declares its own beside these. */
@@ -14,7 +13,7 @@ export interface CoreSettings {
 
 export type SettingValue = string | number | boolean
 
-/** What an account stores: only the values that differ from the defaults, of any table. */
+/** An account stores only the values that differ from the defaults. */
 export type StoredSettings = Readonly<Record<string, SettingValue>>
 
 /** The core settings in full, and those of the channels as they are stored. */
@@ -22,7 +21,7 @@ export type AccountSettings = CoreSettings & StoredSettings
 
 export interface Setting<T extends SettingValue = SettingValue> {
   readonly default: T
-  /** What it does and which values it accepts, in Portuguese. */
+  /** Its effect and the values that it accepts, in Portuguese. */
   readonly meaning: string
   read(text: string): T | null
   /** Why a value was refused, where more can be said than what is accepted. */
@@ -31,7 +30,6 @@ export interface Setting<T extends SettingValue = SettingValue> {
 
 export type SettingsTable<T> = { readonly [Name in keyof T]: T[Name] extends SettingValue ? Setting<T[Name]> : never }
 
-/** The settings of a table: what is stored, the defaults otherwise. */
 export function settingsOf<T>(table: SettingsTable<T>, stored: StoredSettings): T {
   const entries = Object.entries(table as Record<string, Setting>)
   return Object.fromEntries(entries.map(([name, setting]) => [name, stored[name] ?? setting.default])) as T
@@ -50,6 +48,17 @@ export const yesOrNo = (text: string): boolean | null => (text === 'true' ? true
 
 /** WCAG 2.2 AA, for white text on the colour and for the colour as text on white. */
 const LEAST_CONTRAST = 4.5
+const HEX_COLOR = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/
+
+const readColor = (text: string): string | null => (HEX_COLOR.test(text.toLowerCase()) ? text.toLowerCase() : null)
+
+/** From 1 to 21 (WCAG 2.2, "relative luminance"). */
+function contrastWithWhite(color: string): number {
+  const linear = (part: number): number => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+  const parts = HEX_COLOR.exec(color)!.slice(1)
+  const [red, green, blue] = parts.map(part => linear(Number.parseInt(part, 16) / 255)) as [number, number, number]
+  return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05)
+}
 
 function readBrandColor(text: string): string | null {
   const color = readColor(text)
@@ -105,7 +114,4 @@ export const coreSettings: SettingsTable<CoreSettings> = {
 }
 
 export const completeSettings = (stored: StoredSettings): AccountSettings =>
-  ({
-    ...settingsOf(coreSettings, stored),
-    ...stored,
-  }) as AccountSettings
+  ({ ...settingsOf(coreSettings, stored), ...stored }) as AccountSettings

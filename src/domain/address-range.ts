@@ -1,6 +1,5 @@
 import ipaddr from 'ipaddr.js'
 
-/** Network addresses of senders and proxies: single IPs or CIDR ranges, v4 and v6. */
 export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
 /** The range in canonical form (host bits cleared), or null when the text is no address or range. */
@@ -11,11 +10,8 @@ export function readRange(text: string): string | null {
       return `${address.toString()}/${address.kind() === 'ipv4' ? 32 : 128}`
     }
     const [address, bits] = parseRange(text)
-    const network =
-      address.kind() === 'ipv4'
-        ? ipaddr.IPv4.networkAddressFromCIDR(`${address}/${bits}`)
-        : ipaddr.IPv6.networkAddressFromCIDR(`${address}/${bits}`)
-    return `${network.toString()}/${bits}`
+    const family = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
+    return `${family.networkAddressFromCIDR(`${address}/${bits}`).toString()}/${bits}`
   } catch {
     return null
   }
@@ -32,16 +28,17 @@ export function parseRange(text: string): AddressRange {
   return [address, bits]
 }
 
-/** ipaddr.js also reads "127.1" and "0x7f000001"; a registered address has one spelling. */
+/** ipaddr.js also reads "127.1" and "0x7f000001"; an address has one spelling here. */
+export const isAddress = (text: string): boolean => ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text)
+
 function strict(host: string): string {
-  if (!ipaddr.IPv4.isValidFourPartDecimal(host) && !ipaddr.IPv6.isValid(host)) throw new RangeError(`not an address: ${host}`)
+  if (!isAddress(host)) throw new RangeError(`not an address: ${host}`)
   return host
 }
 
 /** IPv4 addresses that arrive in IPv6 form (::ffff:a.b.c.d) count as the IPv4 inside. */
-export function normaliseAddress(text: string): string {
-  return text.includes(':') ? ipaddr.process(text.split('%')[0]!).toString() : text
-}
+export const normaliseAddress = (text: string): string =>
+  text.includes(':') ? ipaddr.process(text.split('%')[0]!).toString() : text
 
 export function inRanges(address: string, ranges: readonly AddressRange[]): boolean {
   if (ranges.length === 0 || !ipaddr.isValid(address)) return false
@@ -49,22 +46,18 @@ export function inRanges(address: string, ranges: readonly AddressRange[]): bool
   return ranges.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits))
 }
 
-/** What one attacker holds: an IPv4 address, or an IPv6 network of 64 bits. */
-export function addressGroup(address: string): string {
-  return address.includes(':') ? networkOf(address, 64) : address
-}
+/** The addresses that one attacker holds: an IPv4 address, or an IPv6 network of 64 bits. */
+export const addressGroup = (address: string): string => (address.includes(':') ? networkOf(address, 64) : address)
 
-/** The 48 bits that a site is given, with 65,536 networks of 64 in them to guess from; null for an IPv4 address. */
-export function addressSite(address: string): string | null {
-  return address.includes(':') ? networkOf(address, 48) : null
-}
+/** The network of 48 bits that a site is given, which has 65,536 networks of 64 bits to guess from; null for an IPv4 address. */
+export const addressSite = (address: string): string | null => (address.includes(':') ? networkOf(address, 48) : null)
 
 const networkOf = (address: string, bits: number): string =>
   `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${bits}`).toString()}/${bits}`
 
 /**
  * The client's address: the socket's, unless that peer is a trusted proxy; then the last hop of X-Forwarded-For that is
- * not one. Anything unreadable in the header ends the walk at the last hop that could be believed.
+ * not one. An unreadable hop ends the search at the last hop that could be trusted.
  */
 export function clientAddress(peer: string, forwardedFor: string | undefined, trusted: readonly AddressRange[]): string {
   let client = normaliseAddress(peer)
@@ -72,7 +65,7 @@ export function clientAddress(peer: string, forwardedFor: string | undefined, tr
   const hops = forwardedFor.split(',').map(hop => hop.trim())
   while (inRanges(client, trusted)) {
     const hop = hops.pop()
-    if (hop === undefined || !(ipaddr.IPv4.isValidFourPartDecimal(hop) || ipaddr.IPv6.isValid(hop))) break
+    if (hop === undefined || !isAddress(hop)) break
     client = normaliseAddress(hop)
   }
   return client

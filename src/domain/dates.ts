@@ -1,4 +1,4 @@
-/** Dates as people in Brazil read them. Stored in UTC, shown in Brasília's time, whatever the process's own zone is. */
+/** Dates are stored in UTC and shown in Brasília's time, whatever the time zone of the process is. */
 const HOUR = 3_600_000
 const zone = new Intl.DateTimeFormat('en-US', { timeZone: 'America/Sao_Paulo', timeZoneName: 'longOffset' })
 

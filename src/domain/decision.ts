@@ -4,10 +4,6 @@ import { FALLBACK_STEP, type StepCondition } from './sequence.js'
 import type { DeliveryStatus } from './status.js'
 import type { Fact } from './transition.js'
 
-/**
- * Decides whether a later step of a notification is still needed: after every fact, and when the wait of a step is over. The
- * decision and its reason become an event.
- */
 export interface Planned {
   status: DeliveryStatus
   step: number
@@ -15,29 +11,25 @@ export interface Planned {
   dueAt: Date
 }
 
-/** The decisions that follow from the present statuses. */
+/**
+ * Decides whether the later steps of a notification are still needed: after every fact, and when the wait of a step is over. The
+ * decision and its reason become an event.
+ */
 export function decide(deliveries: readonly Planned[], now: Date, traitsOf: TraitsOf): Fact[] {
   return deliveries.flatMap(delivery => {
     const { state, cancelReason, channel } = delivery.status
-    const open = state === 'waiting' || (state === 'cancelled' && cancelReason === 'not needed')
-    if (!open) return []
+    if (state !== 'waiting' && !(state === 'cancelled' && cancelReason === 'not needed')) return []
     const earlier = deliveries.filter(other => isEarlier(other, delivery, traitsOf)).map(other => other.status)
     const verdict = judge(delivery, earlier, now, traitsOf)
-    if (verdict === null) return []
-    const { needed, reason } = verdict
-    if (!needed && state === 'cancelled') return []
-    const [type, words] = needed === 'again' ? AGAIN : needed ? RELEASED : NOT_NEEDED
-    const data = {
-      reason: `${traitsOf(channel).label} ${words}: ${reason}`,
-      ...(needed ? {} : { cancelReason: 'not needed' as const }),
-    }
+    if (verdict === null || (verdict.type === 'cancelled' && state === 'cancelled')) return []
+    const { type } = verdict
+    const reason = `${traitsOf(channel).label} ${words[type]}: ${verdict.reason}`
+    const data = type === 'cancelled' ? { reason, cancelReason: 'not needed' as const } : { reason }
     return [{ channel, type, at: now, source: 'sequence', data }]
   })
 }
 
-const AGAIN = ['reopened', 'volta a aguardar'] as const
-const RELEASED = ['released', 'liberado'] as const
-const NOT_NEEDED = ['cancelled', 'não enviado'] as const
+const words = { reopened: 'volta a aguardar', released: 'liberado', cancelled: 'não enviado' } as const
 
 /** Steps 0 and below are outside the order. */
 const isEarlier = (other: Planned, delivery: Planned, traitsOf: TraitsOf): boolean =>
@@ -45,30 +37,28 @@ const isEarlier = (other: Planned, delivery: Planned, traitsOf: TraitsOf): boole
     ? other.status.channel === traitsOf(delivery.status.channel).fallback?.for
     : other.step > 0 && other.step < delivery.step
 
-interface Verdict {
-  /** again: the step waits once more. */
-  needed: boolean | 'again'
-  reason: string
-}
-
 const failed = (status: DeliveryStatus): boolean => status.failure !== null
 
 const failures = (statuses: readonly DeliveryStatus[], traitsOf: TraitsOf): string =>
   statuses.map(status => `${traitsOf(status.channel).label} falhou`).join(', ')
 
 /** null: nothing is decided yet, the step keeps waiting. */
-function judge(delivery: Planned, earlier: readonly DeliveryStatus[], now: Date, traitsOf: TraitsOf): Verdict | null {
+function judge(
+  delivery: Planned,
+  earlier: readonly DeliveryStatus[],
+  now: Date,
+  traitsOf: TraitsOf,
+): { type: keyof typeof words; reason: string } | null {
   const due = delivery.dueAt.getTime() <= now.getTime()
-  if (delivery.condition === 'always') return due ? { needed: true, reason: 'chegou a sua vez' } : null
+  if (delivery.condition === 'always') return due ? { type: 'released', reason: 'chegou a sua vez' } : null
   const reached = earlier.flatMap(status => goal(delivery.condition, status, traitsOf) ?? [])
-  if (reached[0] !== undefined) return { needed: false, reason: reached[0] }
-  if (earlier.every(status => failed(status) || status.cancelReason === 'finalized')) {
-    return { needed: true, reason: failures(earlier, traitsOf) }
-  }
+  if (reached[0] !== undefined) return { type: 'cancelled', reason: reached[0] }
+  if (earlier.every(status => failed(status) || status.cancelReason === 'finalized'))
+    return { type: 'released', reason: failures(earlier, traitsOf) }
   // The step that made this one needless has failed since, and another earlier step is sent: this one waits for it again.
-  if (delivery.status.state === 'cancelled') return { needed: 'again', reason: failures(earlier.filter(failed), traitsOf) }
+  if (delivery.status.state === 'cancelled') return { type: 'reopened', reason: failures(earlier.filter(failed), traitsOf) }
   if (!due || delivery.condition === 'failed') return null
-  return { needed: true, reason: `${missed[delivery.condition]} no prazo` }
+  return { type: 'released', reason: `${missed[delivery.condition]} no prazo` }
 }
 
 const missed: Record<Exclude<StepCondition, 'always' | 'failed'>, string> = {

@@ -1,9 +1,5 @@
 import { Refusal, refuse } from './errors.js'
 
-/**
- * The one door through which untrusted JSON enters. What passes has no NUL, no lone surrogate (PostgreSQL stores
- * neither), no infinite number, no __proto__ key and at most 32 levels, so nothing behind it has to think of these again.
- */
 const MAX_DEPTH = 32
 /** Above this a body is measured before parsing: 36 MiB of "[" or "{}," would become gigabytes of objects, and the process would die of them. */
 const MEASURE_FIRST = 65_536
@@ -11,6 +7,10 @@ const MEASURE_FIRST = 65_536
 const MAX_VALUES = 250_000
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
+/**
+ * All untrusted JSON enters here. The result has no NUL and no lone surrogate (PostgreSQL stores neither), no infinite number, no
+ * __proto__ key and at most 32 levels, so that no other code has to check these.
+ */
 export function parseUntrustedJson(raw: Uint8Array): unknown {
   if (raw.length === 0) refuse('emptyBody')
   if (raw.length > MEASURE_FIRST) measure(raw)
@@ -66,14 +66,13 @@ function checkTree(value: unknown, escaped: boolean, depth: number): void {
   if (typeof value === 'number' && !Number.isFinite(value)) refuse('numberTooLarge')
   if (value === null || typeof value !== 'object') return
   if (depth > MAX_DEPTH) refuse('tooDeep')
-  if (Array.isArray(value)) {
-    for (const item of value) checkTree(item, escaped, depth + 1)
-    return
-  }
-  for (const key of Object.keys(value)) {
-    if (key === '__proto__') refuse('protoKey')
-    if (escaped) checkText(key)
-    checkTree((value as Record<string, unknown>)[key], escaped, depth + 1)
+  if (Array.isArray(value)) for (const item of value) checkTree(item, escaped, depth + 1)
+  else {
+    for (const key of Object.keys(value)) {
+      if (key === '__proto__') refuse('protoKey')
+      if (escaped) checkText(key)
+      checkTree((value as Record<string, unknown>)[key], escaped, depth + 1)
+    }
   }
 }
 

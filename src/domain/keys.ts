@@ -27,11 +27,8 @@ const ED25519_PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex'
 
 export function deriveKeys(master: Buffer): Keys {
   const derive = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', master, 'carteiro', purpose, 32))
-  const tokenSigning = createPrivateKey({
-    key: Buffer.concat([ED25519_PKCS8_HEAD, derive('token')]),
-    format: 'der',
-    type: 'pkcs8',
-  })
+  const pkcs8 = Buffer.concat([ED25519_PKCS8_HEAD, derive('token')])
+  const tokenSigning = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' })
   return {
     fingerprint: createHash('sha256').update(derive('fingerprint')).digest('hex').slice(0, 16),
     tokenSigning,

@@ -1,11 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { AccountSettings } from './account.js'
 import type { Channel } from './channel.js'
+import type { DeliveryState, Failure } from './status.js'
 
-/**
- * Full-strength link codes: the notification and channel, and 128 bits of proof that we made them. Nothing is stored, and
- * nothing can be guessed.
- */
+/** A link code names the notification and the channel, with a MAC of 128 bits. It is not stored, and it cannot be guessed. */
 const MAC_BYTES = 16
 const ID_BYTES = 16
 
@@ -14,7 +12,7 @@ export interface LinkTarget {
   channel: Channel
 }
 
-/** What an account's links begin with. */
+/** The start of an account's links. */
 export const linkBase = (settings: Pick<AccountSettings, 'link.domain'>, publicUrl: string): string =>
   settings['link.domain'] || publicUrl
 
@@ -24,7 +22,7 @@ export function makeLinkCode(key: Buffer, notification: string, channelCode: num
   return Buffer.concat([body, mac(key, body)]).toString('base64url')
 }
 
-/** The notification and channel that a code names, or null when the code is not one of ours. */
+/** null: the code is not one of ours. */
 export function readLinkCode(key: Buffer, code: string): { notification: string; channelCode: number } | null {
   // A malformed code takes as long to refuse as a wrong one.
   const formed = /^[\w-]{44}$/.test(code)
@@ -37,3 +35,45 @@ export function readLinkCode(key: Buffer, code: string): { notification: string;
 }
 
 const mac = (key: Buffer, body: Buffer): Buffer => createHmac('sha256', key).update(body).digest().subarray(0, MAC_BYTES)
+
+/**
+ * Short codes, for messages where every character counts. Ten characters are 50 bits: too few to be safe by themselves, so they
+ * are stored, and guesses at them are counted and locked out (engine/recipient/short-link-reader.ts).
+ */
+const SHORT_CODE_LENGTH = 10
+/** Crockford's base 32 has no i, l, o and u, so that a code that is read aloud or copied by hand has one reading. */
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** The same target and round give the same code; a later round is for a code that another target has already. */
+export function makeShortCode(key: Buffer, { notification, channel }: LinkTarget, round: number): string {
+  const digest = createHmac('sha256', key).update(`short ${notification} ${channel} ${round}`).digest()
+  return Array.from(digest.subarray(0, SHORT_CODE_LENGTH), byte => ALPHABET[byte % ALPHABET.length]).join('')
+}
+
+/**
+ * The code as stored: case and the letters that are mistaken for digits do not count. A character that no code has becomes a
+ * hyphen, so that any text is looked up in the same way.
+ */
+export const readShortCode = (text: string): string =>
+  text
+    .slice(0, SHORT_CODE_LENGTH + 1)
+    .toLowerCase()
+    .replaceAll('o', '0')
+    .replaceAll(/[il]/g, '1')
+    .replaceAll(/[^0-9a-z]/g, '-')
+
+/** Why a link no longer opens. stranger: it reached a wrong person; withdrawn: the channel was cancelled; expired: link.days are over. */
+export type LinkEnd = 'stranger' | 'withdrawn' | 'expired'
+
+export interface LinkLife {
+  settings: Pick<AccountSettings, 'link.days'>
+  acceptedAt: Date
+  state: DeliveryState
+  failure: Failure | null
+}
+
+export function endOfLink({ settings, acceptedAt, state, failure }: LinkLife, nowMs: number): LinkEnd | null {
+  if (failure === 'stranger') return 'stranger'
+  if (state === 'cancelled') return 'withdrawn'
+  return nowMs > acceptedAt.getTime() + settings['link.days'] * 86_400_000 ? 'expired' : null
+}

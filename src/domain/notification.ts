@@ -18,7 +18,6 @@ export interface SendRequest {
   deliveries: RequestedDelivery[]
 }
 
-/** One channel of a send request, as the channel's module read it. */
 export interface RequestedDelivery {
   channel: Channel
   /** Address, number or name; null where the request names none. */
@@ -33,7 +32,7 @@ export interface RequestedDelivery {
 
 export type JsonObject = { readonly [key: string]: Json }
 
-/** A template as it stood when the request was accepted. */
+/** The version of a template at the time of the acceptance. */
 export interface TemplateVersion {
   id: string
   version: number
@@ -75,7 +74,6 @@ export interface Sender {
   rules: DeliveryRules
 }
 
-/** The template that each channel of a request names, if it names one. */
 export const namedTemplates = ({ deliveries }: SendRequest): { channel: Channel; name: string }[] =>
   deliveries.flatMap(({ channel, template }) => (template === null ? [] : [{ channel, name: template }]))
 
@@ -88,7 +86,6 @@ export interface DeliveryRules {
   settings: AccountSettings
 }
 
-/** Finds the traits of a channel that a request named. */
 export type TraitsOf = (channel: Channel) => ChannelTraits
 
 /** The deliveries of a request in their first state: the account's sequence orders them, or all go at once but a fallback. */
@@ -101,16 +98,9 @@ export function planDeliveries(
   const turns = planTurns(deliveries, rules, traitsOf)
   return deliveries.map(({ channel, recipient, request }) => {
     const { step, waitMinutes, condition } = turns.get(channel) ?? IMMEDIATE
-    return {
-      channel,
-      state: step === 0 || step === 1 ? 'queued' : 'waiting',
-      waitMs: waitMinutes * 60_000,
-      step,
-      condition,
-      recipient,
-      request,
-      template: templates.get(channel) ?? null,
-    }
+    const state = step === 0 || step === 1 ? 'queued' : 'waiting'
+    const template = templates.get(channel) ?? null
+    return { channel, state, waitMs: waitMinutes * 60_000, step, condition, recipient, request, template }
   })
 }
 
@@ -132,15 +122,35 @@ function planTurns(
   return turns
 }
 
-/** The first event of every notification: what was asked, by whom, from where. */
+/** The first event of every notification. */
 export function acceptedEvent(
   id: string,
   at: Date,
   request: SendRequest,
-  sender: Sender,
+  { account, mode, token, address }: Sender,
   deliveries: readonly PlannedDelivery[],
   salt: Buffer,
 ): ChainedEvent {
+  const { customId, recipientName, subject } = request
+  const contentSha256 = sha256(request.content)
+  const attachments = request.attachments.map(file => ({ name: file.name, sha256: file.sha256, size: file.bytes.length }))
+  const planned = deliveries.map(({ channel, recipient, state, waitMs, step, condition, request: part, template: named }) => {
+    const requestSha256 = sha256(canonicalJson(part))
+    const template = named && { id: named.id, version: named.version }
+    return { channel, recipient, state, waitMs, step, condition, requestSha256, template }
+  })
+  const data = {
+    account,
+    mode,
+    token,
+    address,
+    customId,
+    recipientName,
+    subject,
+    contentSha256,
+    attachments,
+    deliveries: planned,
+  }
   return chainEvent({
     notification: id,
     seq: 1,
@@ -149,26 +159,6 @@ export function acceptedEvent(
     source: 'api',
     salt,
     prev: GENESIS,
-    data: {
-      account: sender.account,
-      mode: sender.mode,
-      token: sender.token,
-      address: sender.address,
-      customId: request.customId,
-      recipientName: request.recipientName,
-      subject: request.subject,
-      contentSha256: sha256(request.content),
-      attachments: request.attachments.map(file => ({ name: file.name, sha256: file.sha256, size: file.bytes.length })),
-      deliveries: deliveries.map(delivery => ({
-        channel: delivery.channel,
-        recipient: delivery.recipient,
-        state: delivery.state,
-        waitMs: delivery.waitMs,
-        step: delivery.step,
-        condition: delivery.condition,
-        requestSha256: sha256(canonicalJson(delivery.request)),
-        template: delivery.template && { id: delivery.template.id, version: delivery.template.version },
-      })),
-    },
+    data,
   })
 }

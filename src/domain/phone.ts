@@ -1,9 +1,6 @@
 import parsePhoneNumber from 'libphonenumber-js/max'
 
-/**
- * Recipient numbers, read first as Brazilian, then as international, and kept as E.164.
- * Brazil by hand: the national plan is small, and the library costs 20 times as much on the accepting path.
- */
+/** Numbers are read first as Brazilian, without the library: it costs 20 times as much on the accepting path. */
 export type NumberUse = 'mobile' | 'any'
 
 // Anatel's area codes in use.
@@ -24,11 +21,9 @@ export function readNumber(text: string, use: NumberUse): string | null {
 }
 
 function readBrazilian(digits: string, international: boolean): { number: string; mobile: boolean } | null {
-  let national = digits
-  if (digits.length >= 12 || international) {
-    if (!digits.startsWith('55')) return null
-    national = digits.slice(2)
-  }
+  const prefixed = digits.length >= 12 || international
+  if (prefixed && !digits.startsWith('55')) return null
+  const national = prefixed ? digits.slice(2) : digits
   const area = national.slice(0, 2)
   const subscriber = national.slice(2)
   if (!areaCodes.has(area)) return null
@@ -40,13 +35,11 @@ function readBrazilian(digits: string, international: boolean): { number: string
 }
 
 function readInternational(digits: string, use: NumberUse): string | null {
-  // What Brazil's own plan refused stays refused.
   const number = parsePhoneNumber(`+${digits}`)
+  // A number that the Brazilian plan refused stays refused.
   if (number === undefined || number.countryCallingCode === '55' || !number.isValid()) return null
-  const type = number.getType()
-  const usable =
-    type === 'MOBILE' || type === 'FIXED_LINE_OR_MOBILE' || (use === 'any' && (type === 'FIXED_LINE' || type === 'VOIP'))
-  return usable ? number.number : null
+  const usable = ['MOBILE', 'FIXED_LINE_OR_MOBILE', ...(use === 'any' ? ['FIXED_LINE', 'VOIP'] : [])]
+  return usable.includes(number.getType() ?? '') ? number.number : null
 }
 
 /**

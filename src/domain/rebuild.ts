@@ -1,11 +1,10 @@
 import type { Json } from './canonical-json.js'
 import type { Channel } from './channel.js'
-import type { TraitsOf } from './notification.js'
+import type { PlannedDelivery, TraitsOf } from './notification.js'
 import { FALLBACK_STEP } from './sequence.js'
 import { type DeliveryStatus, newStatus } from './status.js'
 import { applyFact, type Fact, type FactType } from './transition.js'
 
-/** The statuses of a notification, computed from its events alone. */
 export interface ToldEvent {
   at: string
   type: string
@@ -13,19 +12,13 @@ export interface ToldEvent {
   data: Json
 }
 
-interface AcceptedDelivery {
-  channel: Channel
-  state: 'queued' | 'waiting'
-  step: number
-}
-
-/** All events of a notification, in order. */
+/** Computes the statuses of a notification from all of its events, in order. */
 export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[], traitsOf: TraitsOf): Map<Channel, DeliveryStatus> {
   const statuses = new Map<Channel, DeliveryStatus>()
   if (accepted === undefined) return statuses
-  for (const { channel, state, step } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
+  const { deliveries } = accepted.data as unknown as { deliveries: Pick<PlannedDelivery, 'channel' | 'state' | 'step'>[] }
+  for (const { channel, state, step } of deliveries)
     statuses.set(channel, newStatus(channel, state, new Date(accepted.at), step === FALLBACK_STEP))
-  }
   for (const event of later) {
     const fact = toldFact(event)
     const before = statuses.get(fact.channel)

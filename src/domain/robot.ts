@@ -1,6 +1,6 @@
 /**
- * Tells people from machines that fetch what people were sent: link scanners, proxies that load ahead, previews. Every
- * access is evidence; only a person's counts as reading. The signals are kept with the event, so the verdict can be checked.
+ * Tells people from machines that open links: scanners, proxies that load ahead, previews. Every access is evidence; only a
+ * person's counts as reading. The signals are stored with the event, so that the verdict can be checked.
  */
 export interface Access {
   method: string
@@ -9,14 +9,13 @@ export interface Access {
   purpose: string | undefined
   /** Milliseconds since the message left; null when it has not. */
   sinceSentMs: number | null
-  /** What a form brought along, where one was sent. */
   form?: FormAccess
 }
 
 export interface FormAccess {
   /** Milliseconds since the page with the form was made; null when it does not come from a page of ours. */
   sincePageMs: number | null
-  /** Whether something was filled in or pressed that people do not see. */
+  /** Whether a field was filled in or a button pressed that people do not see. */
   trapped: boolean
   /** Whether the page's script found a browser that is steered by a program. */
   steered: boolean
@@ -25,15 +24,9 @@ export interface FormAccess {
   language: string | undefined
 }
 
-/** Below these, it was too soon for a person. */
-export interface RobotLimits {
-  /** Nobody opens a message in the moment in which it leaves; filters on the way do. */
-  sinceSentMs: number
-  /** Nobody presses a button before having seen it. */
-  sincePageMs: number
-}
-
-export const robotLimits: RobotLimits = { sinceSentMs: 300, sincePageMs: 700 }
+/** An access that comes earlier is not a person's: filters open a message in the moment in which it is sent, people do not. */
+export const robotLimits = { sinceSentMs: 300, sincePageMs: 700 }
+export type RobotLimits = typeof robotLimits
 
 /** Not the phones of Cubot, nor Avast's browser: people read with both. */
 const SCANNERS =
@@ -61,7 +54,7 @@ function formSignals({ sincePageMs, trapped, steered, fetchMode, language }: For
   if (trapped) signals.push('trap')
   if (steered) signals.push('steered browser')
   if (fetchMode !== undefined && fetchMode !== 'navigate') signals.push('not a navigation')
-  // Old browsers send no Sec-Fetch, which proves nothing; but every browser says what language its reader reads.
+  // Old browsers send no Sec-Fetch, which proves nothing; but every browser sends Accept-Language.
   if (fetchMode === undefined && language === undefined) signals.push('bare client')
   return signals
 }

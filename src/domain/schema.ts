@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { type RefusalCode, refuse } from './errors.js'
 
-/** Wire schemas: the same object validates, documents and types. null in an optional member counts as absent. */
+/** Schemas of the API: the same object validates, documents and types. null in an optional member counts as absent. */
 export const optionalText = (options: object = {}) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], ...options }))
 
@@ -33,33 +33,25 @@ function explain(value: unknown, validator: Validator, ownRefusals: Record<strin
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return refuse('notObject')
   const error = validator.Errors(value)[0]!
   const field = fieldName(error.instancePath)
+  const { keyword, params } = error
   const own = ownRefusals[field]
   if (own !== undefined) return refuse(own, field)
-  switch (error.keyword) {
-    case 'required':
-      return refuse('required', [field, error.params.requiredProperties[0]!].filter(part => part !== '').join('.'))
-    case 'pattern':
-      return refuse('required', field)
-    case 'type':
-      return refuse(wrongType(error.params.type), field)
-    case 'enum':
-      return refuse('notOneOf', field, error.params.allowedValues.filter(value => value !== null).join(', '))
-    case 'minimum':
-      return refuse('tooLow', field, String(error.params.limit))
-    case 'maximum':
-      return refuse('tooHigh', field, String(error.params.limit))
-    default:
-      return refuse('wrongValue', field)
-  }
+  if (keyword === 'required')
+    return refuse('required', field === '' ? params.requiredProperties[0]! : `${field}.${params.requiredProperties[0]}`)
+  if (keyword === 'pattern') return refuse('required', field)
+  if (keyword === 'type') return refuse(wrongTypes[[params.type].flat()[0]!] ?? 'wrongValue', field)
+  if (keyword === 'enum') return refuse('notOneOf', field, params.allowedValues.filter(value => value !== null).join(', '))
+  if (keyword === 'minimum') return refuse('tooLow', field, String(params.limit))
+  if (keyword === 'maximum') return refuse('tooHigh', field, String(params.limit))
+  return refuse('wrongValue', field)
 }
 
-function wrongType(expected: string | string[]): RefusalCode {
-  const [type] = Array.isArray(expected) ? expected : [expected]
-  if (type === 'string') return 'notText'
-  if (type === 'boolean') return 'notBoolean'
-  if (type === 'object') return 'notObjectField'
-  if (type === 'integer') return 'notInteger'
-  return type === 'array' ? 'notList' : 'wrongValue'
+const wrongTypes: Readonly<Record<string, RefusalCode>> = {
+  string: 'notText',
+  boolean: 'notBoolean',
+  object: 'notObjectField',
+  integer: 'notInteger',
+  array: 'notList',
 }
 
 /** /attachments/0/name → attachments[0].name */

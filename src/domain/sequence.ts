@@ -18,14 +18,10 @@ export const FALLBACK_STEP = -1
 
 export const MAX_WAIT_MINUTES = 129_600
 
-/** Where a channel of a request stands: its place in the order, how long after acceptance it is due, and under which condition. */
-export interface Turn {
-  step: number
-  waitMinutes: number
-  condition: StepCondition
-}
+/** The place of a channel in the order, the wait after the acceptance, and the condition. */
+export type Turn = { step: number; waitMinutes: number; condition: StepCondition }
 
-/** The turns of the asked channels; a channel that the sequence does not name goes at once. */
+/** The turns of the requested channels; a channel that the sequence does not name is sent at once. */
 export function turnsOf(sequence: readonly SequenceStep[], asked: ReadonlySet<Channel>): Map<Channel, Turn> {
   const turns = new Map<Channel, Turn>()
   let elapsed = 0

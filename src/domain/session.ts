@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { LinkTarget } from './link.js'
 
 /**
- * What a recipient's browser carries: a session that opens one notification on one channel for a while, and the moment at
- * which a form was made. Both are signed, nothing is stored, and neither can stand in for the other.
+ * A recipient's browser holds a session, which opens one notification on one channel for a while, and the time at which a form
+ * was made. Both are signed and not stored, and neither is valid as the other.
  */
 export const SESSION_MS = 30 * 60_000
 const TIME_BYTES = 6

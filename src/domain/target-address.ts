@@ -1,20 +1,18 @@
 import ipaddr from 'ipaddr.js'
-import { type AddressRange, inRanges } from './address-range.js'
+import { type AddressRange, inRanges, isAddress } from './address-range.js'
+import { refuse } from './errors.js'
 
-/**
- * Which addresses the gateway may call on behalf of a user. Only public unicast ones, whatever form they come in; what the
- * operator allow-listed (intranets) is let through.
- */
+/** The gateway calls only public unicast addresses on behalf of a user, and the ranges that the operator allowed (intranets). */
 export interface TargetRules {
   allowed: readonly AddressRange[]
   /** Development: this machine itself may be called, also without TLS. */
   loopback: boolean
 }
 
-/** Whether a connection to the address is refused. Anything unreadable is. */
+/** Whether a connection to the address is refused. An unreadable address is. */
 export function isForbiddenAddress(text: string, rules: TargetRules): boolean {
   const bare = text.split('%')[0]!
-  if (!ipaddr.IPv4.isValidFourPartDecimal(bare) && !ipaddr.IPv6.isValid(bare)) return true
+  if (!isAddress(bare)) return true
   const address = innermost(ipaddr.parse(bare))
   if (inRanges(address.toString(), rules.allowed)) return false
   if (address.range() === 'loopback') return !rules.loopback
@@ -23,7 +21,7 @@ export function isForbiddenAddress(text: string, rules: TargetRules): boolean {
 
 /** ::1, 127.0.0.0/8, and what carries one of these. */
 export const isLoopbackAddress = (text: string): boolean =>
-  (ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text)) && innermost(ipaddr.parse(text)).range() === 'loopback'
+  isAddress(text) && innermost(ipaddr.parse(text)).range() === 'loopback'
 
 /** RFC 6761: never anything but this machine. */
 export const isLoopbackName = (host: string): boolean => /^(.+\.)?localhost\.?$/i.test(host)
@@ -51,8 +49,29 @@ const CARRIERS: [ipaddr.IPv6, bits: number, at: number][] = [
 
 function innermost(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv6 {
   if (address instanceof ipaddr.IPv4 || ['loopback', 'unspecified'].includes(address.range())) return address
-  const carrier = CARRIERS.find(([prefix, bits]) => address.match(prefix, bits))
-  if (carrier === undefined) return address
-  const [, , at] = carrier
-  return new ipaddr.IPv4(address.toByteArray().slice(at, at + 4))
+  const [, , at] = CARRIERS.find(([prefix, bits]) => address.match(prefix, bits)) ?? []
+  return at === undefined ? address : new ipaddr.IPv4(address.toByteArray().slice(at, at + 4))
+}
+
+const MAX_URL_CHARACTERS = 2_048
+/** The ports below belong to other protocols. */
+const FIRST_FREE_PORT = 1_024
+
+/**
+ * A webhook's URL in its one spelling. Only its form is checked here: the addresses of a name can change, so they are checked at
+ * every connection.
+ */
+export function readWebhookUrl(text: string, rules: TargetRules): string {
+  const url = URL.canParse(text) && text.length <= MAX_URL_CHARACTERS ? new URL(text) : refuse('webhookUrl')
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') refuse('webhookUrl')
+  if (url.username !== '' || url.password !== '') refuse('webhookCredentials')
+  if (url.hash !== '') refuse('webhookFragment')
+  // The URL parser has read 2130706433, 0x7f.1 and 127。0。0。1 as the addresses that they are.
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const allowed = isLoopbackHost(host) && rules.loopback
+  const isLiteral = host.includes(':') || /^\d+(\.\d+){3}$/.test(host)
+  if (isLiteral ? isForbiddenAddress(host, rules) : isLoopbackName(host) && !rules.loopback) refuse('webhookAddress', host)
+  if (url.protocol === 'http:' && !allowed) refuse('webhookHttps')
+  if (url.port !== '' && Number(url.port) < FIRST_FREE_PORT && !allowed) refuse('webhookPort', url.port)
+  return url.href
 }

@@ -12,48 +12,30 @@ export interface TemplateVariable {
 }
 
 export const MAX_TEMPLATE_CHARACTERS = 200_000
-/** The longest message that a template may become: repeating text costs no time, only what is done with it afterwards. */
+/** Repeating text costs the engine no time, but everything that is done with the message afterwards does. */
 const MAX_RENDERED_CHARACTERS = 2_000_000
 // The engine counts UTF-16 units, of which a character may be two.
-const LIMITS = { parseLimit: 2 * MAX_TEMPLATE_CHARACTERS, renderLimit: 200, memoryLimit: 2_000_000 }
-
-const engine = (html: boolean): Liquid =>
-  new Liquid({
-    ...LIMITS,
-    ownPropertyOnly: true,
-    strictVariables: true,
-    strictFilters: true,
-    // No files: a template that includes another one finds nothing.
-    templates: {},
-    ...(html ? { outputEscape: 'escape' as const } : {}),
-  })
-
-const plainEngine = engine(false)
-const htmlEngine = engine(true)
+const limits = { parseLimit: 2 * MAX_TEMPLATE_CHARACTERS, renderLimit: 200, memoryLimit: 2_000_000 }
+const strict = { ownPropertyOnly: true, strictVariables: true, strictFilters: true }
+// `templates` replaces the file system: a template that includes another one finds nothing.
+const plainEngine = new Liquid({ ...limits, ...strict, templates: {} })
+const htmlEngine = new Liquid({ ...limits, ...strict, templates: {}, outputEscape: 'escape' })
 
 export type TemplateFault =
   | { fault: 'syntax'; line: number | null }
-  | { fault: 'undeclared'; variable: string }
-  | { fault: 'missing'; variable: string }
+  | { fault: 'undeclared' | 'missing'; variable: string }
   | { fault: 'limits' }
-
-/** The variables that a content uses, in order of appearance, or why it cannot be read. */
-function variablesOf(content: string): { names: string[] } | TemplateFault {
-  try {
-    const parsed = plainEngine.parse(content)
-    return { names: [...new Set(plainEngine.globalVariablesSync(parsed))] }
-  } catch (error) {
-    return toFault(error)
-  }
-}
 
 /** Checks a content against its declared variables; without a declaration every used variable is obligatory. */
 export function checkTemplate(content: string, declared: readonly TemplateVariable[] | null): TemplateVariable[] | TemplateFault {
-  const used = variablesOf(content)
-  if ('fault' in used) return used
-  if (declared === null) return used.names.map(name => ({ name, required: true }))
-  const undeclared = used.names.find(name => !declared.some(variable => variable.name === name))
-  return undeclared === undefined ? [...declared] : { fault: 'undeclared', variable: undeclared }
+  try {
+    const used = [...new Set(plainEngine.globalVariablesSync(plainEngine.parse(content)))]
+    if (declared === null) return used.map(name => ({ name, required: true }))
+    const undeclared = used.find(name => !declared.some(variable => variable.name === name))
+    return undeclared === undefined ? [...declared] : { fault: 'undeclared', variable: undeclared }
+  } catch (error) {
+    return toFault(error)
+  }
 }
 
 /** `html`: the result is markup, so that the values of variables are escaped. */
@@ -79,7 +61,7 @@ export function renderTemplate(
   }
 }
 
-/** The limit's clock goes on while a busy machine lets the process stand still: too slow is only what is so twice. */
+/** The render limit counts wall-clock time, also while a busy machine suspends the process: a slow rendering is tried twice. */
 function render(liquid: Liquid, parsed: ParsedTemplate[], scope: object): string {
   try {
     return liquid.renderSync(parsed, scope) as string
@@ -91,24 +73,15 @@ function render(liquid: Liquid, parsed: ParsedTemplate[], scope: object): string
 
 function toFault(error: unknown): TemplateFault {
   const { name, message, token } = error as Error & { token?: { getPosition?(): [number, number] } }
-  if (name === 'UndefinedVariableError') {
+  if (name === 'UndefinedVariableError')
     return { fault: 'missing', variable: /undefined variable: ([^,\s]+)/.exec(message)?.[1] ?? '' }
-  }
   // The engine's own limits, and V8's for a text and for the stack.
   if (/^(\w+ \w+ limit exceeded|Invalid string length|Maximum call stack)/.test(message)) return { fault: 'limits' }
   return { fault: 'syntax', line: token?.getPosition?.()[0] ?? null }
 }
 
-/** A template's fault as a refusal that names the cure. */
 export function templateRefusal(fault: TemplateFault): Refusal {
-  switch (fault.fault) {
-    case 'syntax':
-      return new Refusal('templateSyntax', [fault.line === null ? '' : ` na linha ${fault.line}`])
-    case 'undeclared':
-      return new Refusal('templateUndeclared', [fault.variable])
-    case 'missing':
-      return new Refusal('templateVariable', [fault.variable])
-    case 'limits':
-      return new Refusal('templateLimits')
-  }
+  if (fault.fault === 'limits') return new Refusal('templateLimits')
+  if (fault.fault === 'syntax') return new Refusal('templateSyntax', [fault.line === null ? '' : ` na linha ${fault.line}`])
+  return new Refusal(fault.fault === 'undeclared' ? 'templateUndeclared' : 'templateVariable', [fault.variable])
 }

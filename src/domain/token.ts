@@ -40,17 +40,12 @@ export async function verifyToken(key: KeyObject, token: string, nowMs: number):
       requiredClaims: ['sub', 'jti', 'iat'],
       currentDate: new Date(nowMs),
     })
+    const { mode, exp } = payload
     const jti = readId(payload.jti!)
     const account = readId(payload.sub!)
-    const mode = payload.mode
     if (jti === null || account === null || (mode !== 'live' && mode !== 'test')) return null
-    return {
-      jti,
-      account,
-      mode,
-      issuedAt: new Date(payload.iat! * 1000),
-      expiresAt: payload.exp === undefined ? null : new Date(payload.exp * 1000),
-    }
+    const expiresAt = exp === undefined ? null : new Date(exp * 1000)
+    return { jti, account, mode, issuedAt: new Date(payload.iat! * 1000), expiresAt }
   } catch {
     return null
   }
@@ -60,9 +55,7 @@ const seconds = (date: Date): number => Math.floor(date.getTime() / 1000)
 
 /** A lifetime such as 90d, 12h, 30m or 1s in milliseconds, or null. */
 export function readLifetime(text: string): number | null {
-  const match = /^(\d{1,6})([smhd])$/.exec(text)
-  if (match === null) return null
-  const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match[2] as 's' | 'm' | 'h' | 'd']
-  const lifetime = Number(match[1]) * unit
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  const lifetime = Number(count) * { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 's' | 'm' | 'h' | 'd']
   return lifetime > 0 ? lifetime : null
 }

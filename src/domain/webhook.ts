@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { FactType } from './transition.js'
 
-/** What senders are told of, how it is signed (Standard Webhooks) and when it is tried again. */
+/** The facts that webhooks announce. */
 const announcedFacts = [
   'processed',
   'prepared',
@@ -33,8 +33,7 @@ export const showSecret = (secret: Buffer): string => `whsec_${secret.toString('
 export const signMessage = (secrets: readonly (Buffer | KeyObject)[], id: string, seconds: number, body: string): string =>
   secrets.map(secret => `v1,${createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64')}`).join(' ')
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
+const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 export interface RetryPlan {
@@ -45,7 +44,7 @@ export interface RetryPlan {
 }
 
 export const RETRY_PLAN: RetryPlan = {
-  delaysMs: [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
+  delaysMs: [5_000, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
   laterMs: 2 * HOUR,
 }
 

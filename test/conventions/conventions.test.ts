@@ -139,7 +139,7 @@ describe('refusals', () => {
   const fixed = ['Unauthorized', 'Too Many Requests', 'Email sem status!', 'Registro não encontrado']
 
   const table = /const messages = \{([\s\S]*?)\n\} as const/.exec(readSource('src/domain/errors.ts'))![1]!
-  const codes = [...table.matchAll(/^ {2}(\w+): \[/gm)].map(([, code]) => code as RefusalCode)
+  const codes = [...table.matchAll(/^ {4}(\w+):/gm)].map(([, code]) => code as RefusalCode)
 
   test('every message is a sentence that ends, or one that the contract fixes', () => {
     expect(codes.length).toBeGreaterThan(30)

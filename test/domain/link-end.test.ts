@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endOfLink, type LinkLife } from '../../src/domain/link-end.js'
+import { endOfLink, type LinkLife } from '../../src/domain/link.js'
 
 const acceptedAt = new Date('2026-01-01T00:00:00Z')
 const life: LinkLife = { settings: { 'link.days': 10 }, acceptedAt, state: 'done', failure: null }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { parseRange } from '../../src/domain/address-range.js'
 import { Refusal } from '../../src/domain/errors.js'
-import { isForbiddenAddress } from '../../src/domain/target-address.js'
-import { readWebhookUrl } from '../../src/domain/webhook-url.js'
+import { isForbiddenAddress, readWebhookUrl } from '../../src/domain/target-address.js'
 
 const strict = { allowed: [], loopback: false }
 

@@ -1,7 +1,6 @@
 import { addressGroup, addressSite } from '../../domain/address-range.js'
 import { overloaded } from '../../domain/errors.js'
-import type { LinkTarget } from '../../domain/link.js'
-import { readShortCode } from '../../domain/short-link.js'
+import { type LinkTarget, readShortCode } from '../../domain/link.js'
 import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import type { Pool } from '../../store/postgres.js'
 import { countWrongGuess, findGuardedLink, type GuessLimit } from '../../store/recipient/guesses.js'

@@ -1,6 +1,5 @@
 import { Refusal } from '../../domain/errors.js'
-import type { LinkTarget } from '../../domain/link.js'
-import { makeShortCode } from '../../domain/short-link.js'
+import { type LinkTarget, makeShortCode } from '../../domain/link.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { isRowFault, type Pool } from '../../store/postgres.js'
 import { findCodes, insertLinks } from '../../store/recipient/links.js'

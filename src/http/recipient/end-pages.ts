@@ -1,5 +1,5 @@
 import { html } from '../../domain/html.js'
-import type { LinkEnd } from '../../domain/link-end.js'
+import type { LinkEnd } from '../../domain/link.js'
 import { type Brand, brandName, type Page } from './layout.js'
 import { duration } from './question-page.js'
 

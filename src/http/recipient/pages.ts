@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AddressRange } from '../../domain/address-range.js'
 import { overloaded, Refusal, StoreUnavailable } from '../../domain/errors.js'
-import { endOfLink } from '../../domain/link-end.js'
+import { endOfLink } from '../../domain/link.js'
 import { makeFormStamp } from '../../domain/session.js'
 import type { Recipient } from '../../engine/recipient/recipient.js'
 import type { Visit, VisitStep } from '../../engine/recipient/visits.js'

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../../src/domain/id.js'
-import type { LinkTarget } from '../../../src/domain/link.js'
-import { makeShortCode, readShortCode } from '../../../src/domain/short-link.js'
+import { type LinkTarget, makeShortCode, readShortCode } from '../../../src/domain/link.js'
 import { createShortLinks } from '../../../src/engine/recipient/short-links.js'
 import { findGuardedLink } from '../../../src/store/recipient/guesses.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
