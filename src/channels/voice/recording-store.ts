@@ -1,4 +1,4 @@
-import { execute, type Queryable, queryRows, run } from '../../store/postgres.js'
+import { execute, type Queryable, queryRows, queryValues, run } from '../../store/postgres.js'
 
 /** Recordings of calls, from the carrier's word that there is one to the blob that holds it. */
 export interface Recording {
@@ -59,8 +59,8 @@ export const settleRecording = (db: Queryable, { provider, name }: Recording, sh
   ])
 
 /** Ends the term of some recordings that are older than this; the digests of those whose bytes are to go. */
-export async function expireRecordings(db: Queryable, days: number, limit: number): Promise<string[]> {
-  const { rows } = await run<{ sha256: string }>(
+export const expireRecordings = (db: Queryable, days: number, limit: number): Promise<string[]> =>
+  queryValues(
     db,
     `update recording r set state = 'expired'
      where (r.provider, r.name) in (
@@ -70,8 +70,6 @@ export async function expireRecordings(db: Queryable, days: number, limit: numbe
      returning encode(r.sha256, 'hex') as sha256`,
     [days, limit],
   )
-  return rows.map(row => row.sha256)
-}
 
 export interface RecordingPart {
   size: number

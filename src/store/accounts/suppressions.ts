@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
-import { changesRow, execute, type Queryable, queryRows } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRows } from '../postgres.js'
 
 /**
  * Recipients that an account must not be sent to again on a channel, and why. Kept and compared in lower case: servers that
@@ -30,7 +30,7 @@ export interface Contact {
 
 /** false: it was there already, for whatever reason. */
 export const addSuppression = (db: Queryable, contact: Contact, reason: SuppressionReason): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `insert into suppression (account_id, channel, recipient, reason) values ($1, $2, lower($3), $4) on conflict do nothing`,
     [contact.account, contact.channel, contact.recipient, reason],
@@ -38,7 +38,7 @@ export const addSuppression = (db: Queryable, contact: Contact, reason: Suppress
 
 /** false: there was none. */
 export const removeSuppression = (db: Queryable, contact: Contact): Promise<boolean> =>
-  changesRow(db, 'delete from suppression where account_id = $1 and channel = $2 and recipient = lower($3)', [
+  matchesRow(db, 'delete from suppression where account_id = $1 and channel = $2 and recipient = lower($3)', [
     contact.account,
     contact.channel,
     contact.recipient,

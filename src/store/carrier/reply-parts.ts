@@ -1,5 +1,5 @@
 import type { Json } from '../../domain/canonical-json.js'
-import { execute, type Queryable, queryRows, run } from '../postgres.js'
+import { execute, type Queryable, queryRows, queryValues } from '../postgres.js'
 
 /** The parts of people's long answers, kept until all of them are there. */
 export interface PartsKey {
@@ -32,14 +32,12 @@ export const markJoined = (db: Queryable, { provider, name, total }: PartsKey): 
   execute(db, 'update reply_part set joined = true where provider = $1 and name = $2 and total = $3', [provider, name, total])
 
 /** Of an answer that is not told yet, in their order. */
-export async function readReplyParts(db: Queryable, { provider, name, total }: PartsKey): Promise<Json[]> {
-  const { rows } = await run<{ reply: Json }>(
-    db,
-    'select reply from reply_part where provider = $1 and name = $2 and total = $3 and not joined order by part',
-    [provider, name, total],
-  )
-  return rows.map(row => row.reply)
-}
+export const readReplyParts = (db: Queryable, { provider, name, total }: PartsKey): Promise<Json[]> =>
+  queryValues(db, 'select reply from reply_part where provider = $1 and name = $2 and total = $3 and not joined order by part', [
+    provider,
+    name,
+    total,
+  ])
 
 export const deleteReplyParts = (db: Queryable, { provider, name, total }: PartsKey): Promise<void> =>
   execute(db, 'delete from reply_part where provider = $1 and name = $2 and total = $3', [provider, name, total])

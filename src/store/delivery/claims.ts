@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { TakenParts } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
-import { type Queryable, queryRows, run } from '../postgres.js'
+import { type Queryable, queryRows, queryValues, run } from '../postgres.js'
 
 /** One delivery that a worker holds, with everything that is needed to send it. */
 export interface Claim {
@@ -282,12 +282,10 @@ export const findExpiredLeases = (db: Queryable, limit: number): Promise<Expired
  * Locks the notifications of waiting steps whose wait is over, one for each step, and skips those that another node is
  * deciding on. Nothing is waited for, so that no order of locks is needed. Time never decides on a step that only a failure releases.
  */
-export async function lockDueSteps(db: Queryable, limit: number): Promise<string[]> {
-  const { rows } = await run<{ id: string }>(
+export const lockDueSteps = (db: Queryable, limit: number): Promise<string[]> =>
+  queryValues(
     db,
     `select n.id from delivery d join notification n on n.id = d.notification_id
      where d.state = 'waiting' and d.condition <> 'failed' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
     [limit],
   )
-  return rows.map(row => row.id)
-}

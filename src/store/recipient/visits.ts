@@ -2,7 +2,7 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { LinkTarget } from '../../domain/link.js'
 import type { StoredValidation } from '../../domain/notification.js'
 import type { DeliveryState, Failure } from '../../domain/status.js'
-import { type Queryable, queryRow, run } from '../postgres.js'
+import { type Queryable, queryRow, queryValue, run } from '../postgres.js'
 
 export interface ListedFile {
   ordinal: number
@@ -61,10 +61,8 @@ export async function findVisitedDeliveries(db: Queryable, targets: readonly Lin
   return found
 }
 
-export async function findContent(db: Queryable, notification: string): Promise<string | null> {
-  const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [notification])
-  return rows[0]?.content ?? null
-}
+export const findContent = (db: Queryable, notification: string): Promise<string | null> =>
+  queryValue(db, 'select content from notification where id = $1', [notification])
 
 export const readFile = (db: Queryable, notification: string, ordinal: number): Promise<{ name: string; bytes: Buffer } | null> =>
   queryRow(

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
-import { changesRow, execute, type Queryable, queryRow, queryRows, run } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows, run } from '../postgres.js'
 
 export type DisabledReason = 'manual' | 'gone' | 'failing'
 
@@ -114,7 +114,7 @@ export async function updateEndpoint(db: Queryable, account: string, id: string,
 
 /** The previous secret continues to sign for `overlapMs`. False: no such endpoint. */
 export const rotateSecret = (db: Queryable, account: string, id: string, secret: Buffer, overlapMs: number): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `update webhook_endpoint set previous_secret = secret, previous_secret_until = now() + $4 * interval '1 millisecond', secret = $3
      where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
@@ -123,7 +123,7 @@ export const rotateSecret = (db: Queryable, account: string, id: string, secret:
 
 /** Marks an endpoint or a listener as deleted; its rows are removed later. False: no such endpoint. */
 export const deleteEndpoint = (db: Queryable, account: string, id: string): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `update webhook_endpoint set deleted_at = now(), disabled_at = coalesce(disabled_at, now()), disabled_reason = coalesce(disabled_reason, 'manual')
      where id = $2 and account_id = $1 and deleted_at is null`,

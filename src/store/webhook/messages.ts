@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { execute, type Queryable, queryRows, run } from '../postgres.js'
+import { execute, type Queryable, queryRows, queryValue, run } from '../postgres.js'
 
 export interface ListedMessage {
   id: string
@@ -84,15 +84,13 @@ export async function replayBatch(
 }
 
 /** Records that a listener polled. Returns its payload version, or null when there is no such listener. */
-export async function touchListener(db: Queryable, account: string, id: string): Promise<PayloadVersion | null> {
-  const { rows } = await run<{ version: PayloadVersion }>(
+export const touchListener = (db: Queryable, account: string, id: string): Promise<PayloadVersion | null> =>
+  queryValue(
     db,
     `update webhook_endpoint set seen_at = now() where id = $2 and account_id = $1 and url is null and deleted_at is null
      returning payload_version as version`,
     [account, id],
   )
-  return rows[0]?.version ?? null
-}
 
 export const acknowledge = (db: Queryable, listener: string, messages: readonly string[]): Promise<void> =>
   execute(

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { execute, type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, queryValues, run } from '../postgres.js'
 import type { AttemptResult } from './attempts.js'
 
 /** A message of the outbox, claimed under a lease. */
@@ -176,10 +176,11 @@ export interface Settlement extends MessageFence, AttemptResult {
 }
 
 /** Writes the outcomes of many attempts and their log. Returns the messages whose lease was still held. */
-export async function settleMessages(db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> {
-  const { rows } = await run<{ id: string }>(db, {
-    name: 'settle-webhooks',
-    text: `
+export const settleMessages = async (db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> =>
+  new Set(
+    await queryValues<string>(db, {
+      name: 'settle-webhooks',
+      text: `
       with given as materialized (
         select * from json_to_recordset($1) as g(message uuid, owner uuid, attempt int, state text, "delayMs" bigint, url text, version text, at timestamptz,
           "durationMs" int, status int, error text, "responseHeaders" text, "responseBody" text)
@@ -195,23 +196,22 @@ export async function settleMessages(db: Queryable, settlements: readonly Settle
         from given g join settled s on s.id = g.message
       )
       select id from settled`,
-    values: [JSON.stringify(settlements)],
-  })
-  return new Set(rows.map(row => row.id))
-}
+      values: [JSON.stringify(settlements)],
+    }),
+  )
 
 /** Renews leases that have not expired; an expired one may belong to another worker. Returns the renewed messages. */
-export async function renewMessages(db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> {
-  const { rows } = await run<{ id: string }>(
-    db,
-    `update webhook_message m set lease_until = now() + $4 * interval '1 millisecond'
+export const renewMessages = async (db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> =>
+  new Set(
+    await queryValues<string>(
+      db,
+      `update webhook_message m set lease_until = now() + $4 * interval '1 millisecond'
      from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
      where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
      returning m.id`,
-    [...columnsOf(messages), leaseMs],
+      [...columnsOf(messages), leaseMs],
+    ),
   )
-  return new Set(rows.map(row => row.id))
-}
 
 const columnsOf = (messages: readonly MessageFence[]) => [
   messages.map(({ message }) => message),

@@ -1,4 +1,4 @@
-import { changesRow, execute, type Queryable, queryRow, queryRows } from '../../../store/postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows } from '../../../store/postgres.js'
 import type { DkimAlgorithm, DkimName } from './signing-key.js'
 
 /** A domain may have several: the one activated last signs, the others wait for their DNS record or for their removal. */
@@ -31,7 +31,7 @@ export const insertDkimKey = (
   db: Queryable,
   key: DkimName & { algorithm: DkimAlgorithm; privateKey: Buffer },
 ): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `insert into dkim_key (domain, selector, algorithm, private_key) values ($1, $2, $3, $4)
      on conflict (domain, selector) do nothing`,
@@ -44,7 +44,7 @@ export const lockDkimDomain = (db: Queryable, domain: string): Promise<void> =>
 
 /** From now on this one signs, wherever the clock stood at earlier activations. False: it is gone. */
 export const activateDkimKey = (db: Queryable, id: number): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `update dkim_key k set activated_at = greatest(
        now(), (select max(o.activated_at) + interval '1 microsecond' from dkim_key o where o.domain = k.domain))
