@@ -1,8 +1,8 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { JsonObject } from '../../domain/notification.js'
-import { type Queryable, run } from '../../store/postgres.js'
+import { type Queryable, queryRow, queryValues } from '../../store/postgres.js'
 
-/** What has to be known of a call to say what it is about. */
+/** The data that the spoken text of a call is made from. */
 export interface Call {
   channel: 'voice'
   template: { id: string; version: number } | null
@@ -12,17 +12,8 @@ export interface Call {
   protected: boolean
 }
 
-interface CallRow {
-  template_id: string | null
-  template_version: number | null
-  request: JsonObject
-  account_name: string
-  settings: StoredSettings
-  protected: boolean
-}
-
 /** Notifications other than this one whose call to a number a carrier of this provider is making, or may have made. */
-export async function findRivalCalls(
+export function findRivalCalls(
   db: Queryable,
   { notification, to, provider }: { notification: string; to: string; provider: string },
 ): Promise<string[]> {
@@ -32,26 +23,17 @@ export async function findRivalCalls(
      where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(carrier, ':', 1) = $3
        and notification_id <> $1`
   const states = ['sending', 'uncertain', 'unresolved']
-  const { rows } = await run<{ id: string }>(db, states.map(inState).join(' union all '), [notification, to, provider])
-  return rows.map(row => row.id)
+  return queryValues(db, states.map(inState).join(' union all '), [notification, to, provider])
 }
 
 export async function findCall(db: Queryable, notification: string): Promise<Call | null> {
-  const { rows } = await run<CallRow>(
+  const call = await queryRow<Omit<Call, 'settings'> & { settings: StoredSettings }>(
     db,
-    `select d.template_id, d.template_version, d.request, a.name as account_name, a.settings, n.validation is not null as protected
+    `select d.channel, case when d.template_id is not null then jsonb_build_object('id', d.template_id, 'version', d.template_version) end as template,
+       d.request, a.name as "accountName", a.settings, n.validation is not null as protected
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.notification_id = $1 and d.channel = 'voice'`,
     [notification],
   )
-  const row = rows[0]
-  if (row === undefined) return null
-  return {
-    channel: 'voice',
-    template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
-    request: row.request,
-    accountName: row.account_name,
-    settings: completeSettings(row.settings),
-    protected: row.protected,
-  }
+  return call && { ...call, settings: completeSettings(call.settings) }
 }

@@ -1,7 +1,7 @@
 import { execute, matchesRow, type Queryable, queryRow, queryRows } from '../../../store/postgres.js'
 import type { DkimAlgorithm, DkimName } from './signing-key.js'
 
-/** A domain may have several: the one activated last signs, the others wait for their DNS record or for their removal. */
+/** A domain may have several keys: the one activated last signs, the others wait for their DNS record or their removal. */
 export interface DkimKey extends DkimName {
   id: number
   algorithm: DkimAlgorithm
@@ -10,7 +10,6 @@ export interface DkimKey extends DkimName {
   signs: boolean
 }
 
-/** The one that signs for each domain. */
 const SIGNING =
   'select distinct on (domain) * from dkim_key where activated_at is not null order by domain, activated_at desc, id desc'
 
@@ -38,11 +37,11 @@ export const insertDkimKey = (
     [key.domain, key.selector, key.algorithm, key.privateKey],
   )
 
-/** Until this transaction ends nobody else activates or removes a key of the domain: who signs is decided by one at a time. */
+/** Until this transaction ends, no other one activates or removes a key of the domain. */
 export const lockDkimDomain = (db: Queryable, domain: string): Promise<void> =>
   execute(db, 'select from dkim_key where domain = $1 order by id for update', [domain])
 
-/** From now on this one signs, wherever the clock stood at earlier activations. False: it is gone. */
+/** From now on this key signs, even if the clock went back since earlier activations. False: the key is gone. */
 export const activateDkimKey = (db: Queryable, id: number): Promise<boolean> =>
   matchesRow(
     db,
@@ -60,7 +59,7 @@ export interface SigningRow extends DkimName {
   privateKey: Buffer | null
 }
 
-/** The key that signs for each domain. Those that the caller knows come without their secret: asking again costs little. */
+/** The key that signs for each domain. Keys that the caller knows come without their secret, so that polling is cheap. */
 export const readSigningKeys = (db: Queryable, known: readonly number[]): Promise<SigningRow[]> =>
   queryRows(
     db,
