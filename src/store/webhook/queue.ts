@@ -117,25 +117,14 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
   return (messages ?? []).map(message => toClaim(message, targets.get(message[1])!))
 }
 
-interface ClaimedEndpoint {
-  id: string
-  account: string
-  url: string
-  version: PayloadVersion
-  /** In hexadecimal, like previousSecret. */
-  secret: string
-  previousSecret: string | null
-  endpointFailing: boolean
-}
-
 type Target = Pick<WebhookClaim, 'account' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
 
-const toTarget = ({ account, url, version, secret, previousSecret, endpointFailing }: ClaimedEndpoint): Target => ({
-  account,
-  url,
-  version,
+/** The secrets are in hexadecimal. */
+type ClaimedEndpoint = Omit<Target, 'secrets'> & { id: string; secret: string; previousSecret: string | null }
+
+const toTarget = ({ secret, previousSecret, ...endpoint }: ClaimedEndpoint): Target => ({
+  ...endpoint,
   secrets: (previousSecret === null ? [secret] : [secret, previousSecret]).map(hex => Buffer.from(hex, 'hex')),
-  endpointFailing,
 })
 
 /** Id, endpoint, notification, channel, event, attempt, attemptsSinceQueued, age and time of creation in milliseconds. */
@@ -205,28 +194,22 @@ export const renewMessages = async (db: Queryable, messages: readonly MessageFen
   new Set(
     await queryValues<string>(
       db,
-      `update webhook_message m set lease_until = now() + $4 * interval '1 millisecond'
-     from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
-     where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
+      `update webhook_message m set lease_until = now() + $2 * interval '1 millisecond'
+     from json_to_recordset($1) as g(message uuid, owner uuid, attempt int)
+     where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
      returning m.id`,
-      [...columnsOf(messages), leaseMs],
+      [JSON.stringify(messages), leaseMs],
     ),
   )
-
-const columnsOf = (messages: readonly MessageFence[]) => [
-  messages.map(({ message }) => message),
-  messages.map(({ owner }) => owner),
-  messages.map(({ attempt }) => attempt),
-]
 
 /** Returns claimed messages to the queue; the claim does not count as an attempt. */
 export const releaseMessages = (db: Queryable, messages: readonly MessageFence[]): Promise<void> =>
   execute(
     db,
     `update webhook_message m set state = 'queued', attempt = m.attempt - 1, lease_owner = null, lease_until = null
-     from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
-     where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
-    columnsOf(messages),
+     from json_to_recordset($1) as g(message uuid, owner uuid, attempt int)
+     where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
+    [JSON.stringify(messages)],
   )
 
 /** Queues the messages of dead workers again. Their outcome is unknown, and a double under the same id is harmless. */
