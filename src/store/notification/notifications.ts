@@ -1,6 +1,15 @@
 import type { Acceptance } from '../../domain/notification.js'
 import { ensureMonths } from '../migrate.js'
-import { deleteInBatches, isMissingPartition, type Pool, type Queryable, queryValue, queryValues, run } from '../postgres.js'
+import {
+  deleteInBatches,
+  isMissingPartition,
+  type Pool,
+  type Queryable,
+  queryRow,
+  queryValue,
+  queryValues,
+  run,
+} from '../postgres.js'
 
 /**
  * Writes a group of accepted requests: notifications, attachments, deliveries and first events, in one statement and so
@@ -119,21 +128,18 @@ const attachmentRows = (group: readonly Acceptance[]): string =>
 export const readContent = (db: Queryable, id: string): Promise<string | null> =>
   queryValue(db, 'select content from notification where id = $1', [id])
 
-export interface KeyUse {
-  bodySha256: string
-  notification: string
-}
-
 /** The send that a key belongs to, while it is remembered (24 hours). */
-export async function findKeyUse(db: Queryable, account: string, key: string): Promise<KeyUse | null> {
-  const { rows } = await run<{ body_sha256: Buffer; notification_id: string }>(
+export const findKeyUse = (db: Queryable, account: string, key: string): Promise<KeyUse | null> =>
+  queryRow(
     db,
-    `select body_sha256, notification_id from idempotency
+    `select encode(body_sha256, 'hex') as "bodySha256", notification_id as notification from idempotency
      where account_id = $1 and key = $2 and created_at >= now() - interval '24 hours'`,
     [account, key],
   )
-  const row = rows[0]
-  return row === undefined ? null : { bodySha256: row.body_sha256.toString('hex'), notification: row.notification_id }
+
+export interface KeyUse {
+  bodySha256: string
+  notification: string
 }
 
 export const deleteExpiredKeys = (db: Queryable): Promise<void> =>
