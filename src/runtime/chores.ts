@@ -15,7 +15,7 @@ export async function runChores(
   signal: AbortSignal,
   onError: (name: string, error: unknown) => void,
 ): Promise<void> {
-  // Each chore listens to it while it rests, however many there are: no leak, no warning.
+  // Every chore listens to the signal while it sleeps; Node would warn of a leak.
   setMaxListeners(0, signal)
   await Promise.all(
     chores.map(async chore => {

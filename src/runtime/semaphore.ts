@@ -34,7 +34,7 @@ export class Semaphore {
     return this.#free === this.#options.permits && this.#waiters.size === 0
   }
 
-  /** null: granted at once, without a promise to wait for. Rejects when it is refused, or with the signal's reason. */
+  /** null: granted at once. Rejects when it is refused, or with the signal's reason. */
   acquire(weight = 1, signal?: AbortSignal): Promise<void> | null {
     const { overtaking, maxWaiting, refusal } = this.#options
     if ((overtaking || this.#waiters.size === 0) && this.#fits(weight)) {

@@ -1,8 +1,8 @@
 import { isMainThread, parentPort, type Transferable, Worker, workerData } from 'node:worker_threads'
 
 /**
- * Work that would hold up the event loop, done in threads. The file that asks is also the file that the thread runs, so both
- * ends of a conversation are read in one place. docs/adr/0015-own-thread-pool.md says why this is our own.
+ * Runs work in threads that would block the event loop. The file that asks is also the file that the thread runs, so both sides
+ * are read in one place. docs/adr/0015-own-thread-pool.md says why this is our own.
  */
 export interface ThreadPoolOptions {
   /** The file of both ends (import.meta.url). */
@@ -10,7 +10,7 @@ export interface ThreadPoolOptions {
   /** Tells the threads of this file from others. */
   purpose: string
   threads: number
-  /** Handed to every thread when it starts; read there by `threadData`. */
+  /** Given to every thread when it starts; read there by `threadData`. */
   data?: unknown
   /** The longest that one answer may take. A thread that takes longer is ended. */
   limitMs?: number
@@ -21,7 +21,6 @@ export interface ThreadPoolOptions {
   overloaded?(): Error
 }
 
-/** An answer took longer than it may. */
 export class OutOfTime extends Error {
   constructor(purpose: string) {
     super(`an answer of ${purpose} took longer than it may`)
@@ -29,7 +28,6 @@ export class OutOfTime extends Error {
   }
 }
 
-/** The thread ended before it answered. */
 export class ThreadDied extends Error {
   constructor(purpose: string, cause?: unknown) {
     super(`a thread of ${purpose} ended before it answered`, { cause })
@@ -59,15 +57,12 @@ export class ThreadPool<Question, Answer> {
    * into the thread instead of copied.
    */
   ask(question: Question, transfer: readonly Transferable[] = []): Promise<Answer> {
-    return this.#idlest.ask(question, transfer)
+    const idlest = this.#threads.reduce((least, other) => (other.load < least.load ? other : least))
+    return idlest.ask(question, transfer)
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#threads.map(thread => thread.close()))
-  }
-
-  get #idlest(): Thread<Question, Answer> {
-    return this.#threads.reduce((least, other) => (other.load < least.load ? other : least))
   }
 }
 
@@ -120,7 +115,7 @@ class Thread<Question, Answer> {
     }, limitMs).unref()
   }
 
-  /** Fails the question that was being answered; the ones behind it had no part in that and are asked again in a new thread. */
+  /** Fails the question that was being answered; the later ones did not cause the failure and are asked again in a new thread. */
   #replace(failure: Error): void {
     this.#worker = undefined
     const pending = [...this.#pending]

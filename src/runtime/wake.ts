@@ -1,4 +1,4 @@
-/** Lets loops sleep until there may be work: until they are notified, or until a time-out in any case. */
+/** Lets loops sleep until they are notified of work, or until a time-out. */
 export class Wake {
   #waiters = new Set<() => void>()
 
@@ -27,7 +27,7 @@ export function throttle(everyMs: number, call: () => Promise<unknown>): () => v
   let again = false
   const run = (): void => {
     again = false
-    // The receivers of this call also poll: a lost call costs a second, not a notification.
+    // The receivers of this call also poll, so a lost call costs only a second.
     call().catch(() => {})
     timer = setTimeout(() => {
       timer = undefined

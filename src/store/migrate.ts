@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import type pg from 'pg'
 import { OperatorError } from '../domain/errors.js'
 import { sha256 } from '../domain/evidence.js'
-import { type Pool, type Queryable, run } from './postgres.js'
+import { type Pool, type Queryable, queryRows, run } from './postgres.js'
 
 /**
  * Applies the files of migrations/ in order. Each file is committed together with its record. A file named ….concurrent.sql runs
@@ -31,11 +31,8 @@ export async function migrate(pool: Pool): Promise<string[]> {
     await client.query(
       'create table if not exists migration (number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())',
     )
-    const applied = await run<{ number: number; name: string; sha256: string }>(
-      client,
-      'select number, name, sha256 from migration',
-    )
-    const known = new Map(applied.rows.map(row => [row.number, row]))
+    const applied = await queryRows<Omit<Migration, 'sql'>>(client, 'select number, name, sha256 from migration')
+    const known = new Map(applied.map(migration => [migration.number, migration]))
     const fresh: string[] = []
     for (const migration of await readMigrations()) {
       const before = known.get(migration.number)
@@ -66,22 +63,12 @@ export async function migrate(pool: Pool): Promise<string[]> {
 /** The pool's timeout is for requests; the migration of a large table may take longer, and other nodes wait for it. */
 const withoutTimeout = (text: string, values: unknown[] = []) => ({ text, values, query_timeout: 2_147_483_647 })
 
-async function apply(client: pg.PoolClient, migration: Migration): Promise<void> {
-  const record = (): Promise<unknown> =>
-    client.query('insert into migration (number, name, sha256) values ($1, $2, $3)', [
-      migration.number,
-      migration.name,
-      migration.sha256,
-    ])
-  if (migration.name.endsWith('.concurrent.sql')) {
-    await client.query(withoutTimeout(migration.sql))
-    await record()
-    return
-  }
-  await client.query('begin')
-  await client.query(withoutTimeout(migration.sql))
-  await record()
-  await client.query('commit')
+async function apply(client: pg.PoolClient, { number, name, sql, sha256 }: Migration): Promise<void> {
+  const transactional = !name.endsWith('.concurrent.sql')
+  if (transactional) await client.query('begin')
+  await client.query(withoutTimeout(sql))
+  await client.query('insert into migration (number, name, sha256) values ($1, $2, $3)', [number, name, sha256])
+  if (transactional) await client.query('commit')
 }
 
 async function readMigrations(): Promise<Migration[]> {

@@ -71,10 +71,17 @@ export const queryRows = async <Row extends pg.QueryResultRow>(...query: Paramet
 export const queryRow = async <Row extends pg.QueryResultRow>(...query: Parameters<typeof run>): Promise<Row | null> =>
   (await queryRows<Row>(...query))[0] ?? null
 
+/** For queries with one column. */
+export const queryValues = async <Value>(...query: Parameters<typeof run>): Promise<Value[]> =>
+  (await queryRows<Record<string, Value>>(...query)).map(row => Object.values(row)[0]!)
+
+export const queryValue = async <Value>(...query: Parameters<typeof run>): Promise<Value | null> =>
+  (await queryValues<Value>(...query))[0] ?? null
+
 export const execute = async (...statement: Parameters<typeof run>): Promise<void> => void (await run(...statement))
 
-/** For a statement that changes at most one row. False: it changed none. */
-export const changesRow = async (...statement: Parameters<typeof run>): Promise<boolean> =>
+/** Whether a statement that reads or changes at most one row found that row. */
+export const matchesRow = async (...statement: Parameters<typeof run>): Promise<boolean> =>
   (await run(...statement)).rowCount === 1
 
 /** Deletes in batches, because one statement for a long backlog would exceed its timeout at every run. */

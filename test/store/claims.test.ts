@@ -62,7 +62,16 @@ test('content comes with the claim of an e-mail where it is small; what is large
 })
 
 const claim = (db: Queryable, limit: number): Promise<Claim[]> =>
-  claimDeliveries(db, { channel: 'email', mode: 'live', carrier: 'smtp', rank: 0, owner: OWNER, limit, leaseMs: 60_000 })
+  claimDeliveries(db, {
+    channel: 'email',
+    mode: 'live',
+    carrier: 'smtp',
+    rank: 0,
+    owner: OWNER,
+    limit,
+    leaseMs: 60_000,
+    withContent: true,
+  })
 
 const recordSent = (pool: Pool, claims: readonly Claim[]) =>
   recordChanges(

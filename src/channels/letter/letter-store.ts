@@ -24,7 +24,7 @@ export const findLetter = (db: Queryable, { notification, ordinal }: LetterKey):
     [notification, ordinal],
   )
 
-/** Of two who made the same letter the first one's stays. Its PDF must be stored already. */
+/** The first of two equal letters stays. Its PDF must be stored already. */
 export const insertLetter = (
   db: Queryable,
   { notification, ordinal }: LetterKey,
@@ -42,7 +42,7 @@ export interface ReceiptImage {
   bytes: Uint8Array
 }
 
-/** The post tells of the same receipt more than once: the first one stays. */
+/** The post reports the same receipt more than once; the first one stays. */
 export const insertLetterReceipt = (db: Queryable, notification: string, { type, bytes }: ReceiptImage): Promise<void> =>
   execute(
     db,
@@ -56,7 +56,7 @@ export interface LetterHistory {
   events: { at: Date; type: string; data: Record<string, Json> | null }[]
 }
 
-/** Everything that a letter's receipt tells; null where there is no such letter. */
+/** null: there is no such letter. */
 export async function findLetterHistory(db: Queryable, notification: string): Promise<LetterHistory | null> {
   const row = await queryRow<FoundStatus & { imageType: 'png' | 'jpg' | null; bytes: Buffer | null }>(
     db,
@@ -80,11 +80,11 @@ export async function findLetterHistory(db: Queryable, notification: string): Pr
 export interface TrackedLetter {
   notification: string
   code: string
-  /** How many of the post's words were taken. */
+  /** How many of the post's tracking events were recorded. */
   seen: number
 }
 
-/** Takes the letters whose turn it is to be asked about, and plans when they are asked about again. */
+/** Takes the letters that are due for tracking, and plans when they are due again. */
 export const claimTracked = (db: Queryable, mode: Mode, everyMs: number, limit: number): Promise<TrackedLetter[]> =>
   queryRows(
     db,

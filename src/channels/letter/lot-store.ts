@@ -1,6 +1,6 @@
-import { execute, type Pool, type Queryable, run, transaction } from '../../store/postgres.js'
+import { execute, type Pool, type Queryable, queryValue, queryValues, run, transaction } from '../../store/postgres.js'
 
-/** Which letter is in which lot, and how far a lot is. Whoever changes who is in a lot, or begins it, holds the lot's lock. */
+/** A letter's place in a lot, and the progress of the lot. The lot is locked while its letters change and while it begins. */
 export interface StoredPlace {
   reference: string
   lot: number
@@ -11,21 +11,21 @@ export interface StoredPlace {
   upload: StoredUpload | null
 }
 
-/** The file of a lot: what it holds, and its name until it gets the one that the post reads. */
+/** The file of a lot. `part` is its name until the upload is complete. */
 export interface StoredUpload {
   part: string
   size: number
   sha256: string
 }
 
-/** What the post calls a letter, and which one that is. */
+/** The post's name for a letter. */
 export interface LotName {
   name: string
   notification: string
   ordinal: number
 }
 
-/** A new lot for those of the letters that are not with the post, nor on their way; tells where all of them are. */
+/** Opens a lot for the letters that are in no lot that has begun. Returns the places of all letters. */
 export function openLot(
   pool: Pool,
   provider: string,
@@ -33,11 +33,10 @@ export function openLot(
 ): Promise<{ lot: number; places: StoredPlace[] }> {
   return transaction(pool, async db => {
     await deletePlaces(db, references, 'waiting')
-    const { rows } = await run<{ lot: number }>(db, 'insert into letter_lot (provider) values ($1) returning lot', [provider])
-    const { lot } = rows[0]!
+    const lot = (await queryValue<number>(db, 'insert into letter_lot (provider) values ($1) returning lot', [provider]))!
     await run(
       db,
-      // Sorted, so that two who place the same letters do not wait for each other; the first one's place stays.
+      // Sorted, so that two transactions with the same letters cannot deadlock; the first place stays.
       `insert into letter_lot_object (reference, lot, object)
        select r.reference, $1, r.object from unnest($2::text[]) with ordinality as r(reference, object)
        order by r.reference on conflict (reference) do nothing`,
@@ -58,7 +57,7 @@ export async function findPlaces(db: Queryable, references: readonly string[]): 
   return rows.map(({ part, size, sha256, ...place }) => ({ ...place, upload: part === null ? null : { part, size, sha256 } }))
 }
 
-/** Takes letters out of lots that are not on their way. Returns those that have a place nevertheless. */
+/** Takes letters out of lots that have not begun. Returns the places of the others. */
 export function leaveLots(pool: Pool, references: readonly string[]): Promise<StoredPlace[]> {
   return transaction(pool, async db => {
     await deletePlaces(db, references, 'waiting')
@@ -66,28 +65,21 @@ export function leaveLots(pool: Pool, references: readonly string[]): Promise<St
   })
 }
 
-/**
- * For a person who looked: takes a letter in doubt out of its lot. `begun`: also where the lot was on its way, so that the letter
- * can go with another one.
- */
+/** For an operator: takes a letter with unknown outcome out of its lot. `begun`: also out of a lot that has begun. */
 export function abandonPlace(pool: Pool, notification: string, begun: boolean): Promise<void> {
   return transaction(pool, async db => {
-    const { rows } = await run<{ reference: string }>(
+    const references = await queryValues<string>(
       db,
       `select reference from delivery
        where notification_id = $1 and channel = 'letter' and state in ('uncertain', 'unresolved') and reference is not null for update`,
       [notification],
     )
-    await deletePlaces(
-      db,
-      rows.map(row => row.reference),
-      begun ? 'not uploaded' : 'waiting',
-    )
+    await deletePlaces(db, references, begun ? 'not uploaded' : 'waiting')
   })
 }
 
 async function deletePlaces(db: Queryable, references: readonly string[], from: 'waiting' | 'not uploaded'): Promise<void> {
-  const locked = await run<{ lot: number }>(
+  const locked = await queryValues<number>(
     db,
     `select lot from letter_lot where lot in (select lot from letter_lot_object where reference = any($1::text[]))
      order by lot for update`,
@@ -95,17 +87,17 @@ async function deletePlaces(db: Queryable, references: readonly string[], from: 
   )
   await run(
     db,
-    // Of the locked lots alone: one that a letter moved to meanwhile may be leaving just now.
+    // Only of the locked lots: a letter may have moved to a lot that is beginning now.
     `delete from letter_lot_object o using letter_lot l
      where o.reference = any($1::text[]) and o.lot = any($2::bigint[]) and l.lot = o.lot
        and l.uploaded_at is null and (l.begun_at is null or $3)`,
-    [references, locked.rows.map(({ lot }) => lot), from === 'not uploaded'],
+    [references, locked, from === 'not uploaded'],
   )
 }
 
 /**
- * Commits that a lot is about to leave, and what the post will call its letters: what it tells of them finds them also where
- * nobody lives to say that it left. false: it must not leave, since its letters are no longer these.
+ * Commits the start of an upload and the post's names for the letters, so that reports find them even if this process dies.
+ * False: the lot must not be uploaded, because its letters have changed.
  */
 export function beginLot(
   pool: Pool,
@@ -115,13 +107,9 @@ export function beginLot(
   names: readonly LotName[],
 ): Promise<boolean> {
   return transaction(pool, async db => {
-    const { rows } = await run<{ begun: boolean }>(
-      db,
-      'select begun_at is not null as begun from letter_lot where lot = $1 for update',
-      [lot],
-    )
-    const placed = await run<{ count: number }>(db, 'select count(*) from letter_lot_object where lot = $1', [lot])
-    if (rows[0]?.begun !== false || placed.rows[0]!.count !== names.length) return false
+    const begun = await queryValue<boolean>(db, 'select begun_at is not null from letter_lot where lot = $1 for update', [lot])
+    const placed = await queryValue<number>(db, 'select count(*) from letter_lot_object where lot = $1', [lot])
+    if (begun !== false || placed !== names.length) return false
     await run(db, `update letter_lot set begun_at = now(), part = $2, size = $3, sha256 = decode($4, 'hex') where lot = $1`, [
       lot,
       part,
@@ -142,7 +130,7 @@ export function beginLot(
 export const markUploaded = (db: Queryable, lot: number): Promise<void> =>
   execute(db, 'update letter_lot set uploaded_at = coalesce(uploaded_at, now()) where lot = $1', [lot])
 
-/** Of a lot that never left, nor ever will: its letters can go with others. */
+/** Takes the letters out of a lot that was not and will not be uploaded. */
 export const dissolveLot = (db: Queryable, lot: number): Promise<void> =>
   execute(db, `delete from letter_lot_object o using letter_lot l where l.lot = $1 and o.lot = l.lot and l.uploaded_at is null`, [
     lot,
@@ -151,7 +139,7 @@ export const dissolveLot = (db: Queryable, lot: number): Promise<void> =>
 /** No lot has a lower number from now on. */
 export function startLotsAt(pool: Pool, first: number): Promise<void> {
   return transaction(pool, async db => {
-    // Nobody takes a number meanwhile: it must not go back behind one that is taken.
+    // No number is taken meanwhile: the sequence must not go back behind a number in use.
     await run(db, 'lock table letter_lot in share row exclusive mode')
     await run(
       db,

@@ -32,7 +32,7 @@ export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
       typeof custom === 'string'
         ? fitSms(custom.replaceAll(PLACEHOLDER, link), accents)
         : ownText(settings['brand.name'] || claim.accountName, claim.subject, link, accents)
-    return { reference, to: claim.recipient!, text, ...(claim.taken === undefined ? {} : { taken: claim.taken }) }
+    return { reference, to: claim.recipient!, text, ...(claim.taken ? { taken: claim.taken } : {}) }
   }
 }
 

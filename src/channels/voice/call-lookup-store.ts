@@ -1,9 +1,8 @@
 import { execute, type Queryable, queryRows } from '../../store/postgres.js'
 
-/** Calls that a carrier took, until it is known how they ended and where their recordings are. */
+/** A call that a carrier took, until its end and its recording are known. */
 export interface CallLookup {
   provider: string
-  /** The carrier's name for the call. */
   name: string
   notification: string
   ordinal: number
@@ -19,10 +18,7 @@ export const planCallLookups = (db: Queryable, calls: readonly CallLookup[]): Pr
     [JSON.stringify(calls)],
   )
 
-/**
- * Those of which there is nothing more to learn: another call followed, or the end is known and so is the recording, where
- * somebody answered and one was made. After a day nobody is asked any more.
- */
+/** Deletes calls that need no lookup: another call followed, the end and the recording are known, or a day has passed. */
 export const dropKnownCalls = (db: Queryable, recording: readonly string[], limit: number): Promise<void> =>
   execute(
     db,
@@ -42,7 +38,7 @@ export const dropKnownCalls = (db: Queryable, recording: readonly string[], limi
     [recording, limit],
   )
 
-/** Those whose time has come, put off at once, longer each time: whoever asks may die before the answer. */
+/** Takes the calls that are due. Each is due again, later each time, because this node may die before the carrier answers. */
 export const takeOpenCalls = (db: Queryable, providers: readonly string[], limit: number): Promise<CallLookup[]> =>
   queryRows(
     db,

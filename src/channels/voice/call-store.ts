@@ -1,12 +1,12 @@
 import { completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { Claim } from '../../store/delivery/claims.js'
-import { type Queryable, run } from '../../store/postgres.js'
+import { type Queryable, queryRow, queryValues } from '../../store/postgres.js'
 
 /** What the script of a call depends on. */
 export type Call = Pick<Claim, 'template' | 'request' | 'accountName' | 'settings' | 'protected'>
 
 /** Notifications other than this one whose call to a number a carrier of this provider is making, or may have made. */
-export async function findRivalCalls(
+export function findRivalCalls(
   db: Queryable,
   { notification, to, provider }: { notification: string; to: string; provider: string },
 ): Promise<string[]> {
@@ -16,12 +16,11 @@ export async function findRivalCalls(
      where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(carrier, ':', 1) = $3
        and notification_id <> $1`
   const states = ['sending', 'uncertain', 'unresolved']
-  const { rows } = await run<{ id: string }>(db, states.map(inState).join(' union all '), [notification, to, provider])
-  return rows.map(row => row.id)
+  return queryValues(db, states.map(inState).join(' union all '), [notification, to, provider])
 }
 
 export async function findCall(db: Queryable, notification: string): Promise<Call | null> {
-  const { rows } = await run<Omit<Call, 'settings'> & { settings: StoredSettings }>(
+  const call = await queryRow<Omit<Call, 'settings'> & { settings: StoredSettings }>(
     db,
     `select case when d.template_id is not null then jsonb_build_object('id', d.template_id, 'version', d.template_version) end as template,
        d.request, a.name as "accountName", a.settings, n.validation is not null as protected
@@ -29,6 +28,5 @@ export async function findCall(db: Queryable, notification: string): Promise<Cal
      where d.notification_id = $1 and d.channel = 'voice'`,
     [notification],
   )
-  const row = rows[0]
-  return row === undefined ? null : { ...row, settings: completeSettings(row.settings) }
+  return call && { ...call, settings: completeSettings(call.settings) }
 }

@@ -1,6 +1,6 @@
-import { execute, type Queryable, queryRows, run } from '../../store/postgres.js'
+import { execute, type Queryable, queryRow, queryRows, queryValues, run } from '../../store/postgres.js'
 
-/** Recordings of calls, from the carrier's word that there is one to the blob that holds it. */
+/** The recording of a call, from the carrier's report to the blob that holds it. */
 export interface Recording {
   provider: string
   name: string
@@ -9,7 +9,7 @@ export interface Recording {
   seconds: number | null
 }
 
-/** A recording that is told twice is one recording. */
+/** A recording that is reported twice is one recording. */
 export async function wantRecording(db: Queryable, recording: Recording): Promise<void> {
   const { provider, name, notification, ordinal, seconds } = recording
   await run(
@@ -20,11 +20,9 @@ export async function wantRecording(db: Queryable, recording: Recording): Promis
   )
 }
 
-export interface WantedRecording extends Recording {
-  attempt: number
-}
+export type WantedRecording = Recording & { attempt: number }
 
-/** Those whose time has come, put off at once: another node, or this one after a crash, looks again when the time is over. */
+/** Takes the recordings that are due. They are due again after `againMs`, in case this node dies. */
 export const takeWantedRecordings = (
   db: Queryable,
   providers: readonly string[],
@@ -49,7 +47,7 @@ export const putOffRecording = (db: Queryable, { provider, name }: Recording, de
     [provider, name, delayMs],
   )
 
-/** Ends the search, once: with the digest of its blob, or without because there is none to be had. */
+/** Ends the search once. null: the carrier has no recording. */
 export const settleRecording = (db: Queryable, { provider, name }: Recording, sha256: string | null): Promise<void> =>
   execute(db, "update recording set state = $3, sha256 = $4 where provider = $1 and name = $2 and state = 'wanted'", [
     provider,
@@ -58,9 +56,9 @@ export const settleRecording = (db: Queryable, { provider, name }: Recording, sh
     sha256 === null ? null : Buffer.from(sha256, 'hex'),
   ])
 
-/** Ends the term of some recordings that are older than this; the digests of those whose bytes are to go. */
-export async function expireRecordings(db: Queryable, days: number, limit: number): Promise<string[]> {
-  const { rows } = await run<{ sha256: string }>(
+/** Marks a batch of recordings older than `days` as expired. Returns the digests of their blobs. */
+export const expireRecordings = (db: Queryable, days: number, limit: number): Promise<string[]> =>
+  queryValues(
     db,
     `update recording r set state = 'expired'
      where (r.provider, r.name) in (
@@ -70,17 +68,15 @@ export async function expireRecordings(db: Queryable, days: number, limit: numbe
      returning encode(r.sha256, 'hex') as sha256`,
     [days, limit],
   )
-  return rows.map(row => row.sha256)
-}
 
-/** A stretch of the recording that a call's status speaks of; null: there is none; expired: there is none any more. */
+/** A range of bytes of the recording in a call's status; null: there is none; expired: it was deleted. */
 export async function readRecording(
   db: Queryable,
   notification: string,
   from: number,
   length: number,
 ): Promise<{ size: number; bytes: Buffer } | 'expired' | null> {
-  const { rows } = await run<{ size: number | null; bytes: Buffer; expired: boolean }>(
+  const row = await queryRow<{ size: number | null; bytes: Buffer; expired: boolean }>(
     db,
     `select b.size, substring(b.bytes from $2::int + 1 for $3::int) as bytes,
        exists (select from recording r where r.notification_id = $1 and r.sha256 = t.sha256 and r.state = 'expired') as expired
@@ -88,8 +84,7 @@ export async function readRecording(
      where d.notification_id = $1 and d.channel = 'voice' and d.tracking_code is not null`,
     [notification, from, length],
   )
-  const row = rows[0]
-  // The same bytes may be here for another reason.
+  // The blob may still be stored for another use.
   if (row?.expired) return 'expired'
-  return row === undefined || row.size === null ? null : { size: row.size, bytes: row.bytes }
+  return row === null || row.size === null ? null : { size: row.size, bytes: row.bytes }
 }

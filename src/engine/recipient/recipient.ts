@@ -10,15 +10,10 @@ import { GroupCommit } from '../../runtime/group-commit.js'
 import { findLogo } from '../../store/accounts/accounts.js'
 import { suppress } from '../../store/accounts/suppressions.js'
 import { findSendState } from '../../store/delivery/deliveries.js'
+import { readContent } from '../../store/notification/notifications.js'
 import type { Pool } from '../../store/postgres.js'
 import { findLock, resetAttempts, takeAttempt } from '../../store/recipient/visit-counts.js'
-import {
-  findConfirmation,
-  findContent,
-  findVisitedDeliveries,
-  readFile,
-  type VisitedDelivery,
-} from '../../store/recipient/visits.js'
+import { findConfirmation, findVisitedDeliveries, readFile, type VisitedDelivery } from '../../store/recipient/visits.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-link-reader.js'
 import { createVisitRecorder, type Visit, type VisitStep } from './visits.js'
@@ -110,7 +105,7 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
 
     findSendState: ({ notification, channel }: LinkTarget) => findSendState(pool, notification, channel),
     findLock: (notification: string) => findLock(pool, notification),
-    findContent: (notification: string) => findContent(pool, notification),
+    findContent: (notification: string) => readContent(pool, notification),
     findConfirmation: (target: LinkTarget) => findConfirmation(pool, target),
     findLogo: (sha256: string) => findLogo(pool, sha256),
     readFile: (notification: string, ordinal: number) => readFile(pool, notification, ordinal),

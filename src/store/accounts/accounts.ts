@@ -1,6 +1,6 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { SequenceStep } from '../../domain/sequence.js'
-import { changesRow, execute, type Queryable, queryRow, run } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues } from '../postgres.js'
 
 export interface Account {
   id: string
@@ -10,41 +10,23 @@ export interface Account {
   createdAt: Date
 }
 
-interface AccountRow {
-  id: string
-  name: string
-  entity_id: string
-  entity_name: string
-  settings: StoredSettings
-  created_at: Date
-}
+type StoredAccount = Omit<Account, 'settings'> & { settings: StoredSettings }
 
 const SELECT = `
-  select a.id, a.name, a.entity_id, e.name as entity_name, a.settings, a.created_at
+  select a.id, a.name, json_build_object('id', e.id, 'name', e.name) as entity, a.settings, a.created_at as "createdAt"
   from account a join entity e on e.id = a.entity_id`
 
-const toAccount = (row: AccountRow): Account => ({
-  id: row.id,
-  name: row.name,
-  entity: { id: row.entity_id, name: row.entity_name },
-  settings: completeSettings(row.settings),
-  createdAt: row.created_at,
-})
+const complete = (account: StoredAccount): Account => ({ ...account, settings: completeSettings(account.settings) })
 
-export async function listAccounts(db: Queryable): Promise<Account[]> {
-  const { rows } = await run<AccountRow>(db, `${SELECT} order by a.name`)
-  return rows.map(toAccount)
-}
+export const listAccounts = async (db: Queryable): Promise<Account[]> =>
+  (await queryRows<StoredAccount>(db, `${SELECT} order by a.name`)).map(complete)
 
-export async function hasAccounts(db: Queryable): Promise<boolean> {
-  const { rows } = await run<{ found: boolean }>(db, 'select exists (select from account) as found')
-  return rows[0]!.found
-}
+export const hasAccounts = (db: Queryable): Promise<boolean> => matchesRow(db, 'select from account limit 1')
 
 /** By name or by id. */
 export async function findAccount(db: Queryable, nameOrId: string): Promise<Account | null> {
-  const { rows } = await run<AccountRow>(db, `${SELECT} where a.name = $1 or a.id::text = lower($1)`, [nameOrId])
-  return rows[0] === undefined ? null : toAccount(rows[0])
+  const account = await queryRow<StoredAccount>(db, `${SELECT} where a.name = $1 or a.id::text = lower($1)`, [nameOrId])
+  return account && complete(account)
 }
 
 /** Makes the account, and its entity where that is new. False when the name is taken. */
@@ -52,7 +34,7 @@ export const insertAccount = (
   db: Queryable,
   account: { id: string; name: string; entityId: string; entityName: string; settings: StoredSettings },
 ): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `with made as (
        insert into entity (id, name) values ($1, $2) on conflict (name) do update set name = excluded.name returning id
@@ -65,10 +47,8 @@ export const insertAccount = (
 export const updateSettings = (db: Queryable, id: string, changes: StoredSettings): Promise<void> =>
   execute(db, 'update account set settings = settings || $2 where id = $1', [id, JSON.stringify(changes)])
 
-export async function findSequence(db: Queryable, id: string): Promise<SequenceStep[] | null> {
-  const { rows } = await run<{ sequence: SequenceStep[] | null }>(db, 'select sequence from account where id = $1', [id])
-  return rows[0]?.sequence ?? null
-}
+export const findSequence = (db: Queryable, id: string): Promise<SequenceStep[] | null> =>
+  queryValue(db, 'select sequence from account where id = $1', [id])
 
 /** null: no sequence, all channels go at once. */
 export const updateSequence = (db: Queryable, id: string, sequence: readonly SequenceStep[] | null): Promise<void> =>
@@ -78,41 +58,27 @@ export const addRange = (db: Queryable, account: string, range: string): Promise
   execute(db, 'insert into address_range (account_id, range) values ($1, $2) on conflict do nothing', [account, range])
 
 export const removeRange = (db: Queryable, account: string, range: string): Promise<boolean> =>
-  changesRow(db, 'delete from address_range where account_id = $1 and range = $2', [account, range])
+  matchesRow(db, 'delete from address_range where account_id = $1 and range = $2', [account, range])
 
-export async function listRanges(db: Queryable, account: string): Promise<string[]> {
-  const { rows } = await run<{ range: string }>(
-    db,
-    'select range::text from address_range where account_id = $1 order by address_range.range',
-    [account],
-  )
-  return rows.map(row => row.range)
-}
+export const listRanges = (db: Queryable, account: string): Promise<string[]> =>
+  queryValues(db, 'select range::text from address_range where account_id = $1 order by address_range.range', [account])
 
-export async function isRegistered(db: Queryable, address: string): Promise<boolean> {
-  const { rows } = await run<{ found: boolean }>(
-    db,
-    'select exists (select from address_range where range >>= $1::inet) as found',
-    [address],
-  )
-  return rows[0]!.found
-}
+export const isRegistered = (db: Queryable, address: string): Promise<boolean> =>
+  matchesRow(db, 'select from address_range where range >>= $1::inet limit 1', [address])
 
 export interface Logo {
   type: string
   bytes: Buffer
 }
 
-export async function saveLogo(db: Queryable, account: string, { type, bytes }: Logo): Promise<string> {
-  const { rows } = await run<{ sha256: string }>(
+export const saveLogo = async (db: Queryable, account: string, { type, bytes }: Logo): Promise<string> =>
+  (await queryValue<string>(
     db,
     `insert into logo (account_id, sha256, type, bytes) values ($1, sha256($3), $2, $3)
      on conflict (account_id) do update set sha256 = excluded.sha256, type = excluded.type, bytes = excluded.bytes
      returning encode(sha256, 'hex') as sha256`,
     [account, type, bytes],
-  )
-  return rows[0]!.sha256
-}
+  ))!
 
 export const deleteLogo = (db: Queryable, account: string): Promise<void> =>
   execute(db, 'delete from logo where account_id = $1', [account])

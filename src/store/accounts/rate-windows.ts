@@ -1,4 +1,4 @@
-import { execute, type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, queryRow } from '../postgres.js'
 
 export interface Lease {
   granted: number
@@ -12,18 +12,17 @@ export interface Lease {
  * database's clock, so all nodes share one.
  */
 export async function leaseBudget(db: Queryable, key: string, limit: number, chunk: number): Promise<Lease> {
-  const { rows } = await run<{ granted: number; used: number; remaining_ms: number }>(db, {
+  const lease = await queryRow<Lease>(db, {
     name: 'lease-budget',
     text: `insert into rate_window as w (key, started_at, used, granted) values ($1, now(), least($2::int, $3::int), least($2::int, $3::int))
            on conflict (key) do update set
              started_at = case when w.started_at > now() - interval '1 minute' then w.started_at else now() end,
              used = case when w.started_at > now() - interval '1 minute' then w.used + greatest(0, least($3, $2 - w.used)) else least($2, $3) end,
              granted = case when w.started_at > now() - interval '1 minute' then greatest(0, least($3, $2 - w.used)) else least($2, $3) end
-           returning granted, used, (extract(epoch from started_at + interval '1 minute' - now()) * 1000)::int as remaining_ms`,
+           returning granted, used, (extract(epoch from started_at + interval '1 minute' - now()) * 1000)::int as "remainingMs"`,
     values: [key, limit, chunk],
   })
-  const row = rows[0]!
-  return { granted: row.granted, used: row.used, remainingMs: Math.max(1, row.remaining_ms) }
+  return { ...lease!, remainingMs: Math.max(1, lease!.remainingMs) }
 }
 
 export const deleteStaleWindows = (db: Queryable): Promise<void> =>

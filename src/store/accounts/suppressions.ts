@@ -1,13 +1,13 @@
 import type { Channel } from '../../domain/channel.js'
-import { changesRow, execute, type Queryable, queryRows } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRows } from '../postgres.js'
 
 /**
- * Recipients that an account must not be sent to again on a channel, and why. Kept and compared in lower case: servers that
- * tell Maria@ from maria@ are unheard of, and who was told to stop must not be written to for a capital letter.
+ * Why an account must not send to a recipient on a channel. Recipients are stored and compared in lower case, because a capital
+ * letter must not undo an opt-out and servers do not distinguish Maria@ from maria@.
  */
 export type SuppressionReason = 'hard bounce' | 'complaint' | 'stranger' | 'opt-out' | 'operator'
 
-/** The recipient of a delivery. */
+/** Suppresses the recipient of a delivery. */
 export const suppress = (
   db: Queryable,
   entry: { notification: string; channel: Channel; reason: SuppressionReason },
@@ -21,16 +21,15 @@ export const suppress = (
     [entry.notification, entry.channel, entry.reason],
   )
 
-/** Whom it is about. */
 export interface Contact {
   account: string
   channel: Channel
   recipient: string
 }
 
-/** false: it was there already, for whatever reason. */
+/** False: it was there already, with any reason. */
 export const addSuppression = (db: Queryable, contact: Contact, reason: SuppressionReason): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `insert into suppression (account_id, channel, recipient, reason) values ($1, $2, lower($3), $4) on conflict do nothing`,
     [contact.account, contact.channel, contact.recipient, reason],
@@ -38,7 +37,7 @@ export const addSuppression = (db: Queryable, contact: Contact, reason: Suppress
 
 /** false: there was none. */
 export const removeSuppression = (db: Queryable, contact: Contact): Promise<boolean> =>
-  changesRow(db, 'delete from suppression where account_id = $1 and channel = $2 and recipient = lower($3)', [
+  matchesRow(db, 'delete from suppression where account_id = $1 and channel = $2 and recipient = lower($3)', [
     contact.account,
     contact.channel,
     contact.recipient,
@@ -48,7 +47,7 @@ export interface Suppression {
   channel: Channel
   recipient: string
   reason: SuppressionReason
-  /** The notification that brought it about; null: a person did. */
+  /** The notification that caused it; null: an operator did. */
   notification: string | null
   createdAt: Date
 }

@@ -1,4 +1,4 @@
-import { execute, type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, queryRow } from '../postgres.js'
 
 /** Messages per second to one carrier, from all nodes together. */
 export interface CarrierRate {
@@ -12,16 +12,14 @@ export interface RateGrant {
   waitMs: number
 }
 
-/** A tenth of a second's worth may be saved up: without it a timer that fires late would lose its share. */
-const burstOf = (perSecond: number): number => Math.max(1, Math.floor(perSecond / 10))
-
 /**
  * Books up to `want` messages, as many as the carrier may get by now (a token bucket, by the database's clock). That clock counts
  * microseconds: without the hundredth, a seventh of a second would never be a whole message.
  */
 export async function takeRate(db: Queryable, { carrier, perSecond }: CarrierRate, want: number): Promise<RateGrant> {
-  const burst = burstOf(perSecond)
-  const { rows } = await run<{ granted: number; wait_ms: number }>(db, {
+  // A tenth of a second's messages may be saved up; otherwise a timer that fires late would lose its share.
+  const burst = Math.max(1, Math.floor(perSecond / 10))
+  const grant = await queryRow<RateGrant>(db, {
     name: 'take-rate',
     text: `insert into carrier_rate as p (carrier, spent_until, granted)
            values ($1, now() - interval '1 second' * (($3::int - least($3, $4::int)) / $2::float8), least($3, $4))
@@ -31,14 +29,14 @@ export async function takeRate(db: Queryable, { carrier, perSecond }: CarrierRat
                lateral (select least($4, greatest(0, floor(extract(epoch from now() - start) * $2::int + 0.01)))::int as free) f
            )
            returning granted,
-             ceil(1000 * extract(epoch from spent_until + interval '1 second' * (least($4, $5::int) / $2) - now()))::int as wait_ms`,
+             ceil(1000 * extract(epoch from spent_until + interval '1 second' * (least($4, $5::int) / $2) - now()))::int as "waitMs"`,
     values: [carrier, perSecond, burst, want, Math.max(1, Math.floor(burst / 2))],
   })
-  const { granted, wait_ms: waitMs } = rows[0]!
+  const { granted, waitMs } = grant!
   return { granted, waitMs: granted > 0 ? 0 : Math.max(1, waitMs) }
 }
 
-/** Gives back what was booked and is not needed. */
+/** Returns booked messages that are not needed. */
 export const returnRate = (db: Queryable, { carrier, perSecond }: CarrierRate, count: number): Promise<void> =>
   execute(
     db,

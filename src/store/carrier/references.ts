@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
-import { deleteInBatches, type Queryable, queryRow, run } from '../postgres.js'
+import { deleteInBatches, type Queryable, queryRow, queryValue, queryValues } from '../postgres.js'
 
 /** The message, or the part of it, that a carrier's own reference names. */
 export interface CarrierReference {
@@ -22,14 +22,13 @@ export const findReference = (db: Queryable, provider: string, names: readonly s
   )
 
 /** Which of these names belong to a message already. */
-export async function findKnownNames(db: Queryable, provider: string, names: readonly string[]): Promise<Set<string>> {
-  const { rows } = await run<{ reference: string }>(
-    db,
-    'select reference from carrier_reference where provider = $1 and reference = any($2::text[])',
-    [provider, names],
+export const findKnownNames = async (db: Queryable, provider: string, names: readonly string[]): Promise<Set<string>> =>
+  new Set(
+    await queryValues<string>(db, 'select reference from carrier_reference where provider = $1 and reference = any($2::text[])', [
+      provider,
+      names,
+    ]),
   )
-  return new Set(rows.map(row => row.reference))
-}
 
 /** No carrier reports on a message after three months. */
 export const deleteStaleReferences = (db: Queryable): Promise<void> =>
@@ -39,14 +38,14 @@ export const deleteStaleReferences = (db: Queryable): Promise<void> =>
  * The newest notification that had reached one of these numbers by then: a reply that does not name its message is a reply to
  * the newest. Messages that this carrier sent come before those that other carriers of its provider sent.
  */
-export async function findNewestTo(
+export const findNewestTo = (
   db: Queryable,
   channel: Channel,
   recipients: readonly string[],
   carrier: string,
   at: Date | null,
-): Promise<string | null> {
-  const { rows } = await run<{ id: string }>(
+): Promise<string | null> =>
+  queryValue(
     db,
     `select notification_id as id from delivery
      where channel = $1 and recipient = any($2::text[]) and recipient like '+%'
@@ -57,8 +56,6 @@ export async function findNewestTo(
      order by (failure is null) desc, (carrier = $3) desc, notification_id desc limit 1`,
     [channel, recipients, carrier, at],
   )
-  return rows[0]?.id ?? null
-}
 
 /** Messages to a number, with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. */
 export const WITH_UNKNOWN_OUTCOME =
@@ -68,12 +65,10 @@ export const WITH_UNKNOWN_OUTCOME =
 export const ofSameProvider = (carrier: string): string => `split_part(d.carrier, ':', 1) = split_part(${carrier}, ':', 1)`
 
 /** Our references of the messages with unknown outcome to one number. */
-export async function findUnknownTo(db: Queryable, channel: Channel, carrier: string, recipient: string): Promise<string[]> {
-  const { rows } = await run<{ reference: string }>(
+export const findUnknownTo = (db: Queryable, channel: Channel, carrier: string, recipient: string): Promise<string[]> =>
+  queryValues(
     db,
     `select d.reference from delivery d
      where d.recipient = $3 and ${WITH_UNKNOWN_OUTCOME} and d.channel = $1 and ${ofSameProvider('$2')}`,
     [channel, carrier, recipient],
   )
-  return rows.map(row => row.reference)
-}

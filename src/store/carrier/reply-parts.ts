@@ -1,7 +1,7 @@
 import type { Json } from '../../domain/canonical-json.js'
-import { execute, type Queryable, queryRows, run } from '../postgres.js'
+import { execute, type Queryable, queryRows, queryValues } from '../postgres.js'
 
-/** The parts of people's long answers, kept until all of them are there. */
+/** Identifies a long reply; its parts are kept until all of them have arrived. */
 export interface PartsKey {
   provider: string
   /** The name that the parts share. */
@@ -9,7 +9,7 @@ export interface PartsKey {
   total: number
 }
 
-/** A part that is told again is the newer one: carriers' names for them come round again after a while. */
+/** A repeated part replaces the earlier one, because carriers reuse the names of replies after a while. */
 export const keepReplyPart = (db: Queryable, { provider, name, total }: PartsKey, part: number, reply: Json): Promise<void> =>
   execute(
     db,
@@ -18,7 +18,7 @@ export const keepReplyPart = (db: Queryable, { provider, name, total }: PartsKey
     [provider, name, total, part, JSON.stringify(reply)],
   )
 
-/** Makes room for another answer whose parts share the name of one that is complete: a part that is told again says the same. */
+/** Deletes a complete reply if this part has another text: then the carrier has reused the name for a new reply. */
 export const forgetJoined = (db: Queryable, { provider, name, total }: PartsKey, part: number, text: string): Promise<void> =>
   execute(
     db,
@@ -31,20 +31,18 @@ export const forgetJoined = (db: Queryable, { provider, name, total }: PartsKey,
 export const markJoined = (db: Queryable, { provider, name, total }: PartsKey): Promise<void> =>
   execute(db, 'update reply_part set joined = true where provider = $1 and name = $2 and total = $3', [provider, name, total])
 
-/** Of an answer that is not told yet, in their order. */
-export async function readReplyParts(db: Queryable, { provider, name, total }: PartsKey): Promise<Json[]> {
-  const { rows } = await run<{ reply: Json }>(
-    db,
-    'select reply from reply_part where provider = $1 and name = $2 and total = $3 and not joined order by part',
-    [provider, name, total],
-  )
-  return rows.map(row => row.reply)
-}
+/** The parts of a reply that is not joined yet, in order. */
+export const readReplyParts = (db: Queryable, { provider, name, total }: PartsKey): Promise<Json[]> =>
+  queryValues(db, 'select reply from reply_part where provider = $1 and name = $2 and total = $3 and not joined order by part', [
+    provider,
+    name,
+    total,
+  ])
 
 export const deleteReplyParts = (db: Queryable, { provider, name, total }: PartsKey): Promise<void> =>
   execute(db, 'delete from reply_part where provider = $1 and name = $2 and total = $3', [provider, name, total])
 
-/** Those of which nobody expects a part any more. */
+/** Incomplete replies that got no part for an hour. */
 export const findStaleReplies = (db: Queryable): Promise<PartsKey[]> =>
   queryRows(
     db,

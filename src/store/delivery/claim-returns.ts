@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
-import { changesRow, execute, type Queryable } from '../postgres.js'
+import { execute, matchesRow, type Queryable } from '../postgres.js'
 
 /** A claimed delivery and the claim that holds it. */
 export interface HeldDelivery {
@@ -25,7 +25,7 @@ export const passDelivery = (
   { notification, channel, attempt, owner }: HeldDelivery,
   to: Taker,
 ): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `update delivery set carrier = $5, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond' where ${HELD}`,
     [notification, channel, attempt, owner, to.carrier, to.owner, to.leaseMs],

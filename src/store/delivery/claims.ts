@@ -1,9 +1,8 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { Channel } from '../../domain/channel.js'
 import type { JsonObject } from '../../domain/notification.js'
-import type { TakenParts } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
-import { type Queryable, queryRows, run } from '../postgres.js'
+import { type Queryable, queryRows, queryValues, run } from '../postgres.js'
 
 /** One delivery that a worker holds, with everything that is needed to send it. */
 export interface Claim {
@@ -41,39 +40,10 @@ export interface Claim {
   attachments: { name: string; sha256: string; size: number }[]
   acceptedAt: Date
   /** The parts that this carrier has already, of an attempt whose other parts were lost. */
-  taken?: { parts: readonly number[]; total: number }
+  taken?: { parts: readonly number[]; total: number } | null
 }
 
-interface ClaimRow {
-  notification_id: string | null
-  channel: Channel
-  mode: Mode
-  lease_owner: string
-  account_id: string
-  account_name: string
-  settings: StoredSettings
-  ordinal: number
-  attempt: number
-  failovers: number
-  tried: number[]
-  carrier: string
-  reference: string
-  recipient: string | null
-  recipient_name: string
-  subject: string
-  content: string | null
-  content_size: number
-  protected: boolean
-  suppressed: boolean
-  request: JsonObject
-  template_id: string | null
-  template_version: number | null
-  attachments: { name: string; sha256: string; size: number }[] | null
-  accepted_at: Date
-  taken: TakenParts | null
-  unknown_count: number
-  bound_carrier: string | null
-}
+type ClaimRow = Omit<Claim, 'settings'> & { settings: StoredSettings }
 
 export interface ClaimQuestion {
   channel: Channel
@@ -90,10 +60,6 @@ export interface ClaimQuestion {
   withContent?: boolean
 }
 
-/** A claim of many must not bring many large contents into memory at once. */
-const CONTENT = `case when $8::boolean and octet_length(n.content) <= 65536 then n.content end as content,
-        coalesce(octet_length(n.content), 0) as content_size`
-
 /** How often a claim is repeated where other workers were taking all that it had looked at. */
 const CONTESTED_ROUNDS = 3
 
@@ -105,7 +71,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
   for (let round = 0; round < CONTESTED_ROUNDS; round++) {
     const rows = await claimOnce(db, question)
     if (rows.length === 0) return []
-    if (rows[0]!.notification_id !== null) return rows.map(toClaim)
+    if (rows[0]!.notification !== null) return rows.map(toClaim)
   }
   return []
 }
@@ -168,17 +134,16 @@ export async function claimFailovers(db: Queryable, question: ClaimQuestion): Pr
   return rows.map(toClaim)
 }
 
-interface ClaimText {
-  /** The common table expressions that lock the rows. */
-  taken: string
-  set: string
-  /** The expression that has a row if there is work, even if other workers take it. */
-  work: string
-}
-
-const claim = (db: Queryable, question: ClaimQuestion, name: string, { taken, set, work }: ClaimText): Promise<ClaimRow[]> =>
-  queryRows(db, {
+/** `taken`: the expressions that lock the rows. `work`: the expression that has a row if there is work, even if other workers take it. */
+function claim(
+  db: Queryable,
+  { channel, mode, limit, owner, leaseMs, carrier, rank, withContent = false }: ClaimQuestion,
+  name: string,
+  { taken, set, work }: { taken: string; set: string; work: string },
+): Promise<ClaimRow[]> {
+  return queryRows(db, {
     name,
+    // A claim of many must not bring many large contents into memory at once.
     text: `
       with recursive ${taken}, claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
@@ -186,53 +151,23 @@ const claim = (db: Queryable, question: ClaimQuestion, name: string, { taken, se
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )
-      select c.notification_id, c.channel, c.mode, c.lease_owner, c.account_id, c.ordinal, c.attempt, c.failovers, c.tried, c.reference, c.recipient, c.request, c.template_id, c.template_version, c.taken, c.carrier, c.unknown_count, c.bound_carrier,
-        a.name as account_name, a.settings, n.recipient_name, n.subject, ${CONTENT}, n.validation is not null as protected, n.accepted_at,
+      select c.notification_id as notification, c.channel, c.mode, c.lease_owner as owner, c.account_id as account, a.name as "accountName", a.settings,
+        c.ordinal, c.attempt, c.failovers, c.tried, c.reference, c.recipient, n.recipient_name as "recipientName", n.subject,
+        case when $8::boolean and octet_length(n.content) <= 65536 then n.content end as content,
+        coalesce(octet_length(n.content), 0) as "contentSize", n.validation is not null as protected, c.unknown_count as "unknownCount",
+        c.bound_carrier is not null as bound,
         exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
-        (select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
-         from attachment f where f.notification_id = c.notification_id) as attachments
+        c.request, case when c.template_id is not null then jsonb_build_object('id', c.template_id, 'version', c.template_version) end as template,
+        coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
+          from attachment f where f.notification_id = c.notification_id), '[]') as attachments,
+        n.accepted_at as "acceptedAt", case when c.taken ->> 'by' = c.carrier then c.taken end as taken
       from (select from ${work} limit 1) q
       left join (claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id) on true`,
-    values: [
-      question.channel,
-      question.mode,
-      question.limit,
-      question.owner,
-      question.leaseMs,
-      question.carrier,
-      question.rank,
-      question.withContent ?? false,
-    ],
+    values: [channel, mode, limit, owner, leaseMs, carrier, rank, withContent],
   })
+}
 
-const toClaim = (row: ClaimRow): Claim => ({
-  notification: row.notification_id!,
-  channel: row.channel,
-  mode: row.mode,
-  owner: row.lease_owner,
-  account: row.account_id,
-  accountName: row.account_name,
-  settings: completeSettings(row.settings),
-  ordinal: row.ordinal,
-  attempt: row.attempt,
-  failovers: row.failovers,
-  tried: row.tried,
-  reference: row.reference,
-  recipient: row.recipient,
-  recipientName: row.recipient_name,
-  subject: row.subject,
-  content: row.content,
-  contentSize: row.content_size,
-  protected: row.protected,
-  unknownCount: row.unknown_count,
-  bound: row.bound_carrier !== null,
-  suppressed: row.suppressed,
-  request: row.request,
-  template: row.template_id === null ? null : { id: row.template_id, version: row.template_version! },
-  attachments: row.attachments ?? [],
-  acceptedAt: row.accepted_at,
-  ...(row.taken !== null && row.taken.by === row.carrier ? { taken: row.taken } : {}),
-})
+const toClaim = ({ settings, ...claim }: ClaimRow): Claim => ({ ...claim, settings: completeSettings(settings) })
 
 /** A delivery and the claim that holds it. */
 export interface Lease {
@@ -256,16 +191,9 @@ export async function renewLeases(db: Queryable, held: readonly Lease[], leaseMs
 
 const nameOf = ({ notification, owner }: Lease): string => `${notification} ${owner}`
 
-export interface ExpiredLease {
-  notification: string
-  channel: Channel
+export interface ExpiredLease
+  extends Pick<Claim, 'notification' | 'channel' | 'ordinal' | 'attempt' | 'failovers' | 'owner' | 'mode' | 'unknownCount'> {
   carrier: string
-  ordinal: number
-  attempt: number
-  failovers: number
-  owner: string
-  mode: Mode
-  unknownCount: number
 }
 
 /** Deliveries whose worker is gone: nobody renewed the lease. */
@@ -282,12 +210,10 @@ export const findExpiredLeases = (db: Queryable, limit: number): Promise<Expired
  * Locks the notifications of waiting steps whose wait is over, one for each step, and skips those that another node is
  * deciding on. Nothing is waited for, so that no order of locks is needed. Time never decides on a step that only a failure releases.
  */
-export async function lockDueSteps(db: Queryable, limit: number): Promise<string[]> {
-  const { rows } = await run<{ id: string }>(
+export const lockDueSteps = (db: Queryable, limit: number): Promise<string[]> =>
+  queryValues(
     db,
     `select n.id from delivery d join notification n on n.id = d.notification_id
      where d.state = 'waiting' and d.condition <> 'failed' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
     [limit],
   )
-  return rows.map(row => row.id)
-}

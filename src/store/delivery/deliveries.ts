@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.js'
 import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
 import type { DeliveryState, DeliveryStatus } from '../../domain/status.js'
-import { changesRow, type Queryable, queryRow, queryRows, run } from '../postgres.js'
+import { matchesRow, type Queryable, queryRow, queryRows, run } from '../postgres.js'
 
 export interface StatusQuestion {
   account: string
@@ -71,7 +71,7 @@ export const findSendState = (
   queryRow(db, 'select sent_at as "sentAt", state from delivery where notification_id = $1 and channel = $2', [id, channel])
 
 export const belongsTo = (db: Queryable, account: string, id: string): Promise<boolean> =>
-  changesRow(db, 'select from notification where id = $1 and account_id = $2', [id, account])
+  matchesRow(db, 'select from notification where id = $1 and account_id = $2', [id, account])
 
 export interface ComingStep {
   channel: Channel

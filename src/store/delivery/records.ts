@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
 import type { StepCondition } from '../../domain/sequence.js'
 import type { DeliveryStatus } from '../../domain/status.js'
-import { type Queryable, run } from '../postgres.js'
+import { type Queryable, queryValue, queryValues, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
 export interface StoredDelivery {
@@ -23,14 +23,14 @@ export interface ChainHead {
 }
 
 /** Locks the notifications, in the order of their ids so that two batches cannot wait for each other. Returns those that exist. */
-export async function lockNotifications(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
-  const { rows } = await run<{ id: string }>(db, {
-    name: 'lock-notifications',
-    text: 'select id from notification where id = any($1::uuid[]) order by id for no key update',
-    values: [ids],
-  })
-  return new Set(rows.map(row => row.id))
-}
+export const lockNotifications = async (db: Queryable, ids: readonly string[]): Promise<Set<string>> =>
+  new Set(
+    await queryValues<string>(db, {
+      name: 'lock-notifications',
+      text: 'select id from notification where id = any($1::uuid[]) order by id for no key update',
+      values: [ids],
+    }),
+  )
 
 interface LockedRow extends Omit<StoredDelivery, 'status'>, FoundStatus {
   headSeq: number
@@ -95,13 +95,13 @@ export interface ReferenceWrite {
  * Writes events, statuses, the outbox of webhooks and the carriers' references in one statement. The lease of each written delivery
  * ends, unless the delivery is still being sent. Returns how many webhook messages were queued.
  */
-export async function writeRecords(
+export const writeRecords = async (
   db: Queryable,
   events: readonly EventWrite[],
   deliveries: readonly DeliveryWrite[],
   references: readonly ReferenceWrite[] = [],
-): Promise<number> {
-  const { rows } = await run<{ queued: number }>(db, {
+): Promise<number> =>
+  (await queryValue<number>(db, {
     name: 'write-records',
     text: WRITE_RECORDS,
     values: [
@@ -109,9 +109,7 @@ export async function writeRecords(
       JSON.stringify(deliveries.map(({ status, ...write }) => ({ ...status, ...write }))),
       JSON.stringify(references),
     ],
-  })
-  return rows[0]!.queued
-}
+  }))!
 
 const WRITE_RECORDS = `
   with happened as materialized (

@@ -30,6 +30,8 @@ const SOCKET_FILE = '/.s.PGSQL.5432'
 const MAX_SOCKET_PATH = process.platform === 'darwin' ? 103 : 107
 /** Recovery after a crash replays the log, which may take minutes on slow disks. */
 const START_TIMEOUT_MS = 120_000
+const INITDB_OPTIONS =
+  `-U ${USER} --auth=trust --encoding=UTF8 --locale-provider=builtin --locale=C.UTF-8 --no-instructions`.split(' ')
 const run = promisify(execFile)
 
 interface Location {
@@ -215,18 +217,7 @@ async function initialise(location: Location, binaries: string): Promise<void> {
   try {
     await run(
       join(binaries, 'bin', 'initdb'),
-      [
-        '-D',
-        draft,
-        '-U',
-        USER,
-        '--auth=trust',
-        '--encoding=UTF8',
-        '--locale-provider=builtin',
-        '--locale=C.UTF-8',
-        '--no-instructions',
-        ...(location.durable ? [] : ['--no-sync']),
-      ],
+      ['-D', draft, ...INITDB_OPTIONS, ...(location.durable ? [] : ['--no-sync'])],
       spawnOptions(location),
     )
     await rename(draft, location.database)

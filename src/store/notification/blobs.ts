@@ -1,5 +1,5 @@
 import type { Attachment } from '../../domain/attachment.js'
-import { execute, type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, queryRow, run } from '../postgres.js'
 
 /**
  * Stores contents that are not stored yet, committed before the notification that refers to them. A crash in between leaves
@@ -57,7 +57,7 @@ export async function deleteUnusedBlobs(
 ): Promise<number> {
   let deleted = 0
   for (let after: Buffer | null = Buffer.alloc(0); after !== null && signal?.aborted !== true; ) {
-    const swept: Swept = await sweepBlobs(db, uses, after, batch)
+    const swept: Swept = (await sweepBlobs(db, uses, after, batch))!
     deleted += swept.deleted
     after = swept.last
   }
@@ -70,8 +70,8 @@ interface Swept {
   deleted: number
 }
 
-async function sweepBlobs(db: Queryable, uses: readonly string[], after: Buffer, limit: number): Promise<Swept> {
-  const { rows } = await run<Swept>(db, {
+const sweepBlobs = (db: Queryable, uses: readonly string[], after: Buffer, limit: number): Promise<Swept | null> =>
+  queryRow(db, {
     name: 'sweep-blobs',
     text: `with seen as materialized (select sha256 from blob where sha256 > $1 order by sha256 limit $2),
              gone as (
@@ -80,8 +80,6 @@ async function sweepBlobs(db: Queryable, uses: readonly string[], after: Buffer,
            select (select sha256 from seen order by sha256 offset $2 - 1 limit 1) as last, (select count(*) from gone) as deleted`,
     values: [after, limit],
   })
-  return rows[0]!
-}
 
 export async function readBlobs(db: Queryable, hashes: readonly string[]): Promise<Map<string, Uint8Array>> {
   const { rows } = await run<{ sha256: Buffer; bytes: Buffer }>(db, 'select sha256, bytes from blob where sha256 = any($1)', [

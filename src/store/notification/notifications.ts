@@ -1,6 +1,15 @@
 import type { Acceptance } from '../../domain/notification.js'
 import { ensureMonths } from '../migrate.js'
-import { deleteInBatches, isMissingPartition, type Pool, type Queryable, run } from '../postgres.js'
+import {
+  deleteInBatches,
+  isMissingPartition,
+  type Pool,
+  type Queryable,
+  queryRow,
+  queryValue,
+  queryValues,
+  run,
+} from '../postgres.js'
 
 /**
  * Writes a group of accepted requests: notifications, attachments, deliveries and first events, in one statement and so
@@ -21,10 +30,8 @@ export async function insertAcceptances(pool: Pool, group: readonly Acceptance[]
 }
 
 /** Which of these notifications exist. */
-export async function findWritten(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
-  const { rows } = await run<{ id: string }>(db, 'select id from notification where id = any($1::uuid[])', [ids])
-  return new Set(rows.map(row => row.id))
-}
+export const findWritten = async (db: Queryable, ids: readonly string[]): Promise<Set<string>> =>
+  new Set(await queryValues<string>(db, 'select id from notification where id = any($1::uuid[])', [ids]))
 
 /**
  * Each kind of row arrives as one JSON array. As an array per column the same costs the API, whose processor is what runs out
@@ -118,26 +125,21 @@ const attachmentRows = (group: readonly Acceptance[]): string =>
   )
 
 /** null: erased. */
-export async function readContent(db: Queryable, id: string): Promise<string | null> {
-  const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [id])
-  return rows[0]?.content ?? null
-}
+export const readContent = (db: Queryable, id: string): Promise<string | null> =>
+  queryValue(db, 'select content from notification where id = $1', [id])
+
+/** The send that a key belongs to, while it is remembered (24 hours). */
+export const findKeyUse = (db: Queryable, account: string, key: string): Promise<KeyUse | null> =>
+  queryRow(
+    db,
+    `select encode(body_sha256, 'hex') as "bodySha256", notification_id as notification from idempotency
+     where account_id = $1 and key = $2 and created_at >= now() - interval '24 hours'`,
+    [account, key],
+  )
 
 export interface KeyUse {
   bodySha256: string
   notification: string
-}
-
-/** The send that a key belongs to, while it is remembered (24 hours). */
-export async function findKeyUse(db: Queryable, account: string, key: string): Promise<KeyUse | null> {
-  const { rows } = await run<{ body_sha256: Buffer; notification_id: string }>(
-    db,
-    `select body_sha256, notification_id from idempotency
-     where account_id = $1 and key = $2 and created_at >= now() - interval '24 hours'`,
-    [account, key],
-  )
-  const row = rows[0]
-  return row === undefined ? null : { bodySha256: row.body_sha256.toString('hex'), notification: row.notification_id }
 }
 
 export const deleteExpiredKeys = (db: Queryable): Promise<void> =>

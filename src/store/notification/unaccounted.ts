@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../postgres.js'
+import { type Queryable, queryRow } from '../postgres.js'
 
 /** Two days may hold millions: read in pages, no statement exceeds its time limit. */
 const PAGE = 5_000
@@ -10,7 +10,7 @@ const PAGE = 5_000
 export async function countUnaccounted(db: Queryable, pageSize = PAGE): Promise<number> {
   let unaccounted = 0
   for (let after: string | null = null; ; ) {
-    const page: UnaccountedPage = await countPage(db, after, pageSize)
+    const page: UnaccountedPage = (await countPage(db, after, pageSize))!
     unaccounted += page.unaccounted
     if (page.looked < pageSize) return unaccounted
     after = page.last
@@ -23,8 +23,8 @@ interface UnaccountedPage {
   unaccounted: number
 }
 
-async function countPage(db: Queryable, after: string | null, pageSize: number): Promise<UnaccountedPage> {
-  const { rows } = await run<UnaccountedPage>(
+const countPage = (db: Queryable, after: string | null, pageSize: number): Promise<UnaccountedPage | null> =>
+  queryRow(
     db,
     `with page as materialized (
        select id from notification
@@ -45,5 +45,3 @@ async function countPage(db: Queryable, after: string | null, pageSize: number):
      from page`,
     [after, pageSize],
   )
-  return rows[0]!
-}

@@ -1,6 +1,5 @@
-import type { Channel } from '../../domain/channel.js'
 import type { LinkTarget } from '../../domain/link.js'
-import { execute, type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, queryRow, queryValue } from '../postgres.js'
 
 /** The limit of wrong guesses at short codes, counted over all nodes. */
 export interface GuessLimit {
@@ -24,31 +23,24 @@ export interface GuessKeys {
   shared: string
 }
 
-interface GuardedRow {
-  notification: string | null
-  channel: Channel | null
-  locked_ms: number
-}
-
 export async function findGuardedLink(db: Queryable, code: string, keys: GuessKeys): Promise<GuardedLink> {
-  const { rows } = await run<GuardedRow>(db, {
+  const link = await queryRow<GuardedLink>(db, {
     name: 'find-guarded-link',
-    text: `select l.notification_id as notification, l.channel,
+    text: `select case when l.code is not null then jsonb_build_object('notification', l.notification_id, 'channel', l.channel) end as target,
              coalesce((select extract(epoch from max(g.locked_until) - now()) * 1000 from guess_window g
                        where g.key = any($2::text[] || $3::text) and g.locked_until > now()
                          and (g.key <> $3 or exists (select from guess_window o
                                                      where o.key = any($2::text[]) and o.started_at > now() - interval '1 hour'))),
-                      0)::int as locked_ms
+                      0)::int as "lockedMs"
            from (select) nothing left join link l on l.code = $1`,
     values: [code, keys.own, keys.shared],
   })
-  const { notification, channel, locked_ms: lockedMs } = rows[0]!
-  return { target: notification === null ? null : { notification, channel: channel! }, lockedMs }
+  return link!
 }
 
 /** Counts a wrong guess. Returns how long the key is locked. */
 export async function countWrongGuess(db: Queryable, { key, wrong, windowMs, lockMs }: GuessLimit): Promise<number> {
-  const { rows } = await run<{ locked_ms: number }>(db, {
+  const lockedMs = await queryValue<number>(db, {
     name: 'count-wrong-guess',
     text: `with fresh as (select now() - $3 * interval '1 millisecond' as start)
            insert into guess_window as g (key, started_at, wrong) values ($1, now(), 1)
@@ -57,10 +49,10 @@ export async function countWrongGuess(db: Queryable, { key, wrong, windowMs, loc
              wrong = case when g.started_at > (select start from fresh) then g.wrong + 1 else 1 end,
              locked_until = case when g.started_at > (select start from fresh) and g.wrong + 1 >= $2
                then now() + $4 * interval '1 millisecond' else g.locked_until end
-           returning coalesce(extract(epoch from locked_until - now()) * 1000, 0)::int as locked_ms`,
+           returning coalesce(extract(epoch from locked_until - now()) * 1000, 0)::int`,
     values: [key, wrong, windowMs, lockMs],
   })
-  return Math.max(0, rows[0]!.locked_ms)
+  return Math.max(0, lockedMs!)
 }
 
 export const deleteStaleGuesses = (db: Queryable): Promise<void> =>

@@ -1,4 +1,4 @@
-import { deleteInBatches, execute, type Queryable, run } from '../postgres.js'
+import { deleteInBatches, execute, type Queryable, queryRow, queryValue } from '../postgres.js'
 
 /** The attempts to answer the question of one notification, counted by all nodes together. */
 export interface ReplyLimit {
@@ -25,7 +25,7 @@ export interface AttemptGrant {
  * reply. The last attempt locks, and a correct reply unlocks.
  */
 export async function takeAttempt(db: Queryable, notification: string, limit: ReplyLimit): Promise<AttemptGrant> {
-  const { rows } = await run<{ tries: number; locked_ms: number }>(db, {
+  const taken = await queryRow<Omit<AttemptGrant, 'allowed'>>(db, {
     name: 'take-try',
     text: `with rule as (select $2::int as most, $3 * interval '1 millisecond' as lock, $4 * interval '1 millisecond' as longest)
            insert into visit_count as v (notification_id, tries, tried_at) values ($1, 1, now())
@@ -38,23 +38,21 @@ export async function takeAttempt(db: Queryable, notification: string, limit: Re
                and v.tries + 1 >= (select most from rule)
                then now() + least((select longest from rule), (select lock from rule) * (2 ^ least(v.locks, 16))) end
            where v.locked_until is null or v.locked_until <= now()
-           returning tries, coalesce(extract(epoch from locked_until - now()) * 1000, 0)::float8 as locked_ms`,
+           returning tries as attempts, coalesce(extract(epoch from locked_until - now()) * 1000, 0)::float8 as "lockedMs"`,
     values: [notification, limit.attempts, limit.lockMs, limit.maxLockMs],
   })
-  const row = rows[0]
-  if (row !== undefined) return { allowed: true, attempts: row.tries, lockedMs: row.locked_ms }
+  if (taken !== null) return { allowed: true, ...taken }
   return { allowed: false, attempts: limit.attempts, lockedMs: await findLock(db, notification) }
 }
 
 /** The remaining lock of replies to this notification, in milliseconds. */
 export async function findLock(db: Queryable, notification: string): Promise<number> {
-  const { rows } = await run<{ locked_ms: number }>(
+  const lockedMs = await queryValue<number>(
     db,
-    `select coalesce(extract(epoch from locked_until - now()) * 1000, 0)::float8 as locked_ms
-     from visit_count where notification_id = $1`,
+    'select extract(epoch from locked_until - now())::float8 * 1000 from visit_count where notification_id = $1',
     [notification],
   )
-  return Math.max(0, rows[0]?.locked_ms ?? 0)
+  return Math.max(0, lockedMs ?? 0)
 }
 
 /** Called after a correct reply. */

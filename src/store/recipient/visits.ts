@@ -31,21 +31,15 @@ export interface VisitedDelivery {
   files: ListedFile[]
 }
 
-interface VisitedRow extends Omit<VisitedDelivery, 'target' | 'settings' | 'files'> {
-  place: number
-  settings: StoredSettings
-  files: ListedFile[] | null
-}
-
 /** Reads the deliveries of many visits with one query; null: there is no such delivery or its data was erased. */
 export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
-  const { rows } = await run<VisitedRow>(db, {
+  const { rows } = await run<Omit<VisitedDelivery, 'target' | 'settings'> & { place: number; settings: StoredSettings }>(db, {
     name: 'find-visited',
     text: `select t.place, a.name as "accountName", a.settings, encode(g.sha256, 'hex') as logo, n.subject,
              n.recipient_name as "recipientName", d.recipient, n.validation, n.accepted_at as "acceptedAt", d.state, d.sent_at as "sentAt",
              d.link_opened_at as "linkOpenedAt", d.confirmed_at as "confirmedAt", d.failure,
-             (select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
-                order by f.ordinal) from attachment f where f.notification_id = t.notification_id) as files
+             coalesce((select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
+               order by f.ordinal) from attachment f where f.notification_id = t.notification_id), '[]') as files
            from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
            join notification n on n.id = t.notification_id
            join delivery d on d.notification_id = t.notification_id and d.channel = t.channel
@@ -55,15 +49,10 @@ export async function findVisitedDeliveries(db: Queryable, targets: readonly Lin
     values: [targets.map(target => target.notification), targets.map(target => target.channel)],
   })
   const found: (VisitedDelivery | null)[] = targets.map(() => null)
-  for (const { place, settings, files, ...row } of rows) {
-    found[place - 1] = { ...row, target: targets[place - 1]!, settings: completeSettings(settings), files: files ?? [] }
+  for (const { place, settings, ...row } of rows) {
+    found[place - 1] = { ...row, target: targets[place - 1]!, settings: completeSettings(settings) }
   }
   return found
-}
-
-export async function findContent(db: Queryable, notification: string): Promise<string | null> {
-  const { rows } = await run<{ content: string | null }>(db, 'select content from notification where id = $1', [notification])
-  return rows[0]?.content ?? null
 }
 
 export const readFile = (db: Queryable, notification: string, ordinal: number): Promise<{ name: string; bytes: Buffer } | null> =>

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
-import { changesRow, execute, type Queryable, queryRow, queryRows, run } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 
 export type DisabledReason = 'manual' | 'gone' | 'failing'
 
@@ -54,12 +54,8 @@ export interface NewEndpoint {
 /** Counts the endpoints or listeners of an account and locks the account until the transaction ends. */
 export async function countEndpoints(db: Queryable, account: string, kind: 'endpoints' | 'listeners'): Promise<number> {
   await run(db, 'select from account where id = $1 for no key update', [account])
-  const { rows } = await run<{ count: number }>(
-    db,
-    'select count(*) as count from webhook_endpoint where account_id = $1 and deleted_at is null and (url is null) = $2',
-    [account, kind === 'listeners'],
-  )
-  return rows[0]!.count
+  const text = 'select count(*) from webhook_endpoint where account_id = $1 and deleted_at is null and (url is null) = $2'
+  return (await queryValue<number>(db, text, [account, kind === 'listeners']))!
 }
 
 export async function insertEndpoint(db: Queryable, endpoint: NewEndpoint): Promise<void> {
@@ -81,40 +77,28 @@ export interface EndpointChanges {
 }
 
 /** Changes the given members. A new URL or enabling resets the failures. False: no such endpoint. */
-export async function updateEndpoint(db: Queryable, account: string, id: string, changes: EndpointChanges): Promise<boolean> {
-  const { url, version, channels, statuses, active } = changes
-  const { rowCount } = await run(
+export const updateEndpoint = (db: Queryable, account: string, id: string, changes: EndpointChanges): Promise<boolean> =>
+  matchesRow(
     db,
-    `update webhook_endpoint set
-       url = coalesce($3, url),
-       payload_version = coalesce($4, payload_version),
-       channels = case when $5 then $6::text[] else channels end,
-       statuses = case when $7 then $8::text[] else statuses end,
-       disabled_at = case when $9 then null when not $9 then coalesce(disabled_at, now()) else disabled_at end,
-       disabled_reason = case when $9 then null when not $9 then coalesce(disabled_reason, 'manual') else disabled_reason end,
-       failures = case when $9 or $3 is not null then 0 else failures end,
-       failing_since = case when $9 or $3 is not null then null else failing_since end,
-       paused_until = case when $9 or $3 is not null then null else paused_until end,
-       asked_until = case when $9 or $3 is not null then null else asked_until end
-     where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
-    [
-      account,
-      id,
-      url ?? null,
-      version ?? null,
-      channels !== undefined,
-      channels ?? null,
-      statuses !== undefined,
-      statuses ?? null,
-      active ?? null,
-    ],
+    `update webhook_endpoint w set
+       url = coalesce(c.url, w.url),
+       payload_version = coalesce(c.version, w.payload_version),
+       channels = case when $3::jsonb ? 'channels' then c.channels else w.channels end,
+       statuses = case when $3::jsonb ? 'statuses' then c.statuses else w.statuses end,
+       disabled_at = case when c.active then null when not c.active then coalesce(w.disabled_at, now()) else w.disabled_at end,
+       disabled_reason = case when c.active then null when not c.active then coalesce(w.disabled_reason, 'manual') else w.disabled_reason end,
+       failures = case when c.active or c.url is not null then 0 else w.failures end,
+       failing_since = case when c.active or c.url is not null then null else w.failing_since end,
+       paused_until = case when c.active or c.url is not null then null else w.paused_until end,
+       asked_until = case when c.active or c.url is not null then null else w.asked_until end
+     from jsonb_to_record($3) as c(url text, version text, channels text[], statuses text[], active boolean)
+     where w.id = $2 and w.account_id = $1 and w.url is not null and w.deleted_at is null`,
+    [account, id, JSON.stringify(changes)],
   )
-  return rowCount === 1
-}
 
 /** The previous secret continues to sign for `overlapMs`. False: no such endpoint. */
 export const rotateSecret = (db: Queryable, account: string, id: string, secret: Buffer, overlapMs: number): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `update webhook_endpoint set previous_secret = secret, previous_secret_until = now() + $4 * interval '1 millisecond', secret = $3
      where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
@@ -123,7 +107,7 @@ export const rotateSecret = (db: Queryable, account: string, id: string, secret:
 
 /** Marks an endpoint or a listener as deleted; its rows are removed later. False: no such endpoint. */
 export const deleteEndpoint = (db: Queryable, account: string, id: string): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `update webhook_endpoint set deleted_at = now(), disabled_at = coalesce(disabled_at, now()), disabled_reason = coalesce(disabled_reason, 'manual')
      where id = $2 and account_id = $1 and deleted_at is null`,
@@ -162,14 +146,14 @@ export const recordHealth = (db: Queryable, reports: readonly HealthReport[], ru
   queryRows(
     db,
     `with given as (
-       select * from unnest($1::uuid[], $2::boolean[], $3::int[], $4::bigint[], $5::boolean[]) as g(id, succeeded, failed, pause_ms, gone)
+       select * from json_to_recordset($1) as g(endpoint uuid, succeeded boolean, failed int, "pauseMs" bigint, gone boolean)
      ), before as (
        -- Rows are locked in order of id; otherwise two workers that report on the same endpoints would deadlock.
-       select w.id, w.failures, w.disabled_at, w.asked_until, s.since, g.succeeded, g.failed, g.pause_ms, g.gone,
-         case when g.gone then 'gone' when not g.succeeded and s.since < now() - $8 * interval '1 millisecond' then 'failing' end as verdict
-       from webhook_endpoint w join given g on g.id = w.id
+       select w.id, w.failures, w.disabled_at, w.asked_until, s.since, g.succeeded, g.failed, g."pauseMs", g.gone,
+         case when g.gone then 'gone' when not g.succeeded and s.since < now() - $4 * interval '1 millisecond' then 'failing' end as verdict
+       from webhook_endpoint w join given g on g.endpoint = w.id
        cross join lateral (
-         select case when coalesce(w.failed_at, w.failing_since) > now() - $9 * interval '1 millisecond'
+         select case when coalesce(w.failed_at, w.failing_since) > now() - $5 * interval '1 millisecond'
            then coalesce(w.failing_since, now()) else now() end as since
        ) s
        order by w.id for no key update of w
@@ -180,15 +164,15 @@ export const recordHealth = (db: Queryable, reports: readonly HealthReport[], ru
        failed_at = case when b.succeeded then w.failed_at else now() end,
        asked_until = a.until,
        paused_until = case when b.succeeded then a.until
-         else greatest(a.until, case when b.failures + b.failed >= $6
-           then now() + least($7, 1000 * power(2, least(b.failures + b.failed - $6, 20))) * interval '1 millisecond' else w.paused_until end) end,
+         else greatest(a.until, case when b.failures + b.failed >= $2
+           then now() + least($3, 1000 * power(2, least(b.failures + b.failed - $2, 20))) * interval '1 millisecond' else w.paused_until end) end,
        disabled_at = coalesce(w.disabled_at, case when b.verdict is not null then now() end),
        disabled_reason = coalesce(w.disabled_reason, b.verdict)
      from before b
-     cross join lateral (select greatest(b.asked_until, now() + b.pause_ms * interval '1 millisecond') as until) wish
+     cross join lateral (select greatest(b.asked_until, now() + b."pauseMs" * interval '1 millisecond') as until) wish
      cross join lateral (select case when wish.until > now() then wish.until end as until) a
      where w.id = b.id
-     returning w.id as endpoint, w.account_id as account, b.succeeded and b.failures >= $6 as recovered,
+     returning w.id as endpoint, w.account_id as account, b.succeeded and b.failures >= $2 as recovered,
        case when b.disabled_at is null then b.verdict end as suspended
      ), audited as (
        insert into audit (actor, action, subject, detail)
@@ -196,17 +180,7 @@ export const recordHealth = (db: Queryable, reports: readonly HealthReport[], ru
        from changed where suspended is not null
      )
      select endpoint, account, recovered, suspended from changed`,
-    [
-      reports.map(report => report.endpoint),
-      reports.map(report => report.succeeded),
-      reports.map(report => report.failed),
-      reports.map(report => report.pauseMs),
-      reports.map(report => report.gone),
-      rules.failuresToPause,
-      rules.maxPauseMs,
-      rules.suspendAfterMs,
-      rules.quietMs,
-    ],
+    [JSON.stringify(reports), rules.failuresToPause, rules.maxPauseMs, rules.suspendAfterMs, rules.quietMs],
   )
 
 /** Marks listeners as deleted that no client has polled for some time. */
@@ -233,13 +207,11 @@ export interface WebhookDepth {
 }
 
 /** For metrics: the queue of the active endpoints, its age, and the number of endpoints disabled by failures. */
-export async function readWebhookDepth(db: Queryable): Promise<WebhookDepth> {
-  const { rows } = await run<WebhookDepth>(
+export const readWebhookDepth = async (db: Queryable): Promise<WebhookDepth> =>
+  (await queryRow<WebhookDepth>(
     db,
     `select count(m.id) as queued, coalesce(extract(epoch from now() - min(m.queued_at)), 0)::float8 as "oldestSeconds",
        (select count(*) from webhook_endpoint where deleted_at is null and disabled_reason in ('failing', 'gone')) as suspended
      from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id
      where m.state in ('queued', 'sending') and w.disabled_at is null and w.url is not null`,
-  )
-  return rows[0]!
-}
+  ))!

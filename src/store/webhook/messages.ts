@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { execute, type Queryable, queryRows, run } from '../postgres.js'
+import { execute, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 
 export interface ListedMessage {
   id: string
@@ -20,7 +20,7 @@ export const insertTestMessage = (db: Queryable, endpoint: string, id: string, c
 
 /** Queues a message again in any state, except while it is being delivered. */
 export async function replayMessage(db: Queryable, endpoint: string, id: string): Promise<'queued' | 'busy' | 'missing'> {
-  const { rows } = await run<{ busy: boolean }>(
+  const busy = await queryValue<boolean>(
     db,
     `with found as (
        select id, state = 'sending' as busy from webhook_message where id = $2 and endpoint_id = $1 for no key update
@@ -31,7 +31,8 @@ export async function replayMessage(db: Queryable, endpoint: string, id: string)
      select busy from found`,
     [endpoint, id],
   )
-  return rows[0] === undefined ? 'missing' : rows[0].busy ? 'busy' : 'queued'
+  if (busy === null) return 'missing'
+  return busy ? 'busy' : 'queued'
 }
 
 export interface ReplaySpan {
@@ -48,14 +49,14 @@ export interface ReplayCursor {
 }
 
 /** Queues a batch of the messages of a time span again, oldest first. Returns the next position, or null at the end. */
-export async function replayBatch(
+export const replayBatch = (
   db: Queryable,
   endpoint: string,
   { since, until, missedOnly }: ReplaySpan,
   after: ReplayCursor,
   limit: number,
-): Promise<(ReplayCursor & { count: number }) | null> {
-  const { rows } = await run<{ count: number; at: string | null; position: number }>(
+): Promise<(ReplayCursor & { count: number }) | null> =>
+  queryRow(
     db,
     `with span as (
        select id, created_at, position from webhook_message
@@ -66,33 +67,19 @@ export async function replayBatch(
        update webhook_message m set state = 'queued', due_at = now(), queued_at = now(), earlier_attempts = m.attempt
        from span s where m.id = s.id and m.state <> 'sending'
      )
-     select count(*) as count, max(created_at)::text as at,
-       coalesce((array_agg(position order by created_at desc, position desc))[1], 0) as position
-     from span`,
-    [
-      endpoint,
-      since,
-      until,
-      after.at,
-      after.position,
-      missedOnly ? ['queued', 'dead', 'held'] : ['queued', 'done', 'dead', 'held'],
-      limit,
-    ],
+     select count(*), max(created_at)::text as at, (array_agg(position order by created_at desc, position desc))[1] as position
+     from span having count(*) > 0`,
+    [endpoint, since, until, after.at, after.position, ['queued', 'dead', 'held', ...(missedOnly ? [] : ['done'])], limit],
   )
-  const { count, at, position } = rows[0]!
-  return at === null ? null : { count, at, position }
-}
 
 /** Records that a listener polled. Returns its payload version, or null when there is no such listener. */
-export async function touchListener(db: Queryable, account: string, id: string): Promise<PayloadVersion | null> {
-  const { rows } = await run<{ version: PayloadVersion }>(
+export const touchListener = (db: Queryable, account: string, id: string): Promise<PayloadVersion | null> =>
+  queryValue(
     db,
     `update webhook_endpoint set seen_at = now() where id = $2 and account_id = $1 and url is null and deleted_at is null
      returning payload_version as version`,
     [account, id],
   )
-  return rows[0]?.version ?? null
-}
 
 export const acknowledge = (db: Queryable, listener: string, messages: readonly string[]): Promise<void> =>
   execute(

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { execute, type Queryable, run } from '../postgres.js'
+import { execute, type Queryable, queryValues, run } from '../postgres.js'
 import type { AttemptResult } from './attempts.js'
 
 /** A message of the outbox, claimed under a lease. */
@@ -117,25 +117,14 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
   return (messages ?? []).map(message => toClaim(message, targets.get(message[1])!))
 }
 
-interface ClaimedEndpoint {
-  id: string
-  account: string
-  url: string
-  version: PayloadVersion
-  /** In hexadecimal, like previousSecret. */
-  secret: string
-  previousSecret: string | null
-  endpointFailing: boolean
-}
-
 type Target = Pick<WebhookClaim, 'account' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
 
-const toTarget = ({ account, url, version, secret, previousSecret, endpointFailing }: ClaimedEndpoint): Target => ({
-  account,
-  url,
-  version,
+/** The secrets are in hexadecimal. */
+type ClaimedEndpoint = Omit<Target, 'secrets'> & { id: string; secret: string; previousSecret: string | null }
+
+const toTarget = ({ secret, previousSecret, ...endpoint }: ClaimedEndpoint): Target => ({
+  ...endpoint,
   secrets: (previousSecret === null ? [secret] : [secret, previousSecret]).map(hex => Buffer.from(hex, 'hex')),
-  endpointFailing,
 })
 
 /** Id, endpoint, notification, channel, event, attempt, attemptsSinceQueued, age and time of creation in milliseconds. */
@@ -176,10 +165,11 @@ export interface Settlement extends MessageFence, AttemptResult {
 }
 
 /** Writes the outcomes of many attempts and their log. Returns the messages whose lease was still held. */
-export async function settleMessages(db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> {
-  const { rows } = await run<{ id: string }>(db, {
-    name: 'settle-webhooks',
-    text: `
+export const settleMessages = async (db: Queryable, settlements: readonly Settlement[]): Promise<Set<string>> =>
+  new Set(
+    await queryValues<string>(db, {
+      name: 'settle-webhooks',
+      text: `
       with given as materialized (
         select * from json_to_recordset($1) as g(message uuid, owner uuid, attempt int, state text, "delayMs" bigint, url text, version text, at timestamptz,
           "durationMs" int, status int, error text, "responseHeaders" text, "responseBody" text)
@@ -195,38 +185,31 @@ export async function settleMessages(db: Queryable, settlements: readonly Settle
         from given g join settled s on s.id = g.message
       )
       select id from settled`,
-    values: [JSON.stringify(settlements)],
-  })
-  return new Set(rows.map(row => row.id))
-}
+      values: [JSON.stringify(settlements)],
+    }),
+  )
 
 /** Renews leases that have not expired; an expired one may belong to another worker. Returns the renewed messages. */
-export async function renewMessages(db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> {
-  const { rows } = await run<{ id: string }>(
-    db,
-    `update webhook_message m set lease_until = now() + $4 * interval '1 millisecond'
-     from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
-     where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
+export const renewMessages = async (db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> =>
+  new Set(
+    await queryValues<string>(
+      db,
+      `update webhook_message m set lease_until = now() + $2 * interval '1 millisecond'
+     from json_to_recordset($1) as g(message uuid, owner uuid, attempt int)
+     where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
      returning m.id`,
-    [...columnsOf(messages), leaseMs],
+      [JSON.stringify(messages), leaseMs],
+    ),
   )
-  return new Set(rows.map(row => row.id))
-}
-
-const columnsOf = (messages: readonly MessageFence[]) => [
-  messages.map(({ message }) => message),
-  messages.map(({ owner }) => owner),
-  messages.map(({ attempt }) => attempt),
-]
 
 /** Returns claimed messages to the queue; the claim does not count as an attempt. */
 export const releaseMessages = (db: Queryable, messages: readonly MessageFence[]): Promise<void> =>
   execute(
     db,
     `update webhook_message m set state = 'queued', attempt = m.attempt - 1, lease_owner = null, lease_until = null
-     from unnest($1::uuid[], $2::uuid[], $3::int[]) as g(id, owner, attempt)
-     where m.id = g.id and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
-    columnsOf(messages),
+     from json_to_recordset($1) as g(message uuid, owner uuid, attempt int)
+     where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
+    [JSON.stringify(messages)],
   )
 
 /** Queues the messages of dead workers again. Their outcome is unknown, and a double under the same id is harmless. */

@@ -1,4 +1,4 @@
-import { changesRow, execute, type Queryable, queryRow, queryRows } from '../../../store/postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows } from '../../../store/postgres.js'
 import type { DkimAlgorithm, DkimName } from './signing-key.js'
 
 /** A domain may have several keys: the key activated last signs, the others wait for their DNS record or for their removal. */
@@ -30,20 +30,20 @@ export const insertDkimKey = (
   db: Queryable,
   key: DkimName & { algorithm: DkimAlgorithm; privateKey: Buffer },
 ): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `insert into dkim_key (domain, selector, algorithm, private_key) values ($1, $2, $3, $4)
      on conflict (domain, selector) do nothing`,
     [key.domain, key.selector, key.algorithm, key.privateKey],
   )
 
-/** Until this transaction ends nobody else activates or removes a key of the domain: who signs is decided by one at a time. */
+/** Until this transaction ends, no other one activates or removes a key of the domain. */
 export const lockDkimDomain = (db: Queryable, domain: string): Promise<void> =>
   execute(db, 'select from dkim_key where domain = $1 order by id for update', [domain])
 
-/** From now on this one signs, wherever the clock stood at earlier activations. False: it is gone. */
+/** From now on this key signs, even if the clock went back since earlier activations. False: the key is gone. */
 export const activateDkimKey = (db: Queryable, id: number): Promise<boolean> =>
-  changesRow(
+  matchesRow(
     db,
     `update dkim_key k set activated_at = greatest(
        now(), (select max(o.activated_at) + interval '1 microsecond' from dkim_key o where o.domain = k.domain))
@@ -59,7 +59,7 @@ export interface SigningRow extends DkimName {
   privateKey: Buffer | null
 }
 
-/** The key that signs for each domain. Those that the caller knows come without their secret: asking again costs little. */
+/** The key that signs for each domain. Keys that the caller knows come without their secret, so that polling is cheap. */
 export const readSigningKeys = (db: Queryable, known: readonly number[]): Promise<SigningRow[]> =>
   queryRows(
     db,
