@@ -4,7 +4,6 @@ import type { DocumentReader, DocumentRoute, DocumentSource } from '../channels/
 import { Refusal } from '../domain/errors.js'
 import { readLinkCode } from '../domain/link.js'
 
-/** The documents of channels (recordings, receipts), each for the holder of its address. */
 export interface ServedDocument {
   route: DocumentRoute
   /** Signs the addresses of this kind of document alone. */
@@ -14,6 +13,7 @@ export interface ServedDocument {
 
 const PIECE = 262_144
 
+/** The documents of channels (recordings, receipts), each for the holder of its address. */
 export function addDocuments(app: FastifyInstance, documents: readonly ServedDocument[]): void {
   for (const { route, key, reader } of documents) {
     const { path, extension, contentType, fileName, headers, missing, expired = missing } = route

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { channels } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
-import { Refusal } from '../domain/errors.js'
+import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
 import { seal, unseal } from '../domain/sealed.js'
 import type { TargetRules } from '../domain/target-address.js'
@@ -53,35 +53,27 @@ const contextOf = (endpoint: string): string => `webhook ${endpoint}`
 export const openSecrets = (sealing: Buffer, endpoint: string, secrets: readonly Buffer[]): Buffer[] =>
   secrets.map(secret => unseal(sealing, secret, contextOf(endpoint)))
 
-export async function requireEndpoint(pool: Pool, account: string, id: string): Promise<WebhookEndpoint> {
-  const endpoint = await findEndpoint(pool, account, id)
-  if (endpoint === null) throw new Refusal('webhookMissing')
-  return endpoint
-}
+export const requireEndpoint = async (pool: Pool, account: string, id: string): Promise<WebhookEndpoint> =>
+  (await findEndpoint(pool, account, id)) ?? refuse('webhookMissing')
 
 export async function createEndpoint(
-  { pool, sealing, rules }: EndpointParts,
+  parts: EndpointParts,
   account: string,
   draft: EndpointDraft,
   nowMs: number,
 ): Promise<WithSecret> {
-  const url = readWebhookUrl(draft.url, rules)
-  const { id, secret } = await addEndpoint(pool, sealing, account, { ...draft, url }, nowMs)
-  return { endpoint: await requireEndpoint(pool, account, id), secret }
+  const url = readWebhookUrl(draft.url, parts.rules)
+  const { id, secret } = await insert(parts, account, { ...draft, url }, nowMs)
+  return { endpoint: await requireEndpoint(parts.pool, account, id), secret }
 }
 
 /** A listener is an endpoint without a URL; its client polls for the messages. */
-export const createListener = (
-  { pool, sealing }: EndpointParts,
-  account: string,
-  draft: Omit<EndpointDraft, 'url'>,
-  nowMs: number,
-): Promise<{ id: string; secret: string }> => addEndpoint(pool, sealing, account, { ...draft, url: null }, nowMs)
+export const createListener = (parts: EndpointParts, account: string, draft: Omit<EndpointDraft, 'url'>, nowMs: number) =>
+  insert(parts, account, { ...draft, url: null }, nowMs)
 
 /** Counts and inserts in one transaction, so that concurrent requests cannot exceed the limit together. */
-async function addEndpoint(
-  pool: Pool,
-  sealing: Buffer,
+async function insert(
+  { pool, sealing }: EndpointParts,
   account: string,
   draft: Omit<EndpointDraft, 'url'> & { url: string | null },
   nowMs: number,
@@ -92,7 +84,7 @@ async function addEndpoint(
   const most = isListener ? MAX_LISTENERS : MAX_ENDPOINTS
   await transaction(pool, async db => {
     if ((await countEndpoints(db, account, isListener ? 'listeners' : 'endpoints')) >= most)
-      throw new Refusal(isListener ? 'tooManyListeners' : 'tooManyWebhooks', [String(most)])
+      refuse(isListener ? 'tooManyListeners' : 'tooManyWebhooks', String(most))
     await insertEndpoint(db, { ...draft, id, account, secret: seal(sealing, secret, contextOf(id)) })
   })
   return { id, secret: showSecret(secret) }
@@ -105,19 +97,19 @@ export async function editEndpoint(
   changes: EndpointChanges,
 ): Promise<WebhookEndpoint> {
   const url = changes.url === undefined ? {} : { url: readWebhookUrl(changes.url, rules) }
-  if (!(await updateEndpoint(pool, account, id, { ...changes, ...url }))) throw new Refusal('webhookMissing')
+  if (!(await updateEndpoint(pool, account, id, { ...changes, ...url }))) refuse('webhookMissing')
   return requireEndpoint(pool, account, id)
 }
 
 export async function rotateEndpoint({ pool, sealing }: EndpointParts, account: string, id: string): Promise<WithSecret> {
   const secret = randomBytes(SECRET_BYTES)
-  if (!(await rotateSecret(pool, account, id, seal(sealing, secret, contextOf(id)), ROTATION_MS)))
-    throw new Refusal('webhookMissing')
+  const sealed = seal(sealing, secret, contextOf(id))
+  if (!(await rotateSecret(pool, account, id, sealed, ROTATION_MS))) refuse('webhookMissing')
   return { endpoint: await requireEndpoint(pool, account, id), secret: showSecret(secret) }
 }
 
 export async function removeEndpoint({ pool }: EndpointParts, account: string, id: string): Promise<void> {
-  if (!(await deleteEndpoint(pool, account, id))) throw new Refusal('webhookMissing')
+  if (!(await deleteEndpoint(pool, account, id))) refuse('webhookMissing')
 }
 
 /** Queues a test event, which is delivered like any other event. Returns the id of its message. */
@@ -131,7 +123,7 @@ export async function testEndpoint({ pool }: EndpointParts, account: string, id:
 export async function replayOne({ pool }: EndpointParts, account: string, id: string, message: string): Promise<void> {
   await requireActive(pool, account, id)
   const outcome = await replayMessage(pool, id, message)
-  if (outcome === 'missing') throw new Refusal('webhookMessageMissing')
+  if (outcome === 'missing') refuse('webhookMessageMissing')
   if (outcome === 'busy') throw new Refusal('messageBusy', [], { retryAfter: 5 })
 }
 
@@ -150,7 +142,7 @@ export async function replaySpan({ pool }: EndpointParts, account: string, id: s
 
 async function requireActive(pool: Pool, account: string, id: string): Promise<WebhookEndpoint> {
   const endpoint = await requireEndpoint(pool, account, id)
-  if (endpoint.disabledAt !== null) throw new Refusal('webhookOff')
+  if (endpoint.disabledAt !== null) refuse('webhookOff')
   return endpoint
 }
 

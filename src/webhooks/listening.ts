@@ -13,10 +13,7 @@ interface ListenRequest {
   isAborted(): boolean
 }
 
-interface ListenerMessage {
-  id: string
-  body: string
-}
+type ListenerMessage = { id: string; body: string }
 
 const BATCH = 100
 const POLL_MS = 400
