@@ -18,8 +18,7 @@ export interface DelivererOptions extends QueueLimits {
   /** The bodies of claimed messages, in their order; null when the event's data was erased. */
   render(claims: readonly WebhookClaim[]): Promise<(string | null)[]>
   unseal(claim: WebhookClaim): Buffer[]
-  /** Whether this worker still held the lease of the message. */
-  report(outcome: AttemptOutcome): Promise<boolean>
+  report(outcome: AttemptOutcome): Promise<unknown>
   release(messages: readonly MessageFence[]): Promise<void>
   /** Returns the messages whose lease was renewed. */
   renew(messages: readonly MessageFence[]): Promise<ReadonlySet<string>>
@@ -70,7 +69,7 @@ export class Deliverer {
     this.#stopping = true
     this.notify()
     await this.#loop
-    await this.#releaseAll()
+    await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
     await Promise.all(this.#inFlight)
     clearInterval(this.#renewal)
     await this.#options.outbound.close()
@@ -149,7 +148,7 @@ export class Deliverer {
   #queueOf(endpoint: string): EndpointQueue {
     const known = this.#queues.get(endpoint)
     if (known !== undefined) return known
-    const queue = new EndpointQueue(endpoint, this.#options)
+    const queue = new EndpointQueue(this.#options)
     this.#queues.set(endpoint, queue)
     return queue
   }
@@ -162,9 +161,8 @@ export class Deliverer {
         .finally(() => {
           this.#inFlight.delete(flight)
           this.#held.delete(message.claim)
-          queue.finishWriting()
-          if (!queue.empty) return
-          this.#queues.delete(queue.endpoint)
+          if (!queue.finishWriting()) return
+          this.#queues.delete(message.claim.endpoint)
           // Later messages of the same notification may have waited for these.
           this.notify()
         })
@@ -240,14 +238,10 @@ export class Deliverer {
     })
   }
 
-  #releaseAll(): Promise<void> {
-    return this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
-  }
-
   async #renew(): Promise<void> {
     const now = performance.now()
     // The lease has expired, so other workers may hold the waiting messages.
-    if (now >= this.#leaseUntil) await this.#releaseAll()
+    if (now >= this.#leaseUntil) await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
     const claims = [...this.#held]
     const renewed = await this.#options.renew(claims.map(claim => this.#fence(claim)))
     // A slow renewal may arrive after a lease expired. The lost messages must not be posted under the new lease.

@@ -21,7 +21,6 @@ const READY_MS = 5_000
 
 /** The messages of one endpoint in this worker: waiting, in flight, and those whose outcome is being written. */
 export class EndpointQueue {
-  readonly endpoint: string
   readonly #limits: QueueLimits
   #latencyMs: number | null = null
   /** Whether a claim was requested since the last message was added. */
@@ -34,8 +33,7 @@ export class EndpointQueue {
   /** Consecutive failures in this worker. */
   failures = 0
 
-  constructor(endpoint: string, limits: QueueLimits) {
-    this.endpoint = endpoint
+  constructor(limits: QueueLimits) {
     this.#limits = limits
   }
 
@@ -64,10 +62,6 @@ export class EndpointQueue {
     return this.failures === 0 ? this.#unanswered : this.#unanswered + this.#reporting
   }
 
-  get empty(): boolean {
-    return this.#unanswered + this.#reporting === 0
-  }
-
   add(message: QueuedMessage): void {
     this.#waiting.push(message)
     this.#claimRequested = false
@@ -88,8 +82,10 @@ export class EndpointQueue {
     if (latencyMs !== null) this.#latencyMs = this.#latencyMs === null ? latencyMs : (7 * this.#latencyMs + latencyMs) / 8
   }
 
-  finishWriting(): void {
+  /** Returns whether the queue is empty now. */
+  finishWriting(): boolean {
     this.#reporting--
+    return this.#unanswered + this.#reporting === 0
   }
 
   /** Removes and returns the waiting messages, or those that match. */

@@ -22,12 +22,13 @@ import {
 import { insertTestMessage, type ReplayCursor, type ReplaySpan, replayBatch, replayMessage } from '../store/webhook/messages.js'
 import { renderBodies, type WebhookFormat } from './payload.js'
 
-export interface EndpointDraft {
-  url: string
+/** The events that an endpoint gets; null means all of them. */
+export interface Interests {
   version: PayloadVersion
   channels: Channel[] | null
   statuses: AnnouncedFact[] | null
 }
+type EndpointDraft = Interests & { url: string }
 
 export interface EndpointParts {
   pool: Pool
@@ -56,46 +57,31 @@ export const openSecrets = (sealing: Buffer, endpoint: string, secrets: readonly
 export const requireEndpoint = async (pool: Pool, account: string, id: string): Promise<WebhookEndpoint> =>
   (await findEndpoint(pool, account, id)) ?? refuse('webhookMissing')
 
-export async function createEndpoint(
-  parts: EndpointParts,
-  account: string,
-  draft: EndpointDraft,
-  nowMs: number,
-): Promise<WithSecret> {
+export async function createEndpoint(parts: EndpointParts, account: string, draft: EndpointDraft, nowMs: number) {
   const url = readWebhookUrl(draft.url, parts.rules)
-  const { id, secret } = await insert(parts, account, { ...draft, url }, nowMs)
+  const { id, secret } = await insert(parts, account, draft, url, nowMs)
   return { endpoint: await requireEndpoint(parts.pool, account, id), secret }
 }
 
 /** A listener is an endpoint without a URL; its client polls for the messages. */
-export const createListener = (parts: EndpointParts, account: string, draft: Omit<EndpointDraft, 'url'>, nowMs: number) =>
-  insert(parts, account, { ...draft, url: null }, nowMs)
+export const createListener = (parts: EndpointParts, account: string, draft: Interests, nowMs: number) =>
+  insert(parts, account, draft, null, nowMs)
 
 /** Counts and inserts in one transaction, so that concurrent requests cannot exceed the limit together. */
-async function insert(
-  { pool, sealing }: EndpointParts,
-  account: string,
-  draft: Omit<EndpointDraft, 'url'> & { url: string | null },
-  nowMs: number,
-): Promise<{ id: string; secret: string }> {
+async function insert(parts: EndpointParts, account: string, interests: Interests, url: string | null, nowMs: number) {
   const id = newId(nowMs)
   const secret = randomBytes(SECRET_BYTES)
-  const isListener = draft.url === null
+  const isListener = url === null
   const most = isListener ? MAX_LISTENERS : MAX_ENDPOINTS
-  await transaction(pool, async db => {
+  await transaction(parts.pool, async db => {
     if ((await countEndpoints(db, account, isListener ? 'listeners' : 'endpoints')) >= most)
       refuse(isListener ? 'tooManyListeners' : 'tooManyWebhooks', String(most))
-    await insertEndpoint(db, { ...draft, id, account, secret: seal(sealing, secret, contextOf(id)) })
+    await insertEndpoint(db, { ...interests, url, id, account, secret: seal(parts.sealing, secret, contextOf(id)) })
   })
   return { id, secret: showSecret(secret) }
 }
 
-export async function editEndpoint(
-  { pool, rules }: EndpointParts,
-  account: string,
-  id: string,
-  changes: EndpointChanges,
-): Promise<WebhookEndpoint> {
+export async function editEndpoint({ pool, rules }: EndpointParts, account: string, id: string, changes: EndpointChanges) {
   const url = changes.url === undefined ? {} : { url: readWebhookUrl(changes.url, rules) }
   if (!(await updateEndpoint(pool, account, id, { ...changes, ...url }))) refuse('webhookMissing')
   return requireEndpoint(pool, account, id)
@@ -149,15 +135,9 @@ async function requireActive(pool: Pool, account: string, id: string): Promise<W
 /** An attempt with its request body, which is rendered again from the event so that no copy of erased data is kept. */
 export type AttemptDetails = LoggedAttempt & { requestBody: string | null }
 
-export async function showAttempts(
-  pool: Pool,
-  format: WebhookFormat,
-  account: string,
-  id: string,
-  query: AttemptQuery,
-): Promise<AttemptDetails[]> {
+export async function showAttempts(pool: Pool, format: WebhookFormat, account: string, id: string, query: AttemptQuery) {
   await requireEndpoint(pool, account, id)
   const attempts = await listAttempts(pool, id, query)
   const bodies = await renderBodies(pool, format, attempts)
-  return attempts.map((attempt, index) => ({ ...attempt, requestBody: bodies[index]! }))
+  return attempts.map((attempt, index): AttemptDetails => ({ ...attempt, requestBody: bodies[index]! }))
 }

@@ -1,16 +1,11 @@
-import { BADNAME, NODATA, NOTFOUND } from 'node:dns'
+import { BADNAME, type LookupAddress, NODATA, NOTFOUND } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { isLoopbackName } from '../domain/target-address.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
 
-interface NamedAddress {
-  address: string
-  family: number
-}
-
-export type ResolveName = (hostname: string) => Promise<NamedAddress[]>
+export type ResolveName = (hostname: string) => Promise<LookupAddress[]>
 
 export interface NameLookupOptions {
   /** Replaces the system's name servers. */
@@ -20,7 +15,7 @@ export interface NameLookupOptions {
 }
 
 interface Answer {
-  addresses: NamedAddress[]
+  addresses: LookupAddress[]
   /** With the code of the system's lookup: ENOTFOUND or EAI_AGAIN. */
   error: Error | null
   cacheMs: number
@@ -37,7 +32,7 @@ const FAILURE_CACHE_MS = 5_000
 const MAX_NAMES = 10_000
 
 /** RFC 6761: these names are resolved without a name server. */
-const LOOPBACK: NamedAddress[] = [
+const LOOPBACK: LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 },
 ]
@@ -102,9 +97,9 @@ function explainFailures(name: string, causes: readonly NodeJS.ErrnoException[])
 }
 
 /** The entries of the system's hosts file, read again when the file changes. */
-function openHosts(file: string): () => ReadonlyMap<string, NamedAddress[]> {
+function openHosts(file: string): () => ReadonlyMap<string, LookupAddress[]> {
   let seen = ''
-  let hosts: ReadonlyMap<string, NamedAddress[]> = new Map()
+  let hosts: ReadonlyMap<string, LookupAddress[]> = new Map()
   return () => {
     try {
       const { mtimeMs, size } = statSync(file)
@@ -119,8 +114,8 @@ function openHosts(file: string): () => ReadonlyMap<string, NamedAddress[]> {
   }
 }
 
-function parseHosts(text: string): Map<string, NamedAddress[]> {
-  const hosts = new Map<string, NamedAddress[]>()
+function parseHosts(text: string): Map<string, LookupAddress[]> {
+  const hosts = new Map<string, LookupAddress[]>()
   for (const line of text.split('\n')) {
     const [address, ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/) as [string, ...string[]]
     const family = isIP(address)

@@ -36,9 +36,11 @@ const KEEP_ALIVE_MS = 15_000
  * that a URL cannot reach our own network. Redirects are not followed; time and bytes are limited.
  */
 export function openOutbound(options: OutboundOptions) {
-  const { timeoutMs } = options
+  const { timeoutMs, resolve = createNameLookup(), ca } = options
+  const plain = guardedConnector(false, options, resolve, ca)
+  const secure = guardedConnector(true, options, resolve, ca)
   const agent = new Agent({
-    connect: guardedConnector(options),
+    connect: (target, done) => (target.protocol === 'https:' ? secure : plain)(target, done),
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
@@ -54,38 +56,33 @@ export function openOutbound(options: OutboundOptions) {
   }
 }
 
-function guardedConnector(options: OutboundOptions): buildConnector.connector {
-  const { resolve = createNameLookup(), ca } = options
-  const connectorFor = (secure: boolean): buildConnector.connector => {
-    const refusalOf = (address: string): NoResponse | null => {
-      if (isForbiddenAddress(address, options)) return new NoResponse(`Conexão recusada: ${address} não é um endereço público.`)
-      // Without TLS only this machine may be called, whatever the name in the URL is.
-      if (secure || isLoopbackAddress(address)) return null
-      return new NoResponse(`Conexão recusada: ${address} só pode ser chamado por https.`)
-    }
-    const lookup: LookupFunction = (hostname, { all }, done) => {
-      resolve(hostname).then(
-        addresses => {
-          const refused = addresses.map(({ address }) => refusalOf(address)).find(reason => reason !== null)
-          if (refused !== undefined) done(refused, '', 0)
-          else if (addresses[0] === undefined) done(new NoResponse(`O nome ${hostname} não tem endereço.`), '', 0)
-          else if (all) done(null, addresses)
-          else done(null, addresses[0].address, addresses[0].family)
-        },
-        error => done(error as NodeJS.ErrnoException, '', 0),
-      )
-    }
-    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup, ...(ca === undefined ? {} : { ca }) })
-    return (target, done) => {
-      // A literal address in the URL is connected to without a lookup, so it is checked here.
-      const host = target.hostname.replace(/^\[|\]$/g, '')
-      const refused = isIP(host) === 0 ? null : refusalOf(host)
-      if (refused === null) connect(target, done)
-      else queueMicrotask(() => done(refused, null))
-    }
+function guardedConnector(secure: boolean, rules: TargetRules, resolve: ResolveName, ca?: string): buildConnector.connector {
+  const refusalOf = (address: string): NoResponse | null => {
+    if (isForbiddenAddress(address, rules)) return new NoResponse(`Conexão recusada: ${address} não é um endereço público.`)
+    // Without TLS only this machine may be called, whatever the name in the URL is.
+    if (secure || isLoopbackAddress(address)) return null
+    return new NoResponse(`Conexão recusada: ${address} só pode ser chamado por https.`)
   }
-  const [plain, secure] = [connectorFor(false), connectorFor(true)]
-  return (target, done) => (target.protocol === 'https:' ? secure : plain)(target, done)
+  const lookup: LookupFunction = (hostname, { all }, done) => {
+    resolve(hostname).then(
+      addresses => {
+        const refused = addresses.map(({ address }) => refusalOf(address)).find(reason => reason !== null)
+        if (refused !== undefined) done(refused, '', 0)
+        else if (addresses[0] === undefined) done(new NoResponse(`O nome ${hostname} não tem endereço.`), '', 0)
+        else if (all) done(null, addresses)
+        else done(null, addresses[0].address, addresses[0].family)
+      },
+      error => done(error as NodeJS.ErrnoException, '', 0),
+    )
+  }
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup, ...(ca === undefined ? {} : { ca }) })
+  return (target, done) => {
+    // A literal address in the URL is connected to without a lookup, so it is checked here.
+    const host = target.hostname.replace(/^\[|\]$/g, '')
+    const refused = isIP(host) === 0 ? null : refusalOf(host)
+    if (refused === null) connect(target, done)
+    else queueMicrotask(() => done(refused, null))
+  }
 }
 
 /** Parsed URLs, because parsing takes as long as sending a small message. */

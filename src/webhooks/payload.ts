@@ -35,11 +35,7 @@ export const wireStatuses = {
  * The bodies of messages, in their order; null when the event's data was erased. A body shows the delivery as it was right after
  * the event. Events never change, so a body changes only in its attempt number.
  */
-export async function renderBodies(
-  pool: Pool,
-  format: WebhookFormat,
-  messages: readonly MessageSource[],
-): Promise<(string | null)[]> {
+export async function renderBodies(pool: Pool, format: WebhookFormat, messages: readonly MessageSource[]) {
   const events = await readEvents(pool, [...new Set(messages.map(({ notification }) => notification))])
   return messages.map(message => renderBody(message, events.get(message.notification) ?? [], format))
 }

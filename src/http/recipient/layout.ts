@@ -1,15 +1,10 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
-import type { AccountSettings } from '../../domain/account.js'
 import { Html, html } from '../../domain/html.js'
 import type { VisitedDelivery } from '../../store/recipient/visits.js'
 import { logoPath, SCRIPT_PATH, STYLE_PATH } from './assets.js'
 
-export interface Brand {
-  accountName: string
-  settings: Pick<AccountSettings, 'brand.name' | 'brand.color'>
-  logo: string | null
-}
+export type Brand = Pick<VisitedDelivery, 'accountName' | 'settings' | 'logo'>
 
 export interface LinkView {
   visited: VisitedDelivery
