@@ -7,7 +7,6 @@ import type { Budgets, Verdict } from '../engine/access/budgets.js'
 import type { Caller, Directory } from '../engine/access/directory.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
 
-/** Who calls, and how often they may: the first two refusals, 401 and 429, in that order. */
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller
@@ -25,10 +24,11 @@ export interface AuthOptions {
 
 /** Failed authentications a minute from an address that no account registered. */
 const FAILURES_PER_MINUTE = 600
-/** Of a failure that takes nothing away: every answer tells its limit. */
+/** For a failure that is not counted, because every answer shows a limit. */
 const UNCOUNTED: Verdict = { allowed: true, limit: FAILURES_PER_MINUTE, remaining: FAILURES_PER_MINUTE, resetSeconds: 60 }
 const MAX_REMEMBERED_TOKENS = 20_000
 
+/** Authenticates and limits requests: the first two refusals, 401 and 429, in that order. */
 export function createAuthentication({ key, directory, budgets, trustedProxies }: AuthOptions) {
   /** Signatures already checked, by the token's hash: an Ed25519 check costs 30 times as much. */
   const verified = new BoundedCache<string, TokenClaims>({ maxEntries: MAX_REMEMBERED_TOKENS })
@@ -37,13 +37,9 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
     const text = request.headers.authorization
     if (text === undefined || text.length > MAX_TOKEN_BYTES || countAuthorization(request.raw.rawHeaders) !== 1) return null
     const name = hash('sha256', text, 'base64')
-    let token = verified.get(name)
-    if (token === undefined) {
-      const claims = await verifyToken(key, text, directory.clock())
-      if (claims === null) return null
-      verified.set(name, claims)
-      token = claims
-    }
+    const token = verified.get(name) ?? (await verifyToken(key, text, directory.clock()))
+    if (token === null) return null
+    verified.set(name, token)
     if (token.expiresAt !== null && token.expiresAt.getTime() <= directory.clock()) return null
     const caller = await directory.findCaller(token.jti)
     return caller === null || caller.account !== token.account ? null : { token, caller }
@@ -51,9 +47,7 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
 
   async function refuseUnknown(address: string, reply: FastifyReply): Promise<never> {
     // Without the database a failure cannot be counted; it is a failure all the same.
-    const verdict = (await countFailure(address).catch(() => null)) ?? UNCOUNTED
-    announce(reply, 'autenticacao', verdict)
-    if (!verdict.allowed) throw new Refusal('tooManyRequests', [], { retryAfter: verdict.resetSeconds })
+    requireAllowed(reply, 'autenticacao', (await countFailure(address).catch(() => null)) ?? UNCOUNTED)
     throw new Refusal('unauthorized')
   }
 
@@ -63,14 +57,13 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
   }
 
   return async function authenticate(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const address = clientAddress(request.raw.socket.remoteAddress ?? '', header(request, 'x-forwarded-for'), trustedProxies)
+    const address = addressOf(request, trustedProxies)
     const known = await identify(request)
     if (known === null) return refuseUnknown(address, reply)
     const { token, caller } = known
     const tier = inRanges(address, caller.ranges) ? 'registered' : 'unregistered'
     const verdict = await budgets.spend(`${caller.account} ${tier}`, caller.settings[`limit.${tier}`])
-    announce(reply, tier === 'registered' ? 'registrado' : 'nao-registrado', verdict)
-    if (!verdict.allowed) throw new Refusal('tooManyRequests', [], { retryAfter: verdict.resetSeconds })
+    requireAllowed(reply, tier === 'registered' ? 'registrado' : 'nao-registrado', verdict)
     request.caller = caller
     request.token = token
     request.address = address
@@ -87,13 +80,18 @@ function countAuthorization(rawHeaders: readonly string[]): number {
   return count
 }
 
-function header(request: FastifyRequest, name: string): string | undefined {
+export function addressOf(request: FastifyRequest, trustedProxies: readonly AddressRange[]): string {
+  return clientAddress(request.raw.socket.remoteAddress ?? '', header(request, 'x-forwarded-for'), trustedProxies)
+}
+
+export function header(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name]
   return Array.isArray(value) ? value.join(',') : value
 }
 
-/** draft-ietf-httpapi-ratelimit-headers: the policy, then what is left of it. */
-function announce(reply: FastifyReply, policy: string, verdict: Verdict): void {
+/** draft-ietf-httpapi-ratelimit-headers: the policy, then the rest of it. */
+function requireAllowed(reply: FastifyReply, policy: string, verdict: Verdict): void {
   reply.header('ratelimit-policy', `"${policy}";q=${verdict.limit};w=60`)
   reply.header('ratelimit', `"${policy}";r=${verdict.remaining};t=${verdict.resetSeconds}`)
+  if (!verdict.allowed) throw new Refusal('tooManyRequests', [], { retryAfter: verdict.resetSeconds })
 }

@@ -6,15 +6,11 @@ import { parseUntrustedJson } from '../domain/json.js'
 import { mebibytes } from '../domain/text.js'
 import { Semaphore } from '../runtime/semaphore.js'
 
-/**
- * Request bodies: JSON only, bounded each, and bounded together. A body waits for its share of the memory before it is
- * read (the sender's socket is simply not drained meanwhile); a request that waits too long is refused with Retry-After.
- */
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Hands the unparsed bytes to the handler. */
     rawBody?: boolean
-    /** The route asks for no body; one may come without content all the same. */
+    /** The route needs no body, and accepts an empty one. */
     emptyBody?: boolean
   }
   interface FastifyRequest {
@@ -30,18 +26,19 @@ export interface BodyLimits {
   maxWaitMs: number
 }
 
-/** A small body may use all of the budget, a large one leaves a quarter: large attachments never shut out small sends. */
-const budgetOf = ({ budgetBytes, maxWaitMs }: BodyLimits): Semaphore =>
-  new Semaphore({
+/**
+ * Request bodies: JSON only, bounded each, and bounded together. A body waits for its share of the memory before it is
+ * read (the sender's socket is simply not drained meanwhile); a request that waits too long is refused with Retry-After.
+ */
+export function addBodyParser(app: FastifyInstance, { budgetBytes, maxWaitMs }: BodyLimits): void {
+  const budget = new Semaphore({
     permits: budgetBytes,
+    // A large body leaves a quarter of the budget, so that large attachments never block small sends.
     reserve: bytes => (bytes > LARGE_BODY ? budgetBytes / 4 : 0),
     overtaking: true,
     maxWaitMs,
     refusal: overloaded,
   })
-
-export function addBodyParser(app: FastifyInstance, limits: BodyLimits): void {
-  const budget = budgetOf(limits)
   app.addHook('onRequest', (request, reply, done) => {
     request.answer = reply.raw
     done()
@@ -49,10 +46,9 @@ export function addBodyParser(app: FastifyInstance, limits: BodyLimits): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: Readable) => {
     const raw = await collect(request, payload, budget)
-    if (request.routeOptions.config.rawBody === true) return raw
-    // A request that needs no body and carries the header all the same is fine.
-    if (raw.length === 0 && (request.method === 'DELETE' || request.routeOptions.config.emptyBody === true)) return undefined
-    return parseUntrustedJson(raw)
+    const { rawBody, emptyBody = request.method === 'DELETE' } = request.routeOptions.config
+    if (rawBody === true) return raw
+    return raw.length === 0 && emptyBody ? undefined : parseUntrustedJson(raw)
   })
 }
 
@@ -63,12 +59,12 @@ async function collect(request: FastifyRequest, payload: Readable, budget: Semap
   if (declared > limit) throw tooLarge()
   const waiting = budget.acquire(declared)
   if (waiting !== null) await waiting
-  // Held until the answer is out, or the sender gone: what was read lives on in the request until then.
+  // The permit is held until the answer is sent or the sender is gone, because the request holds the body until then.
   const { answer } = request
   if (answer.closed) budget.release(declared)
   else answer.once('close', () => budget.release(declared))
   if (payload.destroyed) throw new Error('the sender went away')
-  // Events, not `for await`: its iterator would take 5 % of the whole time of a small send.
+  // Events instead of `for await`, because its iterator takes 5 % of the whole time of a small send.
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -76,7 +72,7 @@ async function collect(request: FastifyRequest, payload: Readable, budget: Semap
       size += chunk.length
       chunks.push(chunk)
       if (size <= limit) return
-      // The rest of it is taken in, and dropped, while the refusal goes out.
+      // The rest of the body is read and dropped while the refusal is sent.
       chunks.length = 0
       payload.off('data', take).resume()
       reject(tooLarge())

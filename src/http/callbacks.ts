@@ -2,23 +2,23 @@ import type { FastifyInstance } from 'fastify'
 import type { Callback, CarrierEvent } from '../channels/provider.js'
 import { Refusal } from '../domain/errors.js'
 
-/** /callbacks/…: what carriers tell us over HTTP. Each reader verifies for itself that it is the carrier who speaks. */
 export interface CallbackOptions {
-  /** Real carriers' readers, and those of the simulated ones, which are signed with a secret of their own. */
+  /** The readers of real and of simulated carriers; each kind is signed with its own secret. */
   real: readonly Callback[]
   simulated: readonly Callback[]
-  /** Where carriers reach us, known once we listen. */
+  /** The base of the callback URLs. It is known when the server listens. */
   publicUrl(): string
-  /** Resolves once all is committed. */
+  /** Resolves when all events are committed. */
   take(callback: Callback, simulated: boolean, events: CarrierEvent[]): Promise<void>
 }
 
 /** Some carriers gather reports into bodies of up to 3 MB. */
 const BODY_LIMIT = 4 * 1_048_576
 
+/** /callbacks/…: reports of carriers over HTTP. Each reader verifies that its request comes from the carrier. */
 export function addCallbacks(app: FastifyInstance, { real, simulated, publicUrl, take }: CallbackOptions): void {
   app.register(async scope => {
-    // Signatures are over the bytes, whatever they claim to be.
+    // Signatures cover the bytes, so no content type is parsed.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     const serve = (path: string, callback: Callback, isSimulated: boolean): void => {

@@ -4,7 +4,6 @@ import type { DocumentReader, DocumentRoute, DocumentSource } from '../channels/
 import { Refusal } from '../domain/errors.js'
 import { readLinkCode } from '../domain/link.js'
 
-/** The documents of channels (recordings, receipts), each for the holder of its address. */
 export interface ServedDocument {
   route: DocumentRoute
   /** Signs the addresses of this kind of document alone. */
@@ -14,6 +13,7 @@ export interface ServedDocument {
 
 const PIECE = 262_144
 
+/** The documents of channels (recordings, receipts), each for the holder of its address. */
 export function addDocuments(app: FastifyInstance, documents: readonly ServedDocument[]): void {
   for (const { route, key, reader } of documents) {
     const { path, extension, contentType, fileName, headers, missing, expired = missing } = route
@@ -32,9 +32,8 @@ export function addDocuments(app: FastifyInstance, documents: readonly ServedDoc
         ...headers,
       })
       const { size } = source
-      const range = readRange(request.headers.range)
-      const from = range === null ? 0 : (range.from ?? Math.max(0, size - range.to!))
-      const to = range === null || range.from === null ? size - 1 : Math.min(range.to ?? size - 1, size - 1)
+      const range = readRange(request.headers.range, size)
+      const { from, to } = range ?? { from: 0, to: size - 1 }
       if (from >= size) return reply.code(416).header('content-range', `bytes */${size}`).send()
       if (range !== null) reply.code(206).header('content-range', `bytes ${from}-${to}/${size}`)
       return reply
@@ -49,10 +48,10 @@ async function* readPieces(source: DocumentSource, from: number, to: number): As
   for (let at = from; at <= to; at += PIECE) yield await source.read(at, Math.min(PIECE, to - at + 1))
 }
 
-/** RFC 9110, 14.1.2: one range of bytes; anything else may be ignored. */
-function readRange(header: string | undefined): { from: number | null; to: number | null } | null {
+/** RFC 9110, 14.1.2: one range of bytes, its last byte included; anything else may be ignored. */
+function readRange(header: string | undefined, size: number): { from: number; to: number } | null {
   const [, first = '', last = ''] = /^bytes=(\d{0,12})-(\d{0,12})$/.exec(header ?? '') ?? []
-  if (first === '' && (last === '' || Number(last) === 0)) return null
-  if (first !== '' && last !== '' && Number(last) < Number(first)) return null
-  return { from: first === '' ? null : Number(first), to: last === '' ? null : Number(last) }
+  if (first === '') return Number(last) === 0 ? null : { from: Math.max(0, size - Number(last)), to: size - 1 }
+  if (last !== '' && Number(last) < Number(first)) return null
+  return { from: Number(first), to: Math.min(last === '' ? size : Number(last), size - 1) }
 }

@@ -16,13 +16,7 @@ const statusOf: Record<RefusalKind, number> = {
   unavailable: 503,
 }
 
-interface ErrorBody {
-  statusCode: number
-  message: string
-  error: string
-}
-
-const errorBody = (statusCode: number, message: string): ErrorBody => ({
+const errorBody = (statusCode: number, message: string) => ({
   statusCode,
   message,
   error: STATUS_CODES[statusCode] ?? 'Error',
@@ -36,12 +30,12 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
 
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error)
-  if (refusal !== null) {
-    if (refusal.kind === 'unavailable') request.log.warn({ err: refusal.cause ?? refusal }, 'request refused')
-    return sendRefusal(reply, refusal)
+  if (refusal === null) {
+    request.log.error({ err: error }, 'request failed')
+    return reply.code(500).send(errorBody(500, 'Internal Server Error'))
   }
-  request.log.error({ err: error }, 'request failed')
-  return reply.code(500).send(errorBody(500, 'Internal Server Error'))
+  if (refusal.kind === 'unavailable') request.log.warn({ err: refusal.cause ?? refusal }, 'request refused')
+  return sendRefusal(reply, refusal)
 }
 
 function toRefusal(error: unknown): Refusal | null {
@@ -49,22 +43,21 @@ function toRefusal(error: unknown): Refusal | null {
   if (error instanceof StoreUnavailable) return new Refusal('databaseAway', [], { retryAfter: 5, cause: error.cause })
   const { code, statusCode } = error as FastifyError
   if (code?.startsWith('FST_ERR_CTP_')) return new Refusal('contentType', [], { cause: error })
-  // What Fastify itself refuses about a request (such as a malformed path) is the caller's to mend.
-  if (statusCode === 400) return new Refusal('wrongValue', ['URL'], { cause: error })
-  return null
+  // Fastify itself refuses, for example, a malformed path.
+  return statusCode === 400 ? new Refusal('wrongValue', ['URL'], { cause: error }) : null
 }
 
-/** Answers for requests that never became one: too large headers, malformed HTTP. */
+const rawErrors: Record<string, [status: number, message: string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'Os cabeçalhos da requisição são grandes demais. Reduza-os.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'A requisição demorou demais para chegar. Tente novamente.'],
+}
+
+/** The answer to bytes that Node could not read as a request: too large headers, malformed HTTP. */
 export function rawErrorResponse(code: string | undefined, requestId: string): string {
-  const [status, message] =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? [431, 'Os cabeçalhos da requisição são grandes demais. Reduza-os.']
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'A requisição demorou demais para chegar. Tente novamente.']
-        : [400, new Refusal('malformed').message]
-  const body = JSON.stringify(errorBody(status as number, message as string))
+  const [status, message] = rawErrors[code ?? ''] ?? [400, new Refusal('malformed').message]
+  const body = JSON.stringify(errorBody(status, message))
   return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status as number]}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,

@@ -5,7 +5,6 @@ import { Type } from 'typebox'
 import { channelModules } from '../channels/registry.js'
 import { compileCheck } from '../domain/schema.js'
 
-/** The interface's own description, made from the schemas that validate and serialise: /openapi.json and /docs. */
 const errorSchema = Type.Object(
   { statusCode: Type.Integer(), message: Type.String(), error: Type.String() },
   { description: 'Corpo de toda recusa.' },
@@ -29,6 +28,7 @@ export interface OpenApiOptions {
   supportEmail: string
 }
 
+/** The API's description, made from the schemas that validate and serialise: /openapi.json and /docs. */
 export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: OpenApiOptions): void {
   app.register(swagger, {
     openapi: {
@@ -36,11 +36,9 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
       info: {
         title: 'Carteiro',
         version: '1.0',
-        description:
-          `Uma requisição, ${channelModules.length} canais: ${channelModules.map(({ label }) => label).join(', ')}. As datas são de Brasília (dd/MM/aaaa HH:mm:ss). ` +
-          `Tokens e registro de endereços: ${supportEmail}.`,
+        description: `Uma requisição, ${channelModules.length} canais: ${channelModules.map(({ label }) => label).join(', ')}. As datas são de Brasília (dd/MM/aaaa HH:mm:ss). Tokens e registro de endereços: ${supportEmail}.`,
       },
-      // Where the document came from first: the page can try things out wherever it is served.
+      // The page's own host comes first, so that requests can be tried wherever the page is served.
       servers: [{ url: '/' }, { url: publicUrl }],
       // A bearer scheme would make every generated client send the prefix that the service refuses.
       components: {
@@ -50,13 +48,12 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
       },
     },
     transform: ({ schema, url, route }) => {
-      if (!isContract(url)) return { schema: { ...schema, hide: true }, url }
-      return { schema: documented(schema ?? {}, url, String(route.method)), url }
+      const isContract = url.startsWith('/gw/') || url.startsWith('/regua-notificacao/')
+      return { schema: isContract ? documented(schema ?? {}, url, String(route.method)) : { ...schema, hide: true }, url }
     },
   })
   app.register(swaggerUi, {
     routePrefix: '/docs',
-    // All of it comes from this server; the page may reach nothing else.
     staticCSP:
       "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; frame-ancestors 'none'",
     uiConfig: { layout: 'BaseLayout', validatorUrl: null, deepLinking: true, tryItOutEnabled: true },
@@ -65,9 +62,8 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
   app.after(() => {
     app.get('/openapi.json', async () => app.swagger())
   })
-  // One validator for every part of a request, with refusals in words that name the field.
   app.setValidatorCompiler(({ schema, httpPart, url }) => {
-    // The send is read from its bytes by a reader of its own.
+    // The send reader validates the bytes of a send.
     if (httpPart === 'body' && url === '/gw/email') return () => true
     const check = compileCheck(schema as Parameters<typeof compileCheck>[0])
     return value => {
@@ -80,10 +76,8 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
   })
 }
 
-const isContract = (url: string): boolean => url.startsWith('/gw/') || url.startsWith('/regua-notificacao/')
-
 function documented(schema: FastifySchema, url: string, method: string): FastifySchema {
-  // 400 everywhere: a path or a query can be malformed too.
+  // 400 everywhere, because a path or a query can be malformed too.
   const errors = [400, 401, 429, 500, 503]
   if (schema.body !== undefined) errors.push(413)
   if (url.includes(':')) errors.push(404)

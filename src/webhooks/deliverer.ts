@@ -7,10 +7,6 @@ import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } 
 import type { Outbound } from './outbound.js'
 import { type AttemptOutcome, erasedOutcome, judgeReply, type OutcomeRules } from './outcome.js'
 
-/**
- * Delivers webhook messages: claims due messages, posts them and reports the outcomes. It contains no SQL and holds no database
- * connection while an endpoint is called.
- */
 export interface DelivererOptions extends QueueLimits {
   clock: Clock
   leaseMs: number
@@ -22,17 +18,14 @@ export interface DelivererOptions extends QueueLimits {
   /** The bodies of claimed messages, in their order; null when the event's data was erased. */
   render(claims: readonly WebhookClaim[]): Promise<(string | null)[]>
   unseal(claim: WebhookClaim): Buffer[]
-  /** Whether this worker still held the lease of the message. */
-  report(outcome: AttemptOutcome): Promise<boolean>
+  report(outcome: AttemptOutcome): Promise<unknown>
   release(messages: readonly MessageFence[]): Promise<void>
   /** Returns the messages whose lease was renewed. */
   renew(messages: readonly MessageFence[]): Promise<ReadonlySet<string>>
   onError(error: unknown, what: string): void
   /** Called at each step of a message, so that fault drills can interrupt the process there. */
-  trace?(point: WebhookPoint): void
+  trace?(point: 'claimed' | 'posting' | 'answered' | 'reported'): void
 }
-
-type WebhookPoint = 'claimed' | 'posting' | 'answered' | 'reported'
 
 const POLL_MS = 1_000
 /** Messages in one claim, for all endpoints together. */
@@ -40,8 +33,11 @@ const BATCH = 512
 /** Messages held by this process. The share of one account is limited, so that its slow endpoints cannot fill the process. */
 const MAX_HELD = 4_096
 const MAX_HELD_PER_ACCOUNT = MAX_HELD / 4
-const USER_AGENT = 'Carteiro-Webhooks/1.0'
 
+/**
+ * Delivers webhook messages: claims due messages, posts them and reports the outcomes. It contains no SQL and holds no database
+ * connection while an endpoint is called.
+ */
 export class Deliverer {
   readonly owner: string = randomUUID()
   readonly #options: DelivererOptions
@@ -105,16 +101,15 @@ export class Deliverer {
     if (claims.length === 0) return 0
     if (this.#held.size === 0) this.#leaseUntil = until
     for (const message of claims) this.#held.add(message)
-    let bodies: (string | null)[]
-    try {
-      bodies = await render(claims)
-    } catch (error) {
+    const bodies = await render(claims).catch(async error => {
       onError(error, 'webhook bodies')
       await this.#release(claims)
-      return 0
-    }
+      return null
+    })
+    if (bodies === null) return 0
     // Secrets are decrypted once per endpoint, because that takes longer than signing.
-    const secretsByEndpoint = new Map([...new Map(claims.map(message => [message.endpoint, message]))].map(this.#openSecrets))
+    const claimByEndpoint = new Map(claims.map(message => [message.endpoint, message]))
+    const secretsByEndpoint = new Map([...claimByEndpoint].map(([endpoint, message]) => [endpoint, this.#openSecrets(message)]))
     const queues = new Set<EndpointQueue>()
     for (const [index, message] of claims.entries()) {
       trace?.('claimed')
@@ -141,19 +136,19 @@ export class Deliverer {
   }
 
   /** A secret that cannot be decrypted is reported and stops only its own endpoint, until the lease expires. */
-  readonly #openSecrets = ([endpoint, claim]: [string, WebhookClaim]): [string, KeyObject[] | null] => {
+  #openSecrets(claim: WebhookClaim): KeyObject[] | null {
     try {
-      return [endpoint, this.#options.unseal(claim).map(secret => createSecretKey(secret))]
+      return this.#options.unseal(claim).map(secret => createSecretKey(secret))
     } catch (error) {
-      this.#options.onError(error, `the secret of webhook ${endpoint} does not open`)
-      return [endpoint, null]
+      this.#options.onError(error, `the secret of webhook ${claim.endpoint} does not open`)
+      return null
     }
   }
 
   #queueOf(endpoint: string): EndpointQueue {
     const known = this.#queues.get(endpoint)
     if (known !== undefined) return known
-    const queue = new EndpointQueue(endpoint, this.#options)
+    const queue = new EndpointQueue(this.#options)
     this.#queues.set(endpoint, queue)
     return queue
   }
@@ -166,18 +161,13 @@ export class Deliverer {
         .finally(() => {
           this.#inFlight.delete(flight)
           this.#held.delete(message.claim)
-          this.#messageEnded(queue)
+          if (!queue.finishWriting()) return
+          this.#queues.delete(message.claim.endpoint)
+          // Later messages of the same notification may have waited for these.
+          this.notify()
         })
       this.#inFlight.add(flight)
     }
-  }
-
-  #messageEnded(queue: EndpointQueue): void {
-    queue.finishWriting()
-    if (!queue.empty) return
-    this.#queues.delete(queue.endpoint)
-    // Later messages of the same notification may have waited for these.
-    this.notify()
   }
 
   async #deliver(queue: EndpointQueue, message: QueuedMessage): Promise<void> {
@@ -192,7 +182,7 @@ export class Deliverer {
         queue.failures = outcome.succeeded ? 0 : queue.failures + 1
       }
       pauses = queue.failures >= failuresToPause || outcome?.gone === true || (outcome?.pauseMs ?? 0) > 0
-      if (pauses) queue.pause()
+      if (pauses) queue.pauses++
     } finally {
       // The next message is sent while the outcome of this one is written.
       queue.finishAttempt(outcome?.posted === true ? outcome.settlement.durationMs : null)
@@ -213,7 +203,7 @@ export class Deliverer {
    */
   async #releaseWaiting(queue: EndpointQueue): Promise<void> {
     for (let untried = queue.clear(); untried.length > 0; untried = queue.clear()) await this.#release(untried)
-    queue.resume()
+    queue.pauses--
   }
 
   /** null: the lease expired and another worker may have the message. */
@@ -223,11 +213,11 @@ export class Deliverer {
     // A process that was suspended for longer than its lease must not post a message that another worker has claimed.
     if (performance.now() >= this.#leaseUntil) return null
     const at = clock()
-    if (body === null) return erasedOutcome(claim, fence, new Date(at))
+    if (body === null) return erasedOutcome(claim, fence, new Date(at), rules)
     const seconds = Math.floor(at / 1_000)
     const headers = {
       'content-type': 'application/json',
-      'user-agent': USER_AGENT,
+      'user-agent': 'Carteiro-Webhooks/1.0',
       'webhook-id': claim.id,
       'webhook-timestamp': String(seconds),
       'webhook-signature': signMessage(secrets, claim.id, seconds, body),
@@ -252,10 +242,10 @@ export class Deliverer {
     const now = performance.now()
     // The lease has expired, so other workers may hold the waiting messages.
     if (now >= this.#leaseUntil) await this.#release([...this.#queues.values()].flatMap(queue => queue.clear()))
-    const notified = [...this.#held]
-    const held = await this.#options.renew(notified.map(claim => this.#fence(claim)))
+    const claims = [...this.#held]
+    const renewed = await this.#options.renew(claims.map(claim => this.#fence(claim)))
     // A slow renewal may arrive after a lease expired. The lost messages must not be posted under the new lease.
-    const lost = new Set(notified.filter(({ id }) => !held.has(id)))
+    const lost = new Set(claims.filter(({ id }) => !renewed.has(id)))
     for (const claim of lost) this.#held.delete(claim)
     if (lost.size > 0) for (const queue of this.#queues.values()) queue.clear(claim => lost.has(claim))
     this.#leaseUntil = now + this.#options.leaseMs

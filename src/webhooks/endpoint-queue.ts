@@ -21,7 +21,6 @@ const READY_MS = 5_000
 
 /** The messages of one endpoint in this worker: waiting, in flight, and those whose outcome is being written. */
 export class EndpointQueue {
-  readonly endpoint: string
   readonly #limits: QueueLimits
   #latencyMs: number | null = null
   /** Whether a claim was requested since the last message was added. */
@@ -29,42 +28,38 @@ export class EndpointQueue {
   readonly #waiting: QueuedMessage[] = []
   #inFlight = 0
   #reporting = 0
-  #pauses = 0
+  /** Outcomes that pause the endpoint and are not committed yet. Until then nothing is sent or claimed. */
+  pauses = 0
   /** Consecutive failures in this worker. */
   failures = 0
 
-  constructor(endpoint: string, limits: QueueLimits) {
-    this.endpoint = endpoint
+  constructor(limits: QueueLimits) {
     this.#limits = limits
   }
 
   /** How many messages to hold, fewer for a slow endpoint. */
   get capacity(): number {
     const { maxInFlight, maxHeld } = this.#limits
-    if (this.#pauses > 0) return 0
+    if (this.pauses > 0) return 0
     if (this.#latencyMs === null) return initialCapacity(this.#limits)
     return Math.min(maxHeld, maxInFlight + Math.floor((maxInFlight * READY_MS) / Math.max(1, this.#latencyMs)))
   }
 
   /** Claims start when half of the messages are left, so that new ones arrive before the last one is sent. */
   shouldClaimMore(): boolean {
-    if (this.unanswered === 0) return true
+    if (this.#unanswered === 0) return true
     if (this.#claimRequested || this.#waiting.length > this.capacity >> 1) return false
     this.#claimRequested = true
     return true
   }
 
-  get unanswered(): number {
+  get #unanswered(): number {
     return this.#waiting.length + this.#inFlight
   }
 
   /** The number that the next claim counts. For a failing endpoint it includes unwritten outcomes, because they may pause it. */
   get held(): number {
-    return this.failures === 0 ? this.unanswered : this.unanswered + this.#reporting
-  }
-
-  get empty(): boolean {
-    return this.unanswered + this.#reporting === 0
+    return this.failures === 0 ? this.#unanswered : this.#unanswered + this.#reporting
   }
 
   add(message: QueuedMessage): void {
@@ -74,7 +69,7 @@ export class EndpointQueue {
 
   /** The next message, unless the endpoint is paused or has enough messages in flight. */
   next(): QueuedMessage | undefined {
-    if (this.#pauses > 0 || this.#inFlight >= this.#limits.maxInFlight) return undefined
+    if (this.pauses > 0 || this.#inFlight >= this.#limits.maxInFlight) return undefined
     const message = this.#waiting.shift()
     if (message !== undefined) this.#inFlight++
     return message
@@ -87,17 +82,10 @@ export class EndpointQueue {
     if (latencyMs !== null) this.#latencyMs = this.#latencyMs === null ? latencyMs : (7 * this.#latencyMs + latencyMs) / 8
   }
 
-  finishWriting(): void {
+  /** Returns whether the queue is empty now. */
+  finishWriting(): boolean {
     this.#reporting--
-  }
-
-  /** Stops sending and claiming until the outcome that pauses the endpoint is committed. */
-  pause(): void {
-    this.#pauses++
-  }
-
-  resume(): void {
-    this.#pauses--
+    return this.#unanswered + this.#reporting === 0
   }
 
   /** Removes and returns the waiting messages, or those that match. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { channels } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
-import { Refusal } from '../domain/errors.js'
+import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
 import { seal, unseal } from '../domain/sealed.js'
 import { readWebhookUrl, type TargetRules } from '../domain/target-address.js'
@@ -21,12 +21,13 @@ import {
 import { insertTestMessage, type ReplayCursor, type ReplaySpan, replayBatch, replayMessage } from '../store/webhook/messages.js'
 import { renderBodies, type WebhookFormat } from './payload.js'
 
-export interface EndpointDraft {
-  url: string
+/** The events that an endpoint gets; null means all of them. */
+export interface Interests {
   version: PayloadVersion
   channels: Channel[] | null
   statuses: AnnouncedFact[] | null
 }
+type EndpointDraft = Interests & { url: string }
 
 export interface EndpointParts {
   pool: Pool
@@ -52,71 +53,48 @@ const contextOf = (endpoint: string): string => `webhook ${endpoint}`
 export const openSecrets = (sealing: Buffer, endpoint: string, secrets: readonly Buffer[]): Buffer[] =>
   secrets.map(secret => unseal(sealing, secret, contextOf(endpoint)))
 
-export async function requireEndpoint(pool: Pool, account: string, id: string): Promise<WebhookEndpoint> {
-  const endpoint = await findEndpoint(pool, account, id)
-  if (endpoint === null) throw new Refusal('webhookMissing')
-  return endpoint
-}
+export const requireEndpoint = async (pool: Pool, account: string, id: string): Promise<WebhookEndpoint> =>
+  (await findEndpoint(pool, account, id)) ?? refuse('webhookMissing')
 
-export async function createEndpoint(
-  { pool, sealing, rules }: EndpointParts,
-  account: string,
-  draft: EndpointDraft,
-  nowMs: number,
-): Promise<WithSecret> {
-  const url = readWebhookUrl(draft.url, rules)
-  const { id, secret } = await addEndpoint(pool, sealing, account, { ...draft, url }, nowMs)
-  return { endpoint: await requireEndpoint(pool, account, id), secret }
+export async function createEndpoint(parts: EndpointParts, account: string, draft: EndpointDraft, nowMs: number) {
+  const url = readWebhookUrl(draft.url, parts.rules)
+  const { id, secret } = await insert(parts, account, draft, url, nowMs)
+  return { endpoint: await requireEndpoint(parts.pool, account, id), secret }
 }
 
 /** A listener is an endpoint without a URL; its client polls for the messages. */
-export const createListener = (
-  { pool, sealing }: EndpointParts,
-  account: string,
-  draft: Omit<EndpointDraft, 'url'>,
-  nowMs: number,
-): Promise<{ id: string; secret: string }> => addEndpoint(pool, sealing, account, { ...draft, url: null }, nowMs)
+export const createListener = (parts: EndpointParts, account: string, draft: Interests, nowMs: number) =>
+  insert(parts, account, draft, null, nowMs)
 
 /** Counts and inserts in one transaction, so that concurrent requests cannot exceed the limit together. */
-async function addEndpoint(
-  pool: Pool,
-  sealing: Buffer,
-  account: string,
-  draft: Omit<EndpointDraft, 'url'> & { url: string | null },
-  nowMs: number,
-): Promise<{ id: string; secret: string }> {
+async function insert(parts: EndpointParts, account: string, interests: Interests, url: string | null, nowMs: number) {
   const id = newId(nowMs)
   const secret = randomBytes(SECRET_BYTES)
-  const isListener = draft.url === null
+  const isListener = url === null
   const most = isListener ? MAX_LISTENERS : MAX_ENDPOINTS
-  await transaction(pool, async db => {
+  await transaction(parts.pool, async db => {
     if ((await countEndpoints(db, account, isListener ? 'listeners' : 'endpoints')) >= most)
-      throw new Refusal(isListener ? 'tooManyListeners' : 'tooManyWebhooks', [String(most)])
-    await insertEndpoint(db, { ...draft, id, account, secret: seal(sealing, secret, contextOf(id)) })
+      refuse(isListener ? 'tooManyListeners' : 'tooManyWebhooks', String(most))
+    await insertEndpoint(db, { ...interests, url, id, account, secret: seal(parts.sealing, secret, contextOf(id)) })
   })
   return { id, secret: showSecret(secret) }
 }
 
-export async function editEndpoint(
-  { pool, rules }: EndpointParts,
-  account: string,
-  id: string,
-  changes: EndpointChanges,
-): Promise<WebhookEndpoint> {
+export async function editEndpoint({ pool, rules }: EndpointParts, account: string, id: string, changes: EndpointChanges) {
   const url = changes.url === undefined ? {} : { url: readWebhookUrl(changes.url, rules) }
-  if (!(await updateEndpoint(pool, account, id, { ...changes, ...url }))) throw new Refusal('webhookMissing')
+  if (!(await updateEndpoint(pool, account, id, { ...changes, ...url }))) refuse('webhookMissing')
   return requireEndpoint(pool, account, id)
 }
 
 export async function rotateEndpoint({ pool, sealing }: EndpointParts, account: string, id: string): Promise<WithSecret> {
   const secret = randomBytes(SECRET_BYTES)
-  if (!(await rotateSecret(pool, account, id, seal(sealing, secret, contextOf(id)), ROTATION_MS)))
-    throw new Refusal('webhookMissing')
+  const sealed = seal(sealing, secret, contextOf(id))
+  if (!(await rotateSecret(pool, account, id, sealed, ROTATION_MS))) refuse('webhookMissing')
   return { endpoint: await requireEndpoint(pool, account, id), secret: showSecret(secret) }
 }
 
 export async function removeEndpoint({ pool }: EndpointParts, account: string, id: string): Promise<void> {
-  if (!(await deleteEndpoint(pool, account, id))) throw new Refusal('webhookMissing')
+  if (!(await deleteEndpoint(pool, account, id))) refuse('webhookMissing')
 }
 
 /** Queues a test event, which is delivered like any other event. Returns the id of its message. */
@@ -130,7 +108,7 @@ export async function testEndpoint({ pool }: EndpointParts, account: string, id:
 export async function replayOne({ pool }: EndpointParts, account: string, id: string, message: string): Promise<void> {
   await requireActive(pool, account, id)
   const outcome = await replayMessage(pool, id, message)
-  if (outcome === 'missing') throw new Refusal('webhookMessageMissing')
+  if (outcome === 'missing') refuse('webhookMessageMissing')
   if (outcome === 'busy') throw new Refusal('messageBusy', [], { retryAfter: 5 })
 }
 
@@ -149,22 +127,16 @@ export async function replaySpan({ pool }: EndpointParts, account: string, id: s
 
 async function requireActive(pool: Pool, account: string, id: string): Promise<WebhookEndpoint> {
   const endpoint = await requireEndpoint(pool, account, id)
-  if (endpoint.disabledAt !== null) throw new Refusal('webhookOff')
+  if (endpoint.disabledAt !== null) refuse('webhookOff')
   return endpoint
 }
 
 /** An attempt with its request body, which is rendered again from the event so that no copy of erased data is kept. */
 export type AttemptDetails = LoggedAttempt & { requestBody: string | null }
 
-export async function showAttempts(
-  pool: Pool,
-  format: WebhookFormat,
-  account: string,
-  id: string,
-  query: AttemptQuery,
-): Promise<AttemptDetails[]> {
+export async function showAttempts(pool: Pool, format: WebhookFormat, account: string, id: string, query: AttemptQuery) {
   await requireEndpoint(pool, account, id)
   const attempts = await listAttempts(pool, id, query)
   const bodies = await renderBodies(pool, format, attempts)
-  return attempts.map((attempt, index) => ({ ...attempt, requestBody: bodies[index]! }))
+  return attempts.map((attempt, index): AttemptDetails => ({ ...attempt, requestBody: bodies[index]! }))
 }

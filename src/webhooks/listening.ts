@@ -13,27 +13,21 @@ interface ListenRequest {
   isAborted(): boolean
 }
 
-interface ListenerMessage {
-  id: string
-  body: string
-}
-
 const BATCH = 100
 const POLL_MS = 400
 
 /** Concurrent polls per account and node, because each of them queries the database repeatedly. */
 const MAX_WAITING = 8
-const RETRY_AFTER_SECONDS = 5
 
 /**
  * Long polling for listeners. Unacknowledged messages are returned again in their order, so that a broken connection loses
  * nothing.
  */
 export function createListening(pool: Pool, format: WebhookFormat) {
-  const refusal = (): Refusal => new Refusal('tooManyPolls', [String(MAX_WAITING)], { retryAfter: RETRY_AFTER_SECONDS })
+  const refusal = (): Refusal => new Refusal('tooManyPolls', [String(MAX_WAITING)], { retryAfter: 5 })
   const polls = new KeyedSemaphore({ permits: MAX_WAITING, maxWaiting: 0, refusal })
 
-  async function listen(account: string, listener: string, request: ListenRequest): Promise<ListenerMessage[]> {
+  async function listen(account: string, listener: string, request: ListenRequest) {
     const { acknowledged, waitMs, isAborted } = request
     const version = await touchListener(pool, account, listener)
     if (version === null) throw new Refusal('webhookMissing')
@@ -46,7 +40,7 @@ export function createListening(pool: Pool, format: WebhookFormat) {
     }
   }
 
-  async function readMessages(listener: string, version: PayloadVersion): Promise<ListenerMessage[]> {
+  async function readMessages(listener: string, version: PayloadVersion) {
     const messages = await readUnacknowledged(pool, listener, BATCH)
     if (messages.length === 0) return []
     const sources = messages.map(message => ({ ...message, version, attempt: message.attempt + 1 }))
@@ -57,7 +51,7 @@ export function createListening(pool: Pool, format: WebhookFormat) {
     return messages.flatMap(({ id }, index) => (bodies[index] == null ? [] : [{ id, body: bodies[index] }]))
   }
 
-  return (account: string, listener: string, request: ListenRequest): Promise<ListenerMessage[]> => {
+  return (account: string, listener: string, request: ListenRequest) => {
     const answer = () => listen(account, listener, request)
     return request.waitMs === 0 ? answer() : polls.run(account, answer)
   }

@@ -4,14 +4,7 @@ import { isForbiddenAddress, isLoopbackAddress, type TargetRules } from '../doma
 import { BoundedCache } from '../runtime/bounded-cache.js'
 import { createNameLookup, type ResolveName } from './name-lookup.js'
 
-/**
- * HTTP to URLs of users. Every address of a name is checked when the connection is made, and only a checked address is used, so
- * that a URL cannot reach our own network. Redirects are not followed; time and bytes are limited.
- */
-export interface Outbound {
-  post(url: string, headers: Record<string, string>, body: string): Promise<Reply>
-  close(): Promise<void>
-}
+export type Outbound = ReturnType<typeof openOutbound>
 
 export interface Reply {
   status: number
@@ -21,12 +14,7 @@ export interface Reply {
 }
 
 /** No response came. The message gives the reason in Portuguese. */
-export class NoResponse extends Error {
-  constructor(reason: string, options?: { cause?: unknown }) {
-    super(reason, options)
-    this.name = 'NoAnswer'
-  }
-}
+export class NoResponse extends Error {}
 
 export interface OutboundOptions extends TargetRules {
   timeoutMs: number
@@ -43,10 +31,16 @@ const MAX_BODY_BYTES = 65_536
 const KEPT_BODY_BYTES = 4_096
 const KEEP_ALIVE_MS = 15_000
 
-export function openOutbound(options: OutboundOptions): Outbound {
-  const { timeoutMs } = options
+/**
+ * HTTP to URLs of users. Every address of a name is checked when the connection is made, and only a checked address is used, so
+ * that a URL cannot reach our own network. Redirects are not followed; time and bytes are limited.
+ */
+export function openOutbound(options: OutboundOptions) {
+  const { timeoutMs, resolve = createNameLookup(), ca } = options
+  const plain = guardedConnector(false, options, resolve, ca)
+  const secure = guardedConnector(true, options, resolve, ca)
   const agent = new Agent({
-    connect: guardedConnector(options),
+    connect: (target, done) => (target.protocol === 'https:' ? secure : plain)(target, done),
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
@@ -54,55 +48,47 @@ export function openOutbound(options: OutboundOptions): Outbound {
     pipelining: 1,
   })
   return {
-    post: (url, headers, body) => post(agent, targetOf(url), headers, body, timeoutMs),
+    post(url: string, headers: Record<string, string>, body: string): Promise<Reply> {
+      const { origin, path } = targetOf(url)
+      return post(agent, { origin, path, method: 'POST', headers, body }, timeoutMs)
+    },
     close: () => agent.destroy(),
   }
 }
 
-function guardedConnector(options: OutboundOptions): buildConnector.connector {
-  const { resolve = createNameLookup(), ca } = options
-  const connectorFor = (secure: boolean): buildConnector.connector => {
-    const refusalOf = (address: string): NoResponse | null => {
-      if (isForbiddenAddress(address, options)) return new NoResponse(`Conexão recusada: ${address} não é um endereço público.`)
-      // Without TLS only this machine may be called, whatever the name in the URL is.
-      return secure || isLoopbackAddress(address)
-        ? null
-        : new NoResponse(`Conexão recusada: ${address} só pode ser chamado por https.`)
-    }
-    const lookup: LookupFunction = (hostname, { all }, done) => {
-      resolve(hostname).then(
-        addresses => {
-          const refused = addresses.map(({ address }) => refusalOf(address)).find(reason => reason !== null)
-          if (refused !== undefined) done(refused, '', 0)
-          else if (addresses[0] === undefined) done(new NoResponse(`O nome ${hostname} não tem endereço.`), '', 0)
-          else if (all) done(null, addresses)
-          else done(null, addresses[0].address, addresses[0].family)
-        },
-        error => done(error as NodeJS.ErrnoException, '', 0),
-      )
-    }
-    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup, ...(ca === undefined ? {} : { ca }) })
-    return (target, done) => {
-      // A literal address in the URL is connected to without a lookup, so it is checked here.
-      const host = target.hostname.replace(/^\[|\]$/g, '')
-      const refused = isIP(host) === 0 ? null : refusalOf(host)
-      if (refused === null) connect(target, done)
-      else queueMicrotask(() => done(refused, null))
-    }
+function guardedConnector(secure: boolean, rules: TargetRules, resolve: ResolveName, ca?: string): buildConnector.connector {
+  const refusalOf = (address: string): NoResponse | null => {
+    if (isForbiddenAddress(address, rules)) return new NoResponse(`Conexão recusada: ${address} não é um endereço público.`)
+    // Without TLS only this machine may be called, whatever the name in the URL is.
+    if (secure || isLoopbackAddress(address)) return null
+    return new NoResponse(`Conexão recusada: ${address} só pode ser chamado por https.`)
   }
-  const [plain, secure] = [connectorFor(false), connectorFor(true)]
-  return (target, done) => (target.protocol === 'https:' ? secure : plain)(target, done)
-}
-
-interface Target {
-  origin: string
-  path: string
+  const lookup: LookupFunction = (hostname, { all }, done) => {
+    resolve(hostname).then(
+      addresses => {
+        const refused = addresses.map(({ address }) => refusalOf(address)).find(reason => reason !== null)
+        if (refused !== undefined) done(refused, '', 0)
+        else if (addresses[0] === undefined) done(new NoResponse(`O nome ${hostname} não tem endereço.`), '', 0)
+        else if (all) done(null, addresses)
+        else done(null, addresses[0].address, addresses[0].family)
+      },
+      error => done(error as NodeJS.ErrnoException, '', 0),
+    )
+  }
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup, ...(ca === undefined ? {} : { ca }) })
+  return (target, done) => {
+    // A literal address in the URL is connected to without a lookup, so it is checked here.
+    const host = target.hostname.replace(/^\[|\]$/g, '')
+    const refused = isIP(host) === 0 ? null : refusalOf(host)
+    if (refused === null) connect(target, done)
+    else queueMicrotask(() => done(refused, null))
+  }
 }
 
 /** Parsed URLs, because parsing takes as long as sending a small message. */
-const targets = new BoundedCache<string, Target>({ maxEntries: 1_000 })
+const targets = new BoundedCache<string, { origin: string; path: string }>({ maxEntries: 1_000 })
 
-function targetOf(url: string): Target {
+function targetOf(url: string): { origin: string; path: string } {
   const known = targets.get(url)
   if (known !== undefined) return known
   const { origin, pathname, search } = new URL(url)
@@ -111,18 +97,11 @@ function targetOf(url: string): Target {
   return target
 }
 
-function post(
-  agent: Agent,
-  { origin, path }: Target,
-  headers: Record<string, string>,
-  body: string,
-  timeoutMs: number,
-): Promise<Reply> {
+function post(agent: Agent, request: Dispatcher.DispatchOptions, timeoutMs: number): Promise<Reply> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
     let reply: Reply | undefined
     let size = 0
-    let kept = 0
     let settled = false
     const chunks: Buffer[] = []
     const settle = (error: unknown): void => {
@@ -137,29 +116,25 @@ function post(
       settle(new NoResponse(`Sem resposta em ${timeoutMs / 1_000} s.`))
       controller?.abort(new Error('timeout'))
     }, timeoutMs)
-    agent.dispatch(
-      { origin, path, method: 'POST', headers, body },
-      {
-        onRequestStart(given) {
-          controller = given
-          // The timeout passed before the connection was open.
-          if (settled) given.abort(new Error('timeout'))
-        },
-        onResponseStart(_, status, received) {
-          reply = { status, headers: received as Record<string, string>, body: Buffer.alloc(0) }
-        },
-        onResponseData(given, chunk) {
-          size += chunk.length
-          if (kept < KEPT_BODY_BYTES) chunks.push(Buffer.from(chunk.subarray(0, KEPT_BODY_BYTES - kept)))
-          kept = Math.min(KEPT_BODY_BYTES, size)
-          if (size <= MAX_BODY_BYTES) return
-          settle(null)
-          given.abort(new Error('too large'))
-        },
-        onResponseEnd: () => settle(null),
-        onResponseError: (_, error) => settle(error),
+    agent.dispatch(request, {
+      onRequestStart(given) {
+        controller = given
+        // The timeout passed before the connection was open.
+        if (settled) given.abort(new Error('timeout'))
       },
-    )
+      onResponseStart(_, status, headers) {
+        reply = { status, headers: headers as Record<string, string>, body: Buffer.alloc(0) }
+      },
+      onResponseData(given, chunk) {
+        if (size < KEPT_BODY_BYTES) chunks.push(Buffer.from(chunk.subarray(0, KEPT_BODY_BYTES - size)))
+        size += chunk.length
+        if (size <= MAX_BODY_BYTES) return
+        settle(null)
+        given.abort(new Error('too large'))
+      },
+      onResponseEnd: () => settle(null),
+      onResponseError: (_, error) => settle(error),
+    })
   })
 }
 

@@ -1,6 +1,8 @@
 import { readRetryAfter } from '../domain/retry-after.js'
 import { nextDelay, type RetryPlan } from '../domain/webhook.js'
-import type { MessageFence, Settlement, WebhookClaim } from '../store/webhook/queue.js'
+import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+import { type HealthReport, type HealthRules, recordHealth } from '../store/webhook/endpoints.js'
+import { type MessageFence, makeMessagesDue, type Settlement, settleMessages, type WebhookClaim } from '../store/webhook/queue.js'
 import type { Reply } from './outbound.js'
 
 /** The effect of one attempt on the message and on its endpoint. */
@@ -65,29 +67,13 @@ export function judgeReply(
   }
 }
 
-/** The outcome of a message whose event was erased, so that nothing can be sent. */
-export const erasedOutcome = (claim: WebhookClaim, fence: MessageFence, at: Date): AttemptOutcome => ({
-  endpoint: claim.endpoint,
-  // posted and changesHealth are false: this outcome does not affect the endpoint's health.
-  succeeded: false,
-  gone: false,
-  pauseMs: 0,
-  posted: false,
-  changesHealth: false,
-  settlement: {
-    ...fence,
-    state: 'dead',
-    delayMs: null,
-    url: claim.url,
-    version: claim.version,
-    at,
-    durationMs: 0,
-    status: null,
-    error: 'Os dados deste evento foram apagados; não há o que enviar.',
-    responseHeaders: null,
-    responseBody: null,
-  },
-})
+/** The outcome of a message whose event was erased. The endpoint was not called, so its health does not change. */
+export function erasedOutcome(claim: WebhookClaim, fence: MessageFence, at: Date, rules: OutcomeRules): AttemptOutcome {
+  const reason = new Error('Os dados deste evento foram apagados; não há o que enviar.')
+  const failure = judgeReply(claim, fence, reason, { at, durationMs: 0 }, rules)
+  const settlement = { ...failure.settlement, state: 'dead' as const, delayMs: null }
+  return { ...failure, posted: false, changesHealth: false, settlement }
+}
 
 function explainStatus(status: number): string {
   if (status >= 300 && status < 400) return `O servidor respondeu ${status}: redirecionamentos não são seguidos. Corrija a url.`
@@ -103,7 +89,39 @@ function showHeaders(headers: Record<string, string | string[]>): string {
   return shown.slice(0, MAX_HEADERS_CHARACTERS)
 }
 
-const showBody = (body: Buffer): string => (body.length === 0 ? '' : withoutNul(body.toString('utf8')))
-
 /** PostgreSQL cannot store a NUL, and a cut body may end with half a character. */
-const withoutNul = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
+const showBody = (body: Buffer): string => body.toString('utf8').replaceAll('\0', '\ufffd').toWellFormed()
+
+/** Writes the outcomes of many attempts and the health of their endpoints atomically. */
+export const writeOutcomes = (pool: Pool, outcomes: readonly AttemptOutcome[], rules: HealthRules) =>
+  // Most outcomes do not change an endpoint's health; then one statement is enough.
+  outcomes.some(({ changesHealth }) => changesHealth)
+    ? transaction(pool, db => write(db, outcomes, rules))
+    : write(pool, outcomes, rules)
+
+/** Returns the messages that the worker still held, and the endpoints that these outcomes disabled. */
+async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: HealthRules) {
+  const settlements = outcomes.map(({ settlement }) => settlement)
+  const settled = await settleMessages(db, settlements)
+  // A worker that lost its lease must not change the endpoint's health either.
+  const reports = summarise(outcomes.filter(({ settlement }) => settled.has(settlement.message)))
+  const changes = reports.length === 0 ? [] : await recordHealth(db, reports, rules)
+  const recovered = changes.filter(change => change.recovered).map(change => change.endpoint)
+  if (recovered.length > 0) await makeMessagesDue(db, recovered)
+  return { settled, suspended: changes.filter(change => change.suspended !== null) }
+}
+
+/** One report per endpoint whose health changes. A single success among failures means that the endpoint works. */
+function summarise(outcomes: readonly AttemptOutcome[]): HealthReport[] {
+  const reports = new Map<string, HealthReport & { changes: boolean }>()
+  for (const { endpoint, succeeded, gone, pauseMs, changesHealth } of outcomes) {
+    const report = reports.get(endpoint) ?? { endpoint, succeeded: false, failed: 0, pauseMs: 0, gone: false, changes: false }
+    report.succeeded ||= succeeded
+    report.failed += succeeded || !changesHealth ? 0 : 1
+    report.pauseMs = Math.max(report.pauseMs, pauseMs)
+    report.gone ||= gone
+    report.changes ||= changesHealth
+    reports.set(endpoint, report)
+  }
+  return [...reports.values()].filter(({ changes }) => changes).map(({ changes: _, ...report }) => report)
+}

@@ -1,25 +1,18 @@
 import { moduleOf } from '../channels/registry.js'
-import type { Channel } from '../domain/channel.js'
 import { brazilianDate, brazilianIso } from '../domain/dates.js'
 import { rebuildStatuses, toldFact } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
 import { dateOf } from '../domain/transition.js'
-import { type AnnouncedFact, isAnnounced, type PayloadVersion } from '../domain/webhook.js'
+import { type AnnouncedFact, isAnnounced } from '../domain/webhook.js'
 import type { Pool } from '../store/postgres.js'
 import { readEvents, type WebhookEvent } from '../store/webhook/attempts.js'
+import type { WebhookClaim } from '../store/webhook/queue.js'
 
 /** Makes the status record in the body of a message, the same one that the status lookup returns. */
 export type WebhookFormat = (status: DeliveryStatus & { notification: string; customId: string | null }) => object
 
-interface MessageSource {
-  notification: string
-  channel: Channel
-  /** 0: a test event. */
-  seq: number
-  createdAt: Date
-  version: PayloadVersion
-  attempt: number
-}
+/** The event 0 of a message is a test event. */
+type MessageSource = Pick<WebhookClaim, 'notification' | 'channel' | 'seq' | 'createdAt' | 'version' | 'attempt'>
 
 /** The statuses on the wire. */
 export const wireStatuses = {
@@ -42,11 +35,7 @@ export const wireStatuses = {
  * The bodies of messages, in their order; null when the event's data was erased. A body shows the delivery as it was right after
  * the event. Events never change, so a body changes only in its attempt number.
  */
-export async function renderBodies(
-  pool: Pool,
-  format: WebhookFormat,
-  messages: readonly MessageSource[],
-): Promise<(string | null)[]> {
+export async function renderBodies(pool: Pool, format: WebhookFormat, messages: readonly MessageSource[]) {
   const events = await readEvents(pool, [...new Set(messages.map(({ notification }) => notification))])
   return messages.map(message => renderBody(message, events.get(message.notification) ?? [], format))
 }
@@ -83,19 +72,7 @@ function renderBody(message: MessageSource, events: readonly WebhookEvent[], for
   })
 }
 
-interface EventView {
-  /** When the event was recorded. */
-  at: Date
-  /** When it happened, as in the status record. */
-  occurredAt: Date
-  status: string
-  state: DeliveryStatus
-  customId: string | null
-  /** Replaces the state's own description. */
-  description?: string
-}
-
-function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEvent[]): EventView | null {
+function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEvent[]) {
   const past = events.slice(0, seq)
   const event = past[seq - 1]
   // Erased events are missing from the list, so an event may not be at the index of its number.
@@ -104,10 +81,12 @@ function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEven
   if (state === undefined) return null
   const { customId } = past[0]!.data as { customId: string | null }
   const fact = toldFact(event)
-  return { at: fact.at, occurredAt: dateOf(state, fact), status: wireStatuses[event.type], state, customId }
+  const status: string = wireStatuses[event.type]
+  // `at` is when the event was recorded, `occurredAt` when it happened, as in the status record.
+  return { at: fact.at, occurredAt: dateOf(state, fact), status, state, customId, description: null }
 }
 
-const testEvent = ({ channel, createdAt }: MessageSource): EventView => ({
+const testEvent = ({ channel, createdAt }: MessageSource) => ({
   at: createdAt,
   occurredAt: createdAt,
   status: 'teste',

@@ -3,8 +3,7 @@ import { newId } from '../../src/domain/id.js'
 import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { EndpointQueue, initialCapacity } from '../../src/webhooks/endpoint-queue.js'
 import { createNameLookup } from '../../src/webhooks/name-lookup.js'
-import { judgeReply } from '../../src/webhooks/outcome.js'
-import { writeOutcomes } from '../../src/webhooks/outcome-writer.js'
+import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
 import { nameServer } from '../channels/email/name-server.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
@@ -77,11 +76,11 @@ test('an account with many endpoints gets its share of a worker, and others get 
 test('a queue holds what its endpoint answers within seconds: few messages of a slow one, many of a quick one', () => {
   const limits = { maxInFlight: 16, maxHeld: 256 }
   const roomAfter = (tookMs: number): number => {
-    const queue = new EndpointQueue('x', limits)
+    const queue = new EndpointQueue(limits)
     for (let index = 0; index < 50; index++) queue.finishAttempt(tookMs)
     return queue.capacity
   }
-  expect(new EndpointQueue('x', limits).capacity).toBe(initialCapacity(limits))
+  expect(new EndpointQueue(limits).capacity).toBe(initialCapacity(limits))
   expect(initialCapacity(limits)).toBe(32)
   expect(roomAfter(0)).toBe(256)
   expect(roomAfter(20)).toBe(256)

@@ -6,14 +6,7 @@ import { answerQuestions, isThreadOf, ThreadDied, ThreadPool, threadData } from 
 import { LARGE_BODY } from '../body.js'
 import { readSend } from './read-send.js'
 
-/**
- * Reads send requests: small ones at once, large ones (parsing, base64, hashes of tens of megabytes) in a thread, so that no
- * other request waits for them. This file is both ends of that thread.
- */
-export interface SendReader {
-  read(raw: Buffer, hashBody: boolean): ReadSend | Promise<ReadSend>
-  close(): Promise<void>
-}
+export type SendReader = ReturnType<typeof createSendReader>
 
 interface ReadSend {
   request: SendRequest
@@ -21,18 +14,18 @@ interface ReadSend {
   bodySha256: string | null
 }
 
-interface Question {
-  raw: Uint8Array
-  hashBody: boolean
-}
-
+type Question = { raw: Uint8Array; hashBody: boolean }
 type Answer = { read: ReadSend } | { refusal: { code: RefusalCode; details: string[] } }
 
 const PURPOSE = 'carteiro-send-reader'
-/** 36 MiB of "[]," would become gigabytes of objects: the thread dies of it, the server does not. */
+/** 36 MiB of "[]," would become gigabytes of objects: then the thread dies, and the server does not. */
 const THREAD_HEAP_MIB = 512
 
-export function createSendReader(limits: AttachmentLimits): SendReader {
+/**
+ * Reads send requests: small ones at once, large ones (parsing, base64, hashes of tens of megabytes) in a thread, so that no
+ * other request waits for them. This file is both ends of that thread.
+ */
+export function createSendReader(limits: AttachmentLimits) {
   const pool = new ThreadPool<Question, Answer>({
     file: import.meta.url,
     purpose: PURPOSE,
@@ -41,7 +34,8 @@ export function createSendReader(limits: AttachmentLimits): SendReader {
     heapMib: THREAD_HEAP_MIB,
   })
   return {
-    read: (raw, hashBody) => (raw.length <= LARGE_BODY ? readBody({ raw, hashBody }, limits) : readLarge(pool, raw, hashBody)),
+    read: (raw: Buffer, hashBody: boolean): ReadSend | Promise<ReadSend> =>
+      raw.length <= LARGE_BODY ? readBody({ raw, hashBody }, limits) : readLarge(pool, raw, hashBody),
     close: () => pool.close(),
   }
 }
@@ -55,9 +49,10 @@ async function readLarge(pool: ThreadPool<Question, Answer>, raw: Buffer, hashBo
   return answer.read
 }
 
-function readBody({ raw, hashBody }: Question, limits: AttachmentLimits): ReadSend {
-  return { request: readSend(raw, limits), bodySha256: hashBody ? sha256(raw) : null }
-}
+const readBody = ({ raw, hashBody }: Question, limits: AttachmentLimits): ReadSend => ({
+  request: readSend(raw, limits),
+  bodySha256: hashBody ? sha256(raw) : null,
+})
 
 if (isThreadOf(PURPOSE)) {
   const limits = threadData<AttachmentLimits>()

@@ -4,8 +4,8 @@ import { Refusal } from '../../domain/errors.js'
 import type { Accept } from '../../engine/accept/accept.js'
 import { sendRequestSchema } from './read-send.js'
 import type { SendReader } from './send-reader.js'
+import { uuid } from './wire.js'
 
-/** POST /gw/email: one notification, one or more channels. */
 export interface SendOptions {
   accept: Accept['accept']
   reader: SendReader
@@ -14,8 +14,11 @@ export interface SendOptions {
   supportEmail: string
 }
 
-const sendResponseSchema = Type.Object({ idEmail: Type.String({ format: 'uuid' }) })
+const headers = Type.Object({
+  'idempotency-key': Type.Optional(Type.String({ description: 'Repetição segura por 24 horas.' })),
+})
 
+/** POST /gw/email: one notification, one or more channels. */
 export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, simulator, supportEmail }: SendOptions): void {
   app.post(
     '/gw/email',
@@ -26,20 +29,16 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
         summary: 'Envia uma notificação',
         description: 'A resposta 200 diz que o envio foi aceito e gravado; o que acontece em cada canal se consulta depois.',
         tags: ['Envio'],
-        headers: Type.Object({
-          'idempotency-key': Type.Optional(Type.String({ description: 'Repetição segura por 24 horas.' })),
-        }),
+        headers,
         body: sendRequestSchema,
-        response: { 200: sendResponseSchema },
+        response: { 200: Type.Object({ idEmail: uuid }) },
       },
     },
     async (request, reply) => {
       const { caller, token, address } = request
       const key = readIdempotencyKey(request.headers['idempotency-key'])
-      const { request: send, bodySha256 } = await reader.read(
-        (request.body as Buffer | undefined) ?? Buffer.alloc(0),
-        key !== null,
-      )
+      const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
+      const { request: send, bodySha256 } = await reader.read(body, key !== null)
       if (send.validation !== null && !caller.settings.validation) throw new Refusal('validationNotEnabled', [supportEmail])
       if (token.mode === 'test' && !simulator) throw new Refusal('simulatorOff')
       const sender = {
@@ -49,7 +48,7 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
         address,
         rules: { sequence: caller.sequence, settings: caller.settings },
       }
-      // A key belongs to its mode: a rehearsal must never answer for the real send.
+      // A key belongs to its mode, so that a test send never answers for the real one.
       const idempotency = key === null ? null : { key: token.mode === 'test' ? `test ${key}` : key, bodySha256: bodySha256! }
       const accepted = await accept(send, sender, idempotency)
       if (accepted.replayed) reply.header('idempotency-replayed', 'true')

@@ -11,23 +11,22 @@ import { type ComingStep, findComing } from '../../store/delivery/deliveries.js'
 import type { Pool } from '../../store/postgres.js'
 import { type ByNotification, channelName, dataAnswer, dataRoute, notificationId, textOrNull } from './wire.js'
 
-const conditions: Record<string, StepCondition> = {
-  sempre: 'always',
-  falhou: 'failed',
-  nao_entregue: 'not delivered',
-  nao_lido: 'not read',
-  nao_confirmado: 'not confirmed',
+/** Each condition's name on the wire, and its text in the description of a coming step. */
+const conditions: Record<StepCondition, { wire: string; text: string }> = {
+  always: { wire: 'sempre', text: '' },
+  failed: { wire: 'falhou', text: ', se os canais anteriores falharem' },
+  'not delivered': { wire: 'nao_entregue', text: ', se a entrega pelos canais anteriores não for confirmada' },
+  'not read': { wire: 'nao_lido', text: ', se a leitura pelos canais anteriores não for confirmada' },
+  'not confirmed': { wire: 'nao_confirmado', text: ', se o recebimento pelos canais anteriores não for confirmado' },
 }
-const wireConditions: Record<string, string> = Object.fromEntries(
-  Object.entries(conditions).map(([wire, condition]) => [condition, wire]),
-)
+const conditionOf = new Map(Object.entries(conditions).map(([condition, { wire }]) => [wire, condition as StepCondition]))
 
 const stepSchema = Type.Object({
   canal: channelName,
   esperaMinutos: Type.Integer({ minimum: 0, maximum: MAX_WAIT_MINUTES, description: 'Minutos depois da etapa anterior.' }),
   condicao: Type.Unsafe<string>({
     type: 'string',
-    enum: Object.keys(conditions),
+    enum: [...conditionOf.keys()],
     description: 'A etapa só acontece se, nas anteriores, isto ainda valer.',
   }),
 })
@@ -83,7 +82,7 @@ export function addSequence(app: FastifyInstance, { pool, clock }: { pool: Pool;
 const toWire = (step: ComingStep) => ({
   canal: moduleOf(step.channel).wire,
   dataPrevista: step.dueAt === null ? null : brazilianDate(step.dueAt),
-  condicao: wireConditions[step.condition]!,
+  condicao: conditions[step.condition].wire,
   descricao: describeComing(step),
 })
 
@@ -91,15 +90,7 @@ function describeComing({ channel, dueAt, condition, state }: ComingStep): strin
   const name = moduleOf(channel).label
   if (state === 'queued') return `${name} assim que possível.`
   const when = dueAt === null ? 'quando isso se souber' : `em ${brazilianDate(dueAt)}`
-  return `${name} ${when}${coming[condition]}.`
-}
-
-const coming: Record<StepCondition, string> = {
-  always: '',
-  failed: ', se os canais anteriores falharem',
-  'not delivered': ', se a entrega pelos canais anteriores não for confirmada',
-  'not read': ', se a leitura pelos canais anteriores não for confirmada',
-  'not confirmed': ', se o recebimento pelos canais anteriores não for confirmado',
+  return `${name} ${when}${conditions[condition].text}.`
 }
 
 const answer = (sequence: readonly SequenceStep[]) =>
@@ -107,7 +98,7 @@ const answer = (sequence: readonly SequenceStep[]) =>
     etapas: sequence.map(({ channel, waitMinutes, condition }) => ({
       canal: moduleOf(channel).wire,
       esperaMinutos: waitMinutes,
-      condicao: wireConditions[condition],
+      condicao: conditions[condition].wire,
     })),
   })
 
@@ -117,6 +108,6 @@ function readSequence(steps: Static<typeof stepSchema>[]): SequenceStep[] {
   return steps.map(({ canal, esperaMinutos, condicao }) => ({
     channel: findModule(canal)!.channel,
     waitMinutes: esperaMinutos,
-    condition: conditions[condicao]!,
+    condition: conditionOf.get(condicao)!,
   }))
 }

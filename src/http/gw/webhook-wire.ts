@@ -4,7 +4,7 @@ import type { Channel } from '../../domain/channel.js'
 import { brazilianIso } from '../../domain/dates.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
 import type { DisabledReason, WebhookEndpoint } from '../../store/webhook/endpoints.js'
-import type { AttemptDetails, EndpointDraft } from '../../webhooks/endpoints.js'
+import type { AttemptDetails, Interests } from '../../webhooks/endpoints.js'
 import { wireStatuses } from '../../webhooks/payload.js'
 import { channelName, listOrNull, textOrNull, uuid } from './wire.js'
 
@@ -32,7 +32,7 @@ export const interests = {
 }
 const interestsSchema = Type.Object(interests)
 
-export const readInterests = ({ versao, canais, situacoes }: Static<typeof interestsSchema>): Omit<EndpointDraft, 'url'> => ({
+export const readInterests = ({ versao, canais, situacoes }: Static<typeof interestsSchema>): Interests => ({
   version: versao ?? 'v2',
   channels: readChannels(canais ?? []),
   statuses: readStatuses(situacoes ?? []),

@@ -1,50 +1,40 @@
 import type { FastifyRequest } from 'fastify'
-import { type AddressRange, clientAddress } from '../../domain/address-range.js'
 import { linkBase } from '../../domain/link.js'
-import { type FormAccess, type RobotLimits, robotSignals } from '../../domain/robot.js'
+import { type FormAccess, robotSignals } from '../../domain/robot.js'
 import { isSession, readFormStamp, SESSION_MS } from '../../domain/session.js'
-import { type DeliveryState, isUnknown } from '../../domain/status.js'
+import { isUnknown } from '../../domain/status.js'
+import type { Recipient } from '../../engine/recipient/recipient.js'
 import type { Visit } from '../../engine/recipient/visits.js'
 import type { VisitedDelivery } from '../../store/recipient/visits.js'
+import { header } from '../auth.js'
 
 const MAX_USER_AGENT = 300
 const COOKIE = 'carteiro'
 
-export function addressOf(request: FastifyRequest, trustedProxies: readonly AddressRange[]): string {
-  return clientAddress(request.raw.socket.remoteAddress ?? '', header(request, 'x-forwarded-for'), trustedProxies)
-}
-
-export interface VisitContext {
-  nowMs: number
-  address: string
-  limits: RobotLimits
-  sessionKey: Buffer
-}
-
 export function readVisit(
   request: FastifyRequest,
+  address: string,
   { target, sentAt, state }: Pick<VisitedDelivery, 'target' | 'sentAt' | 'state'>,
-  context: VisitContext,
+  { now, robotLimits, sessionKey }: Recipient,
 ): Visit {
-  const { nowMs, address, limits, sessionKey } = context
+  const nowMs = now()
   const userAgent = header(request, 'user-agent')
   const purpose = ['purpose', 'sec-purpose', 'x-purpose', 'x-moz'].map(name => header(request, name) ?? '').join(' ')
   const stampedAt = request.method === 'POST' ? readFormStamp(sessionKey, target, field(request, 'carimbo')) : null
+  // When the outcome of the send is unknown, a visitor with the link proves that the message was sent.
+  const unsentMs = isUnknown(state) ? Number.POSITIVE_INFINITY : null
   const signals = robotSignals(
     {
       method: request.method,
       userAgent,
       purpose,
-      sinceSentMs: sentAt === null ? unsentMs(state) : nowMs - sentAt.getTime(),
+      sinceSentMs: sentAt === null ? unsentMs : nowMs - sentAt.getTime(),
       ...(request.method === 'POST' ? { form: formAccess(request, stampedAt === null ? null : nowMs - stampedAt) } : {}),
     },
-    limits,
+    robotLimits,
   )
   return { target, at: new Date(nowMs), address, userAgent: userAgent?.slice(0, MAX_USER_AGENT) ?? null, signals }
 }
-
-/** When the outcome of the send is unknown, a visitor with the link proves that the message was sent. */
-const unsentMs = (state: DeliveryState): number | null => (isUnknown(state) ? Number.POSITIVE_INFINITY : null)
 
 const formAccess = (request: FastifyRequest, sincePageMs: number | null): FormAccess => ({
   sincePageMs,
@@ -70,12 +60,12 @@ export function isFromOurPage(request: FastifyRequest, ours: URL): boolean {
   return URL.canParse(source) && [request.headers.host, ours.host].includes(new URL(source).host)
 }
 
-export function hasSession(request: FastifyRequest, { target }: VisitedDelivery, { sessionKey, nowMs }: VisitContext): boolean {
-  const cookies = (header(request, 'cookie') ?? '').split(';').map(cookie => cookie.trim())
-  return cookies
+export const hasSession = (request: FastifyRequest, { target, at }: Visit, sessionKey: Buffer): boolean =>
+  (header(request, 'cookie') ?? '')
+    .split(';')
+    .map(cookie => cookie.trim())
     .filter(cookie => cookie.startsWith(`${COOKIE}=`))
-    .some(cookie => isSession(sessionKey, target, cookie.slice(COOKIE.length + 1), nowMs))
-}
+    .some(cookie => isSession(sessionKey, target, cookie.slice(COOKIE.length + 1), at.getTime()))
 
 /** The cookie is valid for this link's pages only. */
 export const sessionCookie = (session: string, path: string, secure: boolean): string =>
@@ -85,9 +75,4 @@ export const sessionCookie = (session: string, path: string, secure: boolean): s
 export function siteOf(request: FastifyRequest, { settings }: VisitedDelivery, publicUrl: string): URL {
   const own = new URL(linkBase(settings, publicUrl))
   return own.host === request.headers.host ? own : new URL(publicUrl)
-}
-
-function header(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name]
-  return Array.isArray(value) ? value.join(',') : value
 }

@@ -1,39 +1,38 @@
 import type { FastifyInstance } from 'fastify'
 import { sha256 } from '../../domain/evidence.js'
 import type { Logo } from '../../store/accounts/accounts.js'
-import { SCRIPT } from './script.js'
 import { STYLE } from './style.js'
 
-/** GET /r/…: style, script and logos. The path contains the hash, so that browsers may cache them for ever. */
+/** The script reports an automated browser and offers to print. The pages work without it. */
+const SCRIPT = `
+for (const field of document.querySelectorAll('input[name=guiado]')) field.value = navigator.webdriver ? '1' : '0'
+for (const button of document.querySelectorAll('button[data-print]')) {
+  button.hidden = false
+  button.addEventListener('click', () => print())
+}
+`.trim()
+
 const nameOf = (text: string): string => sha256(text).slice(0, 16)
 
 export const STYLE_PATH = `/r/${nameOf(STYLE)}.css`
 export const SCRIPT_PATH = `/r/${nameOf(SCRIPT)}.js`
 export const logoPath = (hash: string): string => `/r/logo/${hash}`
 
-const FOREVER = 'public, max-age=31536000, immutable'
+const headers = { 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff' }
 /** An SVG that is opened directly is a document; this policy forbids scripts in it. */
 const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
+/** GET /r/…: style, script and logos. The path contains the hash, so that browsers may cache them for ever. */
 export function addAssets(app: FastifyInstance, { findLogo }: { findLogo(hash: string): Promise<Logo | null> }): void {
-  const texts = [
-    { path: STYLE_PATH, type: 'text/css; charset=utf-8', text: STYLE },
-    { path: SCRIPT_PATH, type: 'text/javascript; charset=utf-8', text: SCRIPT },
-  ]
-  for (const { path, type, text } of texts) {
-    app.get(path, { schema: { hide: true } }, async (_request, reply) =>
-      reply.type(type).header('cache-control', FOREVER).header('x-content-type-options', 'nosniff').send(text),
-    )
-  }
-  app.get<{ Params: { hash: string } }>('/r/logo/:hash', { schema: { hide: true } }, async (request, reply) => {
-    const { hash } = request.params
+  const hidden = { schema: { hide: true } }
+  app.get(STYLE_PATH, hidden, async (_, reply) => reply.type('text/css; charset=utf-8').headers(headers).send(STYLE))
+  app.get(SCRIPT_PATH, hidden, async (_, reply) => reply.type('text/javascript; charset=utf-8').headers(headers).send(SCRIPT))
+  app.get<{ Params: { hash: string } }>('/r/logo/:hash', hidden, async ({ params: { hash } }, reply) => {
     const logo = /^[0-9a-f]{64}$/.test(hash) ? await findLogo(hash) : null
     if (logo === null) return reply.callNotFound()
     return reply
       .type(logo.type)
-      .header('cache-control', FOREVER)
-      .header('x-content-type-options', 'nosniff')
-      .header('content-security-policy', PICTURE_POLICY)
+      .headers({ ...headers, 'content-security-policy': PICTURE_POLICY })
       .send(logo.bytes)
   })
 }

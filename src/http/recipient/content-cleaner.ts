@@ -4,31 +4,27 @@ import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool } from '../../runtime/thread-pool.js'
 import { cleanContent } from './content.js'
 
-/**
- * Cleans contents in a thread: cleaning takes 0.3 s a MiB, and for some contents time that grows with the square of their
- * length. A content that takes too long is not shown. This file is both ends of that thread.
- */
-export interface ContentCleaner {
-  /** null: too large or too complex to be shown. */
-  clean(content: string): Promise<string | null>
-  close(): Promise<void>
-}
+export type ContentCleaner = ReturnType<typeof createContentCleaner>
 
 const PURPOSE = 'carteiro-content-cleaner'
 const MAX_CONTENT = 4 * 1_048_576
 const LIMIT_MS = 3_000
-/** Contents are cleaned one after the other, each perhaps for the whole time: a visitor that would wait for long is refused. */
+/** Contents are cleaned one after the other, each perhaps for the whole time, so a visitor that would wait for long is refused. */
 const MAX_PENDING = 9
 const CACHE_CHARACTERS = 16 * 1_048_576
 const CACHE_ENTRIES = 10_000
 const THREAD_HEAP_MIB = 256
 
-export function createContentCleaner(limitMs = LIMIT_MS): ContentCleaner {
+/**
+ * Cleans contents in a thread: cleaning takes 0.3 s a MiB, and for some contents time that grows with the square of their
+ * length. A content that takes too long is not shown. This file is both ends of that thread.
+ */
+export function createContentCleaner() {
   const pool = new ThreadPool<string, string>({
     file: import.meta.url,
     purpose: PURPOSE,
     threads: 1,
-    limitMs,
+    limitMs: LIMIT_MS,
     heapMib: THREAD_HEAP_MIB,
     maxPending: MAX_PENDING,
     overloaded,
@@ -39,7 +35,8 @@ export function createContentCleaner(limitMs = LIMIT_MS): ContentCleaner {
     weigh: content => content?.length ?? 0,
   })
   return {
-    async clean(content) {
+    /** null: too large or too complex to be shown. */
+    async clean(content: string): Promise<string | null> {
       if (content.length > MAX_CONTENT) return null
       const key = sha256(content)
       const known = cleaned.get(key)

@@ -1,10 +1,5 @@
 import sanitizeHtml from 'sanitize-html'
-import { FRAME_SANDBOX } from './message-page.js'
 
-/**
- * Cleans the sender's HTML: only elements for text and pictures remain. It is also served with a policy under which no script
- * could run, both in the frame and opened directly.
- */
 const inline = ['style', 'class', 'align', 'dir', 'lang', 'title']
 const box = ['width', 'height', 'bgcolor', 'valign', 'border', 'cellpadding', 'cellspacing', 'colspan', 'rowspan', 'role']
 
@@ -31,11 +26,15 @@ const OPTIONS: sanitizeHtml.IOptions = {
   },
 }
 
+/** Allows popups, so that links open in a new tab, but no scripts, no forms and no origin. */
+export const FRAME_SANDBOX = 'allow-popups allow-popups-to-escape-sandbox'
+
 export const CONTENT_POLICY = `default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox ${FRAME_SANDBOX}`
 
 const STYLE =
   'body{margin:0;padding:1rem;background:#fff;color:#1b2430;font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}img{max-width:100%;height:auto}table{max-width:100%}'
 
+/** Cleans the sender's HTML: only elements for text and pictures remain. The policy above lets no script run either. */
 export const cleanContent = (content: string): string => sanitizeHtml(content, OPTIONS)
 
 export const contentPage = (cleaned: string): string =>

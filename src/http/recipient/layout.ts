@@ -1,17 +1,11 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
-import type { AccountSettings } from '../../domain/account.js'
 import { Html, html } from '../../domain/html.js'
 import type { VisitedDelivery } from '../../store/recipient/visits.js'
 import { logoPath, SCRIPT_PATH, STYLE_PATH } from './assets.js'
 
-export interface Brand {
-  accountName: string
-  settings: Pick<AccountSettings, 'brand.name' | 'brand.color'>
-  logo: string | null
-}
+export type Brand = Pick<VisitedDelivery, 'accountName' | 'settings' | 'logo'>
 
-/** The data of a page of a link. */
 export interface LinkView {
   visited: VisitedDelivery
   path: string
@@ -28,20 +22,20 @@ export interface Page {
 
 export const brandName = ({ settings, accountName }: Brand): string => settings['brand.name'] || accountName
 
+/** Sends a page that may use only our own files and forms, and may be neither framed nor cached. */
 export function sendPage(reply: FastifyReply, status: number, page: Page): FastifyReply {
   const color = page.brand?.settings['brand.color'] ?? ''
   const style = color === '' ? '' : `:root{--brand:${color}}`
-  return reply.code(status).type('text/html; charset=utf-8').headers(pageHeaders(style)).send(renderPage(page, style))
-}
-
-/** Allows only our own files and forms, forbids framing and caching. */
-function pageHeaders(style: string): Record<string, string> {
   const styles = style === '' ? "'self'" : `'self' 'sha256-${hash('sha256', style, 'base64')}'`
-  return {
-    'content-security-policy': `default-src 'none'; style-src ${styles}; script-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-    'x-frame-options': 'DENY',
-    ...privateHeaders,
-  }
+  return reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .headers({
+      'content-security-policy': `default-src 'none'; style-src ${styles}; script-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+      'x-frame-options': 'DENY',
+      ...privateHeaders,
+    })
+    .send(renderPage(page, style))
 }
 
 /** Not "no-referrer", because browsers would then send "Origin: null" with our own forms. */
@@ -87,12 +81,26 @@ ${
 
 export const CHECK = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M4.5 12.5l5 5 10-11"/></svg>`
 
-/** Hidden fields of every form: the time of its page, and whether the script saw an automated browser. */
-export const formFields = (stamp: string): Html => html`<input type="hidden" name="carimbo" value="${stamp}">
-<input type="hidden" name="guiado" value="">`
-
-/** Fields that people do not see and programs fill in. They follow the real button, because Enter presses the first one. */
-export const formTraps = html`<div class="trap" aria-hidden="true">
+/**
+ * A form with hidden fields: the time of its page, whether the script saw an automated browser, and fields that people do not see
+ * and programs fill in. Those follow the real button, because Enter presses the first one.
+ */
+export const form = (action: string, stamp: string, body: Html): Html => html`<form method="post" action="${action}">
+<input type="hidden" name="carimbo" value="${stamp}">
+<input type="hidden" name="guiado" value="">
+${body}
+<div class="trap" aria-hidden="true">
 <input type="text" name="complemento_extra" value="" tabindex="-1" autocomplete="off">
 <button name="aceitar_tudo" value="1" tabindex="-1">Aceitar tudo</button>
-</div>`
+</div>
+</form>`
+
+export const pressAgain = (failure: string): Html =>
+  html`<div class="notice" role="alert"><strong>${failure}</strong> Para termos certeza de que foi você, e não um programa, pressione o botão mais uma vez.</div>`
+
+export function duration(ms: number): string {
+  const minutes = Math.max(1, Math.ceil(ms / 60_000))
+  if (minutes < 60) return minutes === 1 ? '1 minuto' : `${minutes} minutos`
+  const hours = Math.ceil(minutes / 60)
+  return hours === 1 ? '1 hora' : `${hours} horas`
+}

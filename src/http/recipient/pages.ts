@@ -6,17 +6,14 @@ import { makeFormStamp } from '../../domain/session.js'
 import type { Recipient } from '../../engine/recipient/recipient.js'
 import type { Visit, VisitStep } from '../../engine/recipient/visits.js'
 import { Semaphore } from '../../runtime/semaphore.js'
-import { addressOf, hasSession, isFromOurPage, readVisit, siteOf, type VisitContext } from './arrival.js'
+import { addressOf } from '../auth.js'
+import { hasSession, isFromOurPage, readVisit, siteOf } from './arrival.js'
 import type { ContentCleaner } from './content-cleaner.js'
 import { badRequestPage, crossSitePage, endedPage, failurePage, tooManyGuessesPage, unknownPage } from './end-pages.js'
 import { type LargeResponseLimits, LargeResponses } from './large-responses.js'
 import { privateHeaders, sendPage } from './layout.js'
 import { type Arrival, createPageHandlers, type Handler, seconds } from './page-handlers.js'
 
-/**
- * The recipient's pages, below /n/{code} (full links) and /s/{code} (short links). A GET never counts, because robots follow
- * links. Only the buttons count, and only without signs of a program.
- */
 export interface PageOptions {
   recipient: Recipient
   cleaner: ContentCleaner
@@ -41,18 +38,18 @@ const CONTENTS: LargeResponseLimits = { atOnce: 8, waiting: 64, perAddress: PER_
 type LongResponse = () => Promise<unknown>
 type Step = (arrival: Arrival, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | LongResponse>
 
-interface ResponseLimits {
-  visitors: Semaphore
-  contents: LargeResponses
-  files: LargeResponses
-}
-
 const FORM_LIMIT = 16_384
-const LINKS = [
-  { kind: 'full', prefix: '/n' },
-  { kind: 'short', prefix: '/s' },
-] as const
 
+const createLimits = () => ({
+  visitors: new Semaphore({ permits: VISITORS_AT_ONCE, maxWaiting: VISITORS_WAITING, refusal: overloaded }),
+  contents: new LargeResponses(CONTENTS),
+  files: new LargeResponses(FILES),
+})
+
+/**
+ * The recipient's pages, below /n/{code} (full links) and /s/{code} (short links). A GET never counts, because robots follow
+ * links. Only the buttons count, and only without signs of a program.
+ */
 export function addPages(app: FastifyInstance, options: PageOptions): void {
   app.register(async scope => {
     scope.addContentTypeParser(
@@ -61,28 +58,26 @@ export function addPages(app: FastifyInstance, options: PageOptions): void {
       (_request, body, done) => done(null, new URLSearchParams(body as string)),
     )
     scope.setErrorHandler(answerError)
-    const limits: ResponseLimits = {
-      visitors: new Semaphore({ permits: VISITORS_AT_ONCE, maxWaiting: VISITORS_WAITING, refusal: overloaded }),
-      contents: new LargeResponses(CONTENTS),
-      files: new LargeResponses(FILES),
-    }
-    for (const link of LINKS) addLinkPages(scope, options, limits, link)
+    const limits = createLimits()
+    addLinkPages(scope, options, limits, 'full', '/n')
+    addLinkPages(scope, options, limits, 'short', '/s')
   })
 }
 
 function addLinkPages(
   app: FastifyInstance,
   options: PageOptions,
-  { visitors, contents, files }: ResponseLimits,
-  { kind, prefix }: (typeof LINKS)[number],
+  { visitors, contents, files }: ReturnType<typeof createLimits>,
+  kind: 'full' | 'short',
+  prefix: string,
 ): void {
+  const { recipient, trustedProxies, publicUrl } = options
   const base = `${prefix}/:code`
   const hidden = { schema: { hide: true } }
 
   /** Finds the link and calls the step, unless the link is unknown, locked or ended, or the form is not from our own page. */
   const receive = async (step: Step, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | LongResponse> => {
     reply.headers(privateHeaders)
-    const { recipient, trustedProxies, publicUrl } = options
     const address = addressOf(request, trustedProxies)
     const { code } = request.params as { code: string }
     const visited = await recipient.find(kind, code, address)
@@ -91,27 +86,17 @@ function addLinkPages(
       return sendPage(reply.header('retry-after', seconds(visited.lockedMs)), 429, tooManyGuessesPage(visited.lockedMs))
     const site = siteOf(request, visited, publicUrl)
     if (request.method === 'POST' && !isFromOurPage(request, site)) return sendPage(reply, 403, crossSitePage)
-    const context: VisitContext = {
-      nowMs: recipient.now(),
-      address,
-      limits: recipient.robotLimits,
-      sessionKey: recipient.sessionKey,
-    }
-    const visit = readVisit(request, visited, context)
-    const end = endOfLink(visited, context.nowMs)
+    const visit = readVisit(request, address, visited, recipient)
+    const nowMs = visit.at.getTime()
+    const end = endOfLink(visited, nowMs)
     if (end !== null) {
       await noteIfPossible(request, visit, 'landing')
       return sendPage(reply, 410, endedPage(end, visited))
     }
-    const arrival: Arrival = {
-      visited,
-      visit,
-      path: `${prefix}/${encodeURIComponent(code)}`,
-      session: hasSession(request, visited, context),
-      stamp: makeFormStamp(recipient.sessionKey, visited.target, context.nowMs),
-      site,
-    }
-    return step(arrival, request, reply)
+    const path = `${prefix}/${encodeURIComponent(code)}`
+    const session = hasSession(request, visit, recipient.sessionKey)
+    const stamp = makeFormStamp(recipient.sessionKey, visited.target, nowMs)
+    return step({ visited, visit, path, session, stamp, site }, request, reply)
   }
   const handle = (step: Step) => async (request: FastifyRequest, reply: FastifyReply) => {
     const next = await visitors.run(() => receive(step, request, reply))
@@ -126,7 +111,7 @@ function addLinkPages(
 
   /** A page is shown even if its note cannot be stored, because showing a page does not change any status. */
   const noteIfPossible = (request: FastifyRequest, visit: Visit, step: VisitStep): Promise<void> =>
-    options.recipient.visits.note(visit, step).catch(err => request.log.warn({ err }, 'an access was not noted'))
+    recipient.visits.note(visit, step).catch(err => request.log.warn({ err }, 'an access was not noted'))
 
   const shown =
     (visitStep: VisitStep, step: Step): Step =>
@@ -141,7 +126,7 @@ function addLinkPages(
     async (arrival, request, reply) =>
       arrival.session ? step(arrival, request, reply) : reply.redirect(arrival.path, 303)
 
-  const handlers = createPageHandlers(options.recipient, options.cleaner)
+  const handlers = createPageHandlers(recipient, options.cleaner)
   app.get(base, hidden, handle(shown('landing', handlers.landing)))
   app.post(base, hidden, handle(handlers.open))
   app.get(`${base}/pergunta`, hidden, handle(shown('question', handlers.question)))
