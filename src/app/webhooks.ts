@@ -122,15 +122,15 @@ export interface WebhookWorkerParts {
   leaseMs: number
   onError(error: unknown, what: string): void
   /** Drills and benchmarks have less time than the world. */
-  pace?: { plan?: RetryPlan; maxPauseMs?: number; timeoutMs?: number }
+  timing?: { plan?: RetryPlan; maxPauseMs?: number; timeoutMs?: number }
   trace?: DelivererOptions['trace']
   /** Instead of the system's names. */
   resolve?: ResolveName
 }
 
 export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
-  const { config, format, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
-  const health = { ...HEALTH, maxPauseMs: pace?.maxPauseMs ?? HEALTH.maxPauseMs }
+  const { config, format, keys, pool, clock, log, leaseMs, onError, timing, trace, resolve } = parts
+  const health = { ...HEALTH, maxPauseMs: timing?.maxPauseMs ?? HEALTH.maxPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
       const { settled, suspended } = await retryWhileUnavailable(() => writeOutcomes(pool, outcomes, health))
@@ -154,9 +154,9 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     leaseMs,
     maxInFlight: MAX_IN_FLIGHT,
     maxHeld: MAX_HELD,
-    rules: { plan: pace?.plan ?? RETRY_PLAN, random: Math.random },
+    rules: { plan: timing?.plan ?? RETRY_PLAN, random: Math.random },
     failuresToPause: HEALTH.failuresToPause,
-    outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
+    outbound: openOutbound({ ...targetRules(config), timeoutMs: timing?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
     render: claims => renderClaims(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),

@@ -47,7 +47,7 @@ export interface WorkerParts {
   timing?: LaneTiming
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
-  webhooks?: Pick<WebhookWorkerParts, 'pace' | 'trace'>
+  webhooks?: Pick<WebhookWorkerParts, 'timing' | 'trace'>
   /** Replacements for parts of single channels, in tests and benchmarks. */
   channelOptions?: Readonly<Record<Channel, object>>
 }

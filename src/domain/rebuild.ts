@@ -5,8 +5,8 @@ import { FALLBACK_STEP } from './sequence.js'
 import { type DeliveryStatus, newStatus } from './status.js'
 import { applyFact, type Fact, type FactType } from './transition.js'
 
-/** The statuses of a notification, computed from its events alone. */
-export interface ToldEvent {
+/** An event as it is stored. The statuses of a notification are computed from its events alone. */
+export interface StoredEvent {
   at: string
   type: string
   source: string
@@ -20,14 +20,14 @@ interface AcceptedDelivery {
 }
 
 /** All events of a notification, in order. */
-export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[], traitsOf: TraitsOf): Map<Channel, DeliveryStatus> {
+export function rebuildStatuses([accepted, ...later]: readonly StoredEvent[], traitsOf: TraitsOf): Map<Channel, DeliveryStatus> {
   const statuses = new Map<Channel, DeliveryStatus>()
   if (accepted === undefined) return statuses
   for (const { channel, state, step } of (accepted.data as unknown as { deliveries: AcceptedDelivery[] }).deliveries) {
     statuses.set(channel, newStatus(channel, state, new Date(accepted.at), step === FALLBACK_STEP))
   }
   for (const event of later) {
-    const fact = toldFact(event)
+    const fact = factOf(event)
     const before = statuses.get(fact.channel)
     if (before === undefined) continue
     const after = applyFact(before, fact, traitsOf(fact.channel))
@@ -37,7 +37,7 @@ export function rebuildStatuses([accepted, ...later]: readonly ToldEvent[], trai
 }
 
 /** The fact of an event. The first event, 'accepted', has none. */
-export function toldFact({ type, at, source, data: told }: ToldEvent): Fact {
-  const { channel, ...data } = told as unknown as { channel: Channel } & Fact['data']
+export function factOf({ type, at, source, data: stored }: StoredEvent): Fact {
+  const { channel, ...data } = stored as unknown as { channel: Channel } & Fact['data']
   return { channel, type: type as FactType, at: new Date(at), source, data }
 }

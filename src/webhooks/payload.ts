@@ -1,7 +1,7 @@
 import { moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { brazilianDate, brazilianIso } from '../domain/dates.js'
-import { rebuildStatuses, toldFact } from '../domain/rebuild.js'
+import { factOf, rebuildStatuses } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
 import { dateOf } from '../domain/transition.js'
 import { type AnnouncedFact, isAnnounced, type PayloadVersion } from '../domain/webhook.js'
@@ -89,7 +89,7 @@ function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEven
   const state = rebuildStatuses(past, moduleOf).get(channel)
   if (state === undefined) return null
   const { customId } = past[0]!.data as { customId: string | null }
-  const fact = toldFact(event)
+  const fact = factOf(event)
   const occurredAt = dateOf(state, fact)
   return { at: fact.at, occurredAt, status: format.statuses[event.type], state, customId }
 }

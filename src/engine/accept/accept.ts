@@ -39,7 +39,7 @@ export interface AcceptOptions {
   parallelGroups: number
   maxWaiting: number
   /** How long a group is tried again while the database is away, before its senders are told. */
-  patienceMs: number
+  retryForMs: number
   /** Told after every group, so that what was accepted starts at once. */
   onAccepted(): void
 }
@@ -63,12 +63,12 @@ export function createAccept({
   maxGroup,
   parallelGroups,
   maxWaiting,
-  patienceMs,
+  retryForMs,
   onAccepted,
 }: AcceptOptions) {
   const groups = new GroupCommit<Acceptance, boolean>({
     write: async group => {
-      const written = await writeGroup(store, group, patienceMs)
+      const written = await writeGroup(store, group, retryForMs)
       onAccepted()
       return written
     },
@@ -137,8 +137,8 @@ async function protect(validation: { question: string; reply: string }, pepper: 
  * them settles it, and what was not written is written again under the same ids. Nobody is told 503 about a
  * notification that exists unless the database stays away.
  */
-async function writeGroup(store: AcceptStore, group: readonly Acceptance[], patienceMs: number): Promise<boolean[]> {
-  const giveUpAt = performance.now() + patienceMs
+async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retryForMs: number): Promise<boolean[]> {
+  const giveUpAt = performance.now() + retryForMs
   for (let retry = false; ; retry = true) {
     try {
       let written = retry ? await store.findWritten(group.map(item => item.id)) : new Set<string>()
