@@ -140,9 +140,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
       return outcomes.map(({ settlement }) => settled.has(settlement.message))
     },
     isItemFault: isRowFault,
-    weigh: () => 1,
     maxItems: 256,
-    maxWeight: 256,
     // One at a time: what waits for it makes the next one larger, and nothing is held up by it.
     parallel: 1,
     gatherMs: GATHER_MS,

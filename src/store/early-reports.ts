@@ -4,7 +4,7 @@ import { deleteInBatches, type Queryable, run } from './postgres.js'
 import { ofSameProvider, WITH_UNKNOWN_OUTCOME } from './unknown-by-recipient.js'
 
 /** Keeps a report that came before its message was known, or that is about no message of ours. */
-export async function keepEarlyReport(db: Queryable, provider: string, names: readonly string[], report: Json): Promise<void> {
+export async function keepEarlyReport(db: Queryable, provider: string, names: readonly string[], report: object): Promise<void> {
   await run(db, 'insert into early_report (provider, names, report) values ($1, $2, $3)', [
     provider,
     names,

@@ -14,7 +14,7 @@ export async function keepReplyPart(
   db: Queryable,
   { provider, name, total }: PartsKey,
   part: number,
-  reply: Json,
+  reply: object,
 ): Promise<void> {
   await run(
     db,
