@@ -158,7 +158,7 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
   }
 }
 
-/** What was accepted must be finished, or on its way: anything that stands still, or that left no trace, is told aloud. */
+/** Accepted deliveries must be finished or in progress: those that stand still, or that left no trace, are errors in the log. */
 async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
   for (const depth of findStandingStill(await readQueue(pool))) log.error(depth, 'deliveries stand still')
 }
