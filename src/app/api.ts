@@ -51,7 +51,7 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
 })
 
 /** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
-export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, patienceMs: 5_000 }
+export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, retryForMs: 5_000 }
 /** Workers are notified of new work at most this often, not once per send. */
 const SIGNAL_EVERY_MS = 50
 const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }

@@ -77,18 +77,6 @@ export async function openLanes<Message>(wiring: ChannelWiring<Message>, parts: 
   return Promise.all(planned.map(group => Promise.all(group.map(lane => openLane(wiring, parts, lane)))))
 }
 
-interface PlannedLane<Message> {
-  mode: Mode
-  simulated: boolean
-  url: URL
-  world: World
-  provider: Provider<Message>
-  identity: string
-  /** The place among the carriers of the channel and mode, and how many there are. */
-  rank: number
-  carriers: number
-}
-
 /** The lanes of a group with the identities of their carriers, before any carrier is called. */
 function planLanes<Message>(
   wiring: ChannelWiring<Message>,
@@ -96,29 +84,27 @@ function planLanes<Message>(
   mode: Mode,
   urls: readonly URL[],
   simulated: boolean,
-): PlannedLane<Message>[] {
+) {
   const { channel } = wiring
-  const planned = urls.map((url, rank): PlannedLane<Message> => {
+  const planned = urls.map((url, rank) => {
     const world: World = {
       mode,
       simulatorUrl: simulated ? simulatorUrl : null,
       onEvents: events => takeEvents({ provider: providerOf(identity), carrier: identity, channel }, events),
     }
     const provider = wiring.provider(url, world)
-    const identity = simulated ? scopedProvider(provider.name, true) : identifyCarrier(provider, url)
+    const identity: string = simulated ? scopedProvider(provider.name, true) : identifyCarrier(provider, url)
     return { mode, simulated, url, world, provider, identity, rank, carriers: urls.length }
   })
   const twin = planned.find(({ identity, rank }) => planned.some(other => other.identity === identity && other.rank < rank))
-  if (twin !== undefined) throw sameCarrier(channel, twin.url)
-  return planned
-}
-
-/** Two lanes to one carrier would both resolve the unknown outcomes of either. */
-const sameCarrier = (channel: Channel, { protocol, host }: URL): OperatorError =>
-  new OperatorError(
+  if (twin === undefined) return planned
+  // Two lanes to one carrier would both resolve the unknown outcomes of either.
+  const { protocol, host } = twin.url
+  throw new OperatorError(
     `${channel.toUpperCase()}_URL nomeia duas vezes a mesma operadora (${protocol}//${host}, com a mesma conta). ` +
       'Deixe uma só; para mais conexões, use as opções dela.',
   )
+}
 
 /** A lane's access to the queue. */
 export const queueOf = (
@@ -135,7 +121,7 @@ export const queueOf = (
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
   { pool, clock, recorder, leaseMs, timing = {}, trace, onError }: LaneParts,
-  { mode, simulated, url, world, provider, rank, carriers, identity }: PlannedLane<Message>,
+  { mode, simulated, url, world, provider, rank, carriers, identity }: ReturnType<typeof planLanes<Message>>[number],
 ): Promise<Lane<unknown>> {
   const perSecond = readRate(url, wiring.channel)
   const rate = perSecond === null ? null : { carrier: `${wiring.channel}/${identity}`, perSecond }

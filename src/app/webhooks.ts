@@ -67,15 +67,15 @@ export interface WebhookWorkerParts {
   leaseMs: number
   onError(error: unknown, what: string): void
   /** Shorter times for drills and benchmarks. */
-  pace?: { plan?: RetryPlan; maxPauseMs?: number; timeoutMs?: number }
+  timing?: { plan?: RetryPlan; maxPauseMs?: number; timeoutMs?: number }
   trace?: DelivererOptions['trace']
   /** Replaces the system's name lookup. */
   resolve?: ResolveName
 }
 
 export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
-  const { config, format, keys, pool, clock, log, leaseMs, onError, pace, trace, resolve } = parts
-  const health = { ...HEALTH, maxPauseMs: pace?.maxPauseMs ?? HEALTH.maxPauseMs }
+  const { config, format, keys, pool, clock, log, leaseMs, onError, timing, trace, resolve } = parts
+  const health = { ...HEALTH, maxPauseMs: timing?.maxPauseMs ?? HEALTH.maxPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
       const { settled, suspended } = await retryWhileUnavailable(() => writeOutcomes(pool, outcomes, health))
@@ -97,9 +97,9 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     leaseMs,
     maxInFlight: MAX_IN_FLIGHT,
     maxHeld: MAX_HELD,
-    rules: { plan: pace?.plan ?? RETRY_PLAN, random: Math.random },
+    rules: { plan: timing?.plan ?? RETRY_PLAN, random: Math.random },
     failuresToPause: HEALTH.failuresToPause,
-    outbound: openOutbound({ ...targetRules(config), timeoutMs: pace?.timeoutMs ?? TIMEOUT_MS, resolve }),
+    outbound: openOutbound({ ...targetRules(config), timeoutMs: timing?.timeoutMs ?? TIMEOUT_MS, resolve }),
     claim: question => claimMessages(pool, question),
     render: claims => renderBodies(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),

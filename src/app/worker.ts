@@ -7,9 +7,9 @@ import type { LaneOptions } from '../engine/deliver/lane-options.js'
 import { startLanes } from '../engine/deliver/worker.js'
 import { createShortLinks } from '../engine/recipient/short-links.js'
 import { type CarrierEventParts, eventContext } from '../engine/record/carrier-events.js'
-import { takeEarlyReports } from '../engine/record/early-reports.js'
 import { createRecorder } from '../engine/record/recorder.js'
 import { takeIncompleteReplies } from '../engine/record/replies.js'
+import { takeEarlyReports } from '../engine/record/reports.js'
 import { engineTiming } from '../engine/timing.js'
 import { findStandingStill } from '../engine/upkeep/alarm.js'
 import { type Chore, runChores } from '../runtime/chores.js'
@@ -47,7 +47,7 @@ export interface WorkerParts {
   timing?: LaneTiming
   leaseMs?: number
   trace?: LaneOptions<unknown>['trace']
-  webhooks?: Pick<WebhookWorkerParts, 'pace' | 'trace'>
+  webhooks?: Pick<WebhookWorkerParts, 'timing' | 'trace'>
   /** Replacements for parts of single channels, in tests and benchmarks. */
   channelOptions?: Readonly<Record<Channel, object>>
 }
@@ -158,7 +158,7 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
   }
 }
 
-/** What was accepted must be finished, or on its way: anything that stands still, or that left no trace, is told aloud. */
+/** Accepted deliveries must be finished or in progress: those that stand still, or that left no trace, are errors in the log. */
 async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
   for (const depth of findStandingStill(await readQueue(pool))) log.error(depth, 'deliveries stand still')
 }

@@ -230,14 +230,12 @@ export interface FileSource {
   ordinal: number
 }
 
-/** From a claim to a message for the carrier, or the reason why there can be none. */
-type Prepare<Message> = (claim: Claim) => Promise<Message | Refused>
-
 /** What a worker needs of a channel. */
 export interface ChannelDelivery<Message> {
   /** What the channel's providers are made of. */
   partsOf(provider: string, world: World): object
-  prepare(world: World): Prepare<Message>
+  /** From a claim to a message for the carrier, or the reason why there can be none. */
+  prepare(world: World): (claim: Claim) => Promise<Message | Refused>
   readonly memory?: DeliveryMemory
   /** Draws the consequences of a recorded fact for later messages. */
   follow?(change: { notification: string; fact: Fact }): Promise<void>

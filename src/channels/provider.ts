@@ -22,20 +22,17 @@ export interface Provider<Message> {
 }
 
 /**
- * What happens to a try whose outcome nobody knows. safe: sent again under the same reference (a double is harmless, a loss
+ * What happens to an attempt whose outcome is unknown. safe: sent again under the same reference (a double is harmless, a loss
  * is not); report: waits for the carrier's report; lookup: asks the carrier; never: shown to a person.
  */
 export type WhenUnknown = 'safe' | 'report' | 'lookup' | 'never'
 
-/**
- * What a carrier says, later and on its own, of a message that it took. Such words come twice, late, in any order, and
- * before the answer to the send.
- */
+/** A carrier's later report about a message that it took. Reports come twice, late, in any order, and before the answer to the send. */
 export interface CarrierReport {
   kind: 'report'
   of: Named
   type: 'sent' | 'processed' | 'prepared' | 'delivered' | 'read' | 'failed' | 'again' | 'note'
-  /** As the carrier tells it; null: now. */
+  /** By the carrier's clock; null: now. */
   at: Date | null
   /** The carrier's own words or code, for the timeline. */
   answer: string
@@ -67,7 +64,7 @@ export interface ReferenceTag {
   bits: number
 }
 
-/** What a person wrote back. */
+/** A recipient's answer. */
 export interface CarrierReply {
   kind: 'reply'
   /** The ways in which the person's number may be written, E.164; none where only the message that was answered is told. */
@@ -121,7 +118,7 @@ export interface CallbackContent {
 }
 
 export interface Carrier<Message> {
-  /** false: known to be out of reach, so that nothing need be tried; the next carrier of the channel stands in. */
+  /** false: known to be out of reach: nothing is sent to it, and the next carrier of the channel is used. */
   readonly ready?: boolean
   /** Whether this is a message that it can never carry but another carrier of the channel may; alone, its send refuses it. */
   lacks?(message: Message): boolean
@@ -152,14 +149,7 @@ export interface Receipt {
  */
 export type SendErrorKind = 'temporary' | 'throttled' | 'permanent' | 'uncertain'
 
-interface SendErrorOptions {
-  answer?: string | null
-  retryAfterMs?: number | null
-  scope?: 'carrier' | 'message'
-  references?: readonly (string | null)[]
-  untried?: boolean
-  cause?: unknown
-}
+type SendErrorOptions = Partial<Pick<SendError, 'answer' | 'retryAfterMs' | 'scope' | 'references' | 'untried' | 'cause'>>
 
 export class SendError extends Error {
   readonly kind: SendErrorKind
@@ -168,11 +158,11 @@ export class SendError extends Error {
   /** The carrier's answer as it came. */
   readonly answer: string | null
   readonly retryAfterMs: number | null
-  /** Whether it speaks of the carrier, so that others are kept back too, or of this message alone. */
+  /** Whether the carrier fails, so that other messages are kept back too, or only this message. */
   readonly scope: 'carrier' | 'message'
   /** Of an uncertain one in several parts: what the carrier calls those that it surely took; null for the others. */
   readonly references: readonly (string | null)[]
-  /** Nobody was asked, it is not this message's turn: it goes back to the queue as it came. */
+  /** The carrier was not called: the message goes back to the queue as it came. */
   readonly untried: boolean
 
   constructor(kind: SendErrorKind, reason: string, options: SendErrorOptions = {}) {

@@ -1,7 +1,10 @@
 import type { Channel } from '../domain/channel.js'
-import type { ChannelContract, ChannelModule } from './channel.js'
+import { type LinkTarget, readLinkCode } from '../domain/link.js'
+import { providerOf } from './carrier-name.js'
+import type { ChannelContract, ChannelModule, ProviderTable } from './channel.js'
 import { email } from './email/channel.js'
 import { letter } from './letter/channel.js'
+import type { WhenUnknown } from './provider.js'
 import { sms } from './sms/channel.js'
 import { voice } from './voice/channel.js'
 import { whatsapp } from './whatsapp/channel.js'
@@ -27,3 +30,19 @@ export const findModule = (name: string): ChannelModule | undefined => byWire.ge
 /** The contracts of all channels, in the order of the registry. */
 export const loadContracts = async (): Promise<ReadonlyMap<Channel, ChannelContract>> =>
   new Map(await Promise.all(channelModules.map(async module => [module.channel, await module.contract()] as const)))
+
+const byLinkCode = new Map(channelModules.map(module => [module.linkCode, module.channel]))
+
+/** The notification and channel that a link's code names; null: it is not a code of ours, or its channel is gone. */
+export function readLinkTarget(key: Buffer, code: string): LinkTarget | null {
+  const read = readLinkCode(key, code)
+  const channel = read === null ? undefined : byLinkCode.get(read.channelCode)
+  return read === null || channel === undefined ? null : { notification: read.notification, channel }
+}
+
+/** The providers as the modules declare them, so that the class is known also where a carrier is no longer configured. */
+const providers: ProviderTable = Object.assign({}, ...channelModules.map(module => module.providers))
+
+/** By the carrier's identity. A simulated carrier has the class of the real one; a carrier of no known provider is left to a person. */
+export const unknownClassOf = (carrier: string): WhenUnknown =>
+  providers[providerOf(carrier).replace(/^simulator\//, '')]?.whenUnknown ?? 'never'

@@ -13,7 +13,7 @@ import {
 } from '../store/accounts/templates.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 
-/** The life of a template: anyone of the entity reads a shared one, only its owner edits it. */
+/** A template is edited by its owner only; every account of the entity reads a shared one. */
 export interface TemplateDraft {
   name: string
   channel: Channel
@@ -30,14 +30,13 @@ export interface TemplateEdit extends TemplateChanges {
 }
 
 export async function createTemplate(pool: Pool, account: string, draft: TemplateDraft, nowMs: number): Promise<Template> {
-  const variables = requireVariables(draft.content, draft.variables)
   const id = newId(nowMs)
-  await insertTemplate(pool, { ...draft, id, account, variables })
+  await insertTemplate(pool, { ...draft, id, account, variables: requireVariables(draft.content, draft.variables) })
   return requireTemplate(pool, account, id)
 }
 
 export async function editTemplate(pool: Pool, account: string, id: string, edit: TemplateEdit): Promise<Template> {
-  // What can be said of the content alone is said before anything about the template.
+  // A faulty content is refused first, whatever the template.
   if (edit.content !== undefined) requireVariables(edit.content, edit.variables ?? null)
   return transaction(pool, async db => {
     const owner = await lockTemplateOwner(db, id)
@@ -67,7 +66,7 @@ export async function requireTemplate(
   return template
 }
 
-/** A new content without a new declaration: what was said of its variables stays, new ones are obligatory. */
+/** A new content without a new declaration: the declared variables stay as they are, new ones are obligatory. */
 function keptVariables(content: string, known: readonly TemplateVariable[]): TemplateVariable[] {
   return requireVariables(content, null).map(variable => known.find(({ name }) => name === variable.name) ?? variable)
 }

@@ -1,6 +1,6 @@
 import { moduleOf } from '../channels/registry.js'
 import { brazilianDate, brazilianIso } from '../domain/dates.js'
-import { rebuildStatuses, toldFact } from '../domain/rebuild.js'
+import { factOf, rebuildStatuses } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
 import { dateOf } from '../domain/transition.js'
 import { type AnnouncedFact, isAnnounced } from '../domain/webhook.js'
@@ -80,7 +80,7 @@ function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEven
   const state = rebuildStatuses(past, moduleOf).get(channel)
   if (state === undefined) return null
   const { customId } = past[0]!.data as { customId: string | null }
-  const fact = toldFact(event)
+  const fact = factOf(event)
   const status: string = wireStatuses[event.type]
   // `at` is when the event was recorded, `occurredAt` when it happened, as in the status record.
   return { at: fact.at, occurredAt: dateOf(state, fact), status, state, customId, description: null }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
-import { unknownClassOf } from '../../src/channels/unknown-class.js'
+import { unknownClassOf } from '../../src/channels/registry.js'
 import { cloudProvider } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import type { Lane } from '../../src/engine/deliver/lane.js'

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { WhenUnknown } from '../../src/channels/provider.js'
-import { channelModules } from '../../src/channels/registry.js'
-import { unknownClassOf } from '../../src/channels/unknown-class.js'
+import { channelModules, unknownClassOf } from '../../src/channels/registry.js'
 import { brokenChains } from '../support/chain.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'

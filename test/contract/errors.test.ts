@@ -406,13 +406,13 @@ describe('7 every answer', () => {
 
 describe('7 trouble in the store', () => {
   const away = 'Serviço temporariamente indisponível: banco de dados fora de alcance. Tente novamente em instantes.'
-  const impatient = { acceptLimits: { ...ACCEPT_LIMITS, patienceMs: 200 } }
+  const shortRetries = { acceptLimits: { ...ACCEPT_LIMITS, retryForMs: 200 } }
 
   test('7 a database out of reach is 503 with Retry-After, and 200 once it is back', async () => {
     const own = await databaseForTest()
     // A small pool of its own, so that the test can still reach the server.
     const pool = openPool({ url: own.url, size: 4, onError: () => {} })
-    const node = await startGateway(pool, {}, impatient)
+    const node = await startGateway(pool, {}, shortRetries)
     try {
       const { token } = await createAccount(own.pool)
       expect((await send(node.url, token, validSend)).status).toBe(200)
@@ -453,7 +453,7 @@ describe('7 trouble in the store', () => {
   test('7 a send whose database connection is gone for good is 503, however often it is tried', async () => {
     const own = await databaseForTest()
     const pool = openPool({ url: own.url, size: 2, onError: () => {} })
-    const node = await startGateway(pool, {}, impatient)
+    const node = await startGateway(pool, {}, shortRetries)
     try {
       const { token } = await createAccount(own.pool)
       expect((await send(node.url, token, validSend)).status).toBe(200)

@@ -150,7 +150,7 @@ describe('a key whose send was refused is still free', () => {
       database.pool,
       {},
       {
-        acceptLimits: { ...ACCEPT_LIMITS, patienceMs: 0 },
+        acceptLimits: { ...ACCEPT_LIMITS, retryForMs: 0 },
         store: { ...store, insertAcceptances: () => Promise.reject(new StoreUnavailable(new Error('gone'))) },
       },
     )

@@ -57,8 +57,8 @@ export async function runWebhookDrill(options: WebhookDrillOptions): Promise<Web
   const cluster = new Cluster()
   const receiver = new WebhookReceiver()
   try {
-    const patienceMs = 2 * options.downMs + LONGEST_PILING_MS
-    await cluster.start({ apis: 1, workers: options.workers, leaseMs: LEASE_MS, workerArgs: ['--patience', String(patienceMs)] })
+    const retryForMs = 2 * options.downMs + LONGEST_PILING_MS
+    await cluster.start({ apis: 1, workers: options.workers, leaseMs: LEASE_MS, workerArgs: ['--retry-for', String(retryForMs)] })
     const urls = await receiver.start()
     const ids = { healthy: await create(cluster, urls.healthy), troubled: await create(cluster, urls.troubled) }
     const load = new Load(cluster, options.clients, { ...loads.email, pauseMs: options.pauseMs ?? loads.email.pauseMs })

@@ -11,7 +11,7 @@ const { values } = parseArgs({
     lease: { type: 'string' },
     die: { type: 'string' },
     after: { type: 'string', default: '1' },
-    patience: { type: 'string', default: '5000' },
+    'retry-for': { type: 'string', default: '5000' },
   },
 })
 const config = readConfig(process.env)
@@ -22,7 +22,7 @@ await prepareDatabase(pool, keys)
 
 // Hours between two tries of a webhook are half a second here.
 const RETRY_MS = 500
-const plan = { delaysMs: Array<number>(Math.ceil(Number(values.patience) / RETRY_MS)).fill(RETRY_MS), laterMs: RETRY_MS }
+const plan = { delaysMs: Array<number>(Math.ceil(Number(values['retry-for']) / RETRY_MS)).fill(RETRY_MS), laterMs: RETRY_MS }
 let left = Number(values.after)
 const die = (): never => {
   process.kill(process.pid, 'SIGKILL')
@@ -38,7 +38,7 @@ const worker = await startWorker({
   log,
   leaseMs: Number(values.lease),
   timing: { reapMs: 500, settleMs: SETTLE_MS },
-  webhooks: { pace: { plan, maxPauseMs: 2_000, timeoutMs: 1_000 } },
+  webhooks: { timing: { plan, maxPauseMs: 2_000, timeoutMs: 1_000 } },
   trace: point => {
     // "bytes": the message is on its way, the (slow) carrier has not answered.
     if (values.die === 'bytes' && point === 'sending' && --left === 0) setTimeout(die, 50)

@@ -381,7 +381,7 @@ describe('accepting sends', () => {
           throw new StoreUnavailable(new Error('gone'))
         },
       }),
-      { patienceMs: 300 },
+      { retryForMs: 300 },
     )
     const before = await countRows(database.pool)
     const answer = await send(gateway.url, account.token, validSend)

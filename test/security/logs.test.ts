@@ -49,13 +49,13 @@ const lines: string[] = []
 
 beforeAll(async () => {
   database = await createDatabase()
-  // At the most talkative level, and without patience for a database that refuses.
+  // At the most talkative level, and without retries while the database refuses.
   gateway = await startGateway(
     database.pool,
     {},
     {
       log: openLog('trace', 'api', { write: line => lines.push(line) }),
-      acceptLimits: { ...ACCEPT_LIMITS, patienceMs: 0 },
+      acceptLimits: { ...ACCEPT_LIMITS, retryForMs: 0 },
     },
   )
   account = await createAccount(database.pool, { settings: { validation: true } })

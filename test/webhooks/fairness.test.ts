@@ -141,7 +141,7 @@ test('the lease of a message that a worker gave up expires, however long the wor
   const { ids } = await endpointsWith(1, [silent.url, silent.url])
   const [busy, broken] = ids as [string, string]
   await database.pool.query("update webhook_endpoint set secret = '\\x00' where id = $1", [broken])
-  const deliverer = startTestDeliverer(database.pool, { leaseMs: 1_200, pace: { ...QUICK, timeoutMs: 60_000 } })
+  const deliverer = startTestDeliverer(database.pool, { leaseMs: 1_200, timing: { ...QUICK, timeoutMs: 60_000 } })
   onTestFinished(async () => {
     await silent.close()
     await deliverer.stop()

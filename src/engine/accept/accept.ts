@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
-import { Refusal, StoreUnavailable } from '../../domain/errors.js'
+import { overloaded, Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { SALT_BYTES } from '../../domain/evidence.js'
 import { newId } from '../../domain/id.js'
 import {
@@ -20,7 +20,6 @@ import { hashReply } from '../../domain/reply.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import type { KeyUse } from '../../store/notification/notifications.js'
 
-/** What accepting needs of the store. */
 export interface AcceptStore {
   insertAcceptances(group: readonly Acceptance[]): Promise<Set<string>>
   findWritten(ids: readonly string[]): Promise<Set<string>>
@@ -38,9 +37,9 @@ export interface AcceptOptions {
   maxGroup: number
   parallelGroups: number
   maxWaiting: number
-  /** How long a group is tried again while the database is away, before its senders are told. */
-  patienceMs: number
-  /** Told after every group, so that what was accepted starts at once. */
+  /** How long a group is written again while the database is away, before its senders get a refusal. */
+  retryForMs: number
+  /** Called after every group, so that its deliveries start at once. */
   onAccepted(): void
 }
 
@@ -49,36 +48,25 @@ export interface Accepted {
   replayed: boolean
 }
 
-/** Rows and bytes of one group: enough to share the cost of a commit, small enough that nobody waits for a giant. */
+/** Enough to share the cost of a commit, and small enough that no request waits for a giant group. */
 const MAX_GROUP_BYTES = 8 * 1_048_576
-const RETRY_AFTER_SECONDS = 5
-const NO_TEMPLATES: Map<Channel, TemplateVersion> = new Map()
 
 export type Accept = ReturnType<typeof createAccept>
 
-export function createAccept({
-  store,
-  clock,
-  pepper,
-  maxGroup,
-  parallelGroups,
-  maxWaiting,
-  patienceMs,
-  onAccepted,
-}: AcceptOptions) {
+export function createAccept({ store, clock, pepper, onAccepted, ...limits }: AcceptOptions) {
   const groups = new GroupCommit<Acceptance, boolean>({
     write: async group => {
-      const written = await writeGroup(store, group, patienceMs)
+      const written = await writeGroup(store, group, limits.retryForMs)
       onAccepted()
       return written
     },
     isItemFault: store.isRowFault,
     weigh: item => item.request.content.length + 1_000,
-    maxItems: maxGroup,
+    maxItems: limits.maxGroup,
     maxWeight: MAX_GROUP_BYTES,
-    parallel: parallelGroups,
-    maxWaiting,
-    overloaded: () => new Refusal('overloaded', [], { retryAfter: RETRY_AFTER_SECONDS }),
+    parallel: limits.parallelGroups,
+    maxWaiting: limits.maxWaiting,
+    overloaded,
   })
   const keysInProgress = new Set<string>()
 
@@ -89,8 +77,8 @@ export function createAccept({
     }
     const named = namedTemplates(request)
     const [validation, templates] = await Promise.all([
-      request.validation === null ? null : protect(request.validation, pepper),
-      named.length === 0 ? NO_TEMPLATES : store.resolveTemplates(sender.account, named),
+      request.validation && protect(request.validation, pepper),
+      named.length === 0 ? new Map<Channel, TemplateVersion>() : store.resolveTemplates(sender.account, named),
       request.attachments.length === 0 ? undefined : store.storeBlobs(request.attachments),
     ])
     const acceptedAt = new Date(clock())
@@ -133,12 +121,11 @@ async function protect(validation: { question: string; reply: string }, pepper: 
 }
 
 /**
- * Writes a group. When the answer is lost, nobody knows whether it was committed: the ids were made here, so asking for
- * them settles it, and what was not written is written again under the same ids. Nobody is told 503 about a
- * notification that exists unless the database stays away.
+ * Writes a group. When the database's answer is lost, a query for the group's ids tells whether it was committed; otherwise the group
+ * is written again under the same ids. So a notification that exists is refused only if the database stays away.
  */
-async function writeGroup(store: AcceptStore, group: readonly Acceptance[], patienceMs: number): Promise<boolean[]> {
-  const giveUpAt = performance.now() + patienceMs
+async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retryForMs: number): Promise<boolean[]> {
+  const giveUpAt = performance.now() + retryForMs
   for (let retry = false; ; retry = true) {
     try {
       let written = retry ? await store.findWritten(group.map(item => item.id)) : new Set<string>()

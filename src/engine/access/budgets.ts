@@ -41,7 +41,9 @@ export class Budgets {
     const now = performance.now()
     let window = this.#windows.get(key)
     if (window === undefined || now >= window.endsAt || window.limit !== limit) {
-      window = this.#renew(key, limit)
+      // The first lease sets the end of the window, which is unknown until then.
+      window = { limit, held: 0, left: limit, endsAt: Number.POSITIVE_INFINITY, leasing: undefined }
+      this.#windows.set(key, window)
     }
     if (window.held > 0) {
       window.held--
@@ -50,13 +52,6 @@ export class Budgets {
     }
     if (window.left <= 0) return verdict(window, false, now)
     return this.#refill(key, window).then(() => this.spend(key, limit))
-  }
-
-  #renew(key: string, limit: number): Window {
-    // The first lease sets the end of the window, which is unknown until then.
-    const window: Window = { limit, held: 0, left: limit, endsAt: Number.POSITIVE_INFINITY, leasing: undefined }
-    this.#windows.set(key, window)
-    return window
   }
 
   #refill(key: string, window: Window): Promise<void> {

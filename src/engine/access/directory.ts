@@ -1,7 +1,5 @@
-import type { AccountSettings } from '../../domain/account.js'
 import { type AddressRange, parseRange } from '../../domain/address-range.js'
 import type { Clock } from '../../domain/clock.js'
-import type { SequenceStep } from '../../domain/sequence.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import type { Grant } from '../../store/accounts/tokens.js'
 
@@ -16,10 +14,7 @@ export interface DirectoryStore {
   isRegistered(address: string): Promise<boolean>
 }
 
-export interface Caller {
-  account: string
-  settings: AccountSettings
-  sequence: readonly SequenceStep[] | null
+export interface Caller extends Omit<Grant, 'ranges'> {
   ranges: readonly AddressRange[]
 }
 

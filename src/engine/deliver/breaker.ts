@@ -1,26 +1,28 @@
 import { type EngineTiming, engineTiming } from '../timing.js'
 
+const FAILURES_TO_OPEN = 10
+
+type PauseTiming = Pick<EngineTiming, 'firstPauseMs' | 'longestPauseMs'>
+
 /**
  * A circuit breaker for one carrier: a carrier that fails again and again gets nothing for a while, then a single delivery that
  * finds out. Not a library's, because the lane must know the answer before it claims, not around the call.
  */
-const FAILURES_TO_OPEN = 10
-
 export class Breaker {
-  readonly #timing: Pick<EngineTiming, 'firstPauseMs' | 'longestPauseMs'>
+  readonly #timing: PauseTiming
   readonly #now: () => number
   #failures = 0
   #pauseMs: number
   #pausedUntil = 0
-  #period = 0
+  /** Raised by every pause. A send remembers the period in which it began. */
+  period = 0
 
-  constructor(timing: Pick<EngineTiming, 'firstPauseMs' | 'longestPauseMs'> = engineTiming, now = () => performance.now()) {
+  constructor(timing: PauseTiming = engineTiming, now = () => performance.now()) {
     this.#timing = timing
     this.#now = now
     this.#pauseMs = timing.firstPauseMs
   }
 
-  /** Whether a delivery may be sent now. */
   allows(): boolean {
     return this.#now() >= this.#pausedUntil
   }
@@ -28,11 +30,6 @@ export class Breaker {
   /** Whether the next delivery is the one that finds out. */
   get probing(): boolean {
     return this.#failures >= FAILURES_TO_OPEN
-  }
-
-  /** Raised by every pause. A send remembers the period in which it began. */
-  get period(): number {
-    return this.#period
   }
 
   succeeded(): void {
@@ -43,10 +40,10 @@ export class Breaker {
 
   /** Failures of sends that began before the pause do not count: otherwise forty failures of one short outage would make a long pause. */
   failed(period: number): void {
-    if (period !== this.#period) return
+    if (period !== this.period) return
     this.#failures++
     if (this.#failures < FAILURES_TO_OPEN) return
-    this.#period++
+    this.period++
     this.#pausedUntil = this.#now() + this.#pauseMs
     this.#pauseMs = Math.min(this.#timing.longestPauseMs, this.#pauseMs * 2)
   }

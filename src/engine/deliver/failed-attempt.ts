@@ -5,12 +5,6 @@ import type { Fact } from '../../domain/transition.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import { gaveUp, namesOf, takenOf } from '../unknown/resolve.js'
 import type { LaneOptions } from './lane-options.js'
-import { delayAfter, isYoung, lastDelay } from './retries.js'
-
-/** What becomes of a delivery after an attempt that failed, or whose outcome is unknown. */
-export type AfterFailure =
-  /** Back into the queue, as if it had not been claimed. */
-  { putBackMs: number } | FailedAttempt
 
 export interface FailedAttempt {
   type: 'uncertain' | 'failed' | 'retried'
@@ -30,12 +24,21 @@ const MAX_DELAY_MS = 4 * 60 * 60_000
 /** A pause that is waited for. During a longer one another carrier takes over. */
 export const BRIEF_PAUSE_MS = 10_000
 
-/** `byCarrier`: the carrier itself failed, not the preparation or the recipient's server. */
-export function afterFailure(parts: Parts, claim: Claim, error: SendError, byCarrier: boolean): AfterFailure {
+/**
+ * What becomes of a delivery after an attempt that failed, or whose outcome is unknown; `putBackMs`: it goes back into the queue, as if
+ * it had not been claimed. `byCarrier`: the carrier itself failed, not the preparation or the recipient's server.
+ */
+export function afterFailure(
+  parts: Parts,
+  claim: Claim,
+  error: SendError,
+  byCarrier: boolean,
+): { putBackMs: number } | FailedAttempt {
   const { retryDelaysMs, clock } = parts
   const askedForMs = Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS)
   if (error.untried && isYoung(retryDelaysMs, claim, clock())) return { putBackMs: askedForMs }
-  const data = dataOf(parts, claim, error)
+  const { reference, attempt } = claim
+  const data = { carrier: parts.identity, reference, attempt, reason: error.reason, answer: error.answer ?? error.message }
   const failover = byCarrier && !claim.bound && mayFailOver(parts.carriers, claim, error)
   const planned = delayAfter(retryDelaysMs, claim) ?? (failover ? lastDelay(retryDelaysMs, claim) : null)
   const isOver = planned === null && error.kind !== 'permanent'
@@ -46,14 +49,6 @@ export function afterFailure(parts: Parts, claim: Claim, error: SendError, byCar
   const delayMs = Math.max(askedForMs, planned)
   return { type: 'retried', data: { ...data, delayMs }, more: { delayMs, failover }, unresolved: null }
 }
-
-const dataOf = ({ identity }: Parts, { reference, attempt }: Claim, error: SendError): Fact['data'] => ({
-  carrier: identity,
-  reference,
-  attempt,
-  reason: error.reason,
-  answer: error.answer ?? error.message,
-})
 
 function afterUnknown(parts: Parts, data: Fact['data'], { references }: SendError, planned: number | null): FailedAttempt {
   const delayMs = parts.provider.whenUnknown === 'safe' && planned !== null ? planned : parts.settleMs
@@ -77,3 +72,23 @@ function mayFailOver(carriers: number, { tried }: Claim, { kind, retryAfterMs }:
   const isAway = kind === 'temporary' || (kind === 'throttled' && (retryAfterMs ?? 0) > BRIEF_PAUSE_MS)
   return isAway && new Set(tried.filter(rank => rank < carriers)).size < carriers
 }
+
+/** The plan of attempts of a delivery. Attempts that failed over to another carrier do not count: a round of all carriers is one. */
+type Attempted = Pick<Claim, 'attempt' | 'failovers'>
+
+/** null: it was the last. */
+export function delayAfter(delaysMs: readonly number[], { attempt, failovers }: Attempted): number | null {
+  const planned = delaysMs[attempt - failovers - 1]
+  return planned === undefined ? null : jittered(planned)
+}
+
+/** In the last round every carrier has its turn too. If none of them takes the delivery, one more attempt ends it. */
+const lastDelay = (delaysMs: readonly number[], { attempt, failovers }: Attempted): number | null =>
+  attempt - failovers - 1 === delaysMs.length ? (delaysMs.at(-1) ?? 0) : null
+
+/** A delivery that was put off for longer than the whole plan uses up attempts like one that is refused: every delivery ends. */
+const isYoung = (delaysMs: readonly number[], { acceptedAt }: Pick<Claim, 'acceptedAt'>, now: number): boolean =>
+  now - acceptedAt.getTime() < delaysMs.reduce((sum, delay) => sum + delay, 0)
+
+/** By up to 20 %: deliveries that failed together must not come back together. */
+export const jittered = (delayMs: number): number => Math.round(delayMs * (0.8 + Math.random() * 0.4))

@@ -1,4 +1,4 @@
-import { type Carrier, type Receipt, SendError } from '../../channels/provider.js'
+import { type Carrier, type Receipt, SendError, type SendErrorKind } from '../../channels/provider.js'
 import type { Claim, Lease } from '../../store/delivery/claims.js'
 
 /** A delivery that a lane holds, from the claim until its outcome is recorded. */
@@ -38,11 +38,5 @@ export async function sendInTime<Message>(
   }
 }
 
-/** Carriers throw SendError and nothing else. How far a send with another error got is unknown. */
-export const unexpected = (cause: unknown): SendError =>
-  new SendError('uncertain', 'Erro interno ao falar com a operadora.', { answer: String((cause as Error).message), cause })
-
-export const unprepared = (cause: unknown): SendError =>
-  new SendError('temporary', 'Erro interno ao preparar a mensagem.', { answer: String((cause as Error).message), cause })
-
-export const tooLate = (): SendError => new SendError('temporary', 'A mensagem só ficou pronta depois do prazo deste envio.')
+export const internalError = (kind: SendErrorKind, reason: string, cause: unknown): SendError =>
+  new SendError(kind, reason, { answer: String((cause as Error).message), cause })

@@ -21,8 +21,11 @@ export interface LaneOptions<Message> {
   concurrency: number
   /** The message carries the notification's content: a claim brings it along. */
   sendsContent?: boolean
-  /** Of a carrier that takes only so many messages per second. */
-  rate?: LaneRate
+  /**
+   * Of a carrier that takes only so many messages per second. Booked before anything is claimed: a delivery that waits for the rate
+   * waits in the queue, where every node can take it.
+   */
+  rate?: { take(want: number): Promise<RateGrant>; giveBack(count: number): Promise<void> }
   /** The waits between attempts. When they are used up the delivery is dead. */
   retryDelaysMs: readonly number[]
   leaseMs: number
@@ -45,15 +48,9 @@ export interface LaneOptions<Message> {
   /** Bounds the memory that messages hold; shared by all lanes whose messages may be large. */
   memory?: DeliveryMemory
   onError(error: unknown, what: string): void
-  /** Told how far a delivery is, so that fault drills can kill the process exactly there. */
-  trace?(point: TracePoint): void
+  /**
+   * Called at every point of a delivery, so that fault drills can kill the process exactly there. claimed: the attempt is committed;
+   * sending: the carrier is about to be called; answered: it answered; recorded: the outcome is committed.
+   */
+  trace?(point: 'claimed' | 'sending' | 'answered' | 'recorded'): void
 }
-
-/** Booked before anything is claimed: a delivery that waits for a carrier's rate waits in the queue, where every node can take it. */
-interface LaneRate {
-  take(want: number): Promise<RateGrant>
-  giveBack(count: number): Promise<void>
-}
-
-/** claimed: the attempt is committed; sending: the carrier is about to be called; answered: it answered; recorded: the outcome is committed. */
-type TracePoint = 'claimed' | 'sending' | 'answered' | 'recorded'

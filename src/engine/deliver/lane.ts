@@ -12,11 +12,10 @@ import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
 import { namesOf, type ResolveResult, resolveOutcome } from '../unknown/resolve.js'
 import { Breaker } from './breaker.js'
-import { afterFailure, afterRefusal, BRIEF_PAUSE_MS, type FailedAttempt } from './failed-attempt.js'
-import { type Flight, flightOf, sendInTime, tooLate, unexpected, unprepared } from './flight.js'
+import { afterFailure, afterRefusal, BRIEF_PAUSE_MS, delayAfter, type FailedAttempt, jittered } from './failed-attempt.js'
+import { type Flight, flightOf, internalError, sendInTime } from './flight.js'
 import type { LaneOptions } from './lane-options.js'
-import { LostClaims } from './lost-claims.js'
-import { delayAfter, jittered } from './retries.js'
+import { createLostClaims } from './lost-claims.js'
 
 const MAX_CLAIM = 128
 /** No answer may silence a carrier for longer. */
@@ -27,9 +26,15 @@ const MAX_PAUSE_MS = 5 * 60_000
  * outcomes. It holds no SQL and no connection while a carrier is called.
  */
 export class Lane<Message> {
+  /** The identity of its carrier. */
+  readonly identity: string
+  readonly channel: Channel
+  readonly mode: Mode
+  readonly whenUnknown: Provider<Message>['whenUnknown']
+  readonly settleMs: number
   readonly #options: LaneOptions<Message>
   readonly #timing: EngineTiming
-  readonly #lost: LostClaims
+  readonly #lost: ReturnType<typeof createLostClaims>
   readonly #breaker: Breaker
   readonly #flights = new Map<Promise<void>, Flight>()
   /** Places reserved for the deliveries that a claim under way may bring. */
@@ -43,22 +48,14 @@ export class Lane<Message> {
 
   constructor(options: LaneOptions<Message>) {
     this.#options = options
+    this.identity = options.identity
+    this.channel = options.provider.channel
+    this.mode = options.mode
+    this.whenUnknown = options.provider.whenUnknown
+    this.settleMs = options.settleMs
     this.#timing = { ...engineTiming, ...options.timing }
     this.#breaker = new Breaker(this.#timing)
-    this.#lost = new LostClaims(owners => options.putBackClaims(owners), this.#timing.latestCommitMs)
-  }
-
-  /** The identity of its carrier. */
-  get identity(): string {
-    return this.#options.identity
-  }
-
-  get channel(): Channel {
-    return this.#options.provider.channel
-  }
-
-  get whenUnknown(): Provider<Message>['whenUnknown'] {
-    return this.#options.provider.whenUnknown
+    this.#lost = createLostClaims(options.putBackClaims, this.#timing.latestCommitMs)
   }
 
   /** Whether this lane can take work now. While it cannot, the next lane of the same channel does. */
@@ -78,14 +75,6 @@ export class Lane<Message> {
     this.#others = group.filter(lane => lane !== (this as unknown as Lane<unknown>))
   }
 
-  get mode(): Mode {
-    return this.#options.mode
-  }
-
-  get settleMs(): number {
-    return this.#options.settleMs
-  }
-
   /** How long to wait after this attempt; null: it was the last. */
   delayAfter(attempt: Pick<Claim, 'attempt' | 'failovers'>): number | null {
     return delayAfter(this.#options.retryDelaysMs, attempt)
@@ -96,7 +85,7 @@ export class Lane<Message> {
     return [...this.#flights.values()]
   }
 
-  /** Told which leases were renewed, and until when. A send whose lease was not renewed is aborted when the lease ends. */
+  /** `kept`: the leases that were renewed. A send whose lease was not renewed is aborted when the lease ends. */
   renew(kept: ReadonlySet<Lease>, until: number): void {
     for (const flight of this.#flights.values()) if (kept.has(flight)) flight.heldUntil = Math.max(flight.heldUntil, until)
   }
@@ -150,14 +139,17 @@ export class Lane<Message> {
   }
 
   async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
-    const { mode, rank, leaseMs, identity, sendsContent = false } = this.#options
+    const { channel, mode, identity: carrier } = this
+    const { rank, leaseMs, sendsContent: withContent = false } = this.#options
     // Before the claim: while the database is away, this fails and no further claim is lost.
     await this.#lost.putBack()
     // The lease counts from before the statement: its answer may be slow.
     const heldUntil = performance.now() + leaseMs
-    const question = { channel: this.channel, mode, carrier: identity, rank, limit, leaseMs, withContent: sendsContent }
-    const claims = await this.#lost.take(owner => claim({ ...question, owner }))
-    for (const claimed of claims) this.#start(claimed, heldUntil)
+    const claims = await this.#lost.take(owner => claim({ channel, mode, carrier, rank, limit, leaseMs, withContent, owner }))
+    for (const claimed of claims) {
+      const held = flightOf(claimed, heldUntil)
+      this.#track(held, this.#admit(claimed, held))
+    }
     return claims.length
   }
 
@@ -181,29 +173,19 @@ export class Lane<Message> {
 
   /** Waits for the deliveries in flight. To be called once nobody claims for this lane any more. */
   async finish(): Promise<void> {
+    // A call under way is waited for; an upload that may take an hour is not, since another worker may repeat it.
+    const stopMs = this.whenUnknown === 'safe' ? this.#timing.stopMs : this.#options.provider.timeoutMs
     const timer = setTimeout(() => {
       for (const { late } of this.#flights.values()) late.abort()
-    }, this.#stopMs)
+    }, stopMs)
     await Promise.all(this.#flights.keys())
     clearTimeout(timer)
     await this.#lost.putBack().catch(error => this.#options.onError(error, 'claims without an answer'))
     await this.#options.carrier.close()
   }
 
-  /** A call under way is waited for; an upload that may take an hour is not, since another worker may repeat it. */
-  get #stopMs(): number {
-    const { provider } = this.#options
-    return provider.whenUnknown === 'safe' ? this.#timing.stopMs : provider.timeoutMs
-  }
-
-  /** Looks again at an attempt with unknown outcome. */
   resolve(outcome: UnknownOutcome, stop: AbortSignal): Promise<ResolveResult> {
     return resolveOutcome(this.#options, outcome, this.delayAfter(outcome), stop)
-  }
-
-  #start(claim: Claim, heldUntil: number): void {
-    const held = flightOf(claim, heldUntil)
-    this.#track(held, this.#admit(claim, held))
   }
 
   #track(held: Flight, carrying: Promise<void>): void {
@@ -239,7 +221,8 @@ export class Lane<Message> {
     if (isRefused(message)) return this.#reportFailed(claim, afterRefusal(this.#options, claim, message.refused))
     // A process that was stopped for longer than its lease must not send what another process sends already. Nothing has left, so
     // a claim that is still valid says so, and one that is not is fenced.
-    if (performance.now() >= held.heldUntil) return this.#failed(claim, tooLate(), null)
+    if (performance.now() >= held.heldUntil)
+      return this.#failed(claim, new SendError('temporary', 'A mensagem só ficou pronta depois do prazo deste envio.'), null)
     await this.#send(claim, message, held)
   }
 
@@ -251,7 +234,7 @@ export class Lane<Message> {
     } catch (error) {
       // Nothing has left: the outcome is known, and the carrier is not to blame.
       this.#options.onError(error, 'a message could not be prepared')
-      await this.#failed(claim, unprepared(error), null)
+      await this.#failed(claim, internalError('temporary', 'Erro interno ao preparar a mensagem.', error), null)
       return null
     }
   }
@@ -264,7 +247,9 @@ export class Lane<Message> {
       trace?.('sending')
       receipt = await sendInTime(carrier, message, held, provider.timeoutMs)
     } catch (error) {
-      return this.#failed(claim, error instanceof SendError ? error : unexpected(error), period)
+      // Carriers throw SendError and nothing else. How far a send with another error got is unknown.
+      const unexpected = (): SendError => internalError('uncertain', 'Erro interno ao falar com a operadora.', error)
+      return this.#failed(claim, error instanceof SendError ? error : unexpected(), period)
     }
     trace?.('answered')
     this.#breaker.succeeded()
@@ -338,13 +323,8 @@ export class Lane<Message> {
     more: Omit<AttemptOutcome, 'kind' | 'notification' | 'fact' | 'fence'> = {},
   ): Promise<void> {
     const { notification, owner, attempt, ordinal } = claim
-    const outcome = await this.#options.record({
-      kind: 'attempt',
-      notification,
-      fact,
-      fence: { owner, attempt, ordinal },
-      ...more,
-    })
+    const fence = { owner, attempt, ordinal }
+    const outcome = await this.#options.record({ kind: 'attempt', notification, fact, fence, ...more })
     if (outcome === 'fenced') this.counts.fenced++
     else if (fact.type === 'processed') this.counts.sent++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++

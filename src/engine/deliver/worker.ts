@@ -4,7 +4,7 @@ import type { Clock } from '../../domain/clock.js'
 import type { Wake } from '../../runtime/wake.js'
 import { renewLeases } from '../../store/delivery/claims.js'
 import type { Pool } from '../../store/postgres.js'
-import { promoteDueSteps } from '../record/due-steps.js'
+import { promoteDueSteps } from '../record/record.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
 import { resolveUnknown } from '../unknown/resolver.js'
 import { reapLeases } from '../upkeep/reaper.js'
@@ -36,10 +36,10 @@ export function startLanes({ pool, clock, wake, recorder, lanes, onError, ...opt
   const { pollMs, reapMs } = timing
   const { record } = recorder
   const loops = [
-    ...lanes.map(group => runGroup(group, { wake, timing, onError }, stop.signal)),
+    ...lanes.map(group => runGroup(group, { wake, onError }, timing, stop.signal)),
     ...lanes.filter(group => group.length > 1).map(group => every(pollMs, 'claim of failovers', () => failOver(group))),
     every(pollMs, 'claims without an answer', () => Promise.all(all.map(lane => lane.putBackLost()))),
-    every(reapMs, 'expired leases', () => reapLeases({ pool, clock, recorder, lanes: all, timing })),
+    every(reapMs, 'expired leases', () => reapLeases({ pool, clock, record }, all, timing.orphanMs)),
     every(pollMs, 'waiting steps', () => promoteDueSteps(pool, clock, wake, stop.signal)),
     resolveUnknown({ pool, clock, record, timing, onError }, all, stop.signal),
   ]
@@ -78,7 +78,8 @@ function startRenewal(
 /** Serves one channel and mode with the first carrier that can take work. */
 async function runGroup(
   group: Lane<unknown>[],
-  { wake, timing, onError }: { wake: Wake; timing: EngineTiming; onError: WorkerParts['onError'] },
+  { wake, onError }: Pick<WorkerParts, 'wake' | 'onError'>,
+  timing: EngineTiming,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {

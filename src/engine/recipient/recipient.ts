@@ -1,5 +1,4 @@
-import { readLinkTarget } from '../../channels/link-target.js'
-import { moduleOf } from '../../channels/registry.js'
+import { moduleOf, readLinkTarget } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal } from '../../domain/errors.js'
@@ -15,7 +14,7 @@ import type { Pool } from '../../store/postgres.js'
 import { findLock, resetAttempts, takeAttempt } from '../../store/recipient/visit-counts.js'
 import { findConfirmation, findVisitedDeliveries, readFile, type VisitedDelivery } from '../../store/recipient/visits.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
-import { createShortLinkReader, type GuessLimits, guessLimits, type Locked } from './short-link-reader.js'
+import { createShortLinkReader, type GuessLimits, type Locked } from './short-link-reader.js'
 import { createVisitRecorder, type Visit, type VisitStep } from './visits.js'
 
 /** The actions of a recipient's pages. */
@@ -24,20 +23,18 @@ export interface RecipientParts {
   clock: Clock
   keys: Pick<Keys, 'link' | 'session' | 'pepper'>
   record(change: Change): Promise<ChangeOutcome>
-  limits?: Partial<RecipientLimits>
+  limits?: RecipientLimits
 }
 
 export interface RecipientLimits {
-  robot: typeof robotLimits
-  guesses: GuessLimits
+  robot?: typeof robotLimits
+  guesses?: GuessLimits
 }
 
 export type Recipient = ReturnType<typeof createRecipient>
 
-const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
-
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
-  const readShort = createShortLinkReader(pool, limits.guesses ?? guessLimits)
+  const readShort = createShortLinkReader(pool, limits.guesses)
   const visits = createVisitRecorder({ record })
   const check = createReplies({
     pepper: keys.pepper,
@@ -49,7 +46,9 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
   const lookups = new GroupCommit<LinkTarget, VisitedDelivery | null>({
     write: targets => findVisitedDeliveries(pool, targets),
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
-    ...LOOKUP_LIMITS,
+    maxItems: 256,
+    parallel: 2,
+    maxWaiting: 4_096,
   })
 
   /**

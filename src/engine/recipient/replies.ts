@@ -18,19 +18,14 @@ export interface ReplyParts {
 
 export type ReplyVerdict = { right: true } | { right: false; attemptsLeft: number; lockedMs: number }
 
-const MINUTE = 60_000
 /** Replies are often a few digits. Each lock is longer than the last one, so a thousand possibilities take most of a year. */
-export const replyLimit: ReplyLimit = { attempts: 5, lockMs: 15 * MINUTE, maxLockMs: 24 * 60 * MINUTE }
-/** One comparison takes 16 MiB and about 40 ms in a thread of the libuv pool. */
-const AT_ONCE = 2
-const WAITING = 200
-/** Per notification, so that a flood of replies to one cannot occupy the database. */
-const AT_ONCE_EACH = 2
-const WAITING_EACH = 8
+export const replyLimit: ReplyLimit = { attempts: 5, lockMs: 15 * 60_000, maxLockMs: 24 * 60 * 60_000 }
 
 export function createReplies({ pepper, visits, record, takeAttempt, resetAttempts, matches = matchesReply }: ReplyParts) {
-  const checks = new Semaphore({ permits: AT_ONCE, maxWaiting: WAITING, refusal: overloaded })
-  const perNotification = new KeyedSemaphore({ permits: AT_ONCE_EACH, maxWaiting: WAITING_EACH, refusal: overloaded })
+  // One comparison takes 16 MiB and about 40 ms in a thread of the libuv pool.
+  const checks = new Semaphore({ permits: 2, maxWaiting: 200, refusal: overloaded })
+  // A flood of replies to one notification must not occupy the database.
+  const perNotification = new KeyedSemaphore({ permits: 2, maxWaiting: 8, refusal: overloaded })
 
   async function check(visit: Visit, stored: StoredValidation, reply: string): Promise<ReplyVerdict> {
     const { notification, channel } = visit.target
@@ -47,11 +42,8 @@ export function createReplies({ pepper, visits, record, takeAttempt, resetAttemp
     const data = { by: 'reply', right: false, try: attempts, address, userAgent, signals }
     const locked = lockedMs > 0 ? { lockedUntil: new Date(visit.at.getTime() + lockedMs).toISOString() } : {}
     // Without a limit of notes, because the limit of attempts bounds them.
-    await record({
-      kind: 'fact',
-      notification,
-      fact: { channel, type: 'note', at: visit.at, source: 'recipient', data: { ...data, ...locked } },
-    })
+    const fact = { channel, type: 'note', at: visit.at, source: 'recipient', data: { ...data, ...locked } } as const
+    await record({ kind: 'fact', notification, fact })
     return { right: false, attemptsLeft: replyLimit.attempts - attempts, lockedMs }
   }
 

@@ -1,10 +1,10 @@
 import { addressGroup, addressSite } from '../../domain/address-range.js'
 import { overloaded } from '../../domain/errors.js'
 import { type LinkTarget, readShortCode } from '../../domain/link.js'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import type { Pool } from '../../store/postgres.js'
 import { countWrongGuess, findGuardedLink, type GuessLimit } from '../../store/recipient/guesses.js'
-import { KnownLocks } from '../locks.js'
 
 /**
  * Reads short codes and prevents guessing: wrong codes are counted per client address, per IPv6 site and in total. A locked client
@@ -16,11 +16,7 @@ export interface Locked {
   lockedMs: number
 }
 
-export interface GuessLimits {
-  perAddress: Omit<GuessLimit, 'key'>
-  perSite: Omit<GuessLimit, 'key'>
-  total: Omit<GuessLimit, 'key'>
-}
+export type GuessLimits = Record<'perAddress' | 'perSite' | 'total', Omit<GuessLimit, 'key'>>
 
 const MINUTE = 60_000
 /**
@@ -33,32 +29,29 @@ export const guessLimits: GuessLimits = {
   perSite: { wrong: 200, windowMs: 10 * MINUTE, lockMs: 15 * MINUTE },
   total: { wrong: 3_000, windowMs: MINUTE, lockMs: MINUTE },
 }
-/** Concurrent guesses are handled a few at a time; otherwise all of them would be answered before the first is counted. */
-const AT_ONCE_PER_ADDRESS = 4
-const WAITING_PER_ADDRESS = 32
-const AT_ONCE = 16
-const WAITING = 2_000
 const ALL = 'all'
 
 export function createShortLinkReader(pool: Pool, limits: GuessLimits = guessLimits): ShortLinkReader {
-  const perAddress = new KeyedSemaphore({
-    permits: AT_ONCE_PER_ADDRESS,
-    maxWaiting: WAITING_PER_ADDRESS,
-    refusal: overloaded,
-  })
-  const allAddresses = new Semaphore({ permits: AT_ONCE, maxWaiting: WAITING, refusal: overloaded })
-  const locks = new KnownLocks()
+  // Concurrent guesses are handled a few at a time; otherwise all of them would be answered before the first is counted.
+  const perAddress = new KeyedSemaphore({ permits: 4, maxWaiting: 32, refusal: overloaded })
+  const allAddresses = new Semaphore({ permits: 16, maxWaiting: 2_000, refusal: overloaded })
+  /** When locks end, on the clock of performance.now(), so that a locked client costs no query. */
+  const lockedUntil = new BoundedCache<string, number>({ maxEntries: 10_000 })
+  const lockedMs = (key: string): number => Math.max(0, (lockedUntil.get(key) ?? 0) - performance.now())
+  const lock = (key: string, ms: number): void => {
+    if (ms > 0) lockedUntil.set(key, performance.now() + ms, ms)
+  }
 
   async function lookUp(code: string, guesses: readonly GuessLimit[]): Promise<LinkTarget | null | Locked> {
     const own = guesses.map(({ key }) => key)
-    const knownMs = Math.max(...own.map(key => locks.left(key)))
+    const knownMs = Math.max(...own.map(lockedMs))
     if (knownMs > 0) return { lockedMs: knownMs }
-    const { target, lockedMs } = await findGuardedLink(pool, readShortCode(code), { own, shared: ALL })
-    if (lockedMs > 0) return { lockedMs }
-    if (target !== null) return target
-    for (const guess of guesses) locks.remember(guess.key, await countWrongGuess(pool, guess))
+    const found = await findGuardedLink(pool, readShortCode(code), { own, shared: ALL })
+    if (found.lockedMs > 0) return { lockedMs: found.lockedMs }
+    if (found.target !== null) return found.target
+    for (const guess of guesses) lock(guess.key, await countWrongGuess(pool, guess))
     const sharedMs = await countWrongGuess(pool, { key: ALL, ...limits.total })
-    if (locks.left(own[0]!) === 0) locks.remember(own[0]!, sharedMs)
+    if (lockedMs(own[0]!) === 0) lock(own[0]!, sharedMs)
     return null
   }
 

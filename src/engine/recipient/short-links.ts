@@ -1,4 +1,4 @@
-import { Refusal } from '../../domain/errors.js'
+import { overloaded } from '../../domain/errors.js'
 import { type LinkTarget, makeShortCode } from '../../domain/link.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { isRowFault, type Pool } from '../../store/postgres.js'
@@ -17,7 +17,7 @@ export function createShortLinks(pool: Pool, linkKey: Buffer, makeCode: typeof m
     maxItems: 256,
     parallel: 2,
     maxWaiting: 100_000,
-    overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
+    overloaded,
   })
   return target => groups.submit(target)
 }
@@ -30,15 +30,11 @@ async function storeCodes(
   const codes: (string | null)[] = targets.map(() => null)
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const missing = [...codes.keys()].filter(index => codes[index] === null)
-    await insertLinks(
-      pool,
-      missing.map(index => ({ ...targets[index]!, code: codeOf(targets[index]!, round) })),
-    )
+    const wanted = missing.map(index => targets[index]!)
+    const links = wanted.map(target => ({ ...target, code: codeOf(target, round) }))
+    await insertLinks(pool, links)
     // The codes are read back, because another node may have stored one or another target may have the code.
-    const found = await findCodes(
-      pool,
-      missing.map(index => targets[index]!),
-    )
+    const found = await findCodes(pool, wanted)
     for (const [position, index] of missing.entries()) codes[index] = found[position]!
     if (codes.every(code => code !== null)) return codes as string[]
   }

@@ -14,23 +14,10 @@ export interface Visit {
   signals: string[]
 }
 
-export type VisitStep =
-  | 'image'
-  | 'landing'
-  | 'open'
-  | 'question'
-  | 'reply'
-  | 'message'
-  | 'file'
-  | 'confirm'
-  | 'receipt'
-  | 'not me'
+type PageStep = 'landing' | 'open' | 'question' | 'reply' | 'message' | 'confirm' | 'receipt' | 'not me'
+export type VisitStep = PageStep | 'image' | 'file'
 
-export interface VisitRecorder {
-  /** Records a fact for a person and a note for a program. Returns whether the visitor is a person. */
-  count(visit: Visit, step: VisitStep, type: FactType, data?: Fact['data']): Promise<boolean>
-  note(visit: Visit, step: VisitStep, data?: Fact['data']): Promise<void>
-}
+export type VisitRecorder = ReturnType<typeof createVisitRecorder>
 
 /** The same visit may come twice, from two people behind one address: both are noted. */
 export const VISIT_NOTES: NoteLimit = { most: 100, once: false }
@@ -38,18 +25,11 @@ export const VISIT_NOTES: NoteLimit = { most: 100, once: false }
 const MERGE_MS = 10 * 60_000
 const MAX_CACHED = 20_000
 
-export function createVisitRecorder({ record }: Recorder): VisitRecorder {
+export function createVisitRecorder({ record }: Recorder) {
   /** When an access was last noted by this process. */
   const noted = new BoundedCache<string, number>({ maxEntries: MAX_CACHED })
   /** Notifications whose notes are used up: a flood of visits costs no more transactions. */
   const full = new BoundedCache<string, true>({ maxEntries: MAX_CACHED })
-
-  function isRepeated(key: string, atMs: number): boolean {
-    const before = noted.get(key)
-    if (before !== undefined && atMs - before < MERGE_MS) return true
-    noted.set(key, atMs)
-    return false
-  }
 
   const change = (
     { target, at, address, userAgent, signals }: Visit,
@@ -64,21 +44,16 @@ export function createVisitRecorder({ record }: Recorder): VisitRecorder {
       type,
       at,
       source: 'recipient',
-      data: {
-        ...data,
-        by: step,
-        address,
-        userAgent,
-        signals,
-        ...(signals.length === 0 ? {} : { automated: true }),
-      },
+      data: { ...data, by: step, address, userAgent, signals, ...(signals.length === 0 ? {} : { automated: true }) },
     },
   })
 
   async function note(visit: Visit, step: VisitStep, data: Fact['data'] = {}): Promise<void> {
     const { target, address, userAgent, signals } = visit
     const key = sha256(JSON.stringify([target.notification, target.channel, step, address, userAgent, signals, data]))
-    if (full.get(target.notification) || isRepeated(key, visit.at.getTime())) return
+    const atMs = visit.at.getTime()
+    if (full.get(target.notification) || atMs - (noted.get(key) ?? Number.NEGATIVE_INFINITY) < MERGE_MS) return
+    noted.set(key, atMs)
     try {
       const outcome = await record({ ...change(visit, step, 'note', data), repeatable: VISIT_NOTES })
       if (outcome === 'last note' || outcome === 'nothing new') full.set(target.notification, true)
@@ -90,7 +65,8 @@ export function createVisitRecorder({ record }: Recorder): VisitRecorder {
 
   return {
     note,
-    async count(visit, step, type, data = {}) {
+    /** Records a fact for a person and a note for a program. Returns whether the visitor is a person. */
+    async count(visit: Visit, step: VisitStep, type: FactType, data: Fact['data'] = {}): Promise<boolean> {
       if (visit.signals.length > 0) {
         await note(visit, step)
         return false

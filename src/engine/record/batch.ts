@@ -1,5 +1,5 @@
 import { moduleOf } from '../../channels/registry.js'
-import type { AttemptOutcome, CarrierReferences, Change, ChangeOutcome } from '../../domain/change.js'
+import type { CarrierReferences, Change, ChangeOutcome } from '../../domain/change.js'
 import { decide } from '../../domain/decision.js'
 import type { DeliveryStatus } from '../../domain/status.js'
 import { applyFact, type Fact } from '../../domain/transition.js'
@@ -27,9 +27,8 @@ export class Batch {
     this.#notes = notes
     this.#now = now
     for (const delivery of deliveries) {
-      const siblings = this.#byNotification.get(delivery.notification)
-      if (siblings === undefined) this.#byNotification.set(delivery.notification, [delivery])
-      else siblings.push(delivery)
+      const siblings = this.#byNotification.get(delivery.notification) ?? []
+      this.#byNotification.set(delivery.notification, [...siblings, delivery])
     }
   }
 
@@ -41,21 +40,15 @@ export class Batch {
     const { notification, fact } = change
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === fact.channel)
     if (delivery === undefined) return 'unknown'
-    if (isFenced(change, delivery)) {
-      this.#keepReferences(change, delivery)
-      if (change.kind === 'attempt') this.#applyDelivered(change)
-      return 'fenced'
-    }
-    const outcome = this.#applyTo(delivery, change)
-    if (change.kind === 'attempt') {
-      this.#applyDelivered(change)
-      if (change.unresolved !== undefined) this.#applyTo(delivery, { kind: 'fact', notification, fact: change.unresolved })
-    }
-    return outcome
-  }
-
-  #applyDelivered({ notification, delivered }: AttemptOutcome): void {
+    const fenced = isFenced(change, delivery)
+    const outcome = fenced ? 'fenced' : this.#applyTo(delivery, change)
+    if (change.kind !== 'attempt') return outcome
+    const { fence, references, delivered, unresolved } = change
+    // The carrier of an attempt that lost its lease may still report under these names.
+    if (fenced && mayStillBeReported(fence, delivery)) this.#name(delivery, references, fence.ordinal)
     if (delivered !== undefined) this.apply({ kind: 'fact', notification, fact: delivered })
+    if (unresolved !== undefined && !fenced) this.#applyTo(delivery, { kind: 'fact', notification, fact: unresolved })
+    return outcome
   }
 
   #applyTo(delivery: StoredDelivery, change: Change): ChangeOutcome {
@@ -90,19 +83,12 @@ export class Batch {
     }
   }
 
-  /** Of an attempt that lost its lease: its carrier may still report under these names. */
-  #keepReferences(change: Change, delivery: StoredDelivery): void {
-    if (change.kind === 'attempt' && mayStillBeReported(change.fence, delivery))
-      this.#name(delivery, change.references, change.fence.ordinal)
-  }
-
   #name({ notification, status: { channel } }: StoredDelivery, references: CarrierReferences | undefined, ordinal: number): void {
     if (references === undefined) return
     const { provider, names } = references
-    const parts = names.length
     for (const [index, reference] of names.entries()) {
-      if (reference !== null)
-        this.references.push({ provider, reference, notification, channel, ordinal, part: index + 1, parts })
+      if (reference === null) continue
+      this.references.push({ provider, reference, notification, channel, ordinal, part: index + 1, parts: names.length })
     }
   }
 
@@ -130,14 +116,8 @@ function delayOfStep({ type }: Fact, { dueAt, status }: StoredDelivery): number 
 }
 
 function delayOf(change: Change): number | null {
-  switch (change.kind) {
-    case 'fact':
-      return null
-    case 'operator':
-      return change.decision === 'retry' ? 0 : null
-    default:
-      return change.delayMs ?? null
-  }
+  if (change.kind === 'operator') return change.decision === 'retry' ? 0 : null
+  return change.kind === 'fact' ? null : (change.delayMs ?? null)
 }
 
 /** An attempt with unknown outcome stays bound to its carrier: another carrier would send the message a second time. */

@@ -1,12 +1,11 @@
 import type { CarrierEventSource, EventContext } from '../../channels/channel.js'
-import type { CarrierEvent, CarrierReport } from '../../channels/provider.js'
+import type { CarrierEvent, CarrierFile, CarrierReport } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { keepEarlyReport } from '../../store/carrier/early-reports.js'
 import { type CarrierReference, findReference, findUnknownTo } from '../../store/carrier/references.js'
 import type { Pool } from '../../store/postgres.js'
-import { serialiseReport } from './early-reports.js'
 import { takeReply } from './replies.js'
 import { onlyTagged, readOwnReference, referencesIn, toChange } from './reports.js'
 
@@ -28,7 +27,6 @@ export async function takeCarrierEvents(
   await Promise.all(events.map(event => takeEvent(source, event, parts)))
 }
 
-/** What a channel's own work needs to record facts. */
 export const eventContext = (parts: CarrierEventParts): EventContext => ({
   pool: parts.pool,
   clock: parts.clock,
@@ -37,19 +35,15 @@ export const eventContext = (parts: CarrierEventParts): EventContext => ({
 })
 
 function takeEvent(source: CarrierEventSource, event: CarrierEvent, parts: CarrierEventParts): Promise<void> {
-  switch (event.kind) {
-    case 'report':
-      return takeReport(source, event, parts)
-    case 'reply':
-      return takeReply(source, event, parts)
-    case 'file': {
-      const message = readOwnReference(event.of.ours)
-      const takeFile = message === null ? undefined : moduleOf(message.channel).takeFile
-      return message === null || takeFile === undefined
-        ? Promise.resolve(parts.onUnmatched(source.provider, event.kind))
-        : takeFile({ ...message, provider: source.provider }, event, eventContext(parts))
-    }
-  }
+  if (event.kind === 'report') return takeReport(source, event, parts)
+  return event.kind === 'reply' ? takeReply(source, event, parts) : takeFile(source, event, parts)
+}
+
+async function takeFile({ provider }: CarrierEventSource, file: CarrierFile, parts: CarrierEventParts): Promise<void> {
+  const message = readOwnReference(file.of.ours)
+  const module = message === null ? undefined : moduleOf(message.channel)
+  if (message === null || module?.takeFile === undefined) return parts.onUnmatched(provider, file.kind)
+  await module.takeFile({ ...message, provider }, file, eventContext(parts))
 }
 
 async function takeReport(source: CarrierEventSource, report: CarrierReport, parts: CarrierEventParts): Promise<void> {
@@ -61,7 +55,7 @@ async function takeReport(source: CarrierEventSource, report: CarrierReport, par
     await parts.recorder.record(names.length === 0 ? change : { ...change, references: { provider, names } })
   } else if (report.of.carrier !== undefined) {
     // The report may have come before the transaction that stores its reference commits.
-    await keepEarlyReport(parts.pool, provider, report.of.carrier, serialiseReport(report, carrier))
+    await keepEarlyReport(parts.pool, provider, report.of.carrier, { ...report, carrier })
   } else parts.onUnmatched(provider, report.kind)
 }
 

@@ -1,3 +1,4 @@
+import type { Json } from '../../domain/canonical-json.js'
 import { chainEvent, SALT_BYTES } from '../../domain/evidence.js'
 import { takeRandom } from '../../domain/random.js'
 import { type Fact, isOfWhole } from '../../domain/transition.js'
@@ -41,5 +42,5 @@ export class Chains {
   }
 }
 
-const withoutUndefined = (data: Fact['data']): Record<string, NonNullable<Fact['data'][string]> | null> =>
-  Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined)) as never
+const withoutUndefined = (data: Fact['data']): Record<string, Json> =>
+  Object.fromEntries(Object.entries(data).filter((entry): entry is [string, Json] => entry[1] !== undefined))

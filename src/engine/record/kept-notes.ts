@@ -6,14 +6,9 @@ import type { Queryable } from '../../store/postgres.js'
 /** A carrier may tell the same for ever, and in ever new words. */
 export const CARRIER_NOTES: NoteLimit = { most: 100, once: true }
 
-interface Kept {
-  count: number
-  words: Set<string>
-}
-
 /** The notes that the chains hold already. Valid only while their notifications are locked, so on all nodes together. */
 export class KeptNotes {
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, { count: number; words: Set<string> }>()
 
   static async read(db: Queryable, changes: readonly Change[]): Promise<KeptNotes> {
     const notes = new KeptNotes()
@@ -41,7 +36,7 @@ export class KeptNotes {
     kept.words.add(words)
   }
 
-  #of({ notification, source }: Pick<Note, 'notification' | 'source'>): Kept {
+  #of({ notification, source }: Pick<Note, 'notification' | 'source'>) {
     const key = `${notification} ${source}`
     const known = this.#kept.get(key) ?? { count: 0, words: new Set() }
     this.#kept.set(key, known)

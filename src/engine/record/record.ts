@@ -1,25 +1,31 @@
-import { channelModules } from '../../channels/registry.js'
+import { channelModules, channels } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { Wake } from '../../runtime/wake.js'
 import { wakeNamed, wakeTagged } from '../../store/carrier/early-reports.js'
 import { lockDueSteps } from '../../store/delivery/claims.js'
+import { belongsTo } from '../../store/delivery/deliveries.js'
 import { lockNotifications, readLocked, writeRecords } from '../../store/delivery/records.js'
 import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
 import { Batch } from './batch.js'
 import { KeptNotes } from './kept-notes.js'
 
-/**
- * The only place where facts become true: event, status, decisions about the other channels and the webhooks' outbox are written
- * in one transaction, for many notifications at a time.
- */
-export interface RecordResult {
+/** Due steps that are decided in one transaction. */
+const BATCH = 500
+
+interface RecordResult {
   outcomes: ChangeOutcome[]
   /** Whether some delivery became due. */
   released: boolean
   /** Whether some webhook has a message to send. */
   announced: boolean
+  events: number
 }
 
+/**
+ * The only place where facts become true: event, status, decisions about the other channels and the webhooks' outbox are written
+ * in one transaction, for many notifications at a time.
+ */
 export function recordChanges(pool: Pool, clock: Clock, changes: readonly Change[]): Promise<RecordResult> {
   return transaction(pool, async db => {
     const locked = await lockNotifications(db, [...new Set(changes.map(change => change.notification))].sort())
@@ -27,14 +33,39 @@ export function recordChanges(pool: Pool, clock: Clock, changes: readonly Change
   })
 }
 
-/** Decides on a batch of steps whose wait is over although nothing new happened to them. */
-export function decideDueSteps(pool: Pool, clock: Clock, limit: number): Promise<{ released: boolean; more: boolean }> {
-  return transaction(pool, async db => {
-    const steps = await lockDueSteps(db, limit)
-    const { released, events } = await applyChanges(db, clock, [], new Set(steps))
+/** Decides on all steps whose wait is over although nothing new happened to them, in batches that several nodes share. */
+export async function promoteDueSteps(
+  pool: Pool,
+  clock: Clock,
+  wake: Pick<Wake, 'notify'>,
+  signal: AbortSignal,
+  limit = BATCH,
+): Promise<void> {
+  for (let more = true; more && !signal.aborted; ) {
+    const { steps, released, events } = await transaction(pool, async db => {
+      const due = await lockDueSteps(db, limit)
+      return { steps: due.length, ...(await applyChanges(db, clock, [], new Set(due))) }
+    })
+    if (released) wake.notify()
     // By a clock behind the database's the steps are not due yet: to ask again at once would find the same ones.
-    return { released, more: steps.length === limit && events > 0 }
-  })
+    more = steps === limit && events > 0
+  }
+}
+
+/**
+ * Ends a notification's sequence: steps that still wait are cancelled, and deliveries that wait for nothing are sent all the same.
+ * false: the account has no such notification. A second call changes nothing.
+ */
+export async function finalize(pool: Pool, clock: Clock, account: string, notification: string): Promise<boolean> {
+  if (!(await belongsTo(pool, account, notification))) return false
+  const data = { cancelReason: 'finalized', reason: 'Finalizado a pedido do remetente.' } as const
+  const cancelled = { type: 'cancelled', at: new Date(clock()), source: 'api', data } as const
+  await recordChanges(
+    pool,
+    clock,
+    channels.map(channel => ({ kind: 'fact', notification, fact: { channel, ...cancelled } })),
+  )
+  return true
 }
 
 async function applyChanges(
@@ -42,7 +73,7 @@ async function applyChanges(
   clock: Clock,
   changes: readonly Change[],
   locked: ReadonlySet<string>,
-): Promise<RecordResult & { events: number }> {
+): Promise<RecordResult> {
   // Read only after the lock is held: another transaction may have changed the rows while this one waited for the lock.
   const { deliveries, heads } = await readLocked(db, [...locked])
   const batch = new Batch(deliveries, heads, await KeptNotes.read(db, changes), new Date(clock()))
@@ -62,9 +93,7 @@ async function applyChanges(
 /** A report may have come before the reference, or the unknown outcome, that it is about. */
 async function wakeEarlyReports(db: Queryable, { references, newlyUnknown }: Batch): Promise<void> {
   const providers = [...new Set(references.map(({ provider }) => provider))]
-  if (providers.length > 0) {
-    const names = references.map(({ reference }) => reference)
-    await wakeNamed(db, providers, names)
-  }
+  const names = references.map(({ reference }) => reference)
+  if (names.length > 0) await wakeNamed(db, providers, names)
   if (newlyUnknown.size > 0) await wakeTagged(db, [...newlyUnknown])
 }

@@ -25,9 +25,7 @@ export function createRecorder(
     },
     // A group that takes too long is halved: the many webhooks of one account must not hold up everybody's facts.
     isItemFault: error => isRowFault(error) || isTimeout(error),
-    weigh: () => 1,
     maxItems: 256,
-    maxWeight: 256,
     // One after the other: two at a time are half as large each and take the database a quarter more (bench/delivery.ts).
     parallel: 1,
     maxWaiting: 100_000,

@@ -31,13 +31,7 @@ export async function takeReply(source: CarrierEventSource, reply: CarrierReply,
   await parts.recorder.record({
     kind: 'fact',
     notification,
-    fact: {
-      channel,
-      type: 'answered',
-      at,
-      source: carrier,
-      data: { answer: reply.text, ...ids, ...(optOut ? { optOut } : {}) },
-    },
+    fact: { channel, type: 'answered', at, source: carrier, data: { answer: reply.text, ...ids, ...(optOut ? { optOut } : {}) } },
   })
 }
 
@@ -58,30 +52,18 @@ async function takeReplyPart(source: CarrierEventSource, reply: ReplyPart, parts
   const { of, number, total } = reply.part
   const key = { provider: source.provider, name: of, total }
   await forgetJoined(parts.pool, key, number, reply.text)
-  await keepReplyPart(parts.pool, key, number, serialisePart(reply, source))
+  await keepReplyPart(parts.pool, key, number, { ...reply, source })
   const kept = await readReplyParts(parts.pool, key)
-  if (kept.length === total) await joinReply(kept.map(parsePart), key, parts)
-}
-
-interface KeptPart {
-  reply: ReplyPart
-  source: CarrierEventSource
-}
-
-const serialisePart = (reply: ReplyPart, source: CarrierEventSource): Json =>
-  JSON.parse(JSON.stringify({ ...reply, source })) as Json
-
-function parsePart(stored: Json): KeptPart {
-  const { source, at, ...reply } = stored as unknown as Omit<ReplyPart, 'at'> & { at: string | null; source: CarrierEventSource }
-  return { source, reply: { ...reply, at: at === null ? null : new Date(at) } }
+  if (kept.length === total) await joinReply(kept, key, parts)
 }
 
 /** Recorded under an id of its own: a reply that is joined twice, by two workers or after a crash, counts once. */
-async function joinReply(kept: readonly KeptPart[], key: PartsKey, parts: CarrierEventParts): Promise<void> {
-  const { source, reply } = kept[0]!
-  const { part: _, ...first } = reply
-  const text = kept.map(piece => piece.reply.text).join('')
-  await takeReply(source, { ...first, text, id: reply.id ?? `${key.name} ${key.total} ${text}` }, parts)
+async function joinReply(kept: readonly Json[], key: PartsKey, parts: CarrierEventParts): Promise<void> {
+  const pieces = kept as unknown as (Omit<ReplyPart, 'at'> & { at: string | null; source: CarrierEventSource })[]
+  const { source, part: _, ...first } = pieces[0]!
+  const text = pieces.map(piece => piece.text).join('')
+  const id = first.id ?? `${key.name} ${key.total} ${text}`
+  await takeReply(source, { ...first, text, id, at: first.at === null ? null : new Date(first.at) }, parts)
   await markJoined(parts.pool, key)
 }
 
@@ -89,7 +71,7 @@ async function joinReply(kept: readonly KeptPart[], key: PartsKey, parts: Carrie
 export async function takeIncompleteReplies(parts: CarrierEventParts): Promise<void> {
   for (const key of await findStaleReplies(parts.pool)) {
     const kept = await readReplyParts(parts.pool, key)
-    if (kept.length > 0) await joinReply(kept.map(parsePart), key, parts)
+    if (kept.length > 0) await joinReply(kept, key, parts)
     await deleteReplyParts(parts.pool, key)
   }
 }

@@ -1,11 +1,17 @@
-import type { CarrierReport } from '../../channels/provider.js'
+import type { CarrierReport, ReferenceTag } from '../../channels/provider.js'
 import { channels } from '../../channels/registry.js'
 import type { CarrierReported } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { readTag } from '../../domain/reference-tag.js'
 import type { Fact } from '../../domain/transition.js'
+import { deleteEarlyReport, findTagged, probeEarlyReports } from '../../store/carrier/early-reports.js'
 import type { CarrierReference } from '../../store/carrier/references.js'
+import { type EngineTiming, engineTiming } from '../timing.js'
+import type { CarrierEventParts } from './carrier-events.js'
 import { CARRIER_NOTES } from './kept-notes.js'
+
+/** Kept reports that one worker looks at in a round: reports about messages that others send under our account cost no more. */
+const BATCH = 500
 
 /** From a carrier's report to the change that it means. */
 export function toChange(reference: CarrierReference, report: CarrierReport, carrier: string, clock: Clock): CarrierReported {
@@ -29,6 +35,29 @@ export function toChange(reference: CarrierReference, report: CarrierReport, car
   }
 }
 
+/** Records the reports that came before the reference, or the unknown outcome, that they are about. */
+export async function takeEarlyReports(
+  { pool, clock, recorder }: Omit<CarrierEventParts, 'onUnmatched'>,
+  { probeMs }: Pick<EngineTiming, 'probeMs'> = engineTiming,
+): Promise<void> {
+  const early = (await probeEarlyReports(pool, BATCH, probeMs)).map(({ report: stored, ...rest }) => {
+    const { carrier, at, ...report } = stored as unknown as Omit<CarrierReport, 'at'> & { at: string | null; carrier: string }
+    return { ...rest, carrier, report: { ...report, at: at === null ? null : new Date(at) } }
+  })
+  const tagged = early.filter(({ reference, report }) => reference === null && tagOf(report) !== undefined)
+  const ids = tagged.map(({ id }) => id)
+  const unknown = ids.length === 0 ? new Map<string, string[]>() : await findTagged(pool, ids)
+  // One after the other: they are recorded in the order in which they came.
+  for (const { id, reference, carrier, report } of early) {
+    const known = reference ?? onlyTagged(tagOf(report)?.bits ?? -1, unknown.get(id) ?? [])
+    if (known === null) continue
+    await recorder.record(toChange(known, report, carrier, clock))
+    await deleteEarlyReport(pool, id)
+  }
+}
+
+const tagOf = ({ of }: CarrierReport): ReferenceTag | undefined => ('ours' in of ? undefined : of.tag)
+
 /** A reference of ours: notification, channel, ordinal. */
 export function readOwnReference(reference: string, part = { number: 1, total: 1 }): CarrierReference | null {
   const [, notification, name, ordinal] = /^([0-9a-f-]{36})\.([a-z]+)\.(\d{1,4})$/.exec(reference) ?? []
@@ -39,14 +68,12 @@ export function readOwnReference(reference: string, part = { number: 1, total: 1
 
 /** The one message with unknown outcome that this tag can name; null where there are several, or none. */
 export function onlyTagged(bits: number, references: readonly string[]): CarrierReference | null {
-  const tagged = references.flatMap(reference => taggedBy(bits, reference) ?? [])
+  const tagged = references.flatMap(reference => {
+    const own = readOwnReference(reference)
+    const part = readTag(bits, reference)
+    return own === null || part === null ? [] : { ...own, ...part }
+  })
   return tagged.length === 1 ? tagged[0]! : null
-}
-
-function taggedBy(bits: number, reference: string): CarrierReference | null {
-  const own = readOwnReference(reference)
-  const part = readTag(bits, reference)
-  return own === null || part === null ? null : { ...own, ...part }
 }
 
 /** The carrier's names, each in the place of the part that it names. */

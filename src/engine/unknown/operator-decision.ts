@@ -28,9 +28,6 @@ const facts: Record<Repair, Pick<Fact, 'type' | 'data'>> = {
   },
 }
 
-/** A message that the carrier produces first is not sent yet when the carrier has it: its dates come from the carrier's reports. */
-const taken: Pick<Fact, 'type' | 'data'> = { ...facts.sent, type: 'processed' }
-
 /** Which refused deliveries are sent again. */
 export interface RevivalOrder extends Omit<RefusedQuestion, 'after'> {
   by: string
@@ -48,23 +45,13 @@ export async function reviveRefused(
   { by, dryRun, ...question }: RevivalOrder,
 ): Promise<{ found: number; retried: number }> {
   const total = { found: 0, retried: 0 }
-  const { type, data } = facts.retry
   for (let after: string | null = null; ; ) {
     const { ids, last } = await findRefused(pool, { ...question, after })
     total.found += ids.length
     if (!dryRun && ids.length > 0) {
-      const { outcomes } = await recordChanges(
-        pool,
-        clock,
-        ids.map(notification => ({
-          kind: 'operator',
-          decision: 'retry',
-          notification,
-          fact: { channel: question.channel, type, at: new Date(clock()), source: 'operator', data: { ...data, by } },
-        })),
-      )
+      const orders = ids.map(notification => ({ notification, channel: question.channel, repair: 'retry', by }) as const)
+      const outcomes = await recordDecisions(pool, clock, orders)
       total.retried += outcomes.filter(outcome => outcome === 'recorded').length
-      await signalDue(pool)
     }
     if (last === null) return total
     after = last
@@ -72,22 +59,23 @@ export async function reviveRefused(
 }
 
 /** 'fenced' and 'nothing new': the delivery is in a state in which there is nothing to decide. */
-export async function repairDelivery(
-  pool: Pool,
-  clock: Clock,
-  { notification, channel, repair, by }: RepairOrder,
-): Promise<ChangeOutcome> {
-  const module = moduleOf(channel)
-  const { type, data } = module.producedFirst === true && repair === 'sent' ? taken : facts[repair]
-  await module.beforeOperatorDecision?.(pool, notification, repair === 'retry')
-  const { outcomes } = await recordChanges(pool, clock, [
-    {
-      kind: 'operator',
-      decision: repair,
-      notification,
-      fact: { channel, type, at: new Date(clock()), source: 'operator', data: { ...data, by } },
-    },
-  ])
-  if (repair === 'retry' && outcomes[0] === 'recorded') await signalDue(pool)
-  return outcomes[0]!
+export async function repairDelivery(pool: Pool, clock: Clock, order: RepairOrder): Promise<ChangeOutcome> {
+  const { channel, notification, repair } = order
+  await moduleOf(channel).beforeOperatorDecision?.(pool, notification, repair === 'retry')
+  const [outcome] = await recordDecisions(pool, clock, [order])
+  return outcome!
+}
+
+async function recordDecisions(pool: Pool, clock: Clock, orders: readonly RepairOrder[]): Promise<ChangeOutcome[]> {
+  const at = new Date(clock())
+  const changes = orders.map(({ notification, channel, repair, by }): OperatorDecision => {
+    const { type, data } = facts[repair]
+    // A message that the carrier produces first is not sent yet when the carrier has it: its dates come from the carrier's reports.
+    const known = type === 'sent' && moduleOf(channel).producedFirst === true ? 'processed' : type
+    const fact = { channel, type: known, at, source: 'operator', data: { ...data, by } }
+    return { kind: 'operator', decision: repair, notification, fact }
+  })
+  const { outcomes } = await recordChanges(pool, clock, changes)
+  if (orders.some(({ repair }, place) => repair === 'retry' && outcomes[place] === 'recorded')) await signalDue(pool)
+  return outcomes
 }

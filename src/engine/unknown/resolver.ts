@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { unknownClassOf } from '../../channels/unknown-class.js'
+import { unknownClassOf } from '../../channels/registry.js'
 import type { Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import {

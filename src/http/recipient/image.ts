@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { readLinkTarget } from '../../channels/link-target.js'
+import { readLinkTarget } from '../../channels/registry.js'
 import type { LinkTarget } from '../../domain/link.js'
 import { addressOf } from '../auth.js'
 import { readVisit } from './arrival.js'

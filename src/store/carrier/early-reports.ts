@@ -3,7 +3,7 @@ import { deleteInBatches, execute, type Queryable, run } from '../postgres.js'
 import { type CarrierReference, ofSameProvider, REFERENCE_COLUMNS, WITH_UNKNOWN_OUTCOME } from './references.js'
 
 /** Keeps a report that came before its message was known, or that is about no message of ours. */
-export const keepEarlyReport = (db: Queryable, provider: string, names: readonly string[], report: Json): Promise<void> =>
+export const keepEarlyReport = (db: Queryable, provider: string, names: readonly string[], report: object): Promise<void> =>
   execute(db, 'insert into early_report (provider, names, report) values ($1, $2, $3)', [provider, names, JSON.stringify(report)])
 
 export interface EarlyReport {

@@ -10,7 +10,7 @@ export interface PartsKey {
 }
 
 /** A repeated part replaces the earlier one, because carriers reuse the names of replies after a while. */
-export const keepReplyPart = (db: Queryable, { provider, name, total }: PartsKey, part: number, reply: Json): Promise<void> =>
+export const keepReplyPart = (db: Queryable, { provider, name, total }: PartsKey, part: number, reply: object): Promise<void> =>
   execute(
     db,
     `insert into reply_part (provider, name, total, part, reply) values ($1, $2, $3, $4, $5)

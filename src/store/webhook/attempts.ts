@@ -1,6 +1,6 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { Channel } from '../../domain/channel.js'
-import type { ToldEvent } from '../../domain/rebuild.js'
+import type { StoredEvent } from '../../domain/rebuild.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { type Queryable, queryRows, run } from '../postgres.js'
 
@@ -58,7 +58,7 @@ export async function pruneAttempts(db: Queryable, days: number, limit: number):
   return rowCount ?? 0
 }
 
-export interface WebhookEvent extends ToldEvent {
+export interface WebhookEvent extends StoredEvent {
   seq: number
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { promoteDueSteps } from '../../../src/engine/record/due-steps.js'
+import { promoteDueSteps } from '../../../src/engine/record/record.js'
 import { findStandingStill } from '../../../src/engine/upkeep/alarm.js'
 import { updateSequence } from '../../../src/store/accounts/accounts.js'
 import { lockDueSteps } from '../../../src/store/delivery/claims.js'
