@@ -58,7 +58,7 @@ export interface TakenParts {
   total: number
 }
 
-export interface Answer {
+interface Answer {
   text: string
   /** The carrier's name for it, so that one that is told twice counts once. */
   id: string | null
