@@ -16,19 +16,16 @@ export interface QueueDepth {
 export const unfinishedStates = ['waiting', 'queued', 'sending', 'uncertain', 'unresolved', 'dead'] as const
 export type UnfinishedState = (typeof unfinishedStates)[number]
 
-const countOf = (state: UnfinishedState, oldest: string, filter: string): string =>
+const countOf = (state: UnfinishedState, oldest = 'min(due_at)', filter = ''): string =>
   `select channel, '${state}' as state, count(*) as count, ${oldest} as oldest
    from delivery where state = '${state}'${filter} group by channel`
 
-/** One select for each partial index: with one of them for all waiting steps, the whole table would be read. */
-const counts = unfinishedStates.flatMap(state =>
-  state === 'waiting'
-    ? [
-        countOf(state, 'min(due_at)', " and condition <> 'failed'"),
-        countOf(state, 'null::timestamptz', " and condition = 'failed'"),
-      ]
-    : [countOf(state, 'min(due_at)', '')],
-)
+/** One select for each partial index: one select for all waiting steps would read the whole table. */
+const counts = [
+  countOf('waiting', 'min(due_at)', " and condition <> 'failed'"),
+  countOf('waiting', 'null::timestamptz', " and condition = 'failed'"),
+  ...unfinishedStates.filter(state => state !== 'waiting').map(state => countOf(state)),
+]
 
 export const readQueue = (db: Queryable): Promise<QueueDepth[]> =>
   queryRows(

@@ -2,7 +2,6 @@ import type { Channel } from '../../domain/channel.js'
 import type { Mode } from '../../domain/token.js'
 import { execute, type Queryable, queryRows } from '../postgres.js'
 
-/** An attempt whose outcome is unknown. */
 export interface UnknownOutcome {
   notification: string
   channel: Channel
@@ -26,7 +25,7 @@ export interface UnknownQuestion {
   mode: Mode
   carrier: string
   limit: number
-  /** For so long no other worker takes the same ones. */
+  /** How long no other worker takes the same outcomes. */
   holdMs: number
 }
 

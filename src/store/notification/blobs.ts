@@ -1,5 +1,5 @@
 import type { Attachment } from '../../domain/attachment.js'
-import { execute, type Queryable, queryRow, run } from '../postgres.js'
+import { execute, type Queryable, queryRow, queryRows, queryValues, run } from '../postgres.js'
 
 /**
  * Stores contents that are not stored yet, committed before the notification that refers to them. A crash in between leaves
@@ -10,16 +10,15 @@ export async function storeBlobs(db: Queryable, attachments: readonly Attachment
   const wanted = [...new Map(attachments.map(file => [file.sha256, file])).values()].sort((a, b) =>
     a.sha256 < b.sha256 ? -1 : 1,
   )
-  const { rows } = await run<{ sha256: Buffer }>(
+  const stored = await queryValues<string>(
     db,
     `update blob set touched_at = now()
      where sha256 in (select sha256 from blob where sha256 = any($1) order by sha256 for update)
-     returning sha256`,
+     returning encode(sha256, 'hex')`,
     [wanted.map(file => Buffer.from(file.sha256, 'hex'))],
   )
-  const stored = new Set(rows.map(row => row.sha256.toString('hex')))
   for (const file of wanted) {
-    if (stored.has(file.sha256)) continue
+    if (stored.includes(file.sha256)) continue
     await run(
       db,
       'insert into blob (sha256, size, bytes) values ($1, $2, $3) on conflict (sha256) do update set touched_at = excluded.touched_at',
@@ -82,8 +81,7 @@ const sweepBlobs = (db: Queryable, uses: readonly string[], after: Buffer, limit
   })
 
 export async function readBlobs(db: Queryable, hashes: readonly string[]): Promise<Map<string, Uint8Array>> {
-  const { rows } = await run<{ sha256: Buffer; bytes: Buffer }>(db, 'select sha256, bytes from blob where sha256 = any($1)', [
-    hashes.map(hash => Buffer.from(hash, 'hex')),
-  ])
-  return new Map(rows.map(row => [row.sha256.toString('hex'), row.bytes]))
+  const text = "select encode(sha256, 'hex') as hash, bytes from blob where sha256 = any($1)"
+  const rows = await queryRows<{ hash: string; bytes: Buffer }>(db, text, [hashes.map(hash => Buffer.from(hash, 'hex'))])
+  return new Map(rows.map(({ hash, bytes }) => [hash, bytes]))
 }

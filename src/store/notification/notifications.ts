@@ -1,15 +1,6 @@
 import type { Acceptance } from '../../domain/notification.js'
 import { ensureMonths } from '../migrate.js'
-import {
-  deleteInBatches,
-  isMissingPartition,
-  type Pool,
-  type Queryable,
-  queryRow,
-  queryValue,
-  queryValues,
-  run,
-} from '../postgres.js'
+import { deleteInBatches, isMissingPartition, type Pool, type Queryable, queryRow, queryValue, queryValues } from '../postgres.js'
 
 /**
  * Writes a group of accepted requests: notifications, attachments, deliveries and first events, in one statement and so
@@ -18,15 +9,15 @@ import {
  */
 export async function insertAcceptances(pool: Pool, group: readonly Acceptance[]): Promise<Set<string>> {
   const query = { name: 'accept', text: ACCEPT, values: [notificationRows(group), deliveryRows(group), attachmentRows(group)] }
-  const write = () => run<{ id: string }>(pool, query)
-  const { rows } = await write().catch(async error => {
+  const write = () => queryValues<string>(pool, query)
+  const refused = await write().catch(async error => {
     if (!isMissingPartition(error)) throw error
-    // Months are made ahead; a node that slept through three of them makes up for it here.
+    // Partitions are made three months ahead; a node that was suspended for longer has none.
     await ensureMonths(pool)
     return write()
   })
-  const refused = new Set(rows.map(row => row.id))
-  return new Set(group.map(item => item.id).filter(id => !refused.has(id)))
+  const keptOut = new Set(refused)
+  return new Set(group.map(item => item.id).filter(id => !keptOut.has(id)))
 }
 
 /** Which of these notifications exist. */
@@ -39,13 +30,12 @@ export const findWritten = async (db: Queryable, ids: readonly string[]): Promis
  */
 const ACCEPT = `
   with asked as materialized (
-    select * from json_to_recordset($1) as a(id uuid, account_id uuid, mode text, accepted_at timestamptz, custom_id text,
-      recipient_name text, subject text, content text, validation jsonb, event_data jsonb, salt text,
-      commit text, prev text, hash text, key text, body_sha256 text)
+    select * from json_to_recordset($1) as a(id uuid, account uuid, mode text, at timestamptz, "customId" text, "recipientName" text,
+      subject text, content text, validation jsonb, data jsonb, salt text, commit text, prev text, hash text, key text, "bodySha256" text)
   ), keys as (
     insert into idempotency as i (account_id, key, body_sha256, notification_id, created_at)
     -- In one order everywhere: two nodes that write the same keys in opposite order would deadlock.
-    select account_id, key, decode(body_sha256, 'hex'), id, now() from asked where key is not null order by account_id, key
+    select account, key, decode("bodySha256", 'hex'), id, now() from asked where key is not null order by account, key
     on conflict (account_id, key) do update
       set body_sha256 = excluded.body_sha256, notification_id = excluded.notification_id, created_at = excluded.created_at
       where i.created_at < now() - interval '24 hours'
@@ -56,18 +46,16 @@ const ACCEPT = `
     select * from asked where id not in (select id from refused)
   ), notifications as (
     insert into notification (id, account_id, mode, accepted_at, custom_id, recipient_name, subject, content, validation)
-    select id, account_id, mode, accepted_at, custom_id, recipient_name, subject, content, validation from input
+    select id, account, mode, at, "customId", "recipientName", subject, content, validation from input
   ), events as (
     insert into event (notification_id, seq, at, type, source, data, salt, commit, prev, hash)
-    select id, 1, accepted_at, 'accepted', 'api', event_data, decode(salt, 'hex'), decode(commit, 'hex'), decode(prev, 'hex'),
-      decode(hash, 'hex')
-    from input
+    select id, 1, at, 'accepted', 'api', data, decode(salt, 'hex'), decode(commit, 'hex'), decode(prev, 'hex'), decode(hash, 'hex') from input
   ), deliveries as (
     insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, template_id, template_version)
-    select id, d.channel, account_id, mode, d.state, now() + d.wait_ms * interval '1 millisecond', d.step, d.condition, d.recipient,
-      d.request, d.template_id, d.template_version
-    from json_to_recordset($2) as d(id uuid, channel text, state text, wait_ms bigint, step int, condition text, recipient text,
-      request jsonb, template_id uuid, template_version int)
+    select id, d.channel, account, mode, d.state, now() + d."waitMs" * interval '1 millisecond', d.step, d.condition, d.recipient,
+      d.request, (d.template ->> 'id')::uuid, (d.template ->> 'version')::int
+    from json_to_recordset($2) as d(id uuid, channel text, state text, "waitMs" bigint, step int, condition text, recipient text,
+      request jsonb, template json)
     join input using (id)
   ), attachments as (
     insert into attachment (notification_id, ordinal, name, sha256, size)
@@ -79,43 +67,32 @@ const ACCEPT = `
 
 const notificationRows = (group: readonly Acceptance[]): string =>
   JSON.stringify(
-    group.map(({ id, account, mode, request, validation, event, idempotency }) => ({
-      id,
-      account_id: account,
-      mode,
-      accepted_at: event.at,
-      custom_id: request.customId,
-      recipient_name: request.recipientName,
-      subject: request.subject,
-      content: request.content,
-      validation,
-      event_data: event.data,
-      salt: event.salt.toString('hex'),
-      commit: event.commit,
-      prev: event.prev,
-      hash: event.hash,
-      key: idempotency?.key,
-      body_sha256: idempotency?.bodySha256,
-    })),
+    group.map(({ id, account, mode, request, validation, event, idempotency }) => {
+      const { customId, recipientName, subject, content } = request
+      const { at, data, commit, prev, hash } = event
+      const salt = event.salt.toString('hex')
+      const sent = {
+        id,
+        account,
+        mode,
+        customId,
+        recipientName,
+        subject,
+        content,
+        validation,
+        at,
+        data,
+        salt,
+        commit,
+        prev,
+        hash,
+      }
+      return idempotency === null ? sent : { ...sent, ...idempotency }
+    }),
   )
 
 const deliveryRows = (group: readonly Acceptance[]): string =>
-  JSON.stringify(
-    group.flatMap(({ id, deliveries }) =>
-      deliveries.map(({ channel, state, waitMs, step, condition, recipient, request, template }) => ({
-        id,
-        channel,
-        state,
-        wait_ms: waitMs,
-        step,
-        condition,
-        recipient,
-        request,
-        template_id: template?.id,
-        template_version: template?.version,
-      })),
-    ),
-  )
+  JSON.stringify(group.flatMap(({ id, deliveries }) => deliveries.map(delivery => ({ id, ...delivery }))))
 
 const attachmentRows = (group: readonly Acceptance[]): string =>
   JSON.stringify(
