@@ -82,18 +82,14 @@ function readLinkDomain(text: string): string | null {
   return bare && (url.protocol === 'https:' || loopback) ? url.origin : null
 }
 
+function perMinute(limit: number, senders: string): Setting<number> {
+  return { default: limit, meaning: `requisições por minuto de ${senders}: 1 a 10000000`, read: whole(1, 10_000_000) }
+}
+
 export const coreSettings: SettingsTable<CoreSettings> = {
   validation: { default: false, meaning: 'pergunta e resposta antes da leitura: true ou false', read: yesOrNo },
-  'limit.registered': {
-    default: 6000,
-    meaning: 'requisições por minuto de endereços registrados: 1 a 10000000',
-    read: whole(1, 10_000_000),
-  },
-  'limit.unregistered': {
-    default: 120,
-    meaning: 'requisições por minuto de outros endereços: 1 a 10000000',
-    read: whole(1, 10_000_000),
-  },
+  'limit.registered': perMinute(6000, 'endereços registrados'),
+  'limit.unregistered': perMinute(120, 'outros endereços'),
   'brand.name': { default: '', meaning: 'nome mostrado nas páginas do destinatário (vazio: o nome da conta)', read: oneLine },
   'brand.color': {
     default: '',

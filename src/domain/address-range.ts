@@ -5,10 +5,6 @@ export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number]
 /** The range in canonical form (host bits cleared), or null when the text is no address or range. */
 export function readRange(text: string): string | null {
   try {
-    if (!text.includes('/')) {
-      const address = ipaddr.process(strict(text))
-      return `${address.toString()}/${address.kind() === 'ipv4' ? 32 : 128}`
-    }
     const [address, bits] = parseRange(text)
     const family = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
     return `${family.networkAddressFromCIDR(`${address}/${bits}`).toString()}/${bits}`
@@ -17,7 +13,6 @@ export function readRange(text: string): string | null {
   }
 }
 
-/** Parses a range that is known to be well formed. */
 export function parseRange(text: string): AddressRange {
   const [host, ...rest] = text.split('/') as [string, ...string[]]
   const [address, bits] = ipaddr.parseCIDR(

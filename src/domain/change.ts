@@ -8,17 +8,15 @@ interface FactOf {
   fact: Fact
 }
 
-/** Something that was learned: it is true whatever the state of the delivery. */
+/** A fact that is true whatever the state of the delivery. */
 export interface LearnedFact extends FactOf {
   kind: 'fact'
-  /** Where the fact is a note that may come again and again. */
+  /** For a note that may come again and again. */
   repeatable?: NoteLimit
 }
 
-/** A carrier's later report. */
 export interface CarrierReported extends FactOf {
   kind: 'report'
-  /** Where the fact is a note: a carrier may repeat it for ever. */
   repeatable: NoteLimit
   references?: CarrierReferences
   /** How long to wait before the next message, where the report asks for one. */
@@ -43,7 +41,7 @@ export interface AttemptOutcome extends FactOf {
   unresolved?: Fact
 }
 
-/** What was found out about an unknown outcome. It counts only while this attempt is the latest and the delivery is in this state. */
+/** The result of looking for an unknown outcome. It counts only while this attempt is the latest and the delivery is in this state. */
 export interface Resolution extends FactOf {
   kind: 'resolution'
   state: 'queued' | 'uncertain'
@@ -64,19 +62,15 @@ export interface OperatorDecision extends FactOf {
   decision: 'retry' | 'sent' | 'failed'
 }
 
-/** What the other channels' facts mean for a step of the sequence. */
+/** A decision about a step of the sequence that follows from the facts of other channels. */
 interface SequenceDecision extends FactOf {
   kind: 'decision'
   /** When the step is due, from now; null leaves its date alone. */
   delayMs: number | null
 }
 
-/** An attempt, and the claim that holds it. */
-export interface Fence {
-  owner: string
-  attempt: number
-  ordinal: number
-}
+/** An attempt, and the owner of the claim that holds it. */
+export type Fence = { owner: string; attempt: number; ordinal: number }
 
 /** The carrier's names for a message, one per part; null where the carrier did not tell it. A provider's names are unique. */
 export interface CarrierReferences {

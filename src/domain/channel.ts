@@ -12,22 +12,15 @@ export interface ChannelTraits {
   /** The carrier produces the message before it sends it, so that taking it over is not yet sending it. */
   readonly producedFirst?: boolean
   /** The channel waits for another one where neither the sender nor a sequence says otherwise. */
-  readonly fallback?: Fallback
-  readonly labels: StatusLabels
-}
-
-interface Fallback {
-  readonly for: Channel
-  waitMinutes(settings: AccountSettings): number
-}
-
-/** The Portuguese descriptions of a delivery that differ from the common ones. */
-interface StatusLabels {
-  readonly read?: string
-  /** Of a fallback that waits for the other channel, and of one that the other channel made needless. */
-  readonly waiting?: string
-  readonly notNeeded?: string
-  readonly failures: Partial<Record<Failure, string>>
-  /** The sentence for a failure's detail where the detail is a code. */
-  explain?(failure: Failure, detail: string): string | null
+  readonly fallback?: { readonly for: Channel; waitMinutes(settings: AccountSettings): number }
+  /** The Portuguese descriptions of a delivery that differ from the common ones. */
+  readonly labels: {
+    readonly read?: string
+    /** Of a fallback that waits for the other channel, and of one that the other channel made needless. */
+    readonly waiting?: string
+    readonly notNeeded?: string
+    readonly failures: Partial<Record<Failure, string>>
+    /** The sentence for a failure's detail where the detail is a code. */
+    explain?(failure: Failure, detail: string): string | null
+  }
 }

@@ -129,11 +129,9 @@ export class Refusal extends Error {
 
   constructor(code: RefusalCode, details: string[] = [], options: { retryAfter?: number; cause?: unknown } = {}) {
     const { kind, text } = refusals.get(code)!
-    let filled = 0
-    super(
-      text.replace(/\$\w+/g, () => details[filled++]!),
-      { cause: options.cause },
-    )
+    const rest = [...details]
+    const message = text.replace(/\$\w+/g, () => rest.shift()!)
+    super(message, { cause: options.cause })
     this.name = 'Refusal'
     this.code = code
     this.kind = kind
@@ -150,16 +148,14 @@ export const refuse = (code: RefusalCode, ...details: string[]): never => {
 
 /** The database cannot be reached, or did not answer in time. A write may or may not have happened. */
 export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable'
+
   constructor(cause: unknown) {
     super('the database is out of reach', { cause })
-    this.name = 'StoreUnavailable'
   }
 }
 
 /** A mistake of the operator: shown as one sentence, without a stack. */
 export class OperatorError extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options)
-    this.name = 'OperatorError'
-  }
+  override readonly name = 'OperatorError'
 }

@@ -1,4 +1,4 @@
-import { Refusal, refuse } from './errors.js'
+import { Refusal, type RefusalCode, refuse } from './errors.js'
 
 const MAX_DEPTH = 32
 /** Above this a body is measured before parsing: 36 MiB of "[" or "{}," would become gigabytes of objects, and the process would die of them. */
@@ -14,21 +14,19 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 export function parseUntrustedJson(raw: Uint8Array): unknown {
   if (raw.length === 0) refuse('emptyBody')
   if (raw.length > MEASURE_FIRST) measure(raw)
-  let text: string
-  try {
-    text = decoder.decode(raw)
-  } catch (cause) {
-    throw new Refusal('notUtf8', [], { cause })
-  }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw new Refusal('notJson', [], { cause })
-  }
+  const text = orRefuse('notUtf8', () => decoder.decode(raw))
+  const value: unknown = orRefuse('notJson', () => JSON.parse(text))
   // Raw control characters are no JSON, and UTF-8 has no surrogates: both can only come from \u escapes.
   checkTree(value, text.includes('\\u'), 1)
   return value
+}
+
+function orRefuse<T>(code: RefusalCode, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw new Refusal(code, [], { cause })
+  }
 }
 
 function measure(raw: Uint8Array): void {

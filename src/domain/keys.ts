@@ -6,11 +6,9 @@ export interface Keys {
   fingerprint: string
   tokenSigning: KeyObject
   tokenVerifying: KeyObject
-  /** Signs recipients' links. */
   link: Buffer
   /** Shared with the simulator. Callbacks are signed with secrets made from it (simulatorSecret), never with the key itself. */
   simulator: Buffer
-  /** Signs recipients' sessions and forms. */
   session: Buffer
   /** Mixed into the hashes of validation replies. */
   pepper: Buffer
@@ -42,7 +40,7 @@ export function deriveKeys(master: Buffer): Keys {
   }
 }
 
-/** The secret with which the simulator signs the callbacks of one provider. Each provider has its own, as real carriers do. */
+/** Signs the simulated callbacks of one provider. Each provider has a secret of its own, as real carriers do. */
 export const simulatorSecret = (key: Buffer, provider: string): string => createHmac('sha256', key).update(provider).digest('hex')
 
 /** Reads a master key written as 64 hexadecimal digits or as base64; null when it is neither. */

@@ -33,10 +33,7 @@ export interface RequestedDelivery {
 export type JsonObject = { readonly [key: string]: Json }
 
 /** The version of a template at the time of the acceptance. */
-export interface TemplateVersion {
-  id: string
-  version: number
-}
+export type TemplateVersion = { id: string; version: number }
 
 export interface PlannedDelivery {
   channel: Channel
@@ -53,7 +50,7 @@ export interface PlannedDelivery {
 /** Question and salted hash of the reply, as stored. */
 export type StoredValidation = { question: string; salt: string; hash: string }
 
-/** Everything that one accepted request writes, in one transaction. */
+/** The rows that one accepted request writes in one transaction. */
 export interface Acceptance {
   id: string
   account: string
@@ -124,41 +121,22 @@ function planTurns(
 
 /** The first event of every notification. */
 export function acceptedEvent(
-  id: string,
-  at: Date,
+  notification: string,
+  acceptedAt: Date,
   request: SendRequest,
   { account, mode, token, address }: Sender,
-  deliveries: readonly PlannedDelivery[],
+  planned: readonly PlannedDelivery[],
   salt: Buffer,
 ): ChainedEvent {
   const { customId, recipientName, subject } = request
   const contentSha256 = sha256(request.content)
   const attachments = request.attachments.map(file => ({ name: file.name, sha256: file.sha256, size: file.bytes.length }))
-  const planned = deliveries.map(({ channel, recipient, state, waitMs, step, condition, request: part, template: named }) => {
+  const deliveries = planned.map(({ channel, recipient, state, waitMs, step, condition, request: part, template: named }) => {
     const requestSha256 = sha256(canonicalJson(part))
     const template = named && { id: named.id, version: named.version }
     return { channel, recipient, state, waitMs, step, condition, requestSha256, template }
   })
-  const data = {
-    account,
-    mode,
-    token,
-    address,
-    customId,
-    recipientName,
-    subject,
-    contentSha256,
-    attachments,
-    deliveries: planned,
-  }
-  return chainEvent({
-    notification: id,
-    seq: 1,
-    at: at.toISOString(),
-    type: 'accepted',
-    source: 'api',
-    salt,
-    prev: GENESIS,
-    data,
-  })
+  const data = { account, mode, token, address, customId, recipientName, subject, contentSha256, attachments, deliveries }
+  const at = acceptedAt.toISOString()
+  return chainEvent({ notification, seq: 1, at, type: 'accepted', source: 'api', data, salt, prev: GENESIS })
 }

@@ -34,7 +34,7 @@ const SCANNERS =
 /** Apple's mail privacy proxy loads every image ahead of the reader, under this bare name. */
 const PREFETCHER = /^Mozilla\/5\.0$/
 
-/** Why an access is not a person's; empty when nothing speaks against it. That a browser runs no scripts is no reason. */
+/** Why an access is not a person's; empty: it may be. A browser that runs no scripts is no reason. */
 export function robotSignals({ method, userAgent, purpose, sinceSentMs, form }: Access, limits = robotLimits): string[] {
   const signals: string[] = []
   if (method !== 'GET' && method !== 'POST') signals.push('method')

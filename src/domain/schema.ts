@@ -18,12 +18,10 @@ export const freeObject = (options: object = {}) =>
 /** Text that must hold at least one visible character. */
 export const requiredText = (options: object = {}) => Type.String({ pattern: '\\S', ...options })
 
-export type Check<T extends TSchema> = (value: unknown) => Static<T>
-
 /** A check that refuses with a Portuguese sentence that names the first bad field; some fields have a sentence of their own. */
-export function compileCheck<T extends TSchema>(schema: T, ownRefusals: Record<string, RefusalCode> = {}): Check<T> {
+export function compileCheck<T extends TSchema>(schema: T, ownRefusals: Record<string, RefusalCode> = {}) {
   const validator: Validator = Compile(schema)
-  return value => {
+  return (value: unknown): Static<T> => {
     if (!validator.Check(value)) explain(value, validator, ownRefusals)
     return value as Static<T>
   }

@@ -1,6 +1,5 @@
 import type { Channel, ChannelTraits } from './channel.js'
 
-/** What became of a notification on one channel, and the Portuguese words for it. */
 export type DeliveryState = 'waiting' | 'queued' | 'sending' | 'uncertain' | 'unresolved' | 'done' | 'dead' | 'cancelled'
 
 /** Nobody knows whether it was sent: a program still finds out (uncertain), or only a person can (unresolved). */
@@ -58,19 +57,10 @@ export interface TakenParts {
   total: number
 }
 
-interface Answer {
-  text: string
-  /** The carrier's name for it, so that one that is told twice counts once. */
-  id: string | null
-}
+/** `id` is the carrier's, so that an answer that is reported twice counts once. */
+type Answer = { text: string; id: string | null }
 
-/** A delivery that nothing has happened to yet. */
-export const newStatus = (
-  channel: Channel,
-  state: DeliveryState,
-  acceptedAt: Date,
-  isFallback: boolean = false,
-): DeliveryStatus => ({
+export const newStatus = (channel: Channel, state: DeliveryState, acceptedAt: Date, isFallback = false): DeliveryStatus => ({
   channel,
   state,
   isFallback,
@@ -96,10 +86,7 @@ export const newStatus = (
   taken: null,
 })
 
-export interface Step {
-  label: string
-  at: Date
-}
+export type Step = { label: string; at: Date }
 
 function failureLabel({ failure, failureDetail }: DeliveryStatus, { labels }: ChannelTraits): string {
   if (failure === 'stranger') return 'Não é o destinatário'
@@ -107,7 +94,7 @@ function failureLabel({ failure, failureDetail }: DeliveryStatus, { labels }: Ch
   return failure === 'returned' && failureDetail !== null ? `${label}: ${failureDetail}` : label
 }
 
-/** The one line that says where a delivery stands. */
+/** The present state of a delivery in one line. */
 export function describe(status: DeliveryStatus, traits: ChannelTraits): string {
   if (status.failure !== null) return failureLabel(status, traits)
   if (isUnknown(status.state)) return 'Em verificação'
@@ -120,16 +107,15 @@ export function describe(status: DeliveryStatus, traits: ChannelTraits): string 
 export function explainFailure(status: DeliveryStatus, traits: ChannelTraits): string | null {
   const { failure, failureDetail } = status
   if (failure === null || failureDetail === null) return null
-  const { explain } = traits.labels
-  const reason = explain === undefined ? failureDetail : explain(failure, failureDetail)
+  const { explain = () => failureDetail } = traits.labels
+  const reason = explain(failure, failureDetail)
   return reason === null || describe(status, traits).endsWith(reason) ? null : reason
 }
 
-/** The description, with the moment since when it holds. */
-export const lastStep = (status: DeliveryStatus, traits: ChannelTraits): Step => ({
-  label: describe(status, traits),
-  at: status[highestLevel(status).date]!,
-})
+/** The description, and since when it is valid. */
+export function lastStep(status: DeliveryStatus, traits: ChannelTraits): Step {
+  return { label: describe(status, traits), at: status[highestLevel(status).date]! }
+}
 
 /** Every step that happened, oldest first. Of two steps at the same moment the higher level comes last; sorting is stable. */
 export const timeline = (status: DeliveryStatus, traits: ChannelTraits): Step[] =>

@@ -16,7 +16,7 @@ export function isForbiddenAddress(text: string, rules: TargetRules): boolean {
   const address = innermost(ipaddr.parse(bare))
   if (inRanges(address.toString(), rules.allowed)) return false
   if (address.range() === 'loopback') return !rules.loopback
-  return !isPublic(address)
+  return address.range() !== 'unicast' || (address instanceof ipaddr.IPv6 && !address.match(GLOBAL_UNICAST, 3))
 }
 
 /** ::1, 127.0.0.0/8, and what carries one of these. */
@@ -33,10 +33,7 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /** 2000::/3 is all that is routed on the public Internet today (RFC 4291, IANA). */
-const GLOBAL_UNICAST: AddressRange = [ipaddr.IPv6.parse('2000::'), 3]
-
-const isPublic = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
-  address.range() === 'unicast' && (address instanceof ipaddr.IPv4 || address.match(GLOBAL_UNICAST as [ipaddr.IPv6, number]))
+const GLOBAL_UNICAST = ipaddr.IPv6.parse('2000::')
 
 /** Prefixes whose addresses lead to the IPv4 address inside, and the byte at which it starts. */
 const CARRIERS: [ipaddr.IPv6, bits: number, at: number][] = [

@@ -1,11 +1,7 @@
 import type { Json } from './canonical-json.js'
 import type { Channel, ChannelTraits } from './channel.js'
-import { type DeliveryState, type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
+import { type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
 
-/**
- * The rules by which facts change the status of a delivery. The same function computes the status columns when a fact is recorded
- * and computes them again from the stored events for comparison.
- */
 export type FactType =
   | 'released' // a waiting step goes after all
   | 'reopened' // a step that was not needed waits again
@@ -43,7 +39,6 @@ export interface Fact {
     notTaken?: boolean
     cancelReason?: 'not needed' | 'finalized'
     answer?: string
-    /** The carrier's id of an answer. */
     answerId?: string | null
     /** All ids under which the same answer may be known already. */
     answerIds?: string[]
@@ -53,12 +48,10 @@ export interface Fact {
     parts?: number
     /** The parts that the carrier took, of a message whose other parts have an unknown outcome. */
     taken?: { parts: number[]; total: number }
-    /** The carrier that took, refused or reported it. */
     carrier?: string
-    /** The number of parts in which the message was sent. */
     segments?: number
     trackingCode?: string
-    /** SHA-256 of a call's recording. */
+    /** SHA-256. */
     recording?: string
     /** The earlier time that the source named, where the chain already held later events. The status shows this time. */
     occurredAt?: string
@@ -68,14 +61,16 @@ export interface Fact {
 
 type Traits = Pick<ChannelTraits, 'producedFirst'>
 
-/** The status after a fact; null: the fact changes nothing (a report that came twice, or too late). */
+/**
+ * The status after a fact; null: the fact changes nothing (a report that came twice, or too late). The same function computes the
+ * status columns when a fact is recorded, and again from the stored events for comparison.
+ */
 export function applyFact(status: DeliveryStatus, told: Fact, traits: Traits): DeliveryStatus | null {
   const fact = { ...told, at: dateOf(status, told) }
   const next = settled(status, advance(status, fact, traits), fact, traits)
   const { trackingCode } = fact.data
-  if (trackingCode === undefined || status.trackingCode !== null) return next
   // A report that changes nothing else may still be the first one with the tracking code.
-  return { ...(next ?? status), trackingCode }
+  return trackingCode === undefined || status.trackingCode !== null ? next : { ...(next ?? status), trackingCode }
 }
 
 /** A proof that the message was taken undoes a refusal of the same message, and a new message starts without unknown outcomes. */
@@ -128,7 +123,8 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'note':
       return status
     case 'retried':
-      return isUnderWay(status) ? { ...status, state: 'queued', unknownCount: unknownAfterRetry(status, data) } : null
+      if (!isUnderWay(status)) return null
+      return { ...status, state: 'queued', unknownCount: data.notTaken ? 0 : status.unknownCount + (data.interrupted ? 1 : 0) }
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
@@ -179,24 +175,14 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
   }
 }
 
-function unknownAfterRetry({ unknownCount }: DeliveryStatus, { interrupted, notTaken }: Fact['data']): number {
-  if (notTaken === true) return 0
-  return interrupted === true ? unknownCount + 1 : unknownCount
+/** The carrier has the message: nobody sends it again. */
+function processed(status: DeliveryStatus, at: Date): DeliveryStatus {
+  return { ...status, state: 'done', processedAt: status.processedAt ?? at }
 }
 
-/** The carrier has the message: nobody sends it again. */
-const processed = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
-  ...status,
-  state: 'done',
-  processedAt: status.processedAt ?? at,
-})
-
-const sent = (status: DeliveryStatus, at: Date): DeliveryStatus => ({
-  ...status,
-  state: 'done',
-  sentAt: status.sentAt ?? at,
-  taken: null,
-})
+function sent(status: DeliveryStatus, at: Date): DeliveryStatus {
+  return { ...status, state: 'done', sentAt: status.sentAt ?? at, taken: null }
+}
 
 /** The carrier has the message, or one part of it. */
 function accepted(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
@@ -230,8 +216,7 @@ const isAnother = (taken: TakenParts | null, { carrier = taken?.by, segments = t
 
 const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 
-const isUnderWay = ({ state, failure }: DeliveryStatus): boolean =>
-  failure === null && (state === 'queued' || state === 'sending' || isUnknown(state))
+const isUnderWay = (status: DeliveryStatus): boolean => status.failure === null && (isOnItsWay(status) || isUnknown(status.state))
 
 /** A report about an earlier message no longer matters once another message follows it. */
 const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boolean =>
@@ -248,7 +233,6 @@ const reported = (status: DeliveryStatus, { at, data }: Fact, { producedFirst = 
 const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>
   deliveredAt !== null && (failure === 'no-answer' || failure === 'busy' || failure === 'machine')
 
-/** A message in parts is delivered when all of its parts are. */
 function delivered(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
   const { at, data } = fact
   const { part = 1, parts = 1 } = data
@@ -270,7 +254,7 @@ function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | 
   return { ...status, answeredAt: status.answeredAt ?? at, answers: [...status.answers, { text: answer, id: answerId }] }
 }
 
-/** Whether the carrier never took the message. A message that was taken and failed later is not refused. */
+/** A message that was taken and failed later is not refused. */
 const wasRefused = ({ failure, sentAt, processedAt }: DeliveryStatus): boolean =>
   failure === 'rejected' && sentAt === null && processedAt === null
 
@@ -285,6 +269,6 @@ const revived = (status: DeliveryStatus): DeliveryStatus => ({
 })
 
 function failed(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus {
-  const state: DeliveryState = data.dead === true ? 'dead' : 'done'
-  return { ...status, state, failure: data.failure ?? 'rejected', failureDetail: data.failureDetail ?? null, failedAt: at }
+  const { dead = false, failure = 'rejected', failureDetail = null } = data
+  return { ...status, state: dead ? 'dead' : 'done', failure, failureDetail, failedAt: at }
 }

@@ -76,7 +76,6 @@ export function interleave(left: Sound, right: Sound): Sound {
 
 export const seconds = ({ rate, channels, samples }: Sound): number => samples.length / channels / rate
 
-/** One after the other. */
 export function joinSamples(parts: readonly Int16Array[]): Int16Array {
   const joined = new Int16Array(parts.reduce((length, part) => length + part.length, 0))
   let at = 0

@@ -36,12 +36,11 @@ export const signMessage = (secrets: readonly (Buffer | KeyObject)[], id: string
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-export interface RetryPlan {
-  /** Waits before the second try, the third … */
-  delaysMs: readonly number[]
-  /** Once these are used up but the time of the whole plan is not (an endpoint that came back early takes tries early). */
-  laterMs: number
-}
+/**
+ * `delaysMs` are the waits before the second try, the third …; `laterMs` is the wait once they are used up but the time of the whole
+ * plan is not (an endpoint that came back early takes tries early).
+ */
+export type RetryPlan = { delaysMs: readonly number[]; laterMs: number }
 
 export const RETRY_PLAN: RetryPlan = {
   delaysMs: [5_000, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
