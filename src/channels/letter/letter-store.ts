@@ -26,7 +26,7 @@ export async function findLetter(db: Queryable, { notification, ordinal }: Lette
   return rows[0] ?? null
 }
 
-/** Of two who made the same letter the first one's stays. Its PDF must be stored already. */
+/** Keeps the first one if two workers made the same letter. Its PDF must be stored already. */
 export async function insertLetter(
   db: Queryable,
   { notification, ordinal }: LetterKey,
@@ -45,7 +45,7 @@ export interface ReceiptImage {
   bytes: Uint8Array
 }
 
-/** The post tells of the same receipt more than once: the first one stays. */
+/** Keeps the first one, because Correios sends the same receipt more than once. */
 export async function insertLetterReceipt(db: Queryable, notification: string, { type, bytes }: ReceiptImage): Promise<void> {
   await run(
     db,
@@ -60,7 +60,7 @@ export interface LetterHistory {
   events: { at: Date; type: string; data: Record<string, Json> | null }[]
 }
 
-/** Everything that a letter's receipt tells; null where there is no such letter. */
+/** null: there is no such letter. */
 export async function findLetterHistory(db: Queryable, notification: string): Promise<LetterHistory | null> {
   const { rows } = await run<StatusRow & { image_type: 'png' | 'jpg' | null; image_bytes: Buffer | null }>(
     db,
@@ -85,11 +85,11 @@ export async function findLetterHistory(db: Queryable, notification: string): Pr
 export interface TrackedLetter {
   notification: string
   code: string
-  /** How many of the post's words were taken. */
+  /** How many of its tracking events are recorded. */
   seen: number
 }
 
-/** Takes the letters whose turn it is to be asked about, and plans when they are asked about again. */
+/** Claims the letters whose tracking is due, and plans the next time. */
 export async function claimTracked(db: Queryable, mode: Mode, everyMs: number, limit: number): Promise<TrackedLetter[]> {
   const { rows } = await run<TrackedLetter>(
     db,
@@ -97,7 +97,7 @@ export async function claimTracked(db: Queryable, mode: Mode, everyMs: number, l
        select d.notification_id, d.tracking_code
        from delivery d left join letter_tracking t on t.notification_id = d.notification_id
        where d.channel = 'letter' and d.tracking_code is not null and d.delivered_at is null and d.failure is null and d.mode = $1
-         -- The post keeps an object's history for half a year.
+         -- Correios keeps an object's history for half a year.
          and (d.sent_at is null or d.sent_at > now() - interval '180 days')
          and (t.due_at is null or t.due_at <= now())
        order by t.due_at nulls first limit $3

@@ -1,6 +1,6 @@
 import { type Pool, type Queryable, run, transaction } from '../../store/postgres.js'
 
-/** Which letter is in which lot, and how far a lot is. Whoever changes who is in a lot, or begins it, holds the lot's lock. */
+/** The place of a letter in a lot, and the state of the lot. The letters of a lot change, and a lot begins, only under its lock. */
 export interface StoredPlace {
   reference: string
   lot: number
@@ -11,33 +11,23 @@ export interface StoredPlace {
   upload: StoredUpload | null
 }
 
-/** The file of a lot: what it holds, and its name until it gets the one that the post reads. */
-export interface StoredUpload {
+/** The file of a lot. */
+interface StoredUpload {
+  /** Its name until it is renamed to the one that Correios reads. */
   part: string
   size: number
   sha256: string
 }
 
-/** What the post calls a letter, and which one that is. */
-export interface LotName {
-  name: string
-  notification: string
-  ordinal: number
-}
-
-/** A new lot for those of the letters that are not with the post, nor on their way; tells where all of them are. */
-export function openLot(
-  pool: Pool,
-  provider: string,
-  references: readonly string[],
-): Promise<{ lot: number; places: StoredPlace[] }> {
+/** Opens a lot for the letters that are not in a begun or uploaded one. Returns the places of all of them. */
+export function openLot(pool: Pool, provider: string, references: readonly string[]) {
   return transaction(pool, async db => {
     await deletePlaces(db, references, 'waiting')
     const { rows } = await run<{ lot: number }>(db, 'insert into letter_lot (provider) values ($1) returning lot', [provider])
     const { lot } = rows[0]!
     await run(
       db,
-      // Sorted, so that two who place the same letters do not wait for each other; the first one's place stays.
+      // Sorted, so that two workers that place the same letters do not deadlock; the first one's place stays.
       `insert into letter_lot_object (reference, lot, object)
        select r.reference, $1, r.object from unnest($2::text[]) with ordinality as r(reference, object)
        order by r.reference on conflict (reference) do nothing`,
@@ -58,7 +48,7 @@ export async function findPlaces(db: Queryable, references: readonly string[]): 
   return rows.map(({ part, size, sha256, ...place }) => ({ ...place, upload: part === null ? null : { part, size, sha256 } }))
 }
 
-/** Takes letters out of lots that are not on their way. Returns those that have a place nevertheless. */
+/** Removes letters from lots that are not begun. Returns the places of the others. */
 export function leaveLots(pool: Pool, references: readonly string[]): Promise<StoredPlace[]> {
   return transaction(pool, async db => {
     await deletePlaces(db, references, 'waiting')
@@ -67,7 +57,7 @@ export function leaveLots(pool: Pool, references: readonly string[]): Promise<St
 }
 
 /**
- * For a person who looked: takes a letter in doubt out of its lot. `begun`: also where the lot was on its way, so that the letter
+ * Removes a letter of unknown outcome from its lot after an operator's decision. `begun`: also from a begun lot, so that the letter
  * can go with another one.
  */
 export function abandonPlace(pool: Pool, notification: string, begun: boolean): Promise<void> {
@@ -78,11 +68,8 @@ export function abandonPlace(pool: Pool, notification: string, begun: boolean): 
        where notification_id = $1 and channel = 'letter' and state in ('uncertain', 'unresolved') and reference is not null for update`,
       [notification],
     )
-    await deletePlaces(
-      db,
-      rows.map(row => row.reference),
-      begun ? 'not uploaded' : 'waiting',
-    )
+    const references = rows.map(row => row.reference)
+    await deletePlaces(db, references, begun ? 'not uploaded' : 'waiting')
   })
 }
 
@@ -95,7 +82,7 @@ async function deletePlaces(db: Queryable, references: readonly string[], from: 
   )
   await run(
     db,
-    // Of the locked lots alone: one that a letter moved to meanwhile may be leaving just now.
+    // From the locked lots only: a letter may have moved in the meantime to a lot that is being uploaded.
     `delete from letter_lot_object o using letter_lot l
      where o.reference = any($1::text[]) and o.lot = any($2::bigint[]) and l.lot = o.lot
        and l.uploaded_at is null and (l.begun_at is null or $3)`,
@@ -104,30 +91,23 @@ async function deletePlaces(db: Queryable, references: readonly string[], from: 
 }
 
 /**
- * Commits that a lot is about to leave, and what the post will call its letters: what it tells of them finds them also where
- * nobody lives to say that it left. false: it must not leave, since its letters are no longer these.
+ * Commits that the upload of a lot begins, and the Correios' references of its letters: a report finds its letter even if the
+ * worker dies before it records the upload. false: the lot must not be uploaded, because its letters have changed.
  */
 export function beginLot(
   pool: Pool,
   provider: string,
   lot: number,
   { part, size, sha256 }: StoredUpload,
-  names: readonly LotName[],
+  names: readonly { name: string; notification: string; ordinal: number }[],
 ): Promise<boolean> {
   return transaction(pool, async db => {
-    const { rows } = await run<{ begun: boolean }>(
-      db,
-      'select begun_at is not null as begun from letter_lot where lot = $1 for update',
-      [lot],
-    )
+    const lock = 'select begun_at is not null as begun from letter_lot where lot = $1 for update'
+    const { rows } = await run<{ begun: boolean }>(db, lock, [lot])
     const placed = await run<{ count: number }>(db, 'select count(*) from letter_lot_object where lot = $1', [lot])
     if (rows[0]?.begun !== false || placed.rows[0]!.count !== names.length) return false
-    await run(db, `update letter_lot set begun_at = now(), part = $2, size = $3, sha256 = decode($4, 'hex') where lot = $1`, [
-      lot,
-      part,
-      size,
-      sha256,
-    ])
+    const begin = `update letter_lot set begun_at = now(), part = $2, size = $3, sha256 = decode($4, 'hex') where lot = $1`
+    await run(db, begin, [lot, part, size, sha256])
     await run(
       db,
       `insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts)
@@ -143,19 +123,17 @@ export async function markUploaded(db: Queryable, lot: number): Promise<void> {
   await run(db, 'update letter_lot set uploaded_at = coalesce(uploaded_at, now()) where lot = $1', [lot])
 }
 
-/** Of a lot that never left, nor ever will: its letters can go with others. */
+/** Releases the letters of a lot that was not uploaded and never will be. */
 export async function dissolveLot(db: Queryable, lot: number): Promise<void> {
-  await run(
-    db,
-    `delete from letter_lot_object o using letter_lot l where l.lot = $1 and o.lot = l.lot and l.uploaded_at is null`,
-    [lot],
-  )
+  const release =
+    'delete from letter_lot_object o using letter_lot l where l.lot = $1 and o.lot = l.lot and l.uploaded_at is null'
+  await run(db, release, [lot])
 }
 
-/** No lot has a lower number from now on. */
+/** No lot gets a lower number from now on. */
 export function startLotsAt(pool: Pool, first: number): Promise<void> {
   return transaction(pool, async db => {
-    // Nobody takes a number meanwhile: it must not go back behind one that is taken.
+    // The lock keeps other workers from taking a number meanwhile: the sequence must not go back behind a taken one.
     await run(db, 'lock table letter_lot in share row exclusive mode')
     await run(
       db,

@@ -1,6 +1,6 @@
 import { type Queryable, run } from '../../store/postgres.js'
 
-/** Calls that a carrier took, until it is known how they ended and where their recordings are. */
+/** A call that a carrier accepted, until its outcome and its recording are known. */
 export interface CallLookup {
   provider: string
   /** The carrier's name for the call. */
@@ -21,8 +21,8 @@ export async function planCallLookups(db: Queryable, calls: readonly CallLookup[
 }
 
 /**
- * Those of which there is nothing more to learn: another call followed, or the end is known and so is the recording, where
- * somebody answered and one was made. After a day nobody is asked any more.
+ * Deletes the lookups that are no longer needed: another call followed, the outcome and (of an answered call that was recorded) the
+ * recording are known, or a day has passed.
  */
 export async function dropKnownCalls(db: Queryable, recording: readonly string[], limit: number): Promise<void> {
   await run(
@@ -44,7 +44,7 @@ export async function dropKnownCalls(db: Queryable, recording: readonly string[]
   )
 }
 
-/** Those whose time has come, put off at once, longer each time: whoever asks may die before the answer. */
+/** Claims the lookups that are due. Each is postponed at once, with backoff, because this process may die before the answer. */
 export async function takeOpenCalls(db: Queryable, providers: readonly string[], limit: number): Promise<CallLookup[]> {
   const { rows } = await run<CallLookup>(
     db,

@@ -5,12 +5,12 @@ import { type Queryable, run } from '../../store/postgres.js'
 /** What the script of a call depends on. */
 export type Call = Pick<Claim, 'template' | 'request' | 'accountName' | 'settings' | 'protected'>
 
-/** Notifications other than this one whose call to a number a carrier of this provider is making, or may have made. */
+/** Other notifications with a call to this number that a carrier of this provider is making or may have made. */
 export async function findRivalCalls(
   db: Queryable,
   { notification, to, provider }: { notification: string; to: string; provider: string },
 ): Promise<string[]> {
-  // One by one: each state has an index of its own.
+  // Each state has an index of its own.
   const inState = (state: string): string =>
     `select notification_id as id from delivery
      where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(carrier, ':', 1) = $3

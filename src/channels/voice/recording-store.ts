@@ -1,6 +1,6 @@
 import { type Queryable, run } from '../../store/postgres.js'
 
-/** Recordings of calls, from the carrier's word that there is one to the blob that holds it. */
+/** The recording of a call, from the carrier's report to the blob that holds it. */
 export interface Recording {
   provider: string
   name: string
@@ -9,7 +9,7 @@ export interface Recording {
   seconds: number | null
 }
 
-/** A recording that is told twice is one recording. */
+/** A recording that is reported twice is stored once. */
 export async function wantRecording(db: Queryable, recording: Recording): Promise<void> {
   const { provider, name, notification, ordinal, seconds } = recording
   await run(
@@ -24,7 +24,7 @@ export interface WantedRecording extends Recording {
   attempt: number
 }
 
-/** Those whose time has come, put off at once: another node, or this one after a crash, looks again when the time is over. */
+/** Claims the recordings that are due. Each is postponed at once, so that another node takes it over after a crash. */
 export async function takeWantedRecordings(
   db: Queryable,
   providers: readonly string[],
@@ -52,17 +52,13 @@ export async function putOffRecording(db: Queryable, { provider, name }: Recordi
   )
 }
 
-/** Ends the search, once: with the digest of its blob, or without because there is none to be had. */
+/** Ends the search once, with the digest of the blob; null: the carrier has no recording. */
 export async function settleRecording(db: Queryable, { provider, name }: Recording, sha256: string | null): Promise<void> {
-  await run(db, "update recording set state = $3, sha256 = $4 where provider = $1 and name = $2 and state = 'wanted'", [
-    provider,
-    name,
-    sha256 === null ? 'missing' : 'kept',
-    sha256 === null ? null : Buffer.from(sha256, 'hex'),
-  ])
+  const settle = `update recording set state = $3, sha256 = decode($4, 'hex') where provider = $1 and name = $2 and state = 'wanted'`
+  await run(db, settle, [provider, name, sha256 === null ? 'missing' : 'kept', sha256])
 }
 
-/** Ends the term of some recordings that are older than this; the digests of those whose bytes are to go. */
+/** Expires recordings that are older than this. Returns the digests of the blobs to delete. */
 export async function expireRecordings(db: Queryable, days: number, limit: number): Promise<string[]> {
   const { rows } = await run<{ sha256: string }>(
     db,
@@ -77,7 +73,7 @@ export async function expireRecordings(db: Queryable, days: number, limit: numbe
   return rows.map(row => row.sha256)
 }
 
-/** A stretch of the recording that a call's status speaks of; null: there is none; expired: there is none any more. */
+/** Reads a range of the recording that a call's status names; null: there is none; expired: it was deleted. */
 export async function readRecording(
   db: Queryable,
   notification: string,
@@ -93,7 +89,7 @@ export async function readRecording(
     [notification, from, length],
   )
   const row = rows[0]
-  // The same bytes may be here for another reason.
+  // Another notification may still use a blob with the same bytes.
   if (row?.expired) return 'expired'
   return row === undefined || row.size === null ? null : { size: row.size, bytes: row.bytes }
 }
