@@ -118,8 +118,7 @@ class BlockReader {
   }
 
   end(): Block[] {
-    this.#flush()
-    if (this.#table !== null) this.#endTable()
+    this.#closeTable('table')
     while (this.#boxes.length > 1) this.#closeBox(this.#box.tag)
     return this.#boxes[0]!.blocks
   }
@@ -196,14 +195,10 @@ class BlockReader {
 
   #closeTable(tag: string): void {
     this.#flush()
-    if (tag === 'table' && this.#table !== null) this.#endTable()
-    else if (tag === 'td' || tag === 'th') this.#cell = null
-  }
-
-  #endTable(): void {
-    const rows = this.#table!.rows.filter(row => row.cells.length > 0)
+    if (tag !== 'tr') this.#cell = null
+    if (tag !== 'table') return
+    const rows = this.#table?.rows.filter(row => row.cells.length > 0) ?? []
     this.#table = null
-    this.#cell = null
     if (rows.length > 0) this.#box.blocks.push({ kind: 'table', rows })
   }
 }

@@ -2,9 +2,8 @@ import type { PostalAddress } from './postal-address.js'
 
 /** One letter, ready for the printer. */
 export interface LetterMessage {
-  /** The same at every try: the printer's name for it, so that nothing is printed twice. */
+  /** The same at every attempt: the printer's idempotency key, so that nothing is printed twice. */
   reference: string
-  /** As the layouts of sheets are called. */
   layout: string
   subject: string
   recipient: { name: string; address: PostalAddress }

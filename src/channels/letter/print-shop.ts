@@ -89,15 +89,10 @@ const toOrder = ({ reference, layout, subject, recipient, sender, pdf, sha256, p
   documento: { base64: Buffer.from(pdf).toString('base64'), sha256, paginas: pages },
 })
 
-const toAddress = ({ street, number, complement, district, city, state, postcode }: PostalAddress) => ({
-  logradouro: street,
-  numero: number,
-  complemento: complement,
-  bairro: district,
-  cidade: city,
-  uf: state,
-  cep: postcode,
-})
+function toAddress({ street, number, complement, district, city, state, postcode }: PostalAddress) {
+  const place = { bairro: district, cidade: city, uf: state, cep: postcode }
+  return { logradouro: street, numero: number, complemento: complement, ...place }
+}
 
 /** A service that answers with a 5xx other than 503 may have taken the order: it is looked up before it is sent again. */
 function readReceipt(answer: CarrierAnswer): Receipt {
@@ -138,9 +133,8 @@ export function printShopCallback(secrets: readonly string[], clock: Clock): Cal
     name: PRINT_SHOP,
     channel: 'letter',
     async read(request) {
-      if (request.method !== 'POST' || !usable.some(secret => isSigned(request, secret, clock()))) return null
-      const report = readReport(request.body)
-      return { events: report === null ? [] : [report] }
+      const accepted = request.method === 'POST' && usable.some(secret => isSigned(request, secret, clock()))
+      return accepted ? { events: readReports(request.body) } : null
     },
   }
 }
@@ -154,21 +148,16 @@ function isSigned({ headers, body }: CallbackRequest, secret: string, now: numbe
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
-/** null: a callback without a meaning for us. It is accepted nevertheless, because the service would repeat it. */
-function readReport(body: Buffer): CarrierReport | null {
+/** A callback without a meaning for us has no report. It is accepted nevertheless, because the service would repeat it. */
+function readReports(body: Buffer): CarrierReport[] {
   const { referencia, situacao, em, sro, motivo } = objectOf({ body, complete: true }) ?? {}
   const situation = typeof situacao === 'string' && Object.hasOwn(SITUATIONS, situacao) ? SITUATIONS[situacao]! : null
-  if (typeof referencia !== 'string' || situation === null) return null
+  if (typeof referencia !== 'string' || situation === null) return []
   const at = typeof em === 'string' && !Number.isNaN(Date.parse(em)) ? new Date(em) : null
   const code = typeof sro === 'string' ? readTrackingCode(sro) : null
   const reason = typeof motivo === 'string' && motivo.trim() !== '' ? motivo.trim().slice(0, 200) : undefined
-  return {
-    kind: 'report',
-    of: { ours: referencia },
-    ...situation,
-    at,
-    answer: reason === undefined ? `${situacao}` : `${situacao}: ${reason}`,
-    ...(situation.failure === undefined ? {} : { reason: reason ?? 'motivo não informado' }),
-    ...(code === null ? {} : { trackingCode: code }),
-  }
+  const answer = reason === undefined ? `${situacao}` : `${situacao}: ${reason}`
+  const failed = situation.failure === undefined ? {} : { reason: reason ?? 'motivo não informado' }
+  const tracking = code === null ? {} : { trackingCode: code }
+  return [{ kind: 'report', of: { ours: referencia }, ...situation, at, answer, ...failed, ...tracking }]
 }

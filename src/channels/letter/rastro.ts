@@ -4,11 +4,7 @@ import { CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import type { CarrierReport } from '../provider.js'
 import { outcomeOf } from './return-reasons.js'
 
-/** The tracking of registered letters by Correios (SRO Rastro), asked in batches. */
-export interface Rastro {
-  /** The events of each code, oldest first; codes that Correios does not know yet are absent. */
-  track(codes: readonly string[], signal: AbortSignal): Promise<Map<string, PostEvent[]>>
-}
+export type Rastro = ReturnType<typeof createRastro>
 
 export interface PostEvent extends Pick<CarrierReport, 'failure' | 'reason'> {
   at: Date
@@ -25,8 +21,8 @@ const TIMEOUT_MS = 20_000
 const MAX_ANSWER = 4 * 1_048_576
 const REASONS = { unsent: 'Os Correios não puderam ser alcançados.', unanswered: 'Os Correios não responderam.' }
 
-/** https://usuario:codigo-de-acesso@api.correios.com.br?cartao=0012345678 */
-export function createRastro(url: URL, clock: Clock): Rastro {
+/** The tracking of registered letters by Correios (SRO Rastro): https://usuario:codigo-de-acesso@api.correios.com.br?cartao=0012345678 */
+export function createRastro(url: URL, clock: Clock) {
   const base = `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`
   const card = url.searchParams.get('cartao') ?? ''
   if (url.username === '' || url.password === '' || card === '') {
@@ -50,7 +46,8 @@ export function createRastro(url: URL, clock: Clock): Rastro {
   }
 
   return {
-    async track(codes, signal) {
+    /** The events of each code, oldest first; codes that Correios does not know yet are absent. */
+    async track(codes: readonly string[], signal: AbortSignal): Promise<Map<string, PostEvent[]>> {
       const query = new URLSearchParams({ codigosObjetos: codes.slice(0, MAX_TRACKED).join(','), resultado: 'T' })
       const authorization = `Bearer ${await authenticate(signal)}`
       const headers = { authorization, accept: 'application/json', 'accept-language': 'pt-BR' }

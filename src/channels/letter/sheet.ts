@@ -82,22 +82,19 @@ ${FACES}
 #set text(size: 11pt, lang: "pt", region: "BR", hyphenate: true)
 #set par(justify: true, leading: 0.68em, spacing: 1.15em)
 
-#let print(runs) = {
-  for run in runs {
-    if run.text == "\n" { linebreak() } else {
-      let words = [#run.text]
-      if run.at("italic", default: false) { words = text(style: "italic", words) }
-      if run.at("bold", default: false) { words = strong(words) }
-      if run.at("underline", default: false) { words = underline(words) }
-      words
-    }
+#let print(runs) = for run in runs {
+  if run.text == "\n" { linebreak() } else {
+    let words = [#run.text]
+    if "italic" in run { words = text(style: "italic", words) }
+    if "bold" in run { words = strong(words) }
+    if "underline" in run { words = underline(words) }
+    words
   }
 }
 
 #let head-sizes = (15pt, 12.5pt, 11.5pt)
 #let show-table(rows) = {
   let columns = calc.max(..rows.map(row => row.cells.len()))
-  let filled(row) = row.cells + range(columns - row.cells.len()).map(_ => ())
   set par(justify: false)
   set text(size: 10pt)
   block(above: 1.2em, below: 1.4em, table(
@@ -105,7 +102,8 @@ ${FACES}
     stroke: (x, y) => (bottom: if y == 0 and rows.at(0).head { 0.8pt + accent } else { 0.4pt + luma(75%) }),
     inset: (x: 6pt, y: 5pt),
     ..rows.enumerate().map(((index, row)) => {
-      let cells = filled(row).map(cell => if row.head { strong(print(cell)) } else { print(cell) })
+      let filled = row.cells + range(columns - row.cells.len()).map(_ => ())
+      let cells = filled.map(cell => if row.head { strong(print(cell)) } else { print(cell) })
       if index == 0 and row.head { (table.header(..cells),) } else { cells }
     }).flatten()
   ))
@@ -115,7 +113,7 @@ ${FACES}
     // The best breaks of a very long paragraph take seconds to find; the first good ones take none.
     let breaks = if piece.runs.map(run => run.text.len()).sum() > 3000 { "simple" } else { "optimized" }
     let body = par(justify: piece.align == "left", linebreaks: breaks, print(piece.runs))
-    if piece.align == "center" { align(center, body) } else if piece.align == "right" { align(right, body) } else { body }
+    if piece.align == "left" { body } else { align(if piece.align == "center" { center } else { right }, body) }
   } else if piece.kind == "heading" {
     block(above: 1.6em, below: 0.9em, sticky: true, par(justify: false, text(size: head-sizes.at(piece.level - 1), weight: "bold", fill: accent, hyphenate: false, print(piece.runs))))
   } else if piece.kind == "list" {
@@ -131,8 +129,9 @@ ${FACES}
 }
 
 #let small(body) = text(size: 8pt, fill: grey, body)
-#let label(body) = text(size: 7pt, fill: grey, tracking: 0.4pt, upper(body))
+#let labelled(body, value) = { text(size: 7pt, fill: grey, tracking: 0.4pt, upper(body)); linebreak(); value }
 
+#let chapter(body) = { v(6mm); text(weight: "bold", fill: accent, body); v(1mm) }
 #if receipt != none {
   pdf.embed("/carta.pdf", relationship: "source", mime-type: "application/pdf", description: "A carta como foi impressa")
   set page(paper: "a4", margin: (left: 25mm, right: 20mm, top: 22mm, bottom: 24mm), footer: none)
@@ -144,14 +143,10 @@ ${FACES}
   line(length: 100%, stroke: 1pt + accent)
   v(3mm)
   grid(columns: (38mm, 1fr), row-gutter: 3.2mm, ..receipt.facts.map(fact => (small(fact.label), text(size: 10pt, fact.value))).flatten())
-  v(6mm)
-  text(weight: "bold", fill: accent)[Andamento]
-  v(1mm)
+  chapter[Andamento]
   grid(columns: (38mm, 1fr), row-gutter: 2.6mm, ..receipt.events.map(event => (small(event.at), text(size: 10pt, event.text))).flatten())
   if receipt.image != none {
-    v(6mm)
-    text(weight: "bold", fill: accent)[Aviso de recebimento]
-    v(1mm)
+    chapter[Aviso de recebimento]
     image(receipt.image, width: 100%, height: 70mm, fit: "contain")
   }
   v(1fr)
@@ -205,17 +200,11 @@ ${FACES}
   {
     set par(justify: false, leading: 0.5em)
     block(width: 38mm, align(right, {
-      label[Data]
-      linebreak()
-      text(size: 9pt, sheet.date)
+      labelled([Data], text(size: 9pt, sheet.date))
       v(1.5mm)
-      label[Referência]
-      linebreak()
-      text(size: 7.5pt, sheet.reference)
+      labelled([Referência], text(size: 7.5pt, sheet.reference))
       v(1.5mm)
-      label[Confira esta carta]
-      linebreak()
-      text(size: 7.5pt)[Aponte a câmera para o código ao lado]
+      labelled([Confira esta carta], text(size: 7.5pt)[Aponte a câmera para o código ao lado])
     }))
   },
   image(bytes(sys.inputs.qr), format: "svg", width: 26mm)))

@@ -31,7 +31,6 @@ export class TypesetterBusy extends Error {
 
 type Answer = { pdf: Uint8Array; pages: number } | { fault: string; missing?: string[] }
 
-/** Distinguishes the threads of this module from others. */
 const PURPOSE = 'carteiro-typesetter'
 const MAX_PENDING = 256
 const MAX_FAULT = 2_000
@@ -74,14 +73,13 @@ if (isThreadOf(PURPOSE)) {
     if (earlier !== undefined) return earlier
     const probe = `${FACES}#let t = sys.inputs.t\n#let slanted = text(style: "italic", t)\n#t #strong(t) #slanted #strong(slanted)`
     const { result } = compiler.compile({ mainFileContent: probe, inputs: { t: character } })
-    let shown = result !== null
     try {
       if (result !== null) compiler.pdf(result, { pdfStandard: STANDARDS.plain })
+      known.set(character, result !== null)
     } catch {
-      shown = false
+      known.set(character, false)
     }
-    known.set(character, shown)
-    return shown
+    return known.get(character)!
   }
   const typeset = ({ files, texts: given, moment }: SheetInputs): Answer => {
     // Works on the JSON, in which characters outside ASCII occur in texts only.

@@ -32,12 +32,14 @@ const ESPEAK_OPTIONS = ['-v', 'pt-br', '-s', '150', '--stdin', '--stdout']
 const MAX_SPEECH = 64 * 1_048_576
 
 /** Final responses of RFC 3261, 21, that concern the person or the number. Any other response concerns the trunk. */
+const NO_ANSWER = { failure: 'no-answer', reason: 'Ninguém atendeu.' } as const
+const BUSY = { failure: 'busy', reason: 'O número estava ocupado.' } as const
 const missedCodes: Record<string, { failure: 'busy' | 'no-answer'; reason: string }> = {
-  408: { failure: 'no-answer', reason: 'Ninguém atendeu.' },
+  408: NO_ANSWER,
   480: { failure: 'no-answer', reason: 'O telefone está desligado ou fora de alcance.' },
-  486: { failure: 'busy', reason: 'O número estava ocupado.' },
-  487: { failure: 'no-answer', reason: 'Ninguém atendeu.' },
-  600: { failure: 'busy', reason: 'O número estava ocupado.' },
+  486: BUSY,
+  487: NO_ANSWER,
+  600: BUSY,
   603: { failure: 'no-answer', reason: 'A ligação foi recusada.' },
 }
 const permanentCodes: Record<string, string> = {
@@ -203,7 +205,6 @@ async function reportOutcome(
   return receipt
 }
 
-const NO_ANSWER = { failure: 'no-answer', reason: 'Ninguém atendeu.' } as const
 const HUNG_UP = { failure: 'no-answer', reason: 'Alguém atendeu e desligou antes de ouvir a mensagem.' } as const
 
 function readTrunk(url: URL): Trunk {

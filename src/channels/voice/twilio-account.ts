@@ -1,5 +1,5 @@
 import { OperatorError } from '../../domain/errors.js'
-import { readCredential } from '../url-options.js'
+import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 
 /** The account of a Twilio-compatible carrier in VOICE_URL: twilio://ACCOUNT_SID:AUTH_TOKEN@HOST?from=+55… */
 export interface TwilioAccount {
@@ -16,17 +16,13 @@ export interface TwilioAccount {
   voice: string | null
 }
 
-const EXAMPLE = 'twilio://CONTA:TOKEN@api.twilio.com?from=+551140041234'
-const OPTIONS = ['from', 'machine', 'record', 'ring', 'voice', 'tls', 'rate']
-
 /** Throws OperatorError, which names the setting and never shows its secrets. */
 export function readTwilioAccount(url: URL): TwilioAccount {
   const { searchParams: given } = url
   const wrong = (problem: string): never => {
-    throw new OperatorError(`VOICE_URL: ${problem} (exemplo: ${EXAMPLE}).`)
+    throw new OperatorError(`VOICE_URL: ${problem} (exemplo: twilio://CONTA:TOKEN@api.twilio.com?from=+551140041234).`)
   }
-  const unknown = [...given.keys()].find(name => !OPTIONS.includes(name))
-  if (unknown !== undefined) wrong(`a opção ${unknown} não existe; use ${OPTIONS.join(', ')}`)
+  refuseUnknown(url, ['from', 'machine', 'record', 'ring', 'voice', 'tls', 'rate'], wrong)
   const isOn = (name: string): boolean => {
     const value = given.get(name) ?? 'on'
     return value === 'on' || (value === 'off' ? false : wrong(`${name} deve ser on ou off`))
@@ -37,9 +33,6 @@ export function readTwilioAccount(url: URL): TwilioAccount {
   // In a query a plus sign stands for a blank.
   const from = (given.get('from') ?? '').replace(/^ /, '+')
   if (!/^\+\d{8,15}$/.test(from)) wrong('from deve ser o número de origem, com + e código do país')
-  const ring = given.get('ring') ?? '30'
-  const ringSeconds = /^\d{1,3}$/.test(ring) ? Number(ring) : 0
-  if (ringSeconds < 5 || ringSeconds > 600) wrong('ring deve ser de 5 a 600 segundos')
   return {
     sid,
     token,
@@ -47,7 +40,7 @@ export function readTwilioAccount(url: URL): TwilioAccount {
     from,
     machine: isOn('machine'),
     record: isOn('record'),
-    ringSeconds,
+    ringSeconds: integerReader(url, wrong)('ring', 30, 5, 600),
     voice: given.get('voice'),
   }
 }

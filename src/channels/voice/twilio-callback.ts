@@ -55,9 +55,11 @@ export function twilioSignature(url: string, form: URLSearchParams, token: strin
 }
 
 function isSigned({ method, url, headers }: CallbackRequest, form: URLSearchParams, token: string): boolean {
-  const given = headers['x-twilio-signature']
-  if (method !== 'POST' || typeof given !== 'string') return false
-  return spellings(url).some(spelling => isEqual(given, twilioSignature(spelling, form, token)))
+  const signature = headers['x-twilio-signature']
+  if (method !== 'POST' || typeof signature !== 'string') return false
+  const given = Buffer.from(signature)
+  const expected = spellings(url).map(spelling => Buffer.from(twilioSignature(spelling, form, token)))
+  return expected.some(bytes => bytes.length === given.length && timingSafeEqual(bytes, given))
 }
 
 /** Carriers differ in whether the signed address has a port. */
@@ -65,11 +67,6 @@ function spellings(url: string): string[] {
   const { protocol, port } = new URL(url)
   const [, origin = '', rest = ''] = /^([^/]+\/\/(?:\[[^\]]*\]|[^/:?#]*))(?::\d*)?(.*)$/.exec(url) ?? []
   return [`${origin}${rest}`, `${origin}:${port || (protocol === 'https:' ? 443 : 80)}${rest}`]
-}
-
-function isEqual(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)]
-  return left.length === right.length && timingSafeEqual(left, right)
 }
 
 function readQuery(url: string): CallbackQuery | null {

@@ -4,13 +4,13 @@ export interface VoiceMessage {
   /** E.164. */
   to: string
   script: VoiceScript
-  /** How long to wait before another call where nobody answers this one; null: it is the last. */
+  /** How long to wait before another call if nobody answers this one; null: it is the last. */
   againMs: number | null
 }
 
 /** What is said in a call, in Brazilian Portuguese. */
 export interface VoiceScript {
-  /** The message itself: for a person who answered, and where `key` says so only once a key was pressed. */
+  /** The message, for a person who answered and, if `key` is set, pressed the key. */
   text: string
   /** Who is calling, and how to hear the message: nothing of its content. */
   greeting: string

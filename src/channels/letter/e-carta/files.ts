@@ -116,23 +116,16 @@ function createReport(kind: ReturnKind, fields: ReturnFields, reference: string)
     answer: [kind, fields.error, fields.reason, fields.text].filter(Boolean).join(' '),
     ...(code === null ? {} : { trackingCode: code }),
   }
-  switch (kind) {
-    case 'recibo':
-      return { ...report, type: 'prepared' }
-    case 'postado':
-      return { ...report, type: 'sent' }
-    case 'inconsistencia': {
-      const reason = `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`
-      return { ...report, type: 'failed', failure: 'rejected', reason }
-    }
-    case 'finalizador': {
-      const code = Number(fields.reason)
-      const reason = `motivo ${Number.isNaN(code) ? 'não informado' : code}`
-      return { ...report, ...(outcomeOf(code) ?? { type: 'failed', failure: 'returned', reason }) }
-    }
-    case 'devolucaoar':
-      return null
+  if (kind === 'recibo') return { ...report, type: 'prepared' }
+  if (kind === 'postado') return { ...report, type: 'sent' }
+  if (kind === 'devolucaoar') return null
+  if (kind === 'inconsistencia') {
+    const reason = `Os Correios recusaram a carta: ${fields.text || fields.error || 'sem motivo'}.`
+    return { ...report, type: 'failed', failure: 'rejected', reason }
   }
+  const number = Number(fields.reason)
+  const reason = `motivo ${Number.isNaN(number) ? 'não informado' : number}`
+  return { ...report, ...(outcomeOf(number) ?? { type: 'failed', failure: 'returned', reason }) }
 }
 
 function findImage(files: Record<string, Uint8Array>, name: string): ReceiptImage | null {

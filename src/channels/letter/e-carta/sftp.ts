@@ -1,17 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Client, type SFTPWrapper } from 'ssh2'
 
-export interface Sftp {
-  list(folder: string): Promise<string[]>
-  read(path: string): Promise<Buffer>
-  write(path: string, bytes: Uint8Array): Promise<void>
-  /** null: there is no such file. */
-  size(path: string): Promise<number | null>
-  /** Fails when the target exists. false: there is no such file. */
-  move(from: string, to: string): Promise<boolean>
-  remove(path: string): Promise<void>
-}
-
 export interface SftpAccount {
   host: string
   port: number
@@ -60,18 +49,22 @@ function open(client: Client, { privateKey, password, fingerprint, ...server }: 
   })
 }
 
-function wrap(session: SFTPWrapper): Sftp {
+export type Sftp = ReturnType<typeof wrap>
+
+function wrap(session: SFTPWrapper) {
   const call = <T>(start: (done: (error: Error | null | undefined, value?: T) => void) => void): Promise<T> =>
     new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value as T))))
   return {
-    list: folder =>
-      call<{ filename: string }[]>(done => session.readdir(folder, done)).then(files => files.map(file => file.filename)),
-    read: path => call<Buffer>(done => session.readFile(path, done)),
-    write: (path, bytes) => call<void>(done => session.writeFile(path, Buffer.from(bytes), done)),
-    size: path => nullIfMissing(call<{ size: number }>(done => session.stat(path, done)).then(({ size }) => size)),
-    move: async (from, to) =>
+    list: async (folder: string) =>
+      (await call<{ filename: string }[]>(done => session.readdir(folder, done))).map(file => file.filename),
+    read: (path: string) => call<Buffer>(done => session.readFile(path, done)),
+    write: (path: string, bytes: Uint8Array) => call<void>(done => session.writeFile(path, Buffer.from(bytes), done)),
+    /** null: there is no such file. */
+    size: async (path: string) => (await nullIfMissing(call<{ size: number }>(done => session.stat(path, done))))?.size ?? null,
+    /** Fails when the target exists. false: there is no such file. */
+    move: async (from: string, to: string) =>
       (await nullIfMissing(call<true>(done => session.rename(from, to, error => done(error, true))))) ?? false,
-    remove: path => call<void>(done => session.unlink(path, done)),
+    remove: (path: string) => call<void>(done => session.unlink(path, done)),
   }
 }
 
