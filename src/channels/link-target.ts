@@ -1,5 +1,4 @@
-import type { LinkTarget } from '../domain/link.js'
-import { readLinkCode } from '../domain/link.js'
+import { type LinkTarget, readLinkCode } from '../domain/link.js'
 import { channelModules } from './registry.js'
 
 const byCode = new Map(channelModules.map(module => [module.linkCode, module.channel]))
