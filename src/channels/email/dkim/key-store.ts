@@ -30,10 +30,7 @@ export async function findDkimKey(db: Queryable, { domain, selector }: DkimName)
 }
 
 /** False: the domain already has a key of that selector. */
-export async function insertDkimKey(
-  db: Queryable,
-  key: DkimName & { algorithm: DkimAlgorithm; privateKey: Buffer },
-): Promise<boolean> {
+export async function insertDkimKey(db: Queryable, key: DkimName & { algorithm: DkimAlgorithm; privateKey: Buffer }) {
   const { rowCount } = await run(
     db,
     `insert into dkim_key (domain, selector, algorithm, private_key) values ($1, $2, $3, $4)
