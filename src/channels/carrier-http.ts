@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { Agent } from 'undici'
 import { readRetryAfter } from '../domain/retry-after.js'
 import { SendError } from './provider.js'
@@ -7,20 +8,15 @@ import { SendError } from './provider.js'
  * is open, with TLS established. Time and bytes of an answer are bounded, and redirects are not followed.
  */
 export interface CarrierHttpOptions {
-  /** The longest that a request may take, from waiting for a connection to the last byte of the answer. */
+  /** From waiting for a connection to the last byte of the answer. */
   timeoutMs: number
-  /** The longest answer that is read; what lies beyond is cut off with its connection. */
+  /** The rest of a longer answer is cut off with its connection. */
   maxAnswerBytes: number
   /** Connections to one server; unbounded where absent. A request waits for one that is free. */
   connections?: number
   connectMs?: number
-  /** The reasons of failures, in Portuguese. */
-  reasons: {
-    /** Nothing left. */
-    unsent: string
-    /** It left, and no answer came. */
-    unanswered: string
-  }
+  /** The reasons of failures, in Portuguese: nothing was sent, or it was sent and no answer came. */
+  reasons: { unsent: string; unanswered: string }
 }
 
 export interface CarrierRequest {
@@ -140,13 +136,22 @@ export const textOf = ({ body }: CarrierAnswer): string => storable(body.toStrin
 
 export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
 
-/** The JSON object of an answer; null where it is none. */
+/** The JSON object of an answer; null: the answer is not one. */
 export function objectOf({ body, complete }: Pick<CarrierAnswer, 'body' | 'complete'>): Record<string, unknown> | null {
-  if (!complete) return null
+  const value = complete ? parseJson(body) : null
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+}
+
+/** null: the bytes are not JSON. */
+export function parseJson(body: Buffer): unknown {
   try {
-    const value: unknown = JSON.parse(body.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+    return JSON.parse(body.toString('utf8'))
   } catch {
     return null
   }
 }
+
+/** Compares hashes, which have equal lengths, in constant time. */
+export const isSameSecret = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

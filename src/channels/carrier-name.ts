@@ -20,5 +20,4 @@ const accountOf = ({ username, hostname, port, pathname }: URL): string => `${us
  */
 export const scopedProvider = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
 
-/** The provider of a carrier, by the carrier's identity. */
 export const providerOf = (carrier: string): string => carrier.split(':', 1)[0]!

@@ -8,30 +8,20 @@ import type { ChannelModule, Refused } from './channel.js'
 /** Fills in the template that a delivery names, in the version that was current when it was accepted. */
 export type Rendering = (named: NamesTemplate, values: JsonObject) => Promise<Rendered | Refused>
 
-/** All that is needed of a delivery to find its template. */
 type NamesTemplate = Pick<Claim, 'template' | 'request'>
-
-interface Rendered {
-  text: string
-  template: VersionContent
-}
-
-/** Versions never change; what stands beside them (name, identifier, metadata) does, and is looked at again. */
-const REMEMBERED = 500
-const REMEMBERED_MS = 5_000
+type Rendered = { text: string; template: VersionContent }
 
 export function createRendering(
   { templates }: Pick<ChannelModule, 'templates'>,
   find: (id: string, version: number) => Promise<VersionContent | null>,
 ): Rendering {
-  const known = new BoundedCache<string, VersionContent>({ maxEntries: REMEMBERED, ttlMs: REMEMBERED_MS })
+  // The content of a version never changes, but its name, identifier and metadata do, so entries expire soon.
+  const known = new BoundedCache<string, VersionContent>({ maxEntries: 500, ttlMs: 5_000 })
   const versionOf = async ({ id, version }: NonNullable<Claim['template']>): Promise<VersionContent | null> => {
     const key = `${id}.${version}`
     const remembered = known.get(key)
-    if (remembered !== undefined) return remembered
-    const content = await find(id, version)
-    if (content === null) return null
-    known.set(key, content)
+    const content = remembered ?? (await find(id, version))
+    if (remembered === undefined && content !== null) known.set(key, content)
     return content
   }
   return async (claim, values) => {

@@ -13,12 +13,12 @@ export const integerReader =
     return value >= least && value <= most ? value : wrong(`${name} deve ser um número de ${least} a ${most}`)
   }
 
-/** The user or the password of a URL. A percent sign that is not part of a code would otherwise end the start with a bare URIError. */
-export function readCredential(text: string, wrong: (what: string) => never): string {
+/** A part of a URL's credentials. A percent sign that is not part of a code would otherwise end the start with a bare URIError. */
+export function readCredential(text: string, wrong: (what: string) => never, name = 'usuário ou senha'): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return wrong('usuário ou senha com um % que não é um código; escreva-o como %25')
+    return wrong(`${name} com um % que não é um código; escreva-o como %25`)
   }
 }
 

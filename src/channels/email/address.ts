@@ -5,7 +5,6 @@ import { domainToASCII } from 'node:url'
  * two labels. Quoted local parts and address literals are refused. The time is linear in the length of the text.
  */
 const MAX_ADDRESS = 254
-const MAX_LOCAL = 64
 
 /** The address with its domain in lower-case ASCII, or null when the text is not exactly one address. */
 export function readEmailAddress(text: string): string | null {
@@ -13,7 +12,7 @@ export function readEmailAddress(text: string): string | null {
   const at = text.indexOf('@')
   if (at < 1 || at !== text.lastIndexOf('@')) return null
   const local = text.slice(0, at)
-  if (Buffer.byteLength(local) > MAX_LOCAL || !/^[^\s"(),:;<>@[\\\]\u0000-\u001f\u007f-\u009f]+$/u.test(local)) return null
+  if (Buffer.byteLength(local) > 64 || !/^[^\s"(),:;<>@[\\\]\u0000-\u001f\u007f-\u009f]+$/u.test(local)) return null
   if (local.startsWith('.') || local.endsWith('.') || local.includes('..')) return null
   const domain = readDomain(text.slice(at + 1))
   if (domain === null) return null

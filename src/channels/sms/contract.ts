@@ -8,13 +8,7 @@ import { atMost, recipientNumber, requireNumber } from '../request-part.js'
 import { date, dateOrNothing, failureReason, failureReasonOf, text } from '../status-schema.js'
 import { sms } from './channel.js'
 
-interface SmsPart {
-  number?: string
-  typeSend?: string | null
-  customMessage?: string | null
-}
-
-const MAX_CHARACTERS = 140
+type SmsPart = { number?: string; typeSend?: string | null; customMessage?: string | null }
 
 export const smsContract: ChannelContract = {
   part: {
@@ -29,7 +23,7 @@ export const smsContract: ChannelContract = {
       const always = typeSend === '2'
       return {
         recipient: requireNumber(number, 'mobile', 'sms.number'),
-        request: { always, customMessage: atMost(customMessage, MAX_CHARACTERS, 'sms.customMessage') },
+        request: { always, customMessage: atMost(customMessage, 140, 'sms.customMessage') },
         template: null,
         immediate: always,
       }

@@ -8,21 +8,20 @@ import { smsSettings } from './channel.js'
 import { type AccentRule, fitSms } from './fit-text.js'
 import type { SmsMessage } from './sms-message.js'
 
-/** From a claimed SMS to the message that leaves: the sender's words, or ours, with the short link where it belongs. */
-export interface SmsParts {
+interface SmsParts {
   publicUrl: string
   shortLink(target: LinkTarget): Promise<string>
 }
 
 const PLACEHOLDER = '{SHORT_LINK}'
-const SUPPRESSED = 'O destinatário pediu para não receber mais SMS desta conta.'
-/** A sender's name longer than this leaves no room for what is to be said. */
+/** A longer name leaves no room for the subject. */
 const MAX_SENDER = 30
 const LEAST_SUBJECT = 12
 
+/** Makes the message of a claimed SMS: the sender's text, or ours, with the short link. */
 export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
   return async (claim: Claim): Promise<SmsMessage | Refused> => {
-    if (claim.suppressed) return refusedFor(SUPPRESSED)
+    if (claim.suppressed) return refusedFor('O destinatário pediu para não receber mais SMS desta conta.')
     const { notification, channel, reference, settings } = claim
     const custom = claim.request.customMessage
     const linked = typeof custom !== 'string' || custom.includes(PLACEHOLDER)
@@ -36,25 +35,20 @@ export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
   }
 }
 
-/** Sender, subject, link, in one part where they fit: the subject gives way first, then all of it. */
+/** Sender, subject and link in one part: the subject is shortened to fit, or else replaced. */
 function ownText(sender: string, subject: string, link: string, accents: AccentRule): string {
-  const who = cut(sender, MAX_SENDER)
-  const say = (words: string): string => fitSms(`${who}: ${words} ${link}`, accents)
-  const characters = [...subject]
-  if (planParts(say(subject)).parts.length === 1) return say(subject)
-  for (let length = Math.min(characters.length, 160); length >= LEAST_SUBJECT; length--) {
-    const text = say(cut(subject, length))
+  const compose = (words: string): string => fitSms(`${cut(sender, MAX_SENDER)}: ${words} ${link}`, accents)
+  if (planParts(compose(subject)).parts.length === 1) return compose(subject)
+  for (let length = Math.min([...subject].length, 160); length >= LEAST_SUBJECT; length--) {
+    const text = compose(cut(subject, length))
     if (planParts(text).parts.length === 1) return text
   }
-  return say('há uma notificação para você.')
+  return compose('há uma notificação para você.')
 }
 
-const cut = (text: string, length: number): string => {
+function cut(text: string, length: number): string {
   const characters = [...text]
-  return characters.length <= length
-    ? text
-    : `${characters
-        .slice(0, length - 3)
-        .join('')
-        .trimEnd()}...`
+  if (characters.length <= length) return text
+  const kept = characters.slice(0, length - 3).join('')
+  return `${kept.trimEnd()}...`
 }

@@ -38,15 +38,10 @@ const statuses: Readonly<Record<number, readonly [name: string, kind: SendErrorK
   255: ['ESME_RUNKNOWNERR', 'temporary', 'Erro da operadora, sem explicação.'],
 }
 
-/** Codes that concern messages in several parts only and must not stop the others. */
-const MULTIPART_ONLY: ReadonlySet<number> = new Set([67])
-
 /** Codes from 0x400 on are the carrier's own. An unknown code counts as temporary, because the retries end after a day. */
 export function errorOf(status: number): SendError {
   const code = `0x${status.toString(16).padStart(8, '0')}`
   const [name, kind, reason] = statuses[status] ?? ['', 'temporary', `A operadora recusou a mensagem com o código ${code}.`]
-  return new SendError(kind, reason, {
-    answer: `${code} ${name}`.trim(),
-    scope: MULTIPART_ONLY.has(status) ? 'message' : 'carrier',
-  })
+  // ESME_RINVESMCLASS concerns messages in several parts only and must not stop the others.
+  return new SendError(kind, reason, { answer: `${code} ${name}`.trim(), scope: status === 67 ? 'message' : 'carrier' })
 }

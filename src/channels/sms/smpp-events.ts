@@ -1,35 +1,27 @@
 import { readGsm7 } from '../../domain/gsm7.js'
 import { readNumber } from '../../domain/phone.js'
+import { storable } from '../carrier-http.js'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
-import { type Deliver, readDeliver, tags, tlvText } from './smpp-pdu.js'
+import { type Deliver, readDeliver, tags } from './smpp-pdu.js'
 
 /** Reads deliver_sm: delivery receipts and the replies of people. */
 const MESSAGE_TYPE = 0x3c
-const DEFAULT_MESSAGE_TYPE = 0x00
-const HAS_HEADER = 0x40
+export const HAS_HEADER = 0x40
 const UCS2 = 8
 
-/** Final states of message_state and of "stat:" in a receipt's text. */
-const states: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' | 'reason'>>> = {
-  DELIVRD: { type: 'delivered' },
-  EXPIRED: {
-    type: 'failed',
-    failure: 'undelivered',
-    reason: 'O aparelho ficou fora de alcance até o fim da validade da mensagem.',
-  },
-  DELETED: { type: 'failed', failure: 'undelivered', reason: 'A operadora apagou a mensagem antes de entregá-la.' },
-  UNDELIV: { type: 'failed', failure: 'undelivered', reason: 'A operadora não conseguiu entregar a mensagem.' },
-  REJECTD: { type: 'failed', failure: 'undelivered', reason: 'A operadora rejeitou a mensagem depois de aceitá-la.' },
-}
-/** Other spellings that some carriers use in the text. */
-const aliases: Readonly<Record<string, string>> = {
-  DELIVERED: 'DELIVRD',
-  DELIVERD: 'DELIVRD',
-  UNDELIVERABLE: 'UNDELIV',
-  UNDELIVERED: 'UNDELIV',
-  UNDELIVRD: 'UNDELIV',
-  FAILED: 'UNDELIV',
-  REJECTED: 'REJECTD',
+type State = Pick<CarrierReport, 'type' | 'failure' | 'reason'>
+const delivered: State = { type: 'delivered' }
+const failed = (reason: string): State => ({ type: 'failed', failure: 'undelivered', reason })
+const undelivered = failed('A operadora não conseguiu entregar a mensagem.')
+const rejected = failed('A operadora rejeitou a mensagem depois de aceitá-la.')
+
+/** Final states of message_state and of "stat:" in a receipt's text, with the other spellings of some carriers. */
+const states: Readonly<Record<string, State>> = {
+  ...{ DELIVRD: delivered, DELIVERED: delivered, DELIVERD: delivered },
+  EXPIRED: failed('O aparelho ficou fora de alcance até o fim da validade da mensagem.'),
+  DELETED: failed('A operadora apagou a mensagem antes de entregá-la.'),
+  ...{ UNDELIV: undelivered, UNDELIVERABLE: undelivered, UNDELIVERED: undelivered, UNDELIVRD: undelivered, FAILED: undelivered },
+  ...{ REJECTD: rejected, REJECTED: rejected },
 }
 const stateNames = ['SCHEDULED', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD']
 
@@ -42,7 +34,7 @@ export function readEvents(body: Buffer): CarrierEvent[] {
 /** Some carriers do not set the message type of receipts, so the id and the text of a receipt identify one too. */
 function isReceipt(deliver: Deliver): boolean {
   const { esmClass } = deliver
-  if ((esmClass & MESSAGE_TYPE) !== DEFAULT_MESSAGE_TYPE || tlvOf(deliver, tags.receiptedMessageId) !== null) return true
+  if ((esmClass & MESSAGE_TYPE) !== 0 || tlvOf(deliver, tags.receiptedMessageId) !== null) return true
   return (esmClass & HAS_HEADER) === 0 && /^\s*id:\s*\S+\s(.*\s)?stat:\s*[a-z]{5,}/is.test(receiptText(deliver))
 }
 
@@ -59,24 +51,20 @@ function readReceipt(deliver: Deliver): CarrierReport[] {
   const state = deliver.tlvs.get(tags.messageState)?.[0]
   const word = (state === undefined ? null : stateNames[state]) ?? field(text, 'stat')?.toUpperCase() ?? 'UNKNOWN'
   const code = field(text, 'err')
-  const known = states[aliases[word] ?? word] ?? { type: 'note' as const }
+  const known = states[word] ?? { type: 'note' as const }
   const referenceTag = deliver.tlvs.get(tags.userMessageReference)
   const recipient = readNumber(deliver.source, 'any')
+  const isTagged = referenceTag !== undefined && referenceTag.length >= 2 && recipient !== null
+  const tag = isTagged ? { tag: { recipient, bits: referenceTag.readUInt16BE(0) } } : {}
+  const hasCode = known.reason !== undefined && code !== null && !/^0*$/.test(code)
   return [
     {
       kind: 'report',
-      of: {
-        carrier: possibleReferences(id, deliver),
-        ...(referenceTag === undefined || referenceTag.length < 2 || recipient === null
-          ? {}
-          : { tag: { recipient, bits: referenceTag.readUInt16BE(0) } }),
-      },
+      of: { carrier: possibleReferences(id, deliver), ...tag },
       at: null,
       answer: `id:${id} stat:${word}${code === null ? '' : ` err:${code}`}`,
       ...known,
-      ...(known.reason === undefined || code === null || /^0*$/.test(code)
-        ? {}
-        : { reason: `${known.reason} Código da operadora: ${code}.` }),
+      ...(hasCode ? { reason: `${known.reason} Código da operadora: ${code}.` } : {}),
     },
   ]
 }
@@ -118,17 +106,13 @@ const checked = (of: string, number: number, total: number) =>
   total > 1 && number >= 1 && number <= total ? { of, number, total } : null
 
 function decode(bytes: Buffer, dataCoding: number): string {
-  if (dataCoding === UCS2) {
-    const whole = bytes.subarray(0, bytes.length - (bytes.length % 2))
-    return Buffer.from(whole).swap16().toString('utf16le').toWellFormed().replaceAll('\0', '')
-  }
-  return (dataCoding === 0 ? readGsm7(bytes) : bytes.toString('latin1')).replaceAll('\0', '')
+  if (dataCoding !== UCS2) return storable(dataCoding === 0 ? readGsm7(bytes) : bytes.toString('latin1'))
+  const whole = bytes.subarray(0, bytes.length - (bytes.length % 2))
+  return storable(Buffer.from(whole).swap16().toString('utf16le'))
 }
 
-const tlvOf = ({ tlvs }: Deliver, tag: number): string | null => {
-  const value = tlvs.get(tag)
-  return value === undefined || tlvText(value) === '' ? null : tlvText(value)
-}
+/** The text of a TLV, with or without the final NUL, which some carriers omit. */
+const tlvOf = ({ tlvs }: Deliver, tag: number): string | null => tlvs.get(tag)?.toString('latin1').replace(/\0.*$/s, '') || null
 
 const field = (text: string, name: string): string | null =>
   new RegExp(`(?:^|\\s)${name}:\\s*([^\\s]+)`, 'i').exec(text)?.[1] ?? null

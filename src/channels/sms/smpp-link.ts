@@ -12,7 +12,6 @@ export class SmppLink {
   readonly #settings: SessionSettings
   readonly #events: Omit<SessionEvents, 'onEnd'>
   #session: SmppSession | null = null
-  /** The connection attempt in progress. */
   #opening: Promise<void> | null = null
   #connectError: SendError | null = null
   #pauseMs = FIRST_PAUSE_MS

@@ -77,13 +77,9 @@ const VERSION = 0x34
 export const bindBody = (systemId: string, password: string, systemType: string): Buffer =>
   Buffer.concat([text(systemId), text(password), text(systemType), Buffer.from([VERSION, 0, 0]), text('')])
 
-export interface Address {
-  ton: number
-  npi: number
-  digits: string
-}
+export type Address = { ton: number; npi: number; digits: string }
 
-export interface Submit {
+interface Submit {
   source: Address
   to: Address
   esmClass: number
@@ -96,12 +92,11 @@ export interface Submit {
 
 export function submitBody({ source, to, esmClass, validity, dataCoding, message, referenceTag }: Submit): Buffer {
   const registeredDelivery = 1
+  const address = ({ ton, npi, digits }: Address): Buffer[] => [Buffer.from([ton, npi]), text(digits)]
   return Buffer.concat([
     text(''),
-    Buffer.from([source.ton, source.npi]),
-    text(source.digits),
-    Buffer.from([to.ton, to.npi]),
-    text(to.digits),
+    ...address(source),
+    ...address(to),
     Buffer.from([esmClass, 0, 0]),
     text(''),
     text(validity),
@@ -124,31 +119,29 @@ export interface Deliver {
 export function readDeliver(body: Buffer): Deliver {
   const cursor = new Cursor(body)
   cursor.text()
-  cursor.skip(2)
+  cursor.bytes(2)
   const source = cursor.text()
-  cursor.skip(2)
+  cursor.bytes(2)
   const to = cursor.text()
-  const esmClass = cursor.byte()
-  cursor.skip(2)
+  const esmClass = cursor.bytes(3)[0]!
   cursor.text()
   cursor.text()
-  cursor.skip(2)
-  const dataCoding = cursor.byte()
-  cursor.skip(1)
-  const short = cursor.bytes(cursor.byte())
+  const [, , dataCoding, , length] = cursor.bytes(5)
+  const short = cursor.bytes(length!)
   const tlvs = new Map<number, Buffer>()
-  while (cursor.left >= 4) {
-    const tag = cursor.short()
-    tlvs.set(tag, cursor.bytes(cursor.short()))
+  while (cursor.left >= 4) tlvs.set(cursor.bytes(2).readUInt16BE(), cursor.bytes(cursor.bytes(2).readUInt16BE()))
+  return {
+    source,
+    to,
+    esmClass,
+    dataCoding: dataCoding!,
+    message: short.length > 0 ? short : (tlvs.get(tags.messagePayload) ?? short),
+    tlvs,
   }
-  return { source, to, esmClass, dataCoding, message: short.length > 0 ? short : (tlvs.get(tags.messagePayload) ?? short), tlvs }
 }
 
 /** The carrier's id of an accepted message. */
 export const readMessageId = (body: Buffer): string => new Cursor(body).text()
-
-/** The text of a TLV, with or without the final NUL, which some carriers omit. */
-export const tlvText = (value: Buffer): string => value.toString('latin1').replace(/\0.*$/s, '')
 
 class Cursor {
   readonly #body: Buffer
@@ -160,18 +153,6 @@ class Cursor {
 
   get left(): number {
     return this.#body.length - this.#at
-  }
-
-  skip(count: number): void {
-    this.bytes(count)
-  }
-
-  byte(): number {
-    return this.bytes(1)[0]!
-  }
-
-  short(): number {
-    return this.bytes(2).readUInt16BE(0)
   }
 
   bytes(count: number): Buffer {

@@ -16,7 +16,7 @@ export interface SessionSettings {
   systemId: string
   password: string
   systemType: string
-  /** The number of messages that may wait for their response at a time. */
+  /** Messages that may wait for their response at a time. */
   window: number
   /** For connecting, binding and enquire_link. */
   responseTimeoutMs: number
@@ -34,11 +34,8 @@ export interface SessionEvents {
 
 export type PartOutcome = { id: string } | { error: SendError }
 
-export interface Part {
-  body: Buffer
-  /** Identifies the part when its response comes after the timeout. */
-  name?: PartName
-}
+/** The name identifies the part when its response comes after the timeout. */
+export type Part = { body: Buffer; name?: PartName }
 
 interface PartName {
   reference: string
@@ -48,14 +45,8 @@ interface PartName {
   total: number
 }
 
-interface Pending {
-  name: PartName | undefined
-  settle(outcome: PartOutcome): void
-  late: boolean
-}
+type Pending = { name: PartName | undefined; settle(outcome: PartOutcome): void; late: boolean }
 
-const connectionLost = (cause?: unknown): SendError =>
-  new SendError('uncertain', 'A conexão com a operadora caiu antes da resposta.', { cause })
 const noResponse = (): SendError => new SendError('uncertain', 'A operadora não respondeu a tempo.')
 export const notConnected = (cause?: unknown): SendError =>
   new SendError('temporary', 'Sem conexão com a operadora de SMS.', { cause, answer: String((cause as Error)?.message ?? '') })
@@ -127,8 +118,7 @@ export class SmppSession {
       this.#window.release(parts.length)
       return unsent()
     }
-    const answers = this.#write(parts, commands.submit, signal)
-    return Promise.all(answers)
+    return Promise.all(this.#write(parts, commands.submit, signal))
   }
 
   /** Unbinds. Messages that still wait for a response have an unknown outcome. */
@@ -177,44 +167,41 @@ export class SmppSession {
   #read(chunk: Buffer): void {
     this.#lastReceivedAt = performance.now()
     try {
-      for (const pdu of this.#reader.read(chunk)) this.#handle(pdu)
+      for (const pdu of this.#reader.read(chunk)) {
+        if (pdu.command >= RESPONSE) this.#handleResponse(pdu)
+        else this.#handleRequest(pdu)
+      }
     } catch (error) {
       this.#end(error)
     }
   }
 
-  #handle({ command, sequence, status, body }: Pdu): void {
-    if (command >= RESPONSE) {
-      this.#handleResponse(sequence, status, body)
-      return
-    }
+  #handleRequest({ command, sequence, body }: Pdu): void {
     const answer = (code: number, content?: Buffer): void => {
       if (!this.#ended) this.#socket.write(writePdu(command + RESPONSE, sequence, content, code))
     }
     switch (command) {
-      case commands.deliver: {
-        const empty = Buffer.alloc(1)
+      case commands.deliver:
         this.#events.onDeliver(body).then(
-          () => answer(0, empty),
-          () => answer(TRY_AGAIN, empty),
+          () => answer(0, Buffer.alloc(1)),
+          () => answer(TRY_AGAIN, Buffer.alloc(1)),
         )
-        return
-      }
+        break
       case commands.enquireLink:
         answer(0)
-        return
+        break
       case commands.unbind:
         answer(0)
         this.#socket.end()
-        return
+        break
       case commands.alert:
-        return
+        break
       default:
         this.#socket.write(writePdu(commands.genericNack, sequence, undefined, UNKNOWN_COMMAND))
     }
   }
 
-  #handleResponse(sequence: number, status: number, body: Buffer): void {
+  #handleResponse({ sequence, status, body }: Pdu): void {
     const pending = this.#pending.get(sequence)
     if (pending === undefined) return
     this.#pending.delete(sequence)
@@ -230,9 +217,10 @@ export class SmppSession {
     let enquiredAt: number | null = null
     this.#keepAliveTimer = setInterval(() => {
       const now = performance.now()
-      if (enquiredAt !== null && this.#lastReceivedAt < enquiredAt && now - enquiredAt > responseTimeoutMs)
-        return this.#end(new Error('no response to enquire_link'))
-      if (enquiredAt !== null && this.#lastReceivedAt < enquiredAt) return
+      if (enquiredAt !== null && this.#lastReceivedAt < enquiredAt) {
+        if (now - enquiredAt > responseTimeoutMs) this.#end(new Error('no response to enquire_link'))
+        return
+      }
       enquiredAt = null
       if (now - this.#lastReceivedAt < keepAliveMs) return
       enquiredAt = now
@@ -245,7 +233,8 @@ export class SmppSession {
     this.#ended = true
     clearInterval(this.#keepAliveTimer)
     this.#socket.destroy()
-    for (const pending of this.#pending.values()) if (!pending.late) pending.settle({ error: connectionLost(cause) })
+    const error = new SendError('uncertain', 'A conexão com a operadora caiu antes da resposta.', { cause })
+    for (const pending of this.#pending.values()) if (!pending.late) pending.settle({ error })
     this.#pending.clear()
     this.#events.onEnd()
   }

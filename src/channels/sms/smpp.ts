@@ -5,12 +5,12 @@ import { septetsOf } from '../../domain/gsm7.js'
 import { type PartPlan, planParts } from '../../domain/message-parts.js'
 import { MAX_TAGGED_PARTS, makeTag } from '../../domain/reference-tag.js'
 import type { ProviderModule } from '../channel.js'
-import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
+import { type Carrier, type CarrierEvent, type Provider, SendError } from '../provider.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../url-options.js'
-import { carrierReference, readEvents } from './smpp-events.js'
+import { carrierReference, HAS_HEADER, readEvents } from './smpp-events.js'
 import { SmppLink } from './smpp-link.js'
 import { type Address, submitBody } from './smpp-pdu.js'
-import type { Part, PartOutcome, SessionSettings } from './smpp-session.js'
+import type { Part, PartOutcome } from './smpp-session.js'
 import type { SmsMessage } from './sms-message.js'
 
 /**
@@ -34,27 +34,22 @@ const TIMEOUT_MS = 12_000
 const RESPONSE_TIMEOUT_MS = 8_000
 const KEEP_ALIVE_MS = 15_000
 const WINDOW = 50
-const OPTIONS = ['from', 'ton', 'npi', 'system-type', 'window', 'validity', 'rate']
 /** The pause before a part is submitted again after the carrier has accepted other parts of the message. */
 const PART_PAUSE_MS = 300
 const INTERNATIONAL = { ton: 1, npi: 1 }
-const HAS_HEADER = 0x40
 
-export function smppProvider(options: SmppOptions): Provider<SmsMessage> {
-  const { timeoutMs = TIMEOUT_MS } = options
-  return {
-    name: 'smpp',
-    channel: 'sms',
-    // Receipts return our user_message_reference, so a message that arrived is recognised and a missing one is resent once.
-    whenUnknown: 'report',
-    timeoutMs,
-    open: async url => openSmsc(url, options),
-    identify(url) {
-      const { systemId, host, port } = readSmppUrl(url, options).session
-      return `${systemId}@${host}:${port}`
-    },
-  }
-}
+export const smppProvider = (options: SmppOptions): Provider<SmsMessage> => ({
+  name: 'smpp',
+  channel: 'sms',
+  // Receipts return our user_message_reference, so a message that arrived is recognised and a missing one is resent once.
+  whenUnknown: 'report',
+  timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+  open: async url => openSmsc(url, options),
+  identify(url) {
+    const { systemId, host, port } = readSmppUrl(url, options).session
+    return `${systemId}@${host}:${port}`
+  },
+})
 
 export const smpp: ProviderModule<SmsMessage, SmppOptions> = {
   create: smppProvider,
@@ -63,8 +58,8 @@ export const smpp: ProviderModule<SmsMessage, SmppOptions> = {
 }
 
 function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
-  const { session: settings, source, validity } = readSmppUrl(url, options)
-  const link = new SmppLink(settings, {
+  const { session, source, validity } = readSmppUrl(url, options)
+  const link = new SmppLink(session, {
     onDeliver: body => handleDeliver(body, options),
     onLate({ reference, to, number, total }, id) {
       const of = { ours: reference, ...(id === '' ? {} : { carrier: [carrierReference(id, to)] }), part: { number, total } }
@@ -75,18 +70,22 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
     get ready() {
       return link.ready
     },
-    async send(message, signal): Promise<Receipt> {
+    async send(message, signal) {
       const plan = planParts(message.text)
       if (plan.parts.length > MAX_TAGGED_PARTS) {
         throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_TAGGED_PARTS}.`)
       }
       const outcomes = await submitAll(link, partsToSend(message, createParts(message, plan, source, validity)), signal)
-      const references = plan.parts.map((_, place) => referenceOf(outcomes.get(place), message.to))
+      const idOf = (outcome: PartOutcome | undefined) => (outcome !== undefined && 'id' in outcome ? outcome.id : null)
+      const references = plan.parts.map((_, place) => {
+        const id = idOf(outcomes.get(place))
+        return id === null ? null : carrierReference(id, message.to)
+      })
       const error = combineErrors([...outcomes.values()], references)
       if (error !== null) throw error
       return {
         references,
-        answer: [...outcomes.values()].map(outcome => ('id' in outcome ? `id:${outcome.id}` : '')).join(' '),
+        answer: [...outcomes.values()].map(outcome => `id:${idOf(outcome)}`).join(' '),
         delivered: false,
         facts: { segments: plan.parts.length, encoding: plan.encoding },
       }
@@ -97,13 +96,13 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
 
 /** Resolves once the events are committed. An unreadable PDU is acknowledged too, because the carrier would repeat it for ever. */
 async function handleDeliver(body: Buffer, { onEvents, onUnreadable }: SmppOptions): Promise<void> {
-  let events: CarrierEvent[]
+  let events: CarrierEvent[] = []
   try {
     events = readEvents(body)
   } catch (error) {
-    return onUnreadable(error)
+    onUnreadable(error)
   }
-  await onEvents(events)
+  if (events.length > 0) await onEvents(events)
 }
 
 /** The parts that the carrier has not accepted yet, by index. All of them if the text is now split differently. */
@@ -113,19 +112,12 @@ function partsToSend({ taken }: SmsMessage, parts: readonly Part[]): Map<number,
 }
 
 /** Retries single parts here once the carrier has accepted others, because the whole message can then not be retried. */
-async function submitAll(
-  link: SmppLink,
-  parts: ReadonlyMap<number, Part>,
-  signal: AbortSignal,
-): Promise<Map<number, PartOutcome>> {
+async function submitAll(link: SmppLink, parts: ReadonlyMap<number, Part>, signal: AbortSignal) {
   const session = await link.session(signal)
   const outcomes = new Map<number, PartOutcome>()
   const submit = async (places: readonly number[]): Promise<void> => {
-    const answers = await session.submit(
-      places.map(place => parts.get(place)!),
-      signal,
-    )
-    for (const [index, place] of places.entries()) outcomes.set(place, answers[index]!)
+    const chosen = places.map(place => parts.get(place)!)
+    for (const [index, outcome] of (await session.submit(chosen, signal)).entries()) outcomes.set(places[index]!, outcome)
   }
   const retryableParts = (): number[] => [...outcomes].flatMap(([place, outcome]) => (isRetryable(outcome) ? [place] : []))
   await submit([...parts.keys()])
@@ -139,9 +131,6 @@ async function submitAll(
 const isTaken = (outcome: PartOutcome): boolean => 'id' in outcome
 const isRetryable = (outcome: PartOutcome): boolean =>
   'error' in outcome && (outcome.error.kind === 'temporary' || outcome.error.kind === 'throttled')
-
-const referenceOf = (outcome: PartOutcome | undefined, to: string): string | null =>
-  outcome !== undefined && 'id' in outcome ? carrierReference(outcome.id, to) : null
 
 /** null when all parts were accepted. Otherwise the error that decides about the whole message. */
 function combineErrors(outcomes: readonly PartOutcome[], references: readonly (string | null)[]): SendError | null {
@@ -188,12 +177,12 @@ function readSmppUrl(url: URL, { ca, responseTimeoutMs = RESPONSE_TIMEOUT_MS, ke
   const secure = url.protocol === 'smpps:'
   if (!secure && url.protocol !== 'smpp:') wrong('deve começar com smpp:// ou smpps://')
   if (url.hostname === '') wrong('falta o nome do servidor')
-  refuseUnknown(url, OPTIONS, wrong)
+  refuseUnknown(url, ['from', 'ton', 'npi', 'system-type', 'window', 'validity', 'rate'], wrong)
   const integer = integerReader(url, wrong)
   const from = url.searchParams.get('from') ?? ''
   if (!/^(\+?\d{1,20}|[\w .&-]{0,11})$/.test(from)) wrong('from deve ser um número ou um nome de até 11 caracteres, sem acentos')
   const { ton, npi, digits } = senderAddress(from)
-  const session: SessionSettings = {
+  const session = {
     host: readHost(url),
     port: url.port === '' ? (secure ? 3550 : 2775) : Number(url.port),
     secure,
@@ -205,9 +194,8 @@ function readSmppUrl(url: URL, { ca, responseTimeoutMs = RESPONSE_TIMEOUT_MS, ke
     responseTimeoutMs,
     keepAliveMs,
   }
-  const hours = integer('validity', 48, 1, 24 * 28)
-  const source: Address = { ton: integer('ton', ton, 0, 6), npi: integer('npi', npi, 0, 18), digits }
-  return { session, source, validity: relativeTime(hours) }
+  const source = { ton: integer('ton', ton, 0, 6), npi: integer('npi', npi, 0, 18), digits }
+  return { session, source, validity: relativeTime(integer('validity', 48, 1, 24 * 28)) }
 }
 
 /** TON/NPI of the sender: a name is alphanumeric (5/0), a short code network specific (3/0), a full number international (1/1). */

@@ -5,6 +5,6 @@ export interface SmsMessage {
   /** E.164. */
   to: string
   text: string
-  /** Parts that the carrier has already: only the others are sent, where the text is still cut into as many. */
+  /** Parts that the carrier has already accepted: only the others are sent, if the text still has as many parts. */
   taken?: { parts: readonly number[]; total: number }
 }

@@ -1,19 +1,17 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperatorError } from '../../domain/errors.js'
 import { planParts } from '../../domain/message-parts.js'
 import { readNumber } from '../../domain/phone.js'
-import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
+import { type CarrierAnswer, CarrierHttp, isSameSecret, objectOf, parseJson, storable, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import {
   type Callback,
-  type Carrier,
   type CarrierEvent,
   type CarrierReport,
   type Provider,
   SendError,
   type SendErrorKind,
 } from '../provider.js'
-import { refuseUnknown } from '../url-options.js'
+import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import type { SmsMessage } from './sms-message.js'
 
 /** The provider's name, stored with every attempt and the last part of its callbacks' path. */
@@ -31,9 +29,6 @@ const REASONS = {
   unanswered: 'A Zenvia não respondeu a tempo, ou a conexão caiu antes da resposta.',
 }
 const MAX_WORDS = 500
-const MAX_ID = 200
-const MAX_WINDOW = 1_000
-const OPTIONS = ['from', 'secret', 'tls', 'window', 'rate']
 /** Zenvia does not sign its callbacks, but adds the headers that the subscription names: this one holds the secret. */
 const SECRET_HEADER = 'x-carteiro-secret'
 
@@ -46,50 +41,41 @@ const statuses: Readonly<Record<string, Pick<CarrierReport, 'type' | 'failure' |
   REJECTED: { type: 'failed', failure: 'undelivered', reason: 'A operadora rejeitou a mensagem depois de aceitá-la.' },
 }
 
-export function zenviaProvider(): Provider<SmsMessage> {
-  return {
-    name: ZENVIA,
-    channel: 'sms',
-    // Its reports do not carry our reference and it has no lookup: only a person can resolve an unknown outcome.
-    whenUnknown: 'never',
-    timeoutMs: TIMEOUT_MS,
-    open: async url => openZenvia(url),
-    identify(url) {
-      const { endpoint, from } = readZenviaUrl(url)
-      return `${from}@${endpoint}`
-    },
-  }
-}
+export const zenviaProvider = (): Provider<SmsMessage> => ({
+  name: ZENVIA,
+  channel: 'sms',
+  // Its reports do not carry our reference and it has no lookup: only a person can resolve an unknown outcome.
+  whenUnknown: 'never',
+  timeoutMs: TIMEOUT_MS,
+  async open(url) {
+    const { endpoint, token, from } = readZenviaUrl(url)
+    const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, reasons: REASONS })
+    const headers = { 'content-type': 'application/json', 'x-api-token': token }
+    return {
+      async send({ to, text }, signal) {
+        const { parts, encoding } = planParts(text)
+        const body = JSON.stringify({ from, to: to.replace(/^\+/, ''), contents: [{ type: 'text', text }] })
+        const answer = await http.send({ method: 'POST', url: endpoint.href, headers, body }, signal)
+        if (answer.status < 200 || answer.status > 299) throw errorOf(answer)
+        const id = objectOf(answer)?.id
+        if (!isId(id))
+          throw new SendError('uncertain', 'A Zenvia respondeu sem identificar a mensagem.', { answer: textOf(answer) })
+        return { references: [id], answer: `id:${id}`, delivered: false, facts: { segments: parts.length, encoding } }
+      },
+      close: () => http.close(),
+    }
+  },
+  identify(url) {
+    const { endpoint, from } = readZenviaUrl(url)
+    return `${from}@${endpoint}`
+  },
+})
 
 export const zenvia: ProviderModule<SmsMessage> = {
   create: zenviaProvider,
   concurrency: url => 2 * Number(url.searchParams.get('window') ?? REQUESTS_AT_ONCE),
   callback: source =>
     zenviaCallback('carriers' in source ? source.carriers.map(url => readZenviaUrl(url).secret) : [source.simulatorSecret]),
-}
-
-function openZenvia(url: URL): Carrier<SmsMessage> {
-  const { endpoint, token, from } = readZenviaUrl(url)
-  const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, reasons: REASONS })
-  const headers = { 'content-type': 'application/json', 'x-api-token': token }
-  return {
-    async send({ to, text }, signal) {
-      const { parts, encoding } = planParts(text)
-      const body = JSON.stringify({ from, to: to.replace(/^\+/, ''), contents: [{ type: 'text', text }] })
-      const answer = await http.send({ method: 'POST', url: endpoint.href, headers, body }, signal)
-      if (answer.status < 200 || answer.status > 299) throw errorOf(answer)
-      const id = objectOf(answer)?.id
-      if (!isId(id))
-        throw new SendError('uncertain', 'A Zenvia respondeu sem identificar a mensagem.', { answer: textOf(answer) })
-      return {
-        references: [id],
-        answer: `id:${id}`,
-        delivered: false,
-        facts: { segments: parts.length, encoding },
-      }
-    },
-    close: () => http.close(),
-  }
 }
 
 /** One reader for all subscriptions of this gateway: a request with one of their secrets comes from Zenvia. */
@@ -99,7 +85,7 @@ export function zenviaCallback(secrets: readonly string[]): Callback {
     channel: 'sms',
     async read({ method, headers, body }) {
       const given = headers[SECRET_HEADER]
-      if (method !== 'POST' || typeof given !== 'string' || !secrets.some(secret => isSame(given, secret))) return null
+      if (method !== 'POST' || typeof given !== 'string' || !secrets.some(secret => isSameSecret(given, secret))) return null
       return { events: readEvent(body) }
     },
   }
@@ -116,40 +102,23 @@ export function readZenviaUrl(url: URL): { endpoint: URL; token: string; from: s
   const secret = searchParams.get('secret') ?? ''
   if (username === '') wrong('falta o token da Zenvia antes do @')
   if (hostname === '') wrong('falta o nome do servidor')
-  refuseUnknown(url, OPTIONS, wrong)
+  refuseUnknown(url, ['from', 'secret', 'tls', 'window', 'rate'], wrong)
   if (from === '' || from.length > 64) wrong('from deve ser o remetente criado na Zenvia, com até 64 caracteres')
   if (!/^[\x21-\x7e]{16,200}$/.test(secret)) wrong('secret deve ter 16 caracteres ou mais, sem espaços nem acentos')
   const tls = searchParams.get('tls') ?? 'required'
   const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
   if (tls !== 'required' && !(tls === 'off' && local)) wrong('tls só pode ser off para esta máquina (127.0.0.1)')
-  const window = searchParams.get('window') ?? '1'
-  if (!/^[1-9]\d{0,3}$/.test(window) || Number(window) > MAX_WINDOW) wrong(`window deve ser um número de 1 a ${MAX_WINDOW}`)
+  integerReader(url, wrong)('window', 1, 1, 1_000)
   const base = pathname.replace(/\/+$/, '')
   const endpoint = new URL(`${tls === 'off' ? 'http' : 'https'}://${host}${base}/v2/channels/sms/messages`)
-  return {
-    endpoint,
-    token: readToken(username) ?? wrong('o token tem um % que não é um código; escreva-o como %25'),
-    from,
-    secret,
-  }
-}
-
-function readToken(text: string): string | null {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
+  return { endpoint, token: readCredential(username, wrong, 'token'), from, secret }
 }
 
 /** 503 says that the message was not taken; after another 5xx the outcome is unknown. */
 function errorOf(answer: CarrierAnswer): SendError {
-  const [kind, reason] = meaningOf(answer)
   const { status, retryAfterMs } = answer
-  return new SendError(kind, reason, {
-    answer: `${status} ${storable(textOf(answer).slice(0, MAX_WORDS))}`,
-    ...(retryAfterMs === null ? {} : { retryAfterMs }),
-  })
+  const shown = `${status} ${storable(textOf(answer).slice(0, MAX_WORDS))}`
+  return new SendError(...meaningOf(answer), { answer: shown, retryAfterMs })
 }
 
 /** Only errors of the message itself are permanent: the operator can correct the account and SMS_URL, and messages wait for that. */
@@ -161,19 +130,15 @@ function meaningOf(answer: CarrierAnswer): [SendErrorKind, string] {
   if (status === 401 || status === 403) return ['temporary', 'A Zenvia recusou o token (SMS_URL).']
   if (status === 402) return ['temporary', 'A Zenvia recusou por falta de saldo ou de pagamento. Confira a conta.']
   if (![400, 413, 422].includes(status)) return ['temporary', `A Zenvia não aceitou a chamada (${status}). Verifique SMS_URL.`]
-  return isOfSender(answer)
+  const details = objectOf(answer)?.details
+  const isOfSender = Array.isArray(details) && details.length > 0 && details.every(detail => detail?.path === 'from')
+  return isOfSender
     ? ['temporary', 'A Zenvia não aceita o remetente (from em SMS_URL).']
     : ['permanent', 'A Zenvia recusou a mensagem.']
 }
 
-function isOfSender(answer: CarrierAnswer): boolean {
-  const details = objectOf(answer)?.details
-  return Array.isArray(details) && details.length > 0 && details.every(detail => detail?.path === 'from')
-}
-
 /** Any other value could not be stored as a reference. */
-const isId = (value: unknown): value is string =>
-  typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && value.length <= MAX_ID
+const isId = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]{1,200}$/.test(value)
 
 interface ZenviaEvent {
   id?: unknown
@@ -186,7 +151,7 @@ interface ZenviaEvent {
 
 /** Events of other kinds are accepted and ignored: Zenvia would repeat a refused one. */
 function readEvent(body: Buffer): CarrierEvent[] {
-  const event = readJson(body.toString('utf8')) as ZenviaEvent | null
+  const event = parseJson(body) as ZenviaEvent | null
   if (event === null || typeof event !== 'object') return []
   if (event.type === 'MESSAGE_STATUS') return readStatus(event)
   return event.type === 'MESSAGE' ? readAnswer(event) : []
@@ -196,15 +161,8 @@ function readStatus({ messageId, messageStatus }: ZenviaEvent): CarrierEvent[] {
   const code = messageStatus?.code
   if (!isId(messageId) || typeof code !== 'string') return []
   const causes = messageStatus?.causes === undefined ? '' : ` ${JSON.stringify(messageStatus.causes).slice(0, MAX_WORDS)}`
-  return [
-    {
-      kind: 'report',
-      of: { carrier: [messageId] },
-      at: null,
-      answer: storable(`${code.slice(0, MAX_WORDS)}${causes}`),
-      ...(statuses[code] ?? { type: 'note' as const }),
-    },
-  ]
+  const answer = storable(`${code.slice(0, MAX_WORDS)}${causes}`)
+  return [{ kind: 'report', of: { carrier: [messageId] }, at: null, answer, ...(statuses[code] ?? { type: 'note' }) }]
 }
 
 function readAnswer({ direction, message }: ZenviaEvent): CarrierEvent[] {
@@ -217,18 +175,4 @@ function readAnswer({ direction, message }: ZenviaEvent): CarrierEvent[] {
   const number = readNumber(from, 'any')
   if (text === '' || number === null) return []
   return [{ kind: 'reply', from: [number], text, id: isId(id) ? id : null, inReplyTo: null, at: null }]
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
-
-/** In constant time, also for different lengths. */
-function isSame(given: string, secret: string): boolean {
-  const hash = (text: string): Buffer => createHmac('sha256', 'secret').update(text).digest()
-  return timingSafeEqual(hash(given), hash(secret))
 }

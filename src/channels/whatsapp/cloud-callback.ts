@@ -1,5 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { numberForms } from '../../domain/phone.js'
+import { isSameSecret, parseJson, storable } from '../carrier-http.js'
 import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { meaningOf, unknownReason } from './graph-errors.js'
 import { replyText } from './reply-text.js'
@@ -18,8 +19,6 @@ export interface CloudCallbackParts {
 /** The messages that are sent at most while a recipient's trouble is temporary; then the delivery has failed. */
 const MAX_MESSAGES = 4
 const FIRST_WAIT_MS = 30_000
-/** Three times as long each time. */
-const GROWTH = 3
 const REPORTS = ['sent', 'delivered', 'read'] as const
 
 export const cloudCallback = (parts: CloudCallbackParts): Callback => ({
@@ -34,19 +33,17 @@ export const cloudCallback = (parts: CloudCallbackParts): Callback => ({
 function shakeHands({ url }: CallbackRequest, { verifyToken }: CloudCallbackParts): CallbackContent | null {
   const query = new URL(url).searchParams
   const challenge = query.get('hub.challenge') ?? ''
-  const known = query.get('hub.mode') === 'subscribe' && isSame(query.get('hub.verify_token') ?? '', verifyToken)
+  const known = query.get('hub.mode') === 'subscribe' && isSameSecret(query.get('hub.verify_token') ?? '', verifyToken)
   if (!known || !/^[\w-]{1,256}$/.test(challenge)) return null
   return { events: [], answer: { type: 'text/plain; charset=utf-8', body: challenge } }
 }
 
 function isSigned({ headers, body }: CallbackRequest, secret: string): boolean {
   const signature = headers['x-hub-signature-256']
-  return typeof signature === 'string' && isSame(signature, `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`)
+  return (
+    typeof signature === 'string' && isSameSecret(signature, `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`)
+  )
 }
-
-/** Compares hashes, which have equal lengths, in constant time. */
-const isSame = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
-const digest = (text: string): Buffer => createHmac('sha256', 'compare').update(text).digest()
 
 interface Status {
   id?: unknown
@@ -56,18 +53,9 @@ interface Status {
   errors?: { code?: unknown; title?: unknown; error_data?: { details?: unknown } }[]
 }
 
-interface Incoming {
-  id?: unknown
-  from?: unknown
-  timestamp?: unknown
-  context?: { id?: unknown }
-}
+type Incoming = { id?: unknown; from?: unknown; timestamp?: unknown; context?: { id?: unknown } }
 
-interface Value {
-  metadata?: { phone_number_id?: unknown }
-  statuses?: Status[]
-  messages?: Incoming[]
-}
+type Value = { metadata?: { phone_number_id?: unknown }; statuses?: Status[]; messages?: Incoming[] }
 
 /** The signature is verified already. Unreadable parts are ignored: Meta would repeat a refused callback for days. */
 function readEvents(body: Buffer, ours: CloudCallbackParts['phoneNumberIds']): CarrierEvent[] {
@@ -80,12 +68,7 @@ function readEvents(body: Buffer, ours: CloudCallbackParts['phoneNumberIds']): C
 }
 
 function valuesIn(body: Buffer): Value[] {
-  let parsed: { entry?: { changes?: { field?: unknown; value?: Value }[] }[] } | null
-  try {
-    parsed = JSON.parse(body.toString())
-  } catch {
-    return []
-  }
+  const parsed = parseJson(body) as { entry?: { changes?: { field?: unknown; value?: Value }[] }[] } | null
   const changes = listOf(parsed?.entry).flatMap(entry => listOf(entry.changes))
   return changes.flatMap(({ field, value }) =>
     field === 'messages' && typeof value === 'object' && value !== null ? [value] : [],
@@ -113,7 +96,7 @@ function readFailure({ errors }: Status, reference: string, id: string): Omit<Ca
   const reason = meaning?.reason ?? unknownReason(code)
   const ordinal = Number(/\.(\d{1,4})$/.exec(reference)?.[1] ?? Number.NaN)
   if (meaning !== null && meaning.kind !== 'permanent' && ordinal < MAX_MESSAGES) {
-    return { type: 'again', answer, reason, delayMs: FIRST_WAIT_MS * GROWTH ** (ordinal - 1) }
+    return { type: 'again', answer, reason, delayMs: FIRST_WAIT_MS * 3 ** (ordinal - 1) }
   }
   return { type: 'failed', answer, failure: 'undelivered', reason }
 }
@@ -121,30 +104,26 @@ function readFailure({ errors }: Status, reference: string, id: string): Omit<Ca
 function readReply(message: Incoming): CarrierReply | null {
   const from = textOf(message.from)
   const text = replyText(message)
-  const inReplyTo = textOf(message.context?.id)
+  const inReplyTo = textOf(message.context?.id) || null
   const isNumber = /^\d{8,15}$/.test(from)
   // A person may hide their number: the quoted message identifies them.
-  if ((!isNumber && inReplyTo === '') || text === null) return null
+  if ((!isNumber && inReplyTo === null) || text === null) return null
   return {
     kind: 'reply',
     from: isNumber ? numberForms(from) : [],
     text: clean(text),
     id: textOf(message.id) || null,
-    inReplyTo: inReplyTo === '' ? null : inReplyTo,
+    inReplyTo,
     at: timeOf(message.timestamp),
   }
 }
 
-const MAX_TEXT = 10_000
-
 /** A person's text may hold characters that PostgreSQL does not store. */
-const clean = (text: string): string => text.slice(0, MAX_TEXT).toWellFormed().replaceAll('\0', '')
+const clean = (text: string): string => storable(text.slice(0, 10_000))
 const textOf = (value: unknown): string => (typeof value === 'string' ? clean(value) : '')
 const listOf = <T>(value: readonly T[] | undefined): readonly T[] =>
   Array.isArray(value) ? value.filter(item => typeof item === 'object' && item !== null) : []
 
 /** Unix seconds, as text. */
-function timeOf(value: unknown): Date | null {
-  const seconds = typeof value === 'string' && /^\d{9,11}$/.test(value) ? Number(value) : null
-  return seconds === null ? null : new Date(seconds * 1_000)
-}
+const timeOf = (value: unknown): Date | null =>
+  typeof value === 'string' && /^\d{9,11}$/.test(value) ? new Date(Number(value) * 1_000) : null

@@ -2,7 +2,7 @@ import { OperatorError } from '../../domain/errors.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import { type Provider, type Receipt, SendError } from '../provider.js'
-import { refuseUnknown } from '../url-options.js'
+import { integerReader, refuseUnknown } from '../url-options.js'
 import { CLOUD_NAME, cloudCallback } from './cloud-callback.js'
 import { readRefusal } from './graph-errors.js'
 import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
@@ -14,13 +14,10 @@ import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
 /** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
-const POOL = 20
-const MAX_POOL = 200
 const REASONS = {
   unsent: 'Não foi possível conectar ao WhatsApp.',
   unanswered: 'O WhatsApp recebeu a mensagem e não respondeu.',
 }
-const EXAMPLE = 'whatsapp://TOKEN@graph.facebook.com/v23.0/106540352242922'
 
 export const cloudProvider: Provider<WhatsappMessage> = {
   name: CLOUD_NAME,
@@ -34,7 +31,7 @@ export const cloudProvider: Provider<WhatsappMessage> = {
     const target = `${origin}/${version}/${phoneNumberId}/messages`
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     return {
-      async send(message, signal): Promise<Receipt> {
+      async send(message, signal) {
         const body = JSON.stringify(toRequest(message))
         return readAnswer(await http.send({ method: 'POST', url: target, headers, body }, signal))
       },
@@ -67,18 +64,10 @@ export interface CloudSecrets {
   verifyToken: string | null
 }
 
-interface CloudAddress {
-  origin: string
-  token: string
-  version: string
-  phoneNumberId: string
-  connections: number
-}
-
 /** The token is a credential and is shown in no message. */
-export function readCloudUrl(url: URL): CloudAddress {
+export function readCloudUrl(url: URL) {
   const wrong = (what: string): never => {
-    throw new OperatorError(`WHATSAPP_URL: ${what}. Exemplo: ${EXAMPLE}`)
+    throw new OperatorError(`WHATSAPP_URL: ${what}. Exemplo: whatsapp://TOKEN@graph.facebook.com/v23.0/106540352242922`)
   }
   const [, version, phoneNumberId] = /^\/(v\d{1,3}\.\d{1,2})\/(\d{5,20})\/?$/.exec(url.pathname) ?? []
   if (url.protocol !== 'whatsapp:' || url.hostname === '') wrong('o endereço deve começar com whatsapp://')
@@ -86,18 +75,15 @@ export function readCloudUrl(url: URL): CloudAddress {
   const token = url.username.replaceAll('%7C', '|')
   if (!/^[\w.~|-]+$/.test(token) || url.password !== '') wrong('falta o token de acesso, como a Meta o deu, antes do @')
   if (version === undefined || phoneNumberId === undefined) wrong('o caminho deve ser /versão/identificador-do-número')
-  const options = url.searchParams
   refuseUnknown(url, ['pool', 'tls', 'rate'], wrong)
-  const tls = options.get('tls')
+  const tls = url.searchParams.get('tls')
   if (tls !== null && tls !== 'off') wrong('tls só pode ser off')
-  const pool = options.get('pool') ?? String(POOL)
-  if (!/^[1-9]\d{0,2}$/.test(pool) || Number(pool) > MAX_POOL) wrong(`pool deve ser de 1 a ${MAX_POOL}`)
   return {
     origin: `${tls === 'off' ? 'http' : 'https'}://${url.host}`,
     token,
     version: version!,
     phoneNumberId: phoneNumberId!,
-    connections: Number(pool),
+    connections: integerReader(url, wrong)('pool', 20, 1, 200),
   }
 }
 
@@ -123,24 +109,17 @@ const toRequest = ({ reference, to, template, language, header, body, buttons }:
   biz_opaque_callback_data: reference,
 })
 
-const toParameter = ({ name, text }: TemplateParameter) => ({
-  type: 'text',
-  ...(name === null ? {} : { parameter_name: name }),
-  text,
-})
+const toParameter = ({ name, text }: TemplateParameter) =>
+  name === null ? { type: 'text', text } : { type: 'text', parameter_name: name, text }
 
 function readAnswer(answer: CarrierAnswer): Receipt {
   const { status } = answer
   if (status < 200 || status > 299) throw readRefusal(answer)
   const shown = `${status} ${textOf(answer)}`
-  const id = readMessageId(answer)
-  // The message was taken without a name: the reports give our reference back and so tell which message they are about.
-  if (id === null) throw new SendError('uncertain', 'O WhatsApp respondeu sem identificar a mensagem.', { answer: shown })
-  return { references: [id], answer: shown, delivered: false }
-}
-
-function readMessageId(answer: CarrierAnswer): string | null {
   const { messages } = (objectOf(answer) ?? {}) as { messages?: { id?: unknown }[] }
   const id = Array.isArray(messages) ? messages[0]?.id : null
-  return typeof id === 'string' && id !== '' ? id : null
+  // The message was taken without a name: the reports give our reference back and so tell which message they are about.
+  if (typeof id !== 'string' || id === '')
+    throw new SendError('uncertain', 'O WhatsApp respondeu sem identificar a mensagem.', { answer: shown })
+  return { references: [id], answer: shown, delivered: false }
 }

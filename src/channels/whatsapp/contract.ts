@@ -9,10 +9,7 @@ import { readVariables, recipientNumber, requireNumber } from '../request-part.j
 import { dateOrNothing, text, textOrNull } from '../status-schema.js'
 import { whatsapp } from './channel.js'
 
-interface WhatsappPart {
-  number?: string
-  variables?: Record<string, unknown> | null
-}
+type WhatsappPart = { number?: string; variables?: Record<string, unknown> | null }
 
 export const whatsappContract: ChannelContract = {
   part: {
@@ -20,7 +17,8 @@ export const whatsappContract: ChannelContract = {
     schema: optionalObject({ number: recipientNumber('Celular, só dígitos.'), variables: freeObject() }),
     refusals: { 'whatsapp.number': 'badNumber' },
     read({ number, variables }: WhatsappPart) {
-      const template = readTemplate(variables)
+      const given = variables?.template ?? null
+      const template = given === null || typeof given === 'string' ? given : refuse('notText', 'whatsapp.variables.template')
       return {
         recipient: requireNumber(number, 'mobile', 'whatsapp.number'),
         request: { template, variables: readVariables(variables) },
@@ -56,10 +54,4 @@ export const whatsappContract: ChannelContract = {
   },
   readContact: text => readNumber(text, 'mobile'),
   contactKind: 'um número deste canal',
-}
-
-function readTemplate(variables: Record<string, unknown> | null | undefined): string | null {
-  const template = variables?.template
-  if (template === undefined || template === null) return null
-  return typeof template === 'string' ? template : refuse('notText', 'whatsapp.variables.template')
 }

@@ -67,21 +67,11 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
   133010: ACCOUNT,
 }
 
-/** The meaning of a code; null: the code is not in the table. */
+/** null: the code is not in the table. */
 export const meaningOf = (code: number | null): Meaning | null => (code === null ? null : (MEANINGS[code] ?? null))
 
 export const unknownReason = (code: number | null): string =>
   code === null ? 'O WhatsApp não aceitou a mensagem.' : `O WhatsApp não aceitou a mensagem (código ${code} da Meta).`
-
-/** The carrier's trouble may be over sooner than it asks to wait. */
-const LONGEST_WAIT_MS = 10 * 60_000
-
-interface GraphError {
-  code: number
-  isTransient: boolean
-  /** The token does not see the number in our URL. Code 100 is an error of the message otherwise; here it is one of our configuration. */
-  isUnseen: boolean
-}
 
 /** The error of an answer that is no success. */
 export function readRefusal(given: CarrierAnswer): SendError {
@@ -93,12 +83,12 @@ export function readRefusal(given: CarrierAnswer): SendError {
     return new SendError('uncertain', 'O WhatsApp não confirmou o recebimento da mensagem.', { answer })
   }
   const { kind, reason, waitMs, ofMessage } = meaningOfAnswer(status, error)
-  const retryAfterMs = given.retryAfterMs === null ? waitMs : Math.min(given.retryAfterMs, LONGEST_WAIT_MS)
-  const scope = ofMessage ? 'message' : 'carrier'
-  return new SendError(kind, reason, { answer, scope, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
+  // At most ten minutes, because the carrier's problem may end sooner than it asks to wait.
+  const retryAfterMs = given.retryAfterMs === null ? (waitMs ?? null) : Math.min(given.retryAfterMs, 600_000)
+  return new SendError(kind, reason, { answer, scope: ofMessage ? 'message' : 'carrier', retryAfterMs })
 }
 
-function meaningOfAnswer(status: number, error: GraphError | null): Meaning {
+function meaningOfAnswer(status: number, error: ReturnType<typeof readError>): Meaning {
   if (error?.isUnseen === true) return PERMISSION
   const known = meaningOf(error?.code ?? null)
   if (known !== null) return known
@@ -109,10 +99,11 @@ function meaningOfAnswer(status: number, error: GraphError | null): Meaning {
   return permanent(unknownReason(error.code))
 }
 
-function readError(answer: CarrierAnswer): GraphError | null {
+function readError(answer: CarrierAnswer) {
   const { error } = (objectOf(answer) ?? {}) as { error?: Record<string, unknown> | null }
   const { code, message, is_transient: isTransient, error_subcode: subcode } = error ?? {}
   if (typeof code !== 'number') return null
+  // Code 100 is an error of the message, except where the token does not see the number in our URL.
   const isUnseen =
     code === 100 && (subcode === 33 || /object with id .* does not exist|missing permissions/i.test(String(message)))
   return { code, isTransient: isTransient === true, isUnseen }

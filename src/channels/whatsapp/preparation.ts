@@ -3,31 +3,30 @@ import type { JsonObject } from '../../domain/notification.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { type Rendering, refusedFor } from '../rendering.js'
-import { readParameters, readSingle, readTemplatePlan, type TemplatePlan } from './template-plan.js'
+import { readEach, readParameters, readTemplatePlan, type TemplatePlan } from './template-plan.js'
 import type { WhatsappMessage } from './whatsapp-message.js'
 
-/** From a claimed WhatsApp delivery to the approved template that leaves, filled in. */
-export interface WhatsappParts {
+interface WhatsappParts {
   rendering: Rendering
-  /** The code that leads the person to the notification, the same at every try. */
+  /** The code of the link to the notification, the same at every attempt. */
   shortLink(target: LinkTarget): Promise<string>
   publicUrl: string
-  /** Whether the name is that of a template that the account may no longer use. */
+  /** Whether the account may no longer use the template. */
   isRetired(account: string, name: string): Promise<boolean>
 }
 
-/** As in SMS texts. */
 const LINK_PLACEHOLDER = '{SHORT_LINK}'
 /** Meta's own rule for the names of templates. */
 const CARRIER_NAME = /^[a-z0-9_]{1,512}$/
 
 type Draft = Omit<WhatsappMessage, 'reference' | 'to' | 'buttons'> & { linkButton: number | null }
 
+/** Makes the message of a claimed WhatsApp delivery: the approved template with its parameters. */
 export function createWhatsappPreparation(parts: WhatsappParts) {
   return async (claim: Claim): Promise<WhatsappMessage | Refused> => {
     if (claim.suppressed) return refusedFor('O destinatário não aceita mensagens desta conta pelo WhatsApp.')
     const { template: _, ...values } = (claim.request.variables ?? {}) as JsonObject
-    // Made once, and only for those that show it: a code takes a row.
+    // Made once, and only for a message that shows the link, because a code takes a row.
     let link: Promise<string> | undefined
     const linkCode = (): Promise<string> => {
       link ??= parts.shortLink({ notification: claim.notification, channel: claim.channel })
@@ -43,33 +42,30 @@ export function createWhatsappPreparation(parts: WhatsappParts) {
   }
 }
 
-/** A template that is known here: its declared variables, in their order, are the approved one's parameters. */
+/** A template of this gateway: its declared variables, in their order, are the parameters of the approved template. */
 async function draftOwn(claim: Claim, values: JsonObject, { rendering }: WhatsappParts): Promise<Draft | Refused> {
   const rendered = await rendering(claim, values)
   if ('refused' in rendered) return rendered
   const { name, externalId, variables, metadata } = rendered.template
   const template = externalId ?? name
-  if (!CARRIER_NAME.test(template)) return refusedFor(carrierNameReason(template))
+  if (!CARRIER_NAME.test(template))
+    return refusedFor(
+      `O template "${template}" não tem o nome que a Meta aprovou: informe-o em templateId (letras minúsculas, números e _).`,
+    )
   const plan = readTemplatePlan(metadata as JsonObject, 'metadata')
   if (typeof plan === 'string') return refusedFor(plan)
   const names = variables.map(variable => variable.name)
-  const stranger = plan.header.find(wanted => !names.includes(wanted))
-  if (stranger !== undefined) return refusedFor(`O campo metadata.cabecalho nomeia ${stranger}, que não está em variaveis.`)
-  const pick = (wanted: readonly string[]) => {
-    const read = wanted.map(variable => readSingle(variable, values[variable]))
-    const reason = read.find(parameter => typeof parameter === 'string')
-    return (
-      reason ?? read.map((text, index) => ({ name: plan.named ? wanted[index]! : null, text: (text as { text: string }).text }))
-    )
-  }
-  return assemble(template, plan, pick(plan.header), pick(names.filter(variable => !plan.header.includes(variable))))
+  const unknown = plan.header.find(wanted => !names.includes(wanted))
+  if (unknown !== undefined) return refusedFor(`O campo metadata.cabecalho nomeia ${unknown}, que não está em variaveis.`)
+  const body = names.filter(variable => !plan.header.includes(variable))
+  return assemble(template, plan, readEach(plan.header, values, plan.named), readEach(body, values, plan.named))
 }
 
-/** One that only the carrier knows: its parameters are the variables themselves, named, or numbered from 1. */
+/** A template that only the carrier knows: its parameters are the variables themselves, named, or numbered from 1. */
 async function draftForeign(claim: Claim, values: JsonObject, { isRetired }: WhatsappParts): Promise<Draft | Refused> {
   const name = claim.request.template
   if (typeof name !== 'string' || name === '') return refusedFor('Falta indicar o template deste canal.')
-  // What somebody switched off here must not leave by another door, and no such name can exist at the carrier.
+  // A template that was deactivated here must not be sent under the carrier's name.
   if (!CARRIER_NAME.test(name) || (await isRetired(claim.account, name))) {
     return refusedFor(`O template "${name}" não existe, está inativo ou não é deste canal.`)
   }
@@ -101,6 +97,3 @@ async function fillLinks(values: JsonObject, link: () => Promise<string>): Promi
   const written = JSON.stringify(await link()).slice(1, -1)
   return JSON.parse(text.replaceAll(LINK_PLACEHOLDER, () => written))
 }
-
-const carrierNameReason = (name: string): string =>
-  `O template "${name}" não tem o nome que a Meta aprovou: informe-o em templateId (letras minúsculas, números e _).`

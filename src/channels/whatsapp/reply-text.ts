@@ -9,16 +9,16 @@ interface Said {
 }
 
 /** Files and the like are replies too, also without a caption. */
-const KINDS: Readonly<Record<string, string>> = {
-  image: 'imagem',
-  audio: 'áudio',
-  video: 'vídeo',
-  document: 'documento',
-  sticker: 'figurinha',
-  location: 'localização',
-  contacts: 'contato',
-  order: 'pedido',
-}
+const KINDS = new Map<unknown, string>([
+  ['image', 'imagem'],
+  ['audio', 'áudio'],
+  ['video', 'vídeo'],
+  ['document', 'documento'],
+  ['sticker', 'figurinha'],
+  ['location', 'localização'],
+  ['contacts', 'contato'],
+  ['order', 'pedido'],
+])
 
 /** null: the message is no reply (a number that changed, a reaction that was removed). */
 export function replyText(message: object): string | null {
@@ -35,10 +35,10 @@ export function replyText(message: object): string | null {
     case 'reaction':
       return written(said.reaction?.emoji)
     default: {
-      const kind = typeof said.type === 'string' && Object.hasOwn(KINDS, said.type) ? said.type : null
-      if (kind === null) return null
-      const caption = written((said[kind] as { caption?: unknown } | undefined)?.caption)
-      return caption === null ? `[${KINDS[kind]}]` : `[${KINDS[kind]}] ${caption}`
+      const kind = KINDS.get(said.type)
+      if (kind === undefined) return null
+      const caption = written((said[String(said.type)] as { caption?: unknown } | undefined)?.caption)
+      return caption === null ? `[${kind}]` : `[${kind}] ${caption}`
     }
   }
 }

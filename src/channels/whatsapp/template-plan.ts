@@ -1,13 +1,8 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { JsonObject } from '../../domain/notification.js'
+import type { TemplateParameter } from './whatsapp-message.js'
 
-/** How variables become the parameters of a template that WhatsApp approved. Where they cannot, the answer is a Portuguese reason. */
-export interface Parameter {
-  /** null: known by its place. */
-  name: string | null
-  text: string
-}
-
+/** How variables become the parameters of a template that WhatsApp approved. A function that cannot read them returns a reason. */
 export interface TemplatePlan {
   language: string
   /** Whether the approved template names its parameters; otherwise it numbers them. */
@@ -18,33 +13,31 @@ export interface TemplatePlan {
   linkButton: number | null
 }
 
-const LANGUAGE = 'pt_BR'
 /** Meta's limit for a template's buttons. */
 const MAX_BUTTONS = 10
 
 /** idioma, parametros, cabecalho and botaoLink, each with its default. */
 export function readTemplatePlan(given: JsonObject, field: string): TemplatePlan | string {
-  const { idioma = LANGUAGE, parametros = 'posicionais', cabecalho = [], botaoLink = null } = given
+  const { idioma = 'pt_BR', parametros = 'posicionais', cabecalho = [], botaoLink = null } = given
   if (typeof idioma !== 'string' || !/^[a-z]{2,3}(_[A-Z]{2,3})?$/.test(idioma)) {
     return `O campo ${field}.idioma deve ser um idioma da Meta, como pt_BR.`
   }
   if (parametros !== 'posicionais' && parametros !== 'nomeados') {
     return `O campo ${field}.parametros deve ser posicionais ou nomeados.`
   }
-  if (!isNames(cabecalho)) return `O campo ${field}.cabecalho deve ser uma lista de nomes de variáveis.`
+  if (!Array.isArray(cabecalho) || !cabecalho.every(name => typeof name === 'string'))
+    return `O campo ${field}.cabecalho deve ser uma lista de nomes de variáveis.`
   if (botaoLink !== null && !isButton(botaoLink)) {
     return `O campo ${field}.botaoLink deve ser a posição do botão, de 0 a ${MAX_BUTTONS - 1}.`
   }
   return { language: idioma, named: parametros === 'nomeados', header: cabecalho, linkButton: botaoLink }
 }
 
-const isNames = (value: Json): value is string[] => Array.isArray(value) && value.every(name => typeof name === 'string')
-
 const isButton = (value: Json): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < MAX_BUTTONS
 
 /** A text, or members that are either all numbered from 1 or all named: the store keeps no order of members. */
-export function readParameters(given: Json, field: string): Parameter[] | string {
+export function readParameters(given: Json, field: string): TemplateParameter[] | string {
   if (given === null || typeof given !== 'object') {
     const single = readSingle(field, given)
     return typeof single === 'string' ? single : [{ name: null, text: single.text }]
@@ -60,11 +53,15 @@ export function readParameters(given: Json, field: string): Parameter[] | string
   if (positional) names.sort((a, b) => Number(a) - Number(b))
   const gap = positional ? names.findIndex((name, index) => Number(name) !== index + 1) : -1
   if (gap !== -1) return `Falta o valor da variável ${gap + 1} do template. Informe-a em ${field}.`
-  const parameters: Parameter[] = []
+  return readEach(names, values, !positional)
+}
+
+export function readEach(names: readonly string[], values: JsonObject, named: boolean): TemplateParameter[] | string {
+  const parameters: TemplateParameter[] = []
   for (const name of names) {
     const single = readSingle(name, values[name])
     if (typeof single === 'string') return single
-    parameters.push({ name: positional ? null : name, text: single.text })
+    parameters.push({ name: named ? name : null, text: single.text })
   }
   return parameters
 }

@@ -54,7 +54,7 @@ test.each([
   const codes = [/"([^"]+)\/n\/([\w-]{44})"/, /"([^"]+)\/o\/([\w-]{44})\.gif"/].map(pattern => pattern.exec(html)!)
   expect(codes.map(([, found]) => found)).toEqual([base, base])
   for (const [, , code] of codes)
-    expect(readLinkCode(linkKey, code!)).toEqual({ notification: claim.notification, channel: 'email' })
+    expect(readLinkCode(linkKey, code!)).toEqual({ notification: claim.notification, channelCode: 0 })
 })
 
 test.each([

@@ -30,7 +30,7 @@ export function readDkimName({ domain: domainText, selector: selectorText }: Dki
   return { domain, selector }
 }
 
-/** Throws an OperatorError for a key that cannot sign, because operators may bring their own keys. */
+/** Throws an OperatorError for a key that cannot sign. */
 export function readSigningKey({ domain, selector, privateKeyPem }: DkimName & { privateKeyPem: string }): SigningKey {
   if (!/^[A-Za-z0-9.-]+$/.test(domain) || !/^[A-Za-z0-9._-]+$/.test(selector)) {
     throw new OperatorError('DKIM: o domínio e o seletor devem ser nomes de DNS')

@@ -11,14 +11,12 @@ const FAILURE =
   /\b(failure notice|undeliver(ed|able)|delivery (status notification|failure|has failed|failed)|mail delivery (failed|system)|returned mail|permanent error|could not be delivered|n[ãa]o (foi|p[ôo]de ser|entregue)|devolvid[ao])/i
 const DELAY = /\b(delayed|still being retried|will (be retried|retry|keep trying)|warning|temporar(y|ily)|atrasad[ao])\b/i
 
-const MAX_TEXT = 20_000
-
 export function readPlainBounce(email: Email, text: string): DeliveryEntry | null {
   const failedRecipients = email.headers.find(({ key }) => key === 'x-failed-recipients')?.value
   const sender = email.from?.address ?? ''
   const nobody = email.headers.some(({ key, value }) => key === 'return-path' && value.trim() === '<>')
   if (failedRecipients === undefined && !(DAEMON.test(sender) || (nobody && sender === ''))) return null
-  const body = text.slice(0, MAX_TEXT)
+  const body = text.slice(0, 20_000)
   const words = `${email.subject ?? ''}\n${body.slice(0, 2_000)}`
   if (failedRecipients === undefined && !FAILURE.test(words) && !DELAY.test(words)) return null
   const status = findStatus(body)
@@ -35,5 +33,5 @@ export function readPlainBounce(email: Email, text: string): DeliveryEntry | nul
 function diagnosticLine(body: string): string | null {
   const lines = body.split(/\r\n|\r|\n/).map(line => line.trim())
   const found = lines.find(line => /(^|\s)[45]\d\d[ -]/.test(line)) ?? lines.find(line => findStatus(line) !== null)
-  return found === undefined ? null : found.slice(0, 1_000)
+  return found?.slice(0, 1_000) ?? null
 }

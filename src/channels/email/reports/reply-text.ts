@@ -9,21 +9,14 @@ const BEGINNINGS = [
 /** A single "De:" line may be the person's own text. In a quoted header, one of these lines follows it. */
 const HEADER_LINE = /^\*?(enviad[ao]( em)?|sent|data|date|para|to|assunto|subject|cc)\*?\s*:/i
 
-const MAX_LINES = 2_000
-const MAX_CHARACTERS = 10_000
-
 /** The text of a reply without the quoted message that mail programs add below it. */
 export function withoutQuotedText(text: string): string {
-  const lines = text.split(/\r\n|\r|\n/).slice(0, MAX_LINES)
+  const lines = text.split(/\r\n|\r|\n/).slice(0, 2_000)
   let end = lines.findIndex((_, index) => beginsCopy(lines, index))
   if (end === -1) end = lines.length
   while (end > 0 && /^\s*(>.*)?$/.test(lines[end - 1]!)) end--
-  const own = lines
-    .slice(0, end)
-    .filter(line => !line.startsWith('>'))
-    .join('\n')
-    .trim()
-  return own.slice(0, MAX_CHARACTERS).toWellFormed()
+  const own = lines.slice(0, end).filter(line => !line.startsWith('>'))
+  return own.join('\n').trim().slice(0, 10_000).toWellFormed()
 }
 
 function beginsCopy(lines: readonly string[], index: number): boolean {

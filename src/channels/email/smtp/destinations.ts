@@ -11,7 +11,7 @@ import { SigningFailed } from './smtp.js'
 interface DestinationSettings {
   /** Concurrent messages to a server that answered recently. Any other server gets half of them. */
   maxConcurrent: number
-  random: () => number
+  random(): number
   firstPauseMs?: number | undefined
 }
 
@@ -45,13 +45,11 @@ const PAUSED = 'O servidor do destinatário pediu uma pausa, ou não responde.'
 
 export class Destinations {
   readonly #settings: DestinationSettings
-  readonly #firstPauseMs: number
   readonly #known = new Map<string, Destination>()
   readonly #unreachable = new BoundedCache<string, true>({ maxEntries: 100, ttlMs: UNREACHABLE_WINDOW_MS })
 
   constructor(settings: DestinationSettings) {
     this.#settings = settings
-    this.#firstPauseMs = settings.firstPauseMs ?? FIRST_PAUSE_MS
   }
 
   /** Sends one message when its destination has a free slot. Otherwise it throws a SendError that postpones the message. */
@@ -76,14 +74,8 @@ export class Destinations {
   }
 
   #of(name: string): Destination {
-    const destination: Destination = this.#known.get(name) ?? {
-      active: 0,
-      waiters: new Set(),
-      failures: 0,
-      pauseMs: 0,
-      pausedUntil: 0,
-      answeredAt: Number.NEGATIVE_INFINITY,
-    }
+    const unused = { active: 0, failures: 0, pauseMs: 0, pausedUntil: 0, answeredAt: Number.NEGATIVE_INFINITY }
+    const destination: Destination = this.#known.get(name) ?? { ...unused, waiters: new Set() }
     // Re-inserting keeps the map in order of use: the least recently used destination is forgotten first.
     this.#known.delete(name)
     this.#known.set(name, destination)
@@ -103,7 +95,7 @@ export class Destinations {
     if (this.#areAllUnreachable) return true
     const { maxConcurrent } = this.#settings
     const { failures, pauseMs, active } = destination
-    if (failures >= FAILURES_TO_PAUSE || pauseMs > 0) return active < 1
+    if (failures >= FAILURES_TO_PAUSE || pauseMs > 0) return active === 0
     return active < (this.#isResponsive(destination) ? maxConcurrent : Math.max(1, Math.floor(maxConcurrent / 2)))
   }
 
@@ -162,7 +154,8 @@ export class Destinations {
   #pause(destination: Destination, askedMs: number): void {
     const now = performance.now()
     if (destination.pausedUntil <= now) {
-      destination.pauseMs = Math.min(MAX_PAUSE_MS, Math.max(this.#firstPauseMs, 2 * destination.pauseMs))
+      const { firstPauseMs = FIRST_PAUSE_MS } = this.#settings
+      destination.pauseMs = Math.min(MAX_PAUSE_MS, Math.max(firstPauseMs, 2 * destination.pauseMs))
       destination.pausedUntil = now + destination.pauseMs
     }
     destination.pausedUntil = Math.max(destination.pausedUntil, now + Math.min(askedMs, MAX_PAUSE_MS))

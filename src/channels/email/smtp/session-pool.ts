@@ -1,30 +1,28 @@
 import { SendError } from '../../provider.js'
 import { type Limits, type ServerSettings, SmtpSession, StaleSession } from './session.js'
 
-export interface PoolSettings {
+export interface PoolSettings extends Partial<typeof DEFAULTS> {
   server: ServerSettings
   /** The largest number of connections. */
   size: number
-  /** How long a message waits for a connection while all are busy. */
-  waitTimeoutMs?: number
-  /** How long a message may take from the request for a connection until its first byte of data leaves. */
-  startTimeoutMs?: number
-  /** After this time without a free connection the carrier is not ready, so that messages take another carrier. */
-  stuckMs?: number
-  /** Idle connections are closed before the server closes them, which most servers do after a minute or more. */
-  idleMs?: number
-  /** Many servers limit the number of messages per connection and refuse the next one. */
-  maxMessages?: number
-  /** Called when the last connection is closed and no message waits. */
-  onEmpty?: () => void
 }
 
-/** A little longer than the longest silence of a healthy connection (300 s between the data and its reply). */
-const WAIT_MS = 330_000
+/** From the request for a connection until the message's first byte of data leaves. */
 export const START_TIMEOUT_MS = 18_000
-const STUCK_MS = 20_000
-const IDLE_MS = 20_000
-const MAX_MESSAGES = 1_000
+
+const DEFAULTS = {
+  /** A little longer than the longest silence of a healthy connection (300 s between the data and its reply). */
+  waitTimeoutMs: 330_000,
+  startTimeoutMs: START_TIMEOUT_MS,
+  /** After this time without a free connection the carrier is not ready, so that messages take another carrier. */
+  stuckMs: 20_000,
+  /** Idle connections are closed before the server closes them, which most servers do after a minute or more. */
+  idleMs: 20_000,
+  /** Many servers limit the number of messages per connection and refuse the next one. */
+  maxMessages: 1_000,
+  /** Called when the last connection is closed and no message waits. */
+  onEmpty: (): unknown => undefined,
+}
 
 type Work<T> = (session: SmtpSession, limits: Limits) => Promise<T>
 
@@ -40,8 +38,7 @@ export class SessionPool {
   #closed = false
 
   constructor(settings: PoolSettings) {
-    const times = { waitTimeoutMs: WAIT_MS, startTimeoutMs: START_TIMEOUT_MS, stuckMs: STUCK_MS, idleMs: IDLE_MS }
-    this.#settings = { ...times, maxMessages: MAX_MESSAGES, onEmpty: () => {}, ...settings }
+    this.#settings = { ...DEFAULTS, ...settings }
   }
 
   /** Lends a connection to one message. A connection that the server had closed while idle is replaced once by a new one. */

@@ -65,7 +65,6 @@ const PIECE = 65_536
 const END = Buffer.from('.\r\n')
 
 export class SmtpSession {
-  /** Includes failed transactions. */
   transactions = 0
   readonly #wire: SmtpWire
   readonly #timeouts: StepTimeouts

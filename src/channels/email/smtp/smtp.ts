@@ -18,7 +18,6 @@ import { SessionPool } from './session-pool.js'
  * Options: tls=required|opportunistic|off, pool=connections, name=host name in EHLO, rate=messages per second (of the lane).
  */
 export interface SmtpOptions {
-  /** null: messages are not signed here. */
   signer: Signer | null
   /** Composes large messages in a thread. By default the event loop composes every message. */
   compose?: Composer['compose']
@@ -88,16 +87,10 @@ export function readSmtpUrl(url: URL): { server: ServerSettings; size: number } 
   const credentials = user === '' ? null : { user, password }
   // The password must reach the right server only, so a valid certificate is required unless the operator decides otherwise.
   const tls = implicit ? 'implicit' : (readTls(url) ?? (credentials === null ? 'opportunistic' : 'required'))
-  return {
-    server: {
-      host: readHost(url),
-      port: url.port === '' ? (implicit ? 465 : credentials === null ? 25 : 587) : Number(url.port),
-      helo: readHelo(url.searchParams.get('name') ?? hostname()),
-      tls,
-      credentials,
-    },
-    size: readPool(url, wrong),
-  }
+  const usual = implicit ? 465 : credentials === null ? 25 : 587
+  const port = url.port === '' ? usual : Number(url.port)
+  const helo = readHelo(url.searchParams.get('name') ?? hostname())
+  return { server: { host: readHost(url), port, helo, tls, credentials }, size: readPool(url, wrong) }
 }
 
 export function readTls(url: URL): 'required' | 'opportunistic' | 'off' | null {
@@ -126,21 +119,18 @@ export async function prepare(
   message: EmailMessage,
   { signer, compose = composeEmail }: Pick<SmtpOptions, 'signer' | 'compose'>,
 ): Promise<Buffer> {
-  const raw = await composeSafely(message, compose)
+  let raw: Buffer
+  try {
+    raw = await compose(message)
+  } catch (cause) {
+    if (cause instanceof SendError) throw cause
+    // The carrier was not involved, so only this message is retried.
+    throw new SendError('temporary', 'A mensagem não pôde ser montada.', { scope: 'message', cause })
+  }
   if (signer === null) return raw
   try {
     return await signer.sign(raw, message.from.slice(message.from.lastIndexOf('@') + 1))
   } catch (cause) {
     throw new SigningFailed('temporary', 'A assinatura DKIM da mensagem falhou.', { cause })
-  }
-}
-
-async function composeSafely(message: EmailMessage, compose: Composer['compose']): Promise<Buffer> {
-  try {
-    return await compose(message)
-  } catch (cause) {
-    if (cause instanceof SendError) throw cause
-    // The carrier was not involved, so only this message is retried.
-    throw new SendError('temporary', 'A mensagem não pôde ser montada.', { scope: 'message', cause })
   }
 }

@@ -2,7 +2,7 @@ import { connect as connectPlain, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import { type Reply, ReplyReader } from './reply.js'
 
-/** A connection to an SMTP server that writes bytes and reads whole replies, each with a timeout. It knows no commands. */
+/** A connection to an SMTP server that writes bytes and reads whole replies, each with a timeout. */
 export class SmtpWire {
   /** Called once, when the connection is lost. */
   onLost: () => void = () => {}
@@ -54,12 +54,8 @@ export class SmtpWire {
 
   /** Writes and waits until the operating system has taken all the data. */
   flush(data: Buffer, ms: number): Promise<void> {
-    return this.#wait<void>(ms, done => {
-      this.#socket.write(data, error => {
-        // A failed write also emits 'error', which rejects this promise.
-        if (error == null) done()
-      })
-    })
+    // A failed write also emits 'error', which rejects this promise.
+    return this.#wait<void>(ms, done => this.#socket.write(data, error => error == null && done()))
   }
 
   async reply(ms: number): Promise<Reply> {
@@ -116,7 +112,7 @@ export class SmtpWire {
     this.onLost()
   }
 
-  #wait<T>(ms: number, begin: (done: (value: T) => void) => void): Promise<T> {
+  #wait<T>(ms: number, begin: (done: (value: T) => void) => unknown): Promise<T> {
     if (this.#lost !== null) return Promise.reject(this.#lost)
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.drop(new ConnectionLost('timeout')), Math.max(0, ms))
