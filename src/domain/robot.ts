@@ -26,7 +26,7 @@ export interface FormAccess {
 
 /** An access that comes earlier is not a person's: filters open a message in the moment in which it is sent, people do not. */
 export const robotLimits = { sinceSentMs: 300, sincePageMs: 700 }
-export type RobotLimits = typeof robotLimits
+type RobotLimits = typeof robotLimits
 
 /** Not the phones of Cubot, nor Avast's browser: people read with both. */
 const SCANNERS =

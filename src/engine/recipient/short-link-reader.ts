@@ -24,7 +24,7 @@ const MINUTE = 60_000
  * guesses a minute from anywhere hit one link in two to three days; a hit shows one message, unless a question protects it.
  * Beyond these 3,000, each address has one guess an hour, so that an attacker cannot lock out people who guess nothing.
  */
-export const guessLimits: GuessLimits = {
+const guessLimits: GuessLimits = {
   perAddress: { wrong: 50, windowMs: 10 * MINUTE, lockMs: 15 * MINUTE },
   perSite: { wrong: 200, windowMs: 10 * MINUTE, lockMs: 15 * MINUTE },
   total: { wrong: 3_000, windowMs: MINUTE, lockMs: MINUTE },
