@@ -125,7 +125,7 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
 }
 
 /** A drill on a cluster that may have had others before: only notifications of this one are judged. */
-export async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'workers'>): Promise<DrillReport> {
+async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'workers'>): Promise<DrillReport> {
   const { channel, kind, clients } = options
   const before = await findNotifications(cluster)
   // An outage is there to let many pile up.

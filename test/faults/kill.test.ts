@@ -1,9 +1,0 @@
-import { expect, inject, test } from 'vitest'
-import { runKillRounds } from '../drills/kill-rounds.js'
-import { initialisedDataFolder } from '../support/data-folder.js'
-
-test('kill -9 under load: every id that was answered is there once, and every chain is whole', async () => {
-  const verdict = await runKillRounds({ data: initialisedDataFolder(), rounds: 2, clients: 16, seed: inject('seed') })
-  expect(verdict).toMatchObject({ lost: [], incomplete: [], doubled: 0, unrecorded: 0, brokenChains: [] })
-  expect(verdict.answered).toBeGreaterThanOrEqual(2)
-})
