@@ -55,6 +55,10 @@ export class Node {
     return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
   }
 
+  get wasKilled(): boolean {
+    return this.#process?.signalCode === 'SIGKILL'
+  }
+
   signal(name: NodeJS.Signals): void {
     this.#process?.kill(name)
   }

@@ -256,7 +256,10 @@ const breakThings: Record<DrillKind, Breakage> = {
       const after = 1 + Math.floor(random() * 3)
       await victim.stop()
       // With work at hand the worker may die before it says that it is ready.
-      await victim.start(['--lease', String(LEASE_MS), '--die', point, '--after', String(after)]).catch(() => {})
+      await victim.start(['--lease', String(LEASE_MS), '--die', point, '--after', String(after)]).catch(error => {
+        // It may reach its point, and die there, before it says that it is ready.
+        if (!victim.wasKilled) throw error
+      })
       await Promise.race([victim.ended(), sleep(DEATH_MS, undefined, { ref: false })])
       if (!victim.alive) deaths++
       onProgress?.(n + 1, count)
