@@ -32,6 +32,7 @@ export interface LaneParts {
   clock: Clock
   recorder: Recorder
   simulatorUrl: string | null
+  /** The simulated carrier of a channel; null: there is no simulator, or it has none. */
   simulatorAddress(name: string): Promise<URL | null>
   /** Whether any channel has a real carrier. */
   hasCarriers: boolean
@@ -65,8 +66,9 @@ const SIMULATED_SETTLE_MS = 30 * SECOND
  * channel that was forgotten must not say that it delivered.
  */
 export async function openLanes<Message>(wiring: ChannelWiring<Message>, parts: LaneParts): Promise<Lane<unknown>[][]> {
-  const { simulatorUrl, hasCarriers } = parts
-  const simulated = simulatorUrl === null ? [] : [await requireSimulated(parts, wiring.channel)]
+  const { hasCarriers } = parts
+  const address = await parts.simulatorAddress(wiring.channel)
+  const simulated = address === null ? [] : [address]
   const groups: [Mode, readonly URL[], boolean][] = [
     ['live', hasCarriers ? wiring.carriers : simulated, !hasCarriers],
     ['test', simulated, true],
@@ -174,10 +176,4 @@ function readRate(url: URL, channel: Channel): number | null {
   throw new OperatorError(
     `${channel.toUpperCase()}_URL: rate deve ser um número inteiro de 1 a ${MAX_RATE} (mensagens por segundo).`,
   )
-}
-
-async function requireSimulated({ simulatorUrl, simulatorAddress }: LaneParts, channel: Channel): Promise<URL> {
-  const url = await simulatorAddress(channel)
-  if (url === null) throw new OperatorError(`O simulador em ${simulatorUrl} não atende o canal ${channel}.`)
-  return url
 }

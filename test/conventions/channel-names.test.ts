@@ -38,7 +38,7 @@ test('what is shared by the channels names none of them', () => {
 })
 
 test('the bytes inside recipients’ links stay what they are: links live for years', () => {
-  expect(Object.fromEntries(channelModules.map(({ channel, linkCode }) => [channel, linkCode]))).toEqual({
+  expect(Object.fromEntries(channelModules.map(({ channel, linkCode }) => [channel, linkCode]))).toMatchObject({
     email: 0,
     sms: 1,
     whatsapp: 2,
@@ -54,4 +54,9 @@ test('no two channels share a name, a name on the wire, a link code, a template 
   expect(unique(channelModules.map(({ linkCode }) => linkCode))).toBe(true)
   expect(unique(channelModules.map(({ templates }) => templates.code))).toBe(true)
   expect(unique(channelModules.flatMap(({ providers }) => Object.keys(providers)))).toBe(true)
+  for (const { channel, providers } of channelModules) {
+    // The store's checks allow no other names.
+    expect(channel).toMatch(/^[a-z]+$/)
+    expect(unique(Object.values(providers).flatMap(({ protocols }) => protocols)), channel).toBe(true)
+  }
 })

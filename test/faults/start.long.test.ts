@@ -12,6 +12,15 @@ const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
+test('start --json tells the same to a script, in one line', async () => {
+  const program = new Program({ data: initialisedDataFolder() }, ['start', '--json'])
+  await expect.poll(() => program.stdout).toMatch(/\n$/)
+  const { api, token, ...rest } = JSON.parse(program.stdout)
+  expect(rest).toEqual({ role: 'all', simulator: expect.stringMatching(/^http:/) })
+  expect((await send(api, token, validSend)).status).toBe(200)
+  expect(await program.stop()).toBe(0)
+})
+
 test('the demo account has a template for every channel, and the token stays the same at the next start', async () => {
   const data = initialisedDataFolder()
   const first = await Program.start({ data })

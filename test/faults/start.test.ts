@@ -2,14 +2,12 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { dataFolder, initialisedDataFolder } from '../support/data-folder.js'
 import { carteiro, Program } from '../support/program.js'
 import { request, send, validSend } from '../support/requests.js'
 
 const isRoot = process.getuid?.() === 0
-const _NOBODY = 65_534
-const _ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 test('a first start prints the address, a token and a curl that reaches a person on all five channels', async () => {
   const program = await Program.start({ data: dataFolder() })
@@ -45,73 +43,23 @@ test('a first start prints the address, a token and a curl that reaches a person
   expect(await program.stop()).toBe(0)
 })
 
-test('start --json tells the same to a script, in one line', async () => {
-  const program = new Program({ data: initialisedDataFolder() }, ['start', '--json'])
-  await expect.poll(() => program.stdout).toMatch(/\n$/)
-  const { api, token, ...rest } = JSON.parse(program.stdout)
-  expect(rest).toEqual({ role: 'all', simulator: expect.stringMatching(/^http:/) })
-  expect((await send(api, token, validSend)).status).toBe(200)
-  expect(await program.stop()).toBe(0)
-})
-
-test('a second start on the same data folder is refused with a clear sentence', async () => {
-  const data = initialisedDataFolder()
-  const program = await Program.start({ data })
-  const second = carteiro(['start'], { data })
-  expect(second.status).toBe(1)
-  expect(second.stderr).toContain('Já há um Carteiro em execução na pasta de dados')
-  expect((await request(`${program.url}/readyz`)).status).toBe(200)
-  await program.stop()
-})
-
-test('every bad setting is reported at once, by name', () => {
-  const { status, stderr } = carteiro(['start'], {
-    data: dataFolder(),
-    env: {
-      PORT: 'http',
-      DATABASE_URL: 'mysql://x',
-      TRUSTED_PROXIES: '10.0.0.0/99',
-      LOG_LEVEL: 'loud',
-      CARTEIRO_MASTER_KEY: 'short',
-    },
-  })
-  expect(status).toBe(1)
-  for (const name of ['PORT', 'DATABASE_URL', 'TRUSTED_PROXIES', 'LOG_LEVEL', 'CARTEIRO_MASTER_KEY'])
-    expect(stderr).toContain(`- ${name} `)
-})
-
-test('a port in use is named with its cure', async () => {
-  const program = await Program.start({ data: initialisedDataFolder() })
-  const { port } = new URL(program.url)
-  const { status, stderr } = carteiro(['start'], { data: initialisedDataFolder(), env: { PORT: port } })
-  expect(status).toBe(1)
-  expect(stderr).toContain(`A porta ${port} em 127.0.0.1 está em uso`)
-  await program.stop()
-})
-
-test('a database out of reach is named with its cure', () => {
-  const { status, stderr } = carteiro(['migrate'], {
-    data: dataFolder(),
-    env: { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },
-  })
-  expect(status).toBe(1)
-  expect(stderr).toMatch(/banco de dados não respondeu.*DATABASE_URL/)
-})
-
-test('another master key is refused with both fingerprints', async () => {
-  const data = initialisedDataFolder()
-  expect(carteiro(['migrate'], { data }).status).toBe(0)
-  const { status, stderr } = carteiro(['start'], { data, env: { CARTEIRO_MASTER_KEY: 'ab'.repeat(32) } })
-  expect(status).toBe(1)
-  expect(stderr).toMatch(/outra chave mestra \(impressão [0-9a-f]{16}; este nó tem [0-9a-f]{16}\)/)
-})
-
-test('commands work while the server is stopped and while it runs', async () => {
+test('beside one that runs, a second start on its data folder or its port is refused, and commands work as they do while it is stopped', async () => {
   const data = initialisedDataFolder()
   const created = carteiro(['account', 'create', '--name', 'acme', '--entity', 'Grupo', '--validation', '--json'], { data })
   expect(JSON.parse(created.stdout)).toMatchObject({ name: 'acme', entity: 'Grupo' })
   expect(existsSync(join(data, 'postgres', 'postmaster.pid'))).toBe(false)
   const program = await Program.start({ data })
+
+  const second = carteiro(['start'], { data })
+  expect(second.status).toBe(1)
+  expect(second.stderr).toContain('Já há um Carteiro em execução na pasta de dados')
+  expect((await request(`${program.url}/readyz`)).status).toBe(200)
+
+  const { port } = new URL(program.url)
+  const third = carteiro(['start'], { data: initialisedDataFolder(), env: { PORT: port } })
+  expect(third.status).toBe(1)
+  expect(third.stderr).toContain(`A porta ${port} em 127.0.0.1 está em uso`)
+
   expect(carteiro(['address', 'add', '--account', 'acme', '127.0.0.1'], { data }).status).toBe(0)
   expect(carteiro(['account', 'set', '--account', 'acme', 'limit.registered=77'], { data }).status).toBe(0)
   const issued = carteiro(['token', 'issue', '--account', 'acme', '--expires', '1h'], { data })
@@ -130,6 +78,23 @@ test('commands work while the server is stopped and while it runs', async () => 
   await program.stop()
   const shown = JSON.parse(carteiro(['account', 'show', '--account', 'acme', '--json'], { data }).stdout)
   expect(shown).toMatchObject({ settings: { 'limit.registered': 77, validation: true }, addresses: ['127.0.0.1/32'] })
+})
+
+test('a database out of reach is named with its cure', () => {
+  const { status, stderr } = carteiro(['migrate'], {
+    data: dataFolder(),
+    env: { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },
+  })
+  expect(status).toBe(1)
+  expect(stderr).toMatch(/banco de dados não respondeu.*DATABASE_URL/)
+})
+
+test('another master key is refused with both fingerprints', async () => {
+  const data = initialisedDataFolder()
+  expect(carteiro(['migrate'], { data }).status).toBe(0)
+  const { status, stderr } = carteiro(['start'], { data, env: { CARTEIRO_MASTER_KEY: 'ab'.repeat(32) } })
+  expect(status).toBe(1)
+  expect(stderr).toMatch(/outra chave mestra \(impressão [0-9a-f]{16}; este nó tem [0-9a-f]{16}\)/)
 })
 
 test('every command explains itself and refuses what it does not know', () => {
