@@ -71,7 +71,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const deliverer = startDeliverer({ config, format, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
   const recorder = createRecorder(pool, directory.clock, wake, deliverer, timing)
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
-  // Where carriers are real, live messages must not wait for a simulator that is away.
+  // Where carriers are real, live messages must not wait for a simulator that is unreachable.
   const simulator = await connectSimulator(config, keys, log)
   const context = {
     ...eventContext(events),

@@ -19,8 +19,8 @@ export type FactType =
   | 'uncertain' // the bytes left, no answer came
   | 'unresolved' // no program can find out whether it was sent: a person decides
   | 'again' // this message ended without reaching anybody, another one follows
-  | 'revived' // a person had it tried again
-  | 'recorded' // the recording of a call is in our hands
+  | 'revived' // an operator ordered another attempt
+  | 'recorded' // the recording of a call is stored here
   | 'note' // recorded as evidence, changes nothing (automated access, delay report)
 
 export interface Fact {
@@ -263,7 +263,7 @@ function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | 
 const wasRefused = ({ failure, sentAt, processedAt }: DeliveryStatus): boolean =>
   failure === 'rejected' && sentAt === null && processedAt === null
 
-/** A refused message becomes a new message when it is sent again; one with unknown outcome keeps its reference, so that a double can be recognised. */
+/** A refused message becomes a new message when it is sent again; one with unknown outcome keeps its reference, so that a duplicate can be recognised. */
 const revived = (status: DeliveryStatus): DeliveryStatus => ({
   ...status,
   state: 'queued',

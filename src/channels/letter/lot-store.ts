@@ -96,7 +96,7 @@ async function deletePlaces(db: Queryable, references: readonly string[], from: 
 }
 
 /**
- * Commits the start of an upload and the post's names for the letters, so that reports find them even if this process dies.
+ * Commits the start of an upload and the names of Correios for the letters, so that reports find them even if this process dies.
  * False: the lot must not be uploaded, because its letters have changed.
  */
 export function beginLot(

@@ -141,7 +141,7 @@ export class Lane<Message> {
   async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
     const { channel, mode, identity: carrier } = this
     const { rank, leaseMs, sendsContent: withContent = false } = this.#options
-    // Before the claim: while the database is away, this fails and no further claim is lost.
+    // Before the claim: while the database is unreachable, this fails and no further claim is lost.
     await this.#lost.putBack()
     // The lease counts from before the statement: its answer may be slow.
     const heldUntil = performance.now() + leaseMs
@@ -266,10 +266,10 @@ export class Lane<Message> {
     return this.#options.carrier.lacks?.(message) === true
   }
 
-  /** Gives the message to a lane that can take it, or puts it back until one can; false: no lane ever can. */
+  /** Passes the message to a lane that can take it, or puts it back until one can; false: no other lane ever can. */
   async #passToAnotherLane(claim: Claim, message: Message): Promise<boolean> {
     const able = this.#others.filter(lane => !lane.#cannotCarry(message))
-    // The carrier that may have the message already is the only one that may repeat it, also if it now lacks the means.
+    // A delivery with unknown outcome may be repeated by its own carrier only, even if this carrier can no longer carry it.
     if (able.length === 0 || claim.bound) return false
     const next = able.find(lane => lane.open && lane.#room > 0)
     const busy = able.some(lane => lane.open || lane.isThrottledBriefly)

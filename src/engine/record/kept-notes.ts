@@ -3,10 +3,10 @@ import type { Fact } from '../../domain/transition.js'
 import { type Note, readNotes } from '../../store/notification/event-log.js'
 import type { Queryable } from '../../store/postgres.js'
 
-/** A carrier may tell the same for ever, and in ever new words. */
+/** A carrier may repeat a report without end, with the same text or with a new one each time. */
 export const CARRIER_NOTES: NoteLimit = { most: 100, once: true }
 
-/** The notes that the chains hold already. Valid only while their notifications are locked, so on all nodes together. */
+/** The notes that are already in the chains. Valid only while the notifications are locked: no other node adds a note meanwhile. */
 export class KeptNotes {
   readonly #kept = new Map<string, { count: number; keys: Set<string> }>()
 
@@ -48,6 +48,6 @@ export class KeptNotes {
 export const noteLimitOf = (change: Change): NoteLimit | null =>
   (change.fact.type === 'note' && 'repeatable' in change && change.repeatable) || null
 
-/** Two notes are the same if these members are, whenever the notes came. */
+/** Two notes are equal if these members are equal, whatever their dates. */
 const noteKey = ({ channel, ordinal, part, answer, reason }: Note['words']): string =>
   JSON.stringify([channel, ordinal, part, answer, reason].map(member => member ?? null))
