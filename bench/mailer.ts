@@ -8,7 +8,7 @@ import { sampleMessage } from './message.js'
 
 /**
  * A mail client in a process of its own, without a database: ours, which is the limit of what the gateway could deliver, or
- * nodemailer's pool. It connects, warms up, then sends as many as it is told to by a message.
+ * nodemailer's pool. It connects, warms up, then sends as many as a message orders.
  */
 const { values } = parseArgs({
   options: {

@@ -36,7 +36,7 @@ class Reply extends Error {
 
 type Answer = { kind: 'accepted'; text: string } | { kind: 'reset' } | { kind: 'none' }
 
-/** All contents that are being received together. Beyond this, a sender is told to retry (451). */
+/** All contents that are being received together. Beyond this, a sender is asked to retry (451). */
 const MAX_RECEIVING = 256 * 1_048_576
 
 const unavailable = (): Reply => new Reply(421, 'Servidor fora do ar, tente mais tarde')

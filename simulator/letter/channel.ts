@@ -32,7 +32,7 @@ const REASONS: Record<string, string> = Object.fromEntries(
   ]),
 )
 
-/** A print shop, which takes the orders, and the post, which delivers and tracks the letters. */
+/** A print shop, which takes the orders, and Correios, which delivers and tracks the letters. */
 export const letter: ChannelDeclaration = { open: openLetter }
 
 async function openLetter(context: ChannelContext): Promise<SimulatedChannel<Letter>> {

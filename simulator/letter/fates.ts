@@ -5,7 +5,7 @@ export interface Fate {
   does: string
   /** The behaviour of the print shop, if it is not the ordinary one. */
   printing?: 'refused' | 'deferred twice' | 'throttled once' | 'refused later' | 'answer lost' | 'silent'
-  /** The behaviour of the post, if it does not simply deliver. */
+  /** The behaviour of Correios, if it does not simply deliver. */
   post?: readonly PostStep[]
 }
 
@@ -51,7 +51,7 @@ const RETURNS: readonly [string, string, string][] = [
   ['021', 'ausente', 'Ausente'],
 ]
 
-/** The postcodes with a fixed fate, which end in the post's own codes. GET /simulator/fates, the page and docs/carta.md show this table. */
+/** The postcodes with a fixed fate, which end in Correios' own codes. GET /simulator/fates, the page and docs/carta.md show this table. */
 export const FATES: readonly Fate[] = [
   {
     name: 'entregue',

@@ -19,7 +19,7 @@ export interface Fate {
   /** How many attempts to send the same message are throttled before it is accepted. */
   throttledAttempts?: number
   answersAfterMs?: number
-  /** Accepts the message and never answers. The steps happen all the same. */
+  /** Accepts the message and never answers. The steps happen anyway. */
   silent?: true
   /** Accepts the message and breaks the connection. */
   breaksConnection?: true

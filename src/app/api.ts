@@ -155,7 +155,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
 export const warnUnmatched =
   (log: Log): CarrierEventParts['onUnmatched'] =>
   (carrier, kind) =>
-    log.warn({ carrier, kind }, 'a carrier speaks of a message that is not ours')
+    log.warn({ carrier, kind }, 'a carrier reported on an unknown message')
 
 /** After a kill -9 of the process before this one, its port may stay in use for a moment. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {

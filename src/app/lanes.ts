@@ -58,7 +58,7 @@ const SETTLE_MS = 10 * MINUTE
 const MAX_RATE = 10_000
 /** Simulated carriers are quick, and so are retries to them. */
 const SIMULATED_RETRY_DELAYS_MS = [200, 500, SECOND, 2 * SECOND, 5 * SECOND, ...Array<number>(20).fill(10 * SECOND)]
-/** On a busy machine a simulated carrier's report takes a while too; a look before the report would send the message twice. */
+/** A simulated carrier's report may be late on a busy machine. A settle time that ends before the report would send the message twice. */
 const SIMULATED_SETTLE_MS = 30 * SECOND
 
 /**

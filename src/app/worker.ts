@@ -11,7 +11,7 @@ import { createRecorder } from '../engine/record/recorder.js'
 import { takeIncompleteReplies } from '../engine/record/replies.js'
 import { takeEarlyReports } from '../engine/record/reports.js'
 import { engineTiming } from '../engine/timing.js'
-import { findStandingStill } from '../engine/upkeep/alarm.js'
+import { findOverdue } from '../engine/upkeep/alarm.js'
 import { type Chore, runChores } from '../runtime/chores.js'
 import { Wake } from '../runtime/wake.js'
 import { deleteStaleWindows } from '../store/accounts/rate-windows.js'
@@ -71,7 +71,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const deliverer = startDeliverer({ config, format, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
   const recorder = createRecorder(pool, directory.clock, wake, deliverer, timing)
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
-  // Where carriers are real, live messages must not wait for a simulator that is away.
+  // Where carriers are real, live messages must not wait for a simulator that is unreachable.
   const simulator = await connectSimulator(config, keys, log)
   const context = {
     ...eventContext(events),
@@ -137,7 +137,7 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
     { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
     { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
     { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
-    { name: 'reports of what is not ours', everyMs: HOUR, run: () => deleteStaleReports(pool) },
+    { name: 'unmatched reports', everyMs: HOUR, run: () => deleteStaleReports(pool) },
     { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
     { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, BLOB_USES, signal) },
     { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },
@@ -158,12 +158,12 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
   }
 }
 
-/** Accepted deliveries must be finished or in progress: those that stand still, or that left no trace, are errors in the log. */
+/** Accepted deliveries must be finished or in progress: overdue or missing deliveries are errors in the log. */
 async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
-  for (const depth of findStandingStill(await readQueue(pool))) log.error(depth, 'deliveries stand still')
+  for (const depth of findOverdue(await readQueue(pool))) log.error(depth, 'deliveries are overdue')
 }
 
 async function alarmUnaccounted(pool: Pool, log: Log): Promise<void> {
   const count = await countUnaccounted(pool)
-  if (count > 0) log.error({ count }, 'notifications whose deliveries do not add up')
+  if (count > 0) log.error({ count }, 'notifications with missing or inconsistent deliveries')
 }

@@ -126,8 +126,8 @@ export class CarrierHttp {
 
 /** A name with several addresses fails with one error for each. */
 function wordsOf(error: unknown): string {
-  const telling = error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
-  const { code, message = '' } = (telling ?? {}) as { code?: unknown; message?: string }
+  const mostSpecific = error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
+  const { code, message = '' } = (mostSpecific ?? {}) as { code?: unknown; message?: string }
   return typeof code === 'string' && !message.includes(code) ? `${code} ${message}`.trim() : message || String(error)
 }
 

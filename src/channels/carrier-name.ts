@@ -15,8 +15,8 @@ const digest = (account: string): string => createHash('sha256').update(account)
 const accountOf = ({ username, hostname, port, pathname }: URL): string => `${username}@${hostname}:${port}${pathname}`
 
 /**
- * The name of a provider, apart for the simulator: a simulated carrier must never be taken for a real one. It is also the identity
- * of the simulated carrier, because the simulator listens on other ports after every start and is the same carrier all the same.
+ * The name of a provider, with a prefix for the simulator, so that a simulated carrier is never taken for a real one. It is also the
+ * identity of the simulated carrier: the simulator listens on other ports after every start, but remains the same carrier.
  */
 export const scopedProvider = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
 

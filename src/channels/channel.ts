@@ -46,7 +46,7 @@ export interface ChannelModule<Config extends ChannelConfig = ChannelConfig> ext
   isOptOut?(answer: string): boolean
   /** Conditions of SQL under which the blob `b` is still in use by the channel's own tables. */
   readonly blobUses?: readonly string[]
-  /** Told of the carriers' references in the transaction that stores them. */
+  /** Called with the carriers' references in the transaction that stores them. */
   onReferences?(db: Queryable, references: readonly ReferenceWrite[]): Promise<void>
   /** Takes a file that a carrier reported about a message, such as a recording. */
   takeFile?(source: FileSource, file: CarrierFile, context: EventContext): Promise<void>
@@ -212,11 +212,11 @@ export interface EventContext {
   readonly pool: Pool
   readonly clock: Clock
   record(change: Change): Promise<ChangeOutcome>
-  /** Records what a carrier told of its messages. */
+  /** Records a carrier's events about its messages. */
   takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
 }
 
-/** The provider under which references are stored, and the carrier that tells. A callback over HTTP names no carrier: then both are the provider. */
+/** The provider under which references are stored, and the carrier that sent the event. A callback over HTTP names no carrier: both are then the provider. */
 export interface CarrierEventSource {
   provider: string
   carrier: string
@@ -237,7 +237,7 @@ export interface ChannelDelivery<Message> {
   /** From a claim to a message for the carrier, or the reason why there can be none. */
   prepare(world: World): (claim: Claim) => Promise<Message | Refused>
   readonly memory?: DeliveryMemory
-  /** Draws the consequences of a recorded fact for later messages. */
+  /** Called after a fact was recorded, to update the state that later messages of the channel depend on. */
   follow?(change: { notification: string; fact: Fact }): Promise<void>
   readonly chores?: readonly Chore[]
   /** Addresses that the simulator sends things back to, given the host under which it reaches us. */

@@ -11,8 +11,8 @@ export interface Provider<Message> {
   /** What it means that the carrier took a message; a letter that is to be printed first is not sent yet. */
   readonly takenIs?: 'sent' | 'processed'
   /**
-   * The longest that a send may take: a third of a lease. One that is 'safe', or that nobody ever repeats ('never'), may take
-   * longer, since a lease is renewed as long as its worker lives, and what the next one does after its death does no harm.
+   * The longest that a send may take: a third of a lease. A send of class 'safe' or 'never' may take longer: its lease is renewed
+   * while its worker lives, and after the worker's death a repetition is harmless ('safe') or does not happen ('never').
    */
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
@@ -22,8 +22,9 @@ export interface Provider<Message> {
 }
 
 /**
- * What happens to an attempt whose outcome is unknown. safe: sent again under the same reference (a double is harmless, a loss
- * is not); report: waits for the carrier's report; lookup: asks the carrier; never: shown to a person.
+ * What happens to an attempt whose outcome is unknown. safe: sent again under the same reference (a duplicate is harmless, a
+ * loss is not); report: waits for the carrier's report, and without a report sends once more; lookup: asks the carrier; never: shown to
+ * a person.
  */
 export type WhenUnknown = 'safe' | 'report' | 'lookup' | 'never'
 
@@ -67,12 +68,12 @@ export interface ReferenceTag {
 /** A recipient's answer. */
 export interface CarrierReply {
   kind: 'reply'
-  /** The ways in which the person's number may be written, E.164; none where only the message that was answered is told. */
+  /** The ways in which the person's number may be written, E.164; none where the carrier reports only the message that was answered. */
   from: readonly string[]
   text: string
-  /** The carrier's name for the answer, the same when it is told twice. */
+  /** The carrier's name for the answer, the same when it is reported twice. */
   id: string | null
-  /** The carrier's reference of the message that was answered, where it is told. */
+  /** The carrier's reference of the message that was answered, where it is reported. */
   inReplyTo: string | null
   at: Date | null
   /** Of an answer that travels in several: the name that its parts share, which one this is, and of how many. */
@@ -84,7 +85,7 @@ export interface CarrierFile {
   kind: 'file'
   /** Our reference of the call. */
   of: { ours: string }
-  /** The carrier's name for it, the same when it is told twice. */
+  /** The carrier's name for it, the same when it is reported twice. */
   id: string
   seconds: number | null
   /** Where the provider holds it already; otherwise it is fetched by its name. */
@@ -104,7 +105,7 @@ export interface CallbackRequest {
 
 /** The reader of a carrier's callbacks over HTTP, served below /callbacks/. Beside the provider, in its file. */
 export interface Callback {
-  /** Of the provider whose messages it speaks of; also the last part of its path. */
+  /** The name of the provider that sent the messages of the reports; also the last part of the callback's path. */
   readonly name: string
   readonly channel: Channel
   /** Verifies, then translates. null: this is not from the carrier. */
@@ -120,7 +121,7 @@ export interface CallbackContent {
 export interface Carrier<Message> {
   /** false: known to be out of reach: nothing is sent to it, and the next carrier of the channel is used. */
   readonly ready?: boolean
-  /** Whether this is a message that it can never carry but another carrier of the channel may; alone, its send refuses it. */
+  /** true: this carrier can never carry the message, but another one of the channel may. If there is no other, `send` refuses the message. */
   lacks?(message: Message): boolean
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>

@@ -25,7 +25,7 @@ export interface CarrierReported extends FactOf {
 
 /**
  * The outcome of an attempt. It counts only while the attempt holds its lease: a worker that was thought dead must not overwrite
- * its successor. Two things count all the same: the carrier's references, and that the carrier took a message whose outcome was unknown.
+ * its successor. Two things count anyway: the carrier's references, and that the carrier took a message whose outcome was unknown.
  */
 export interface AttemptOutcome extends FactOf {
   kind: 'attempt'
@@ -35,7 +35,7 @@ export interface AttemptOutcome extends FactOf {
   /** The carrier is known not to have taken the message: another carrier may take it before the delay is over. */
   failover?: boolean
   references?: CarrierReferences
-  /** The recipient's server took the message. Counts without the lease, since nobody would tell it a second time. */
+  /** The recipient's server took the message. It counts even without the lease, because no later report repeats it. */
   delivered?: Fact
   /** The outcome is unknown and only a person can find it out. */
   unresolved?: Fact

@@ -55,7 +55,7 @@ function judge(
   if (reached[0] !== undefined) return { type: 'cancelled', reason: reached[0] }
   if (earlier.every(status => failed(status) || status.cancelReason === 'finalized'))
     return { type: 'released', reason: failures(earlier, traitsOf) }
-  // The step that made this one needless has failed since, and another earlier step is sent: this one waits for it again.
+  // This step was no longer necessary because of a step that has failed since. Another earlier step is sent: this one waits for it again.
   if (delivery.status.state === 'cancelled') return { type: 'reopened', reason: failures(earlier.filter(failed), traitsOf) }
   if (!due || delivery.condition === 'failed') return null
   return { type: 'released', reason: `${missed[delivery.condition]} no prazo` }
@@ -67,7 +67,7 @@ const missed: Record<Exclude<StepCondition, 'always' | 'failed'>, string> = {
   'not confirmed': 'recebimento não confirmado',
 }
 
-/** How an earlier step made this one needless, in words. A step that failed makes nothing needless. */
+/** Why this earlier step makes a later one no longer necessary, in words; null: it does not. A failed step never does. */
 function goal(condition: StepCondition, status: DeliveryStatus, traitsOf: TraitsOf): string | null {
   if (status.failure !== null) return null
   const read = status.readAt ?? status.linkOpenedAt ?? status.answeredAt

@@ -1,4 +1,4 @@
-/** Pictures that an account may show above its pages. What a file is, is told by its bytes, never by its name. */
+/** Pictures that an account may show above its pages. The type of a file is read from its bytes, never from its name. */
 export const MAX_LOGO_BYTES = 100_000
 
 /** The media type of a logo, or null when the bytes are none of the kinds that are shown. */

@@ -85,7 +85,7 @@ export interface DeliveryRules {
 
 export type TraitsOf = (channel: Channel) => ChannelTraits
 
-/** The deliveries of a request in their first state: the account's sequence orders them, or all go at once but a fallback. */
+/** The deliveries of a request in their first state: the account's sequence orders them. Without a sequence, all but a fallback are sent at once. */
 export function planDeliveries(
   { deliveries }: SendRequest,
   rules: DeliveryRules,

@@ -19,8 +19,8 @@ export type FactType =
   | 'uncertain' // the bytes left, no answer came
   | 'unresolved' // no program can find out whether it was sent: a person decides
   | 'again' // this message ended without reaching anybody, another one follows
-  | 'revived' // a person had it tried again
-  | 'recorded' // the recording of a call is in our hands
+  | 'revived' // an operator ordered another attempt
+  | 'recorded' // the recording of a call is stored here
   | 'note' // recorded as evidence, changes nothing (automated access, delay report)
 
 export interface Fact {
@@ -65,16 +65,21 @@ type Traits = Pick<ChannelTraits, 'producedFirst'>
  * The status after a fact; null: the fact changes nothing (a report that came twice, or too late). The same function computes the
  * status columns when a fact is recorded, and again from the stored events for comparison.
  */
-export function applyFact(status: DeliveryStatus, told: Fact, traits: Traits): DeliveryStatus | null {
-  const fact = { ...told, at: dateOf(status, told) }
-  const next = settled(status, advance(status, fact, traits), fact, traits)
+export function applyFact(status: DeliveryStatus, reported: Fact, traits: Traits): DeliveryStatus | null {
+  const fact = { ...reported, at: dateOf(status, reported) }
+  const next = withConsequences(status, advance(status, fact, traits), fact, traits)
   const { trackingCode } = fact.data
   // A report that changes nothing else may still be the first one with the tracking code.
   return trackingCode === undefined || status.trackingCode !== null ? next : { ...(next ?? status), trackingCode }
 }
 
 /** A proof that the message was taken undoes a refusal of the same message, and a new message starts without unknown outcomes. */
-function settled(before: DeliveryStatus, next: DeliveryStatus | null, fact: Fact, traits: Traits): DeliveryStatus | null {
+function withConsequences(
+  before: DeliveryStatus,
+  next: DeliveryStatus | null,
+  fact: Fact,
+  traits: Traits,
+): DeliveryStatus | null {
   if (next === null) return null
   const made = traits.producedFirst === true ? produced(next, fact.at) : next
   const known = made.ordinal > before.ordinal ? { ...made, unknownCount: 0 } : made
@@ -135,7 +140,7 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
       return status.state === 'uncertain' ? { ...status, state: 'unresolved' } : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
-        ? { ...reported(status, fact, traits), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
+        ? { ...withSentDate(status, fact, traits), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
         : null
     case 'revived':
       return status.state === 'dead' || isUnknown(status.state) || wasRefused(status) ? revived(status) : null
@@ -165,8 +170,8 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
       // A message on its way must still be sent: the answer is to an earlier message.
       return answered(isOnItsWay(status) ? status : sent(status, at), fact)
     case 'failed':
-      return status.failure === null && isAboutLatest(status, data) && !wasHeard(status, data)
-        ? failed(reported(status, fact, traits), fact)
+      return status.failure === null && isAboutLatest(status, data) && !wasAlreadyDelivered(status, data)
+        ? failed(withSentDate(status, fact, traits), fact)
         : null
     case 'recorded':
       // The recording of an earlier call is kept as evidence; the status is about the latest call.
@@ -226,11 +231,11 @@ const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boole
  * Any report of a carrier about a message says that the carrier had got it, even where the report overtakes the answer to the
  * send. But a message that is produced first is sent later.
  */
-const reported = (status: DeliveryStatus, { at, data }: Fact, { producedFirst = false }: Traits): DeliveryStatus =>
+const withSentDate = (status: DeliveryStatus, { at, data }: Fact, { producedFirst = false }: Traits): DeliveryStatus =>
   data.ordinal === undefined || status.sentAt !== null || producedFirst ? status : { ...status, sentAt: at }
 
 /** A call that was heard is not a failed one, whatever the carrier reports later about its end. */
-const wasHeard = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>
+const wasAlreadyDelivered = ({ deliveredAt }: DeliveryStatus, { failure }: Fact['data']): boolean =>
   deliveredAt !== null && (failure === 'no-answer' || failure === 'busy' || failure === 'machine')
 
 function delivered(status: DeliveryStatus, fact: Fact): DeliveryStatus | null {
@@ -258,7 +263,7 @@ function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | 
 const wasRefused = ({ failure, sentAt, processedAt }: DeliveryStatus): boolean =>
   failure === 'rejected' && sentAt === null && processedAt === null
 
-/** A refused message becomes a new message when it is sent again; one with unknown outcome keeps its reference, so that a double can be recognised. */
+/** A refused message becomes a new message when it is sent again; one with unknown outcome keeps its reference, so that a duplicate can be recognised. */
 const revived = (status: DeliveryStatus): DeliveryStatus => ({
   ...status,
   state: 'queued',

@@ -7,7 +7,7 @@ export interface Sound {
 
 const HEADER = 44
 
-/** Null: it is no PCM file of 16 bits. A file whose writer died has no sizes in it: what is there counts. */
+/** null: not a PCM file of 16 bits. If the writer died, the header has no sizes: the samples that are in the file are read. */
 export function readWav(bytes: Buffer): Sound | null {
   if (bytes.length < 12 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 12) !== 'WAVE') return null
   let format: { rate: number; channels: number } | null = null

@@ -1,4 +1,4 @@
-/** Every time span that the engine waits for. Tests pass shorter ones. */
+/** The time spans that the engine waits for. Settle times and retry delays are in app/lanes.ts. Tests pass shorter ones. */
 export const engineTiming = {
   /**
    * How long a claim holds a delivery unless it is renewed: three times the longest that a carrier may take that is not safe to
@@ -21,9 +21,9 @@ export const engineTiming = {
   longestPauseMs: 30_000,
   /** How long a statement may still commit after its answer was lost: the server ends it after 10 s, the network may delay it. */
   latestCommitMs: 30_000,
-  /** How long facts are held while the database is away; then the lease decides. */
+  /** How long facts are held while the database is unreachable; then the lease decides. */
   unavailableMs: 60_000,
-  /** Between two attempts to write while the database is away. */
+  /** Between two attempts to write while the database is unreachable. */
   rewriteMs: 200,
   /** How long no other worker takes up an unknown outcome that one is looking at: longer than a carrier may take to answer. */
   holdMs: 2 * 60_000,

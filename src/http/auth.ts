@@ -46,7 +46,7 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
   }
 
   async function refuseUnknown(address: string, reply: FastifyReply): Promise<never> {
-    // Without the database a failure cannot be counted; it is a failure all the same.
+    // Without the database a failure cannot be counted; it is a failure anyway.
     requireAllowed(reply, 'autenticacao', (await countFailure(address).catch(() => null)) ?? UNCOUNTED)
     throw new Refusal('unauthorized')
   }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Accept } from '../engine/accept/accept.js'
-import { findStandingStill } from '../engine/upkeep/alarm.js'
+import { findOverdue } from '../engine/upkeep/alarm.js'
 import { type QueueDepth, readQueue } from '../store/delivery/queue.js'
 import { countUnaccounted } from '../store/notification/unaccounted.js'
 import type { Pool } from '../store/postgres.js'
@@ -73,7 +73,7 @@ export function addMetrics(app: FastifyInstance, pool: Pool, groups: Accept['gro
     })
   addQueueGauge('deliveries', 'Deliveries that are not finished.', 'count')
   addQueueGauge('deliveries_oldest_seconds', 'Since when the oldest of them has been due.', 'oldestSeconds')
-  addQueueGauge('deliveries_standing_still', 'Alarm: deliveries that should move and do not.', 'count', findStandingStill)
+  addQueueGauge('deliveries_standing_still', 'Alarm: deliveries that should move and do not.', 'count', findOverdue)
 
   app.addHook('onResponse', (request, reply, done) => {
     requests.observe(

@@ -8,7 +8,10 @@ export interface SemaphoreOptions {
   refusal?(): Error
   /** Permits that stay free when a request of this weight is granted: small requests find room beside large ones. */
   reserve?(weight: number): number
-  /** Lets a request that fits pass one that does not. Otherwise large requests would be overtaken by small ones for ever. */
+  /**
+   * Lets a request that fits pass an earlier one that does not. Off by default, because small requests could then overtake a large
+   * one without end.
+   */
   overtaking?: boolean
 }
 

@@ -139,7 +139,7 @@ describe('a send without an answer', () => {
       async () =>
         ((await request(`${gateway.url}/gw/sms/${id}`, { token: account.token })).body as { description: string }).description,
     )
-  /** Loses every answer; says what it is told to say when it is asked. */
+  /** Loses every answer; gives the answer that the test set when it is asked. */
   const silent = (found: Awaited<ReturnType<NonNullable<ScriptedCarrier['find']>>>) => {
     const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
     const asked: string[] = []

@@ -32,7 +32,7 @@ async function carrier(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${port}/`
 }
 
-/** A carrier that does as it is told with each connection. */
+/** A carrier that treats each connection as the test says. */
 const socketServer = (serve: (socket: Socket) => void): Promise<number> =>
   listen(createServer(socket => serve(socket.on('error', () => {}))))
 

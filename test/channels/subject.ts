@@ -17,7 +17,7 @@ export type Behaviour =
   /** Takes the message and answers with something that means nothing. */
   | 'answer garbage'
 
-/** Treats the first message as told first, and all the others as told then. */
+/** Treats the first message by one behaviour, and all others by another. */
 export class Plan {
   #now: Behaviour = 'accept'
   #then: Behaviour = 'accept'

@@ -44,7 +44,7 @@ interface Delivery {
   becomes(standing: { state: string; attempt: number }): Promise<void>
 }
 
-/** Accepts one delivery and sends it by the subject to a carrier that treats the first attempt and the next ones as told. */
+/** Accepts one delivery and sends it by the subject to a carrier that treats the first attempt and the next ones as the test says. */
 async function deliver(subject: Subject<unknown>, behaviours: [Behaviour, Behaviour], settleMs: number): Promise<Delivery> {
   const side = await subject.start()
   side.behave(...behaviours)

@@ -242,7 +242,7 @@ describe('a send under a sequence', () => {
     for await (const page of readEventLog(database.pool)) {
       for (const logged of page.filter(({ id }) => id === ordered || id === fallback)) {
         expect(findFaults(logged)).toEqual([])
-        // What webhooks tell is told from the events alone.
+        // Webhooks are rendered from the events alone.
         const told = rebuildStatuses(logged.events, moduleOf)
         for (const status of logged.statuses) {
           const module = moduleOf(status.channel)

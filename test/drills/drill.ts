@@ -35,13 +35,13 @@ const IN_FLIGHT = 100
 export const LEASE_MS = 3_000
 /** Nothing at all became finished for so long: the rest never will. */
 const STUCK_MS = 180_000
-/** Longer than any machine needs to reach the point at which a worker was told to die. */
+/** Longer than any machine needs to reach the point at which a worker was ordered to die. */
 const DEATH_MS = 120_000
 
 export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
 export type DrillKind = (typeof drillKinds)[number]
 
-/** Where a worker can be told to die; at "bytes" the message is on its way and the carrier has not answered. */
+/** Where a worker can be ordered to die; at "bytes" the message is on its way and the carrier has not answered. */
 export const drillPoints = ['claimed', 'sending', 'bytes', 'answered', 'recorded'] as const
 export type DrillPoint = (typeof drillPoints)[number]
 
@@ -87,7 +87,7 @@ export const loads = {
     asked: true,
     pauseMs: 50,
     mostOpen: 20,
-    // Everybody has a number of their own: calls are told apart by it.
+    // Everybody has a number of their own: it distinguishes the calls.
     request: n => ({
       voz: {
         number: `119${10_000_000 + n}`,
@@ -173,7 +173,7 @@ export class Load {
     while (this.answered.length < count) await sleep(50)
   }
 
-  /** While the database is away, the last number counts. */
+  /** While the database is unreachable, the last number counts. */
   async #countOpen(): Promise<void> {
     while (!this.#stopping) {
       const { rows } = await this.#cluster.pool
@@ -312,7 +312,7 @@ const breakThings: Record<DrillKind, Breakage> = {
     return 'unanswered'
   },
 
-  /** The carrier is away while thousands queue up. */
+  /** The carrier is unreachable while thousands queue up. */
   async outage(cluster, { queued, seed, channel, onProgress }, load) {
     await load.reach(10)
     await sleep(seeded(seed)() * 2_000)
@@ -358,7 +358,7 @@ async function countOpen(cluster: Cluster, channel: DrillChannel): Promise<numbe
 
 /**
  * Ends the wait for a report at once where the carrier did not get the message or can be asked. Where it did get the message,
- * the report comes when the machine has time for it: a retry before the report would be a double of the drill's own making.
+ * the report comes when the machine has time for it: a retry before the report would be a duplicate of the drill's own making.
  */
 async function settleUntaken(cluster: Cluster, channel: DrillChannel): Promise<void> {
   const taken = loads[channel].asked ? new Set<string>() : await findTaken(cluster, channel)

@@ -6,7 +6,7 @@ import { LEASE_MS, Load, loads } from './drill.js'
 import { type Arrival, type Trouble, WebhookReceiver } from './receiver.js'
 
 /**
- * The webhook drill: clients send, receivers are told. One receiver is well all the time; the other fails, hangs, resets and
+ * The webhook drill: clients send, receivers get the events. One receiver is well all the time; the other fails, hangs, resets and
  * answers garbage in turn, and is then down for a long time, while the api and workers are killed. Then everything drains
  * and is judged.
  */
@@ -33,7 +33,7 @@ interface Kills {
 export interface WebhookVerdict {
   /** Answered 200, but not in the database. */
   lost: number
-  /** Events that both endpoints had to be told of. */
+  /** Events that both endpoints had to get. */
   events: number
   missing: { healthy: number; troubled: number }
   /** Messages that no event caused. */

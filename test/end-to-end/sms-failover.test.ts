@@ -8,7 +8,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
 
-/** Two carriers of different kinds, as an operator configures them: the first is away, the second stands in. */
+/** Two carriers of different kinds, as an operator configures them: the first is unreachable, the second takes its messages. */
 const SECRET = 'segredo-da-assinatura'
 let database: TestDatabase
 let simulator: Simulator

@@ -4,7 +4,7 @@ import { addBodyParser, LARGE_BODY } from '../../src/http/body.js'
 import { handleError } from '../../src/http/errors.js'
 import { type Answer, request } from '../support/requests.js'
 
-/** A server that keeps every request until it is told to answer, with a small budget for bodies. */
+/** A server that keeps every request until the test lets it answer, with a small budget for bodies. */
 async function startServer(budgetBytes: number, maxWaitMs: number) {
   const arrived: { size: number; answer(): void }[] = []
   const app = fastify({ bodyLimit: 100 * LARGE_BODY, forceCloseConnections: true })

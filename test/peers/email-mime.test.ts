@@ -6,7 +6,7 @@ import { findProgram, run } from './email-programs.js'
 
 const program = findProgram('python3')
 
-/** Python's own reader of mail, under its strict policy: every defect that it sees is told. */
+/** Python's own reader of mail, under its strict policy: every defect that it sees is reported. */
 const READER = `
 import sys, json, email, email.policy, base64
 raw = base64.b64decode(sys.stdin.read())

@@ -106,7 +106,7 @@ function validatorOf(schema: Schema): Validator {
   return validator
 }
 
-/** The schema with every object closed: a member that the document does not name is a member nobody was told of. */
+/** The schema with every object closed: a member that the document does not name is refused. */
 function closed(schema: Schema): Schema {
   const { properties, items, additionalProperties } = schema
   return {

@@ -25,7 +25,7 @@ export const letterSettings: SettingsTable<LetterSettings> = {
 }
 
 export interface LetterConfig extends ChannelConfig {
-  /** The private key that the post's server knows us by. */
+  /** The private key for the server of Correios. */
   keyFile: string | null
   /** Where registered letters are tracked; null: only the carriers tell where they are. */
   tracking: URL | null
@@ -44,7 +44,7 @@ const providers: ProviderTable = {
   },
 }
 
-/** Its key is a purpose of its own: the code printed on a letter opens no receipt. */
+/** Uses a separate key, so that the code printed on a letter opens no receipt. */
 export const proofDocument: DocumentRoute = {
   name: 'letter proof',
   path: '/comprovante/carta',

@@ -80,7 +80,7 @@ export async function findLetterHistory(db: Queryable, notification: string): Pr
 export interface TrackedLetter {
   notification: string
   code: string
-  /** How many of the post's tracking events were recorded. */
+  /** How many tracking events of Correios were recorded. */
   seen: number
 }
 

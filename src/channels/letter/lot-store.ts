@@ -65,8 +65,8 @@ export function leaveLots(pool: Pool, references: readonly string[]): Promise<St
   })
 }
 
-/** For an operator: takes a letter with unknown outcome out of its lot. `begun`: also out of a lot that has begun. */
-export function abandonPlace(pool: Pool, notification: string, begun: boolean): Promise<void> {
+/** For an operator: takes a letter with unknown outcome out of its lot. A retry takes it also out of a lot that has begun. */
+export function abandonPlace(pool: Pool, notification: string, isRetry: boolean): Promise<void> {
   return transaction(pool, async db => {
     const references = await queryValues<string>(
       db,
@@ -74,7 +74,7 @@ export function abandonPlace(pool: Pool, notification: string, begun: boolean): 
        where notification_id = $1 and channel = 'letter' and state in ('uncertain', 'unresolved') and reference is not null for update`,
       [notification],
     )
-    await deletePlaces(db, references, begun ? 'not uploaded' : 'waiting')
+    await deletePlaces(db, references, isRetry ? 'not uploaded' : 'waiting')
   })
 }
 
@@ -96,7 +96,7 @@ async function deletePlaces(db: Queryable, references: readonly string[], from: 
 }
 
 /**
- * Commits the start of an upload and the post's names for the letters, so that reports find them even if this process dies.
+ * Commits the start of an upload and the names of Correios for the letters, so that reports find them even if this process dies.
  * False: the lot must not be uploaded, because its letters have changed.
  */
 export function beginLot(

@@ -39,7 +39,7 @@ export function createRastro(url: URL, clock: Clock) {
     const answer = await http.send({ method: 'POST', url, headers, body: JSON.stringify({ numero: card }) }, signal)
     const body = objectOf(answer)
     if (answer.status >= 300 || typeof body?.token !== 'string')
-      throw new Error(`the post gave no token: ${answer.status} ${textOf(answer).slice(0, 40)}`)
+      throw new Error(`Correios gave no token: ${answer.status} ${textOf(answer).slice(0, 40)}`)
     const ends = typeof body.expiraEm === 'string' ? readPostDate(body.expiraEm).getTime() : Number.NaN
     token = { text: body.token, until: (Number.isNaN(ends) ? clock() + DEFAULT_TOKEN_MS : ends) - TOKEN_MARGIN_MS }
     return token.text
@@ -56,7 +56,7 @@ export function createRastro(url: URL, clock: Clock) {
       const objects = objectOf(answer)?.objetos
       if (status === 401 || status === 403) token = null
       if (status >= 300 || !Array.isArray(objects))
-        throw new Error(`the post did not answer for its objects: ${status} ${textOf(answer).slice(0, 500)}`)
+        throw new Error(`Correios did not answer for its objects: ${status} ${textOf(answer).slice(0, 500)}`)
       return new Map(objects.flatMap(readObject))
     },
   }

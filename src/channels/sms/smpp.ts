@@ -94,7 +94,7 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
   }
 }
 
-/** Resolves once the events are committed. An unreadable PDU is acknowledged too, because the carrier would repeat it for ever. */
+/** Resolves once the events are committed. An unreadable PDU is acknowledged too, because the carrier would repeat it without end. */
 async function handleDeliver(body: Buffer, { onEvents, onUnreadable }: SmppOptions): Promise<void> {
   let events: CarrierEvent[] = []
   try {

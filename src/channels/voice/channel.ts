@@ -24,7 +24,7 @@ export const voiceSettings: SettingsTable<VoiceSettings> = {
 }
 
 export interface VoiceConfig extends ChannelConfig {
-  /** The days for which recordings of calls are kept; null: for ever. */
+  /** The days for which recordings of calls are kept; null: without end. */
   recordingDays: number | null
 }
 
@@ -33,7 +33,7 @@ const providers: ProviderTable = {
   sip: { protocols: ['sip:'], whenUnknown: 'never', load: async () => (await import('./sip.js')).sip },
 }
 
-/** Its key is a purpose of its own: an address of a recording opens nothing else. */
+/** Uses a separate key, so that the address of a recording opens nothing else. */
 export const recordingDocument: DocumentRoute = {
   name: 'recording',
   path: '/gravacao',

@@ -7,10 +7,6 @@ import { CLOUD_NAME, cloudCallback } from './cloud-callback.js'
 import { readRefusal } from './graph-errors.js'
 import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
 
-/**
- * WhatsApp through Meta's Cloud API: whatsapp://TOKEN@graph.facebook.com/v23.0/PHONE_NUMBER_ID.
- * Options: pool=connections, tls=off (simulator and tests).
- */
 /** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
@@ -19,6 +15,10 @@ const REASONS = {
   unanswered: 'O WhatsApp recebeu a mensagem e não respondeu.',
 }
 
+/**
+ * WhatsApp through Meta's Cloud API: whatsapp://TOKEN@graph.facebook.com/v23.0/PHONE_NUMBER_ID.
+ * Options: pool=connections, tls=off (simulator and tests), rate=messages a second (of the lane).
+ */
 export const cloudProvider: Provider<WhatsappMessage> = {
   name: CLOUD_NAME,
   channel: 'whatsapp',

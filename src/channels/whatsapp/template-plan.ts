@@ -7,7 +7,7 @@ export interface TemplatePlan {
   language: string
   /** Whether the approved template names its parameters; otherwise it numbers them. */
   named: boolean
-  /** Variables that stand in the header, not in the body. */
+  /** Variables that belong to the header, not to the body. */
   header: readonly string[]
   /** Place of the button that leads to the notification; null: the template has none. */
   linkButton: number | null

@@ -37,7 +37,7 @@ export interface AcceptOptions {
   maxGroup: number
   parallelGroups: number
   maxWaiting: number
-  /** How long a group is written again while the database is away, before its senders get a refusal. */
+  /** How long a group is written again while the database is unreachable, before its senders get a refusal. */
   retryForMs: number
   /** Called after every group, so that its deliveries start at once. */
   onAccepted(): void
@@ -122,14 +122,14 @@ async function protect(validation: { question: string; reply: string }, pepper: 
 
 /**
  * Writes a group. When the database's answer is lost, a query for the group's ids tells whether it was committed; otherwise the group
- * is written again under the same ids. So a notification that exists is refused only if the database stays away.
+ * is written again under the same ids. So a notification that exists is refused only if the database stays unreachable.
  */
 async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retryForMs: number): Promise<boolean[]> {
   const giveUpAt = performance.now() + retryForMs
   for (let retry = false; ; retry = true) {
     try {
       let written = retry ? await store.findWritten(group.map(item => item.id)) : new Set<string>()
-      // One statement writes the group: if any of it is there, all that ever will be is there.
+      // The group is one statement: if one row exists, the whole group was committed.
       if (written.size === 0) written = await store.insertAcceptances(group)
       return group.map(item => written.has(item.id))
     } catch (error) {

@@ -3,7 +3,8 @@ import type { Lease } from '../../store/accounts/rate-windows.js'
 
 /**
  * Request budgets per minute, shared by all nodes. Each node leases chunks in advance and counts them down in memory, so a
- * request needs no query. A request is never granted twice. Each node may leave one chunk (2.5 % of the budget) unused.
+ * request needs no query. A request is never granted twice. Each node may leave one and a half chunks unused, less than
+ * 4 % of the budget: it leases the next chunk when half of the last one is left.
  */
 export interface Verdict {
   allowed: boolean

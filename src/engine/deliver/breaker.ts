@@ -5,8 +5,8 @@ const FAILURES_TO_OPEN = 10
 type PauseTiming = Pick<EngineTiming, 'firstPauseMs' | 'longestPauseMs'>
 
 /**
- * A circuit breaker for one carrier: a carrier that fails again and again gets nothing for a while, then a single delivery that
- * finds out. Not a library's, because the lane must know the answer before it claims, not around the call.
+ * A circuit breaker for one carrier: a carrier that fails again and again gets nothing for a while, then one delivery as a
+ * probe, which shows whether the carrier works again. Not a library's, because the lane must know the state before it claims.
  */
 export class Breaker {
   readonly #timing: PauseTiming
@@ -27,7 +27,7 @@ export class Breaker {
     return this.#now() >= this.#pausedUntil
   }
 
-  /** Whether the next delivery is the one that finds out. */
+  /** Whether the next delivery is a probe, which shows whether the carrier works again. */
   get probing(): boolean {
     return this.#failures >= FAILURES_TO_OPEN
   }

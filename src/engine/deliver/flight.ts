@@ -6,14 +6,14 @@ export interface Flight extends Lease {
   /** On the clock of performance.now(): until when the lease holds. */
   heldUntil: number
   /** Aborts the send. */
-  late: AbortController
+  abort: AbortController
 }
 
 export const flightOf = ({ notification, owner }: Claim, heldUntil: number): Flight => ({
   notification,
   owner,
   heldUntil,
-  late: new AbortController(),
+  abort: new AbortController(),
 })
 
 /** Sends, and aborts the send when its time or its lease is over: from then on another worker may send the same message. */
@@ -27,12 +27,12 @@ export async function sendInTime<Message>(
   let timer: NodeJS.Timeout | undefined
   const look = (): void => {
     const left = Math.min(deadline, flight.heldUntil) - performance.now()
-    if (left <= 0) flight.late.abort()
+    if (left <= 0) flight.abort.abort()
     else timer = setTimeout(look, Math.ceil(left))
   }
   look()
   try {
-    return await carrier.send(message, flight.late.signal)
+    return await carrier.send(message, flight.abort.signal)
   } finally {
     clearTimeout(timer)
   }

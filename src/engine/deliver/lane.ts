@@ -134,14 +134,14 @@ export class Lane<Message> {
       return claimed
     } finally {
       this.#asked -= room
-      if (this.#isWorthALook) this.#onRoom()
+      if (this.#shouldWake) this.#onRoom()
     }
   }
 
   async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
     const { channel, mode, identity: carrier } = this
     const { rank, leaseMs, sendsContent: withContent = false } = this.#options
-    // Before the claim: while the database is away, this fails and no further claim is lost.
+    // Before the claim: while the database is unreachable, this fails and no further claim is lost.
     await this.#lost.putBack()
     // The lease counts from before the statement: its answer may be slow.
     const heldUntil = performance.now() + leaseMs
@@ -155,13 +155,13 @@ export class Lane<Message> {
 
   /** Resolves when there is room again, or when this lane can take nothing more. Only one caller at a time may wait. */
   roomAgain(): Promise<void> {
-    if (this.#isWorthALook) return Promise.resolve()
+    if (this.#shouldWake) return Promise.resolve()
     return new Promise(resolve => {
       this.#onRoom = resolve
     })
   }
 
-  get #isWorthALook(): boolean {
+  get #shouldWake(): boolean {
     return this.hasRoom || !this.open
   }
 
@@ -176,7 +176,7 @@ export class Lane<Message> {
     // A call under way is waited for; an upload that may take an hour is not, since another worker may repeat it.
     const stopMs = this.whenUnknown === 'safe' ? this.#timing.stopMs : this.#options.provider.timeoutMs
     const timer = setTimeout(() => {
-      for (const { late } of this.#flights.values()) late.abort()
+      for (const { abort } of this.#flights.values()) abort.abort()
     }, stopMs)
     await Promise.all(this.#flights.keys())
     clearTimeout(timer)
@@ -194,7 +194,7 @@ export class Lane<Message> {
       .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
       .finally(() => {
         this.#flights.delete(flight)
-        if (this.#isWorthALook) this.#onRoom()
+        if (this.#shouldWake) this.#onRoom()
       })
     this.#flights.set(flight, held)
   }
@@ -203,18 +203,18 @@ export class Lane<Message> {
   async #admit(claim: Claim, held: Flight): Promise<void> {
     const { memory } = this.#options
     const bytes = memory?.weigh(claim) ?? 0
-    if (memory === undefined || bytes === 0) return this.#carry(claim, held)
+    if (memory === undefined || bytes === 0) return this.#prepareAndSend(claim, held)
     const waiting = memory.budget.acquire(bytes)
     if (waiting !== null) await waiting
     try {
       // Without this, a stop would last until all waiting messages were sent one after the other.
-      await (waiting !== null && this.#stopping ? this.#options.putBack(claim, 0) : this.#carry(claim, held))
+      await (waiting !== null && this.#stopping ? this.#options.putBack(claim, 0) : this.#prepareAndSend(claim, held))
     } finally {
       memory.budget.release(bytes)
     }
   }
 
-  async #carry(claim: Claim, held: Flight): Promise<void> {
+  async #prepareAndSend(claim: Claim, held: Flight): Promise<void> {
     this.#options.trace?.('claimed')
     const message = await this.#prepare(claim)
     if (message === null) return
@@ -230,7 +230,7 @@ export class Lane<Message> {
   async #prepare(claim: Claim): Promise<Message | Refused | null> {
     try {
       const message = await this.#options.prepare(claim)
-      return !isRefused(message) && this.#lacks(message) && (await this.#giveAway(claim, message)) ? null : message
+      return !isRefused(message) && this.#cannotCarry(message) && (await this.#passToAnotherLane(claim, message)) ? null : message
     } catch (error) {
       // Nothing has left: the outcome is known, and the carrier is not to blame.
       this.#options.onError(error, 'a message could not be prepared')
@@ -262,14 +262,14 @@ export class Lane<Message> {
     trace?.('recorded')
   }
 
-  #lacks(message: Message): boolean {
+  #cannotCarry(message: Message): boolean {
     return this.#options.carrier.lacks?.(message) === true
   }
 
-  /** Gives the message to a lane that can take it, or puts it back until one can; false: no lane ever can. */
-  async #giveAway(claim: Claim, message: Message): Promise<boolean> {
-    const able = this.#others.filter(lane => !lane.#lacks(message))
-    // The carrier that may have the message already is the only one that may repeat it, also if it now lacks the means.
+  /** Passes the message to a lane that can take it, or puts it back until one can; false: no other lane ever can. */
+  async #passToAnotherLane(claim: Claim, message: Message): Promise<boolean> {
+    const able = this.#others.filter(lane => !lane.#cannotCarry(message))
+    // A delivery with unknown outcome may be repeated by its own carrier only, even if this carrier can no longer carry it.
     if (able.length === 0 || claim.bound) return false
     const next = able.find(lane => lane.open && lane.#room > 0)
     const busy = able.some(lane => lane.open || lane.isThrottledBriefly)

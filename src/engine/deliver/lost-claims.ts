@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * Claims whose answer from the database did not come: they may have been committed all the same. Every claim has an id of its own,
+ * Claims whose answer from the database did not come: they may have been committed anyway. Every claim has an id of its own,
  * so that exactly its deliveries are found again. None of them was sent, so they go back to the queue. `latestCommitMs`: how long
  * after its answer was lost a statement may still commit.
  */
@@ -20,7 +20,7 @@ export function createLostClaims(putBackClaims: (owners: readonly string[]) => P
       }
     },
 
-    /** Fails while the database is away. Looks several times, because a statement under way may commit after the first look. */
+    /** Fails while the database is unreachable. Looks several times, because a statement under way may commit after the first look. */
     async putBack(): Promise<void> {
       if (lost.size === 0) return
       const asked = performance.now()

@@ -11,7 +11,7 @@ import { reapLeases } from '../upkeep/reaper.js'
 import type { Lane } from './lane.js'
 
 /** The loops of one process: lanes that send, leases that are renewed, and the work that dead workers left behind. */
-export interface WorkerParts {
+export interface LaneWorkerParts {
   pool: Pool
   clock: Clock
   wake: Wake
@@ -22,7 +22,9 @@ export interface WorkerParts {
   onError(error: unknown, what: string): void
 }
 
-export function startLanes({ pool, clock, wake, recorder, lanes, onError, ...options }: WorkerParts): { stop(): Promise<void> } {
+export function startLanes({ pool, clock, wake, recorder, lanes, onError, ...options }: LaneWorkerParts): {
+  stop(): Promise<void>
+} {
   const timing: EngineTiming = { ...engineTiming, ...options.timing }
   const stop = new AbortController()
   const all = lanes.flat()
@@ -61,7 +63,7 @@ function startRenewal(
   pool: Pool,
   lanes: readonly Lane<unknown>[],
   leaseMs: number,
-  onError: WorkerParts['onError'],
+  onError: LaneWorkerParts['onError'],
 ): NodeJS.Timeout {
   return setInterval(() => {
     for (const lane of lanes) {
@@ -78,7 +80,7 @@ function startRenewal(
 /** Serves one channel and mode with the first carrier that can take work. */
 async function runGroup(
   group: Lane<unknown>[],
-  { wake, onError }: Pick<WorkerParts, 'wake' | 'onError'>,
+  { wake, onError }: Pick<LaneWorkerParts, 'wake' | 'onError'>,
   timing: EngineTiming,
   signal: AbortSignal,
 ): Promise<void> {

@@ -31,7 +31,7 @@ export interface RecipientLimits {
   guesses?: GuessLimits
 }
 
-export type Recipient = ReturnType<typeof createRecipient>
+export type RecipientActions = ReturnType<typeof createRecipient>
 
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
   const readShort = createShortLinkReader(pool, limits.guesses)
@@ -55,7 +55,7 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
    * Some channels' status has a date for opening the link. A later action records it too, because "Abrir" may have been taken
    * for a program's.
    */
-  async function reach({ target, linkOpenedAt }: VisitedDelivery, visit: Visit, step: VisitStep): Promise<void> {
+  async function recordLinkOpened({ target, linkOpenedAt }: VisitedDelivery, visit: Visit, step: VisitStep): Promise<void> {
     if (moduleOf(target.channel).recordsLinkAccess === true && linkOpenedAt === null)
       await visits.count(visit, step, 'link opened')
   }
@@ -75,7 +75,7 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
 
     /** "Abrir". A protected message counts as read only after the right reply. */
     async open(visited: VisitedDelivery, visit: Visit): Promise<void> {
-      await reach(visited, visit, 'open')
+      await recordLinkOpened(visited, visit, 'open')
       if (visited.validation === null) await visits.count(visit, 'open', 'read')
       else await visits.note(visit, 'open')
     },
@@ -83,7 +83,7 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
     async answer(visited: VisitedDelivery, visit: Visit, reply: string): Promise<ReplyVerdict> {
       const verdict = await check(visit, visited.validation!, reply)
       if (verdict.right) {
-        await reach(visited, visit, 'reply')
+        await recordLinkOpened(visited, visit, 'reply')
         await visits.count(visit, 'reply', 'read')
       }
       return verdict
@@ -91,7 +91,7 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
 
     /** False: the visitor looked like a program and nothing was confirmed. */
     async confirm(visited: VisitedDelivery, visit: Visit): Promise<boolean> {
-      await reach(visited, visit, 'confirm')
+      await recordLinkOpened(visited, visit, 'confirm')
       return visits.count(visit, 'confirm', 'confirmed')
     },
 

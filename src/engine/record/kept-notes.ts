@@ -3,12 +3,12 @@ import type { Fact } from '../../domain/transition.js'
 import { type Note, readNotes } from '../../store/notification/event-log.js'
 import type { Queryable } from '../../store/postgres.js'
 
-/** A carrier may tell the same for ever, and in ever new words. */
+/** A carrier may repeat a report without end, with the same text or with a new one each time. */
 export const CARRIER_NOTES: NoteLimit = { most: 100, once: true }
 
-/** The notes that the chains hold already. Valid only while their notifications are locked, so on all nodes together. */
+/** The notes that are already in the chains. Valid only while the notifications are locked: no other node adds a note meanwhile. */
 export class KeptNotes {
-  readonly #kept = new Map<string, { count: number; words: Set<string> }>()
+  readonly #kept = new Map<string, { count: number; keys: Set<string> }>()
 
   static async read(db: Queryable, changes: readonly Change[]): Promise<KeptNotes> {
     const notes = new KeptNotes()
@@ -16,29 +16,29 @@ export class KeptNotes {
     if (wanted.length === 0) return notes
     const ids = [...new Set(wanted.map(({ notification }) => notification))]
     const sources = [...new Set(wanted.map(({ fact }) => fact.source))]
-    for (const note of await readNotes(db, ids, sources)) notes.#add(note, wordsOf(note.words))
+    for (const note of await readNotes(db, ids, sources)) notes.#add(note, noteKey(note.words))
     return notes
   }
 
   /** The fact as it is to be kept; null: the same note is there already, or there is no room for more. */
   admit(notification: string, fact: Fact, { most, once }: NoteLimit): Fact | null {
     const of = { notification, source: fact.source }
-    const { count, words: known } = this.#of(of)
-    const words = wordsOf({ channel: fact.channel, ...fact.data })
-    if (count >= most || (once && known.has(words))) return null
-    this.#add(of, words)
+    const { count, keys: known } = this.#of(of)
+    const key = noteKey({ channel: fact.channel, ...fact.data })
+    if (count >= most || (once && known.has(key))) return null
+    this.#add(of, key)
     return count + 1 === most ? { ...fact, data: { ...fact.data, lastNote: true } } : fact
   }
 
-  #add(of: Pick<Note, 'notification' | 'source'>, words: string): void {
+  #add(of: Pick<Note, 'notification' | 'source'>, key: string): void {
     const kept = this.#of(of)
     kept.count++
-    kept.words.add(words)
+    kept.keys.add(key)
   }
 
   #of({ notification, source }: Pick<Note, 'notification' | 'source'>) {
     const key = `${notification} ${source}`
-    const known = this.#kept.get(key) ?? { count: 0, words: new Set() }
+    const known = this.#kept.get(key) ?? { count: 0, keys: new Set() }
     this.#kept.set(key, known)
     return known
   }
@@ -48,6 +48,6 @@ export class KeptNotes {
 export const noteLimitOf = (change: Change): NoteLimit | null =>
   (change.fact.type === 'note' && 'repeatable' in change && change.repeatable) || null
 
-/** Two notes are the same if these members are, whenever the notes came. */
-const wordsOf = ({ channel, ordinal, part, answer, reason }: Note['words']): string =>
+/** Two notes are equal if these members are equal, whatever their dates. */
+const noteKey = ({ channel, ordinal, part, answer, reason }: Note['words']): string =>
   JSON.stringify([channel, ordinal, part, answer, reason].map(member => member ?? null))

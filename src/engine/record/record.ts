@@ -53,7 +53,7 @@ export async function promoteDueSteps(
 }
 
 /**
- * Ends a notification's sequence: steps that still wait are cancelled, and deliveries that wait for nothing are sent all the same.
+ * Ends a notification's sequence: steps that still wait are cancelled, and deliveries that wait for nothing are sent anyway.
  * false: the account has no such notification. A second call changes nothing.
  */
 export async function finalize(pool: Pool, clock: Clock, account: string, notification: string): Promise<boolean> {

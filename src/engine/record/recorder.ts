@@ -34,7 +34,7 @@ export function createRecorder(
   return { record: change => groups.submit(change) }
 }
 
-/** Repeats a write while the database is away. Only for writes that are harmless to repeat. */
+/** Repeats a write while the database is unreachable. Only for writes that are harmless to repeat. */
 export async function retryWhileUnavailable<T>(
   work: () => Promise<T>,
   { unavailableMs, rewriteMs }: Pick<EngineTiming, 'unavailableMs' | 'rewriteMs'> = engineTiming,

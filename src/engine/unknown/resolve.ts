@@ -21,7 +21,7 @@ export type ResolveResult = 'resolved' | 'later' | { unresolved: string }
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
 const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
 const UNANSWERED = 'A operadora não confirmou se recebeu este envio: ele é repetido com o mesmo identificador.'
-const NOT_TOLD = 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.'
+const NO_REPORT = 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.'
 export const UNANSWERED_AGAIN =
   'A operadora não confirmou se recebeu este envio, nem depois de ele ser repetido. Uma pessoa precisa conferir.'
 const UNANSWERED_LAST = 'A operadora não confirmou se recebeu este envio, e era a última tentativa. Uma pessoa precisa conferir.'
@@ -44,7 +44,7 @@ export async function resolveOutcome(
     if (unknownCount > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
     return planned === null ? { unresolved: UNANSWERED_LAST } : retryNow(UNANSWERED)
   }
-  if (provider.whenUnknown === 'report') return unknownCount === 1 ? retryNow(NOT_TOLD) : { unresolved: UNANSWERED_AGAIN }
+  if (provider.whenUnknown === 'report') return unknownCount === 1 ? retryNow(NO_REPORT) : { unresolved: UNANSWERED_AGAIN }
   if (provider.whenUnknown !== 'lookup' || carrier.find === undefined) return { unresolved: CANNOT_BE_ASKED }
   const found = await ask(carrier.find.bind(carrier), outcome, provider.timeoutMs, stop)
   if (found === null) return 'later'

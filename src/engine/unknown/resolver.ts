@@ -15,7 +15,10 @@ import type { Lane } from '../deliver/lane.js'
 import type { EngineTiming } from '../timing.js'
 import { INTERRUPTED, MAX_RESENDS, type ResolveResult, UNANSWERED_AGAIN } from './resolve.js'
 
-/** Resolves attempts whose outcome is unknown: asks the carrier, waits for its report, or hands them to an operator. */
+/**
+ * Resolves attempts whose outcome is unknown: asks the carrier, or waits for its report and sends once more without one, or hands the
+ * attempts to an operator.
+ */
 export interface ResolverParts {
   pool: Pool
   clock: Clock

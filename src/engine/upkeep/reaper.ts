@@ -27,7 +27,7 @@ export async function reapLeases(parts: ReaperParts, lanes: readonly Lane<unknow
 }
 
 /**
- * A safe attempt is repeated at once the first time, then as planned: a message that kills its worker must neither do so for ever
+ * A safe attempt is repeated at once the first time, then as planned: a message that kills its worker must neither do so without end
  * nor several times in a row.
  */
 function afterDeath(lease: ExpiredLease, lanes: readonly Lane<unknown>[], orphanMs: number, at: Date): AttemptOutcome {
@@ -38,7 +38,7 @@ function afterDeath(lease: ExpiredLease, lanes: readonly Lane<unknown>[], orphan
   const ended = { kind: 'attempt', notification, fence: { owner, attempt, ordinal } } as const
   const fact = { channel, at, source: 'engine' }
   const data = { carrier, attempt, reason: INTERRUPTED }
-  // Where the plan is over, an attempt may have arrived all the same: the delivery did not fail.
+  // Where the plan is over, an attempt may have arrived anyway: the delivery did not fail.
   if (!isSafe || planned === null)
     return { ...ended, fact: { ...fact, type: 'uncertain', data }, delayMs: isSafe ? 0 : (lane?.settleMs ?? orphanMs) }
   const delayMs = unknownCount > 0 ? planned : 0

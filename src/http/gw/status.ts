@@ -87,7 +87,7 @@ const proofSchema = Type.Object({
 })
 const reportSchema = { description: 'O laudo.', content: { 'application/pdf': { schema: Type.String({ format: 'binary' }) } } }
 
-/** The proof of a send and its report. Until a message was sent there is nothing to prove, and these routes answer so. */
+/** The proof of a send and its report. Proofs are not made yet: the first route always answers that nothing can be proven, the second one 404. */
 export function addProofs(app: FastifyInstance, { findNotification }: StatusOptions): void {
   app.get<ByNotification>(
     '/gw/sending-proof/:idEmail',

@@ -3,7 +3,7 @@ import { linkBase } from '../../domain/link.js'
 import { type FormAccess, robotSignals } from '../../domain/robot.js'
 import { isSession, readFormStamp, SESSION_MS } from '../../domain/session.js'
 import { isUnknown } from '../../domain/status.js'
-import type { Recipient } from '../../engine/recipient/recipient.js'
+import type { RecipientActions } from '../../engine/recipient/recipient.js'
 import type { Visit } from '../../engine/recipient/visits.js'
 import type { VisitedDelivery } from '../../store/recipient/visits.js'
 import { header } from '../auth.js'
@@ -15,7 +15,7 @@ export function readVisit(
   request: FastifyRequest,
   address: string,
   { target, sentAt, state }: Pick<VisitedDelivery, 'target' | 'sentAt' | 'state'>,
-  { now, robotLimits, sessionKey }: Recipient,
+  { now, robotLimits, sessionKey }: RecipientActions,
 ): Visit {
   const nowMs = now()
   const userAgent = header(request, 'user-agent')

@@ -22,7 +22,7 @@ const headers = { 'cache-control': 'public, max-age=31536000, immutable', 'x-con
 /** An SVG that is opened directly is a document; this policy forbids scripts in it. */
 const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-/** GET /r/…: style, script and logos. The path contains the hash, so that browsers may cache them for ever. */
+/** GET /r/…: style, script and logos. The path contains the hash, so that browsers may cache them without end. */
 export function addAssets(app: FastifyInstance, { findLogo }: { findLogo(hash: string): Promise<Logo | null> }): void {
   const hidden = { schema: { hide: true } }
   app.get(STYLE_PATH, hidden, async (_, reply) => reply.type('text/css; charset=utf-8').headers(headers).send(STYLE))

@@ -36,7 +36,7 @@ export class LargeResponses {
   /** Makes and sends an answer. The promise resolves when the answer was handed to the reply. */
   send(address: string, reply: FastifyReply, make: () => Promise<FastifyReply>): Promise<void> {
     return new Promise((resolve, reject) => {
-      const stay = async (): Promise<void> => {
+      const sendAndWait = async (): Promise<void> => {
         // The reader left while it waited.
         if (reply.raw.closed) {
           reply.hijack()
@@ -50,7 +50,7 @@ export class LargeResponses {
         clearTimeout(deadline)
         clearInterval(watch)
       }
-      this.#perAddress.run(addressGroup(address), () => this.#places.run(stay)).catch(reject)
+      this.#perAddress.run(addressGroup(address), () => this.#places.run(sendAndWait)).catch(reject)
     })
   }
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sha256 } from '../../domain/evidence.js'
 import { makeSession } from '../../domain/session.js'
-import type { Recipient } from '../../engine/recipient/recipient.js'
+import type { RecipientActions } from '../../engine/recipient/recipient.js'
 import type { Visit } from '../../engine/recipient/visits.js'
 import { field, sessionCookie } from './arrival.js'
 import { CONTENT_POLICY, contentPage, UNSHOWN } from './content.js'
@@ -22,7 +22,7 @@ export interface Arrival extends LinkView {
 export type Handler = (arrival: Arrival, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
 /** The handlers of the recipient's pages, in the order in which a person sees them. */
-export function createPageHandlers(recipient: Recipient, cleaner: ContentCleaner) {
+export function createPageHandlers(recipient: RecipientActions, cleaner: ContentCleaner) {
   const enter = (reply: FastifyReply, { visited, path, site }: Arrival): FastifyReply => {
     const session = makeSession(recipient.sessionKey, visited.target, recipient.now())
     const cookie = sessionCookie(session, path, site.protocol === 'https:')

@@ -3,7 +3,7 @@ import type { AddressRange } from '../../domain/address-range.js'
 import { overloaded, Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { endOfLink } from '../../domain/link.js'
 import { makeFormStamp } from '../../domain/session.js'
-import type { Recipient } from '../../engine/recipient/recipient.js'
+import type { RecipientActions } from '../../engine/recipient/recipient.js'
 import type { Visit, VisitStep } from '../../engine/recipient/visits.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { addressOf } from '../auth.js'
@@ -15,7 +15,7 @@ import { privateHeaders, sendPage } from './layout.js'
 import { type Arrival, createPageHandlers, type Handler, seconds } from './page-handlers.js'
 
 export interface PageOptions {
-  recipient: Recipient
+  recipient: RecipientActions
   cleaner: ContentCleaner
   trustedProxies: readonly AddressRange[]
   publicUrl: string

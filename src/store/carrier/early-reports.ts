@@ -19,8 +19,8 @@ interface EarlyRow extends CarrierReference {
 }
 
 /**
- * Takes the reports that are due, in the order in which they came, each for one worker alone. Each is put off by the next of
- * these waits before it is looked at, so that a worker that dies leaves it to the others; after the last wait it stays until it is woken.
+ * Takes due reports in their order of arrival; no two workers take the same report. A report becomes due again after the next of
+ * these waits, so that another worker takes it if this one dies. After the last wait the report stays until its reference is stored.
  */
 export async function probeEarlyReports(db: Queryable, limit: number, waitsMs: readonly number[]): Promise<EarlyReport[]> {
   const { rows } = await run<EarlyRow>(

@@ -13,8 +13,8 @@ export interface RateGrant {
 }
 
 /**
- * Books up to `want` messages, as many as the carrier may get by now (a token bucket, by the database's clock). That clock counts
- * microseconds: without the hundredth, a seventh of a second would never be a whole message.
+ * Books up to `want` messages, as many as the carrier may get by now (a token bucket, by the database's clock). The clock
+ * counts microseconds, so 1/7 s at 7 messages a second gives 0.999999: the tolerance of 0.01 keeps floor() from making it 0.
  */
 export async function takeRate(db: Queryable, { carrier, perSecond }: CarrierRate, want: number): Promise<RateGrant> {
   // A tenth of a second's messages may be saved up; otherwise a timer that fires late would lose its share.

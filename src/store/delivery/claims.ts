@@ -76,7 +76,7 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
   return []
 }
 
-/** A single row without a notification says that there is work, but other workers are taking all that was looked at. */
+/** Returns a single row without a notification if there is work, but other workers hold every row that was examined. */
 function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
   const due =
     "state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and (bound_carrier is null or bound_carrier = $6)"

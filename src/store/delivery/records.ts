@@ -76,7 +76,7 @@ export interface EventWrite {
   event: ChainedEvent
   account: string
   channel: Channel
-  /** Whether senders' webhooks are told. */
+  /** Whether senders' webhooks announce it. */
   announced: boolean
 }
 

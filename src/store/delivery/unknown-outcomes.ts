@@ -69,7 +69,7 @@ export const takeOrphaned = (
     [known, limit, holdMs],
   )
 
-/** Queued deliveries that were due so long ago, and that are bound to a carrier that is none of these. */
+/** Queued deliveries that have been due for longer than `lateMs` and are bound to a carrier that is not in `known`. */
 export const findStranded = (db: Queryable, known: readonly string[], lateMs: number, limit: number): Promise<UnknownOutcome[]> =>
   queryRows(
     db,

@@ -3,8 +3,8 @@ import { ensureMonths } from '../migrate.js'
 import { deleteInBatches, isMissingPartition, type Pool, type Queryable, queryRow, queryValue, queryValues } from '../postgres.js'
 
 /**
- * Writes a group of accepted requests: notifications, attachments, deliveries and first events, in one statement and so
- * in one transaction and one round trip. Returns the ids written; a request is missing from them only when its
+ * Writes a group of accepted requests: notifications, attachments, deliveries, first events and idempotency keys, in one
+ * statement and so in one transaction and one round trip. Returns the ids written; a request is missing from them only when its
  * idempotency key belongs to an earlier one.
  */
 export async function insertAcceptances(pool: Pool, group: readonly Acceptance[]): Promise<Set<string>> {
@@ -25,8 +25,8 @@ export const findWritten = async (db: Queryable, ids: readonly string[]): Promis
   new Set(await queryValues<string>(db, 'select id from notification where id = any($1::uuid[])', [ids]))
 
 /**
- * Each kind of row arrives as one JSON array. As an array per column the same costs the API, whose processor is what runs out
- * first, half as much again (bench/accept.ts): the driver quotes every element by itself.
+ * Each kind of row is one JSON array. One array per column would cost the API half as much processor time again (bench/accept.ts),
+ * because the driver quotes every element separately; and the API's processor is the first limit.
  */
 const ACCEPT = `
   with asked as materialized (

@@ -212,7 +212,7 @@ export const releaseMessages = (db: Queryable, messages: readonly MessageFence[]
     [JSON.stringify(messages)],
   )
 
-/** Queues the messages of dead workers again. Their outcome is unknown, and a double under the same id is harmless. */
+/** Queues the messages of dead workers again. Their outcome is unknown, and a duplicate under the same id is harmless. */
 export async function reapMessages(db: Queryable, reason: string): Promise<number> {
   const { rowCount } = await run(
     db,

@@ -69,7 +69,7 @@ test('letters that cannot be printed fail it, named with their cure', async () =
 
 test('what cannot fit into the pages that a letter may have is refused before it is set', async () => {
   const { given } = await prepare(`<ul>${'<li>x</li>'.repeat(8_000)}</ul>`)
-  // Whatever is set is told how many pages it has.
+  // A letter that was set is refused with its number of pages.
   expect(given).toMatchObject({
     refused: { failureDetail: 'A carta não cabe em 40 páginas, o limite. Reduza o template ou as variáveis em carta.variables.' },
   })

@@ -138,7 +138,7 @@ function serve(sftp: SFTPWrapper, { post, ask, cut, garble }: Desk): void {
     return handle
   }
   const entryOf = <T>(handle: Buffer): T => handles.get(handle.readUInt32BE()) as T
-  /** Does one operation, unless the test strikes; what goes wrong on the disk is told as such. */
+  /** Does one operation, unless the test strikes; an error of the disk is reported as one. */
   const answer = async (id: number, operation: string, work: () => () => void): Promise<void> => {
     const before = await ask(operation, 'before')
     if (before === 'cut') return cut()

@@ -25,7 +25,7 @@ interface Request {
   form: URLSearchParams
 }
 
-/** A carrier that answers as told and shows what it was asked. */
+/** A carrier that gives the answers of the test and shows the requests that it got. */
 async function scripted(
   answer: (request: Request) => { status: number; body: string | Buffer; headers?: Record<string, string> },
 ): Promise<{

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { promoteDueSteps } from '../../../src/engine/record/record.js'
-import { findStandingStill } from '../../../src/engine/upkeep/alarm.js'
+import { findOverdue } from '../../../src/engine/upkeep/alarm.js'
 import { updateSequence } from '../../../src/store/accounts/accounts.js'
 import { lockDueSteps } from '../../../src/store/delivery/claims.js'
 import { readQueue } from '../../../src/store/delivery/queue.js'
@@ -71,7 +71,7 @@ test('a step that only a failure releases has no date to be late by', async () =
     count: expect.any(Number),
     oldestSeconds: 0,
   })
-  expect(findStandingStill(depths)).toEqual([])
+  expect(findOverdue(depths)).toEqual([])
   expect(await lockDueSteps(database.pool, 100)).toEqual([])
 })
 

@@ -13,7 +13,7 @@ export interface ReturnParts {
   onLastNote(notification: string, kind: Report['kind']): void
 }
 
-/** Of each kind. Anybody who knows the address may write for ever; two people may write the same words. */
+/** Of each kind. Anybody who knows the address may write without end; two people may write the same words. */
 export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
 
 /** Resolves once everything is committed; only then may the sending server forget the message. */

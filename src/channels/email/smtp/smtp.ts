@@ -36,7 +36,7 @@ export const SEND_TIMEOUT_MS = 3_600_000
 export const smtpProvider = (options: SmtpOptions): Provider<EmailMessage> => ({
   name: 'smtp',
   channel: 'email',
-  // A resend has the same Message-ID, so a double is shown once or twice, while nobody would notice a loss.
+  // A resend has the same Message-ID, so a duplicate is shown once or twice, while nobody would notice a loss.
   whenUnknown: 'safe',
   timeoutMs: SEND_TIMEOUT_MS,
   open: async url => openRelay(url, options),

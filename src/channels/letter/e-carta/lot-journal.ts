@@ -15,12 +15,12 @@ export type LotJournal = ReturnType<typeof createLotJournal>
 export type LotPlace = Omit<StoredPlace, 'reference'>
 export type Upload = NonNullable<StoredPlace['upload']>
 
-/** The journal of e-Carta's lots in the database. `carrier`: the carrier of the references that Correios gives to letters. */
-export function createLotJournal(pool: Pool, carrier: string) {
+/** The journal of e-Carta's lots in the database. `provider`: the scoped provider under which the references of Correios are stored. */
+export function createLotJournal(pool: Pool, provider: string) {
   return {
     /** Opens a lot for the letters that are not in an uploaded or begun lot. Returns the lot of every letter. */
     async open(references: readonly string[]) {
-      const { lot, places } = await openLot(pool, carrier, references)
+      const { lot, places } = await openLot(pool, provider, references)
       return { lot, places: byReference(places) }
     },
     /** Commits that the upload begins. false: the letters of the lot have changed, so it must not be uploaded. */
@@ -30,7 +30,7 @@ export function createLotJournal(pool: Pool, carrier: string) {
         const [notification, , ordinal] = reference.split('.')
         return { name: objectName(lot, object), notification: notification!, ordinal: Number(ordinal) }
       })
-      return beginLot(pool, carrier, lot, upload, names)
+      return beginLot(pool, provider, lot, upload, names)
     },
     uploaded: (lot: number) => markUploaded(pool, lot),
     /** Removes letters from lots that are not begun. Returns the letters that remain in a lot. */

@@ -11,7 +11,7 @@ import { scriptedServer } from '../scripted-server.js'
 
 const never = new AbortController().signal
 
-/** A name server that knows what it is told. Unknown names do not exist. */
+/** A name server that knows the names of the test. Unknown names do not exist. */
 function names(mx: Record<string, Exchanger[] | 'unknown'>, addresses: Record<string, string[] | 'unknown'> = {}): MailResolver {
   const answer = <T>(found: T[] | 'unknown' | undefined): Lookup<T> =>
     found === undefined ? { status: 'missing' } : found === 'unknown' ? { status: 'unknown' } : { status: 'ok', records: found }
