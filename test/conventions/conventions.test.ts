@@ -222,7 +222,9 @@ describe('files', () => {
   })
 
   test('the files that docs/architecture.md names exist', () => {
-    const named = [...readSource('docs/architecture.md').matchAll(/`((?:[a-z][\w-]*\/)+[\w.-]+\.(?:ts|sql|md))`/g)].map(([, path]) => path!)
+    const named = [...readSource('docs/architecture.md').matchAll(/`((?:[a-z][\w-]*\/)+[\w.-]+\.(?:ts|sql|md))`/g)].map(
+      ([, path]) => path!,
+    )
     expect(named.length).toBeGreaterThan(30)
     const isThere = (path: string): boolean => ['', 'src', 'docs'].some(folder => existsSync(join(ROOT, folder, path)))
     expect(named.filter(path => !isThere(path))).toEqual([])
