@@ -21,7 +21,7 @@ export default defineConfig(({ mode }) => ({
     // Ends what hangs. How long a test takes says only how busy the machine is.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    // More than the cores: many tests wait for a simulated person or a real program. Two: 9 minutes, three: see CONTRIBUTING.
+    // One more than the cores of a small machine: many tests wait for a simulated person or a real program.
     maxWorkers: 3,
     expect: { poll: { timeout: 120_000, interval: 20 } },
     reporters: ['default', './dist/test/support/summary-reporter.js'],
