@@ -8,7 +8,7 @@ const long = {
 const quick = {
   include: ['dist/test/**/*.test.js'],
   exclude: ['dist/test/**/*.long.test.js'],
-  provide: { generatedRequests: 300 },
+  provide: { generatedRequests: 200 },
 }
 
 // Tests run compiled, so that threads and child processes are the same files that ship.

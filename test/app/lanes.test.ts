@@ -10,7 +10,7 @@ import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Wake } from '../../src/runtime/wake.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { type Parcel, refused, ScriptedCarrier } from '../support/lanes.js'
+import { type Parcel, QUICK_TIMING, refused, ScriptedCarrier } from '../support/lanes.js'
 import { request, send, validSend } from '../support/requests.js'
 
 /** The identities of carriers, and which carrier is asked about which attempt. */
@@ -64,6 +64,7 @@ async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> =
     simulatorUrl: null,
     hasCarriers: true,
     leaseMs: 30_000,
+    timing: QUICK_TIMING,
     trace: undefined,
     simulatorAddress: async () => null,
     takeEvents: (source, events) =>
@@ -78,6 +79,7 @@ async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> =
     wake,
     recorder,
     lanes: groups,
+    timing: QUICK_TIMING,
     onError: () => {},
   })
   return lanes

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
-import { dataFolder } from '../support/data-folder.js'
+import { runCommand } from '../support/command.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount, startGateway } from '../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker } from '../support/lanes.js'
-import { carteiro } from '../support/program.js'
 import { send, validSend } from '../support/requests.js'
 
 test('queue retry: what a carrier refused since a moment goes again, and who asked for it is kept', async () => {
@@ -18,13 +17,16 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
   await worker.stop()
   await gateway.close()
 
-  const options = { data: dataFolder(), env: { DATABASE_URL: url, CARTEIRO_MASTER_KEY: '07'.repeat(32) } }
-  const retry = (...args: string[]) => carteiro(['queue', 'retry', '--channel', 'email', '--json', ...args], options)
-  expect(retry('--carrier', 'relay').stderr).toContain('Informe o idEmail, ou --carrier e --since.')
-  expect(retry('--carrier', 'relay', '--since', 'ontem').stderr).toContain('ISO 8601')
+  const retry = (...args: string[]) => runCommand(['queue', 'retry', '--channel', 'email', '--json', ...args], url)
+  expect((await retry('--carrier', 'relay')).stderr).toContain('Informe o idEmail, ou --carrier e --since.')
+  expect((await retry('--carrier', 'relay', '--since', 'ontem')).stderr).toContain('ISO 8601')
   const since = ['--carrier', 'relay', '--since', '2020-01-01T00:00:00-03:00']
-  expect(JSON.parse(retry(...since, '--dry-run').stdout)).toMatchObject({ found: 1, retried: 0 })
-  expect(JSON.parse(retry(...since, '--reason', 'Motivo').stdout)).toMatchObject({ carrier: 'relay', found: 1, retried: 1 })
+  expect(JSON.parse((await retry(...since, '--dry-run')).stdout)).toMatchObject({ found: 1, retried: 0 })
+  expect(JSON.parse((await retry(...since, '--reason', 'Motivo')).stdout)).toMatchObject({
+    carrier: 'relay',
+    found: 1,
+    retried: 1,
+  })
   expect(await states()).toEqual([{ state: 'queued', ordinal: 2, failure: null }])
   const { rows } = await pool.query("select subject, detail from audit where action = 'queue retry'")
   expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', retried: 1 } }])

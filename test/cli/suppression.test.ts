@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { dataFolder } from '../support/data-folder.js'
+import { runCommand } from '../support/command.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
-import { carteiroBeside } from '../support/program.js'
 
 let database: TestDatabase
 
@@ -14,12 +13,9 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-/** The JSON of one verb as people run it, or why it failed. */
+/** The JSON of one verb, or why it failed. */
 async function suppression(...args: string[]): Promise<unknown> {
-  const { status, stdout, stderr } = await carteiroBeside(['suppression', ...args, '--json'], {
-    data: dataFolder(),
-    env: { DATABASE_URL: database.url, CARTEIRO_MASTER_KEY: '07'.repeat(32) },
-  })
+  const { status, stdout, stderr } = await runCommand(['suppression', ...args, '--json'], database.url)
   return status === 0 ? JSON.parse(stdout) : stderr
 }
 

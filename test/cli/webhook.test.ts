@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { dataFolder } from '../support/data-folder.js'
+import { runCommand } from '../support/command.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
-import { carteiro } from '../support/program.js'
 import { receiverForTest } from '../support/receiver.js'
 import { request, send, validSend } from '../support/requests.js'
 import { ROOT } from '../support/sources.js'
@@ -28,14 +27,10 @@ afterAll(async () => {
   await database.drop()
 })
 
-const environment = () => ({ DATABASE_URL: database.url, CARTEIRO_MASTER_KEY: '07'.repeat(32) })
-
 /** One verb; its JSON, or why it failed. */
-function webhook(verb: string, ...args: string[]): Record<string, unknown> {
-  const { status, stdout, stderr } = carteiro(['webhook', verb, '--account', 'acme', '--json', ...args], {
-    data: dataFolder(),
-    env: environment(),
-  })
+async function webhook(verb: string, ...args: string[]): Promise<Record<string, unknown>> {
+  const command = ['webhook', verb, '--account', 'acme', '--json', ...args]
+  const { status, stdout, stderr } = await runCommand(command, database.url)
   return status === 0 ? JSON.parse(stdout) : { status, stderr }
 }
 
@@ -44,40 +39,42 @@ const accept = async (): Promise<string> =>
 
 describe('carteiro webhook', () => {
   test('an endpoint is made, changed, tested, repaired and taken away', async () => {
-    const made = webhook('create', '--url', 'https://example.com/x', '--channels', 'email,voz', '--statuses', 'falhou')
+    const made = await webhook('create', '--url', 'https://example.com/x', '--channels', 'email,voz', '--statuses', 'falhou')
     expect(made).toMatchObject({ channels: ['email', 'voice'], statuses: ['falhou'], active: true })
     expect(made.secret).toMatch(/^whsec_/)
     const id = made.id as string
-    expect(webhook('edit', id, '--channels', 'voice,carta')).toMatchObject({ channels: ['voice', 'letter'] })
-    expect(webhook('edit', id, '--channels', 'all', '--statuses', 'all')).toMatchObject({ channels: 'all', statuses: 'all' })
-    expect(webhook('rotate', id).secret).not.toBe(made.secret)
+    expect(await webhook('edit', id, '--channels', 'voice,carta')).toMatchObject({ channels: ['voice', 'letter'] })
+    expect(await webhook('edit', id, '--channels', 'all', '--statuses', 'all')).toMatchObject({
+      channels: 'all',
+      statuses: 'all',
+    })
+    expect((await webhook('rotate', id)).secret).not.toBe(made.secret)
     await happen(database.pool, await accept(), 'email', 'sent')
-    expect(webhook('replay', id, '--since', '2026-01-01T00:00:00-03:00')).toEqual({ id, messages: 1 })
-    expect(webhook('disable', id)).toMatchObject({ active: false, reason: 'manual', waiting: 1 })
-    expect(webhook('list')).toMatchObject([{ id, payload: 'v2' }])
-    expect(webhook('delete', id)).toEqual({ id, deleted: true })
+    expect(await webhook('replay', id, '--since', '2026-01-01T00:00:00-03:00')).toEqual({ id, messages: 1 })
+    expect(await webhook('disable', id)).toMatchObject({ active: false, reason: 'manual', waiting: 1 })
+    expect(await webhook('list')).toMatchObject([{ id, payload: 'v2' }])
+    expect(await webhook('delete', id)).toEqual({ id, deleted: true })
     const { rows } = await database.pool.query('select action from audit where subject = $1 order by id', [id])
     const verbs = ['create', 'edit', 'edit', 'rotate', 'replay', 'edit', 'delete']
     expect(rows.map(row => row.action)).toEqual(verbs.map(verb => `webhook ${verb}`))
-  }, 180_000)
+  })
 
   test.each([
     [['create', '--url', 'https://10.0.0.1/'], 'não é um endereço público'],
     [['create', '--url', 'https://example.com/', '--statuses', 'toString'], 'Use nomes desta lista: enviado'],
     [['show', '018f0000-0000-7000-8000-000000000001'], 'Webhook não encontrado'],
     [['replay', '018f0000-0000-7000-8000-000000000001'], 'Informe --message ou --since.'],
-  ])('%j fails and says why', (args, reason) => {
+  ])('%j fails and says why', async (args, reason) => {
     const [verb, ...rest] = args as [string, ...string[]]
-    const failed = webhook(verb, ...rest)
+    const failed = await webhook(verb, ...rest)
     expect(failed.status).toBe(1)
     expect(failed.stderr).toContain(reason)
   })
 })
 
 describe('carteiro listen', () => {
-  test('an address without http is refused at once', () => {
-    const args = ['listen', '--token', 'x', '--forward-to', 'localhost:3000/avisos']
-    const { status, stderr } = carteiro(args, { data: dataFolder(), env: environment() })
+  test('an address without http is refused at once', async () => {
+    const { status, stderr } = await runCommand(['listen', '--token', 'x', '--forward-to', 'localhost:3000/avisos'])
     expect([status, stderr]).toEqual([1, expect.stringContaining('--forward-to deve ser uma URL de http ou https')])
   })
 

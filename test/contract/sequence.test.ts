@@ -8,11 +8,10 @@ import { findFaults } from '../../src/engine/record/audit.js'
 import { promoteDueSteps, recordChanges } from '../../src/engine/record/record.js'
 import { updateSequence } from '../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
-import { dataFolder } from '../support/data-folder.js'
+import { runCommand } from '../support/command.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
-import { carteiro } from '../support/program.js'
 import { errorBody, request, send, validSend } from '../support/requests.js'
 
 let database: TestDatabase
@@ -333,13 +332,11 @@ describe('GET /gw/sequence/{idEmail}', () => {
 
 describe('carteiro account sequence', () => {
   test('sets, shows and takes away the sequence that the API serves, and refuses what is none', async () => {
-    const data = dataFolder()
     const account = await createAccount(database.pool, { name: 'linha-de-comando' })
-    const env = { DATABASE_URL: database.url, CARTEIRO_MASTER_KEY: '07'.repeat(32) }
-    const run = (...args: string[]) => carteiro(['account', 'sequence', '--account', 'linha-de-comando', ...args], { data, env })
+    const run = (...args: string[]) => runCommand(['account', 'sequence', '--account', 'linha-de-comando', ...args], database.url)
     const steps = ['email:0:always', 'sms:60:not delivered', 'letter:1440:not read']
 
-    const set = run('--json', ...steps)
+    const set = await run('--json', ...steps)
     expect([set.status, set.stderr]).toEqual([0, ''])
     expect(JSON.parse(set.stdout)).toEqual([
       { channel: 'email', waitMinutes: 0, condition: 'always' },
@@ -356,13 +353,13 @@ describe('carteiro account sequence', () => {
       ['sms:129601:failed'],
       ['sms:0:always', 'sms:5:failed'],
     ]) {
-      const { status, stdout, stderr } = run(...wrong)
+      const { status, stdout, stderr } = await run(...wrong)
       expect([wrong, status, stdout]).toEqual([wrong, 1, ''])
       expect(stderr).toMatch(/não é uma etapa|mais de uma vez/)
     }
     expect((await get(account)).body).toEqual(served)
 
-    const cleared = run('--clear')
+    const cleared = await run('--clear')
     expect([cleared.status, cleared.stdout, cleared.stderr]).toEqual([0, '', ''])
     expect((await get(account)).body).toEqual(answerOf())
   })

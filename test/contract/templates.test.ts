@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
+import { runCommand } from '../support/command.js'
 import { dataFolder } from '../support/data-folder.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
-import { carteiro } from '../support/program.js'
 import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
 import { readStored } from '../support/stored.js'
 
@@ -690,9 +690,9 @@ describe('a send names its template', () => {
 describe('carteiro template', () => {
   test('creates, edits, shows, lists and deactivates what the API then serves', async () => {
     const data = dataFolder()
-    const env = { DATABASE_URL: database.url, CARTEIRO_MASTER_KEY: '07'.repeat(32) }
-    const run = (...args: string[]) => carteiro(['template', ...args], { data, env })
-    const succeeded = ({ status, stdout, stderr }: ReturnType<typeof run>): string => {
+    const run = (...args: string[]) => runCommand(['template', ...args], database.url)
+    const succeeded = async (...args: string[]): Promise<string> => {
+      const { status, stdout, stderr } = await run(...args)
       expect([status, stderr]).toEqual([0, ''])
       return stdout
     }
@@ -700,7 +700,7 @@ describe('carteiro template', () => {
     const file = join(data, 'conteudo.liquid')
     writeFileSync(file, 'Olá, {{ nome }}')
     const create = ['create', '--account', 'linha-de-comando', '--name', 'aviso', '--channel', 'letter', '--file', file]
-    const made = JSON.parse(succeeded(run(...create, '--template-id', 'c-1', '--shared', '--json'))) as { id: string }
+    const made = JSON.parse(await succeeded(...create, '--template-id', 'c-1', '--shared', '--json')) as { id: string }
     expect(await read(made.id, account.token)).toMatchObject({
       nome: 'aviso',
       tipo: 'carta',
@@ -712,21 +712,21 @@ describe('carteiro template', () => {
 
     writeFileSync(file, 'Prezada {{ nome }}, {{ assunto }}')
     const chosen = ['--account', 'linha-de-comando', made.id]
-    succeeded(run('edit', ...chosen, '--file', file, '--no-shared'))
-    expect(succeeded(run('show', ...chosen, '--revision', '1'))).toBe('Olá, {{ nome }}\n')
+    await succeeded('edit', ...chosen, '--file', file, '--no-shared')
+    expect(await succeeded('show', ...chosen, '--revision', '1')).toBe('Olá, {{ nome }}\n')
     expect(await read(made.id, account.token)).toMatchObject({ versao: 2, compartilhadoComEntidade: false, nome: 'aviso' })
 
-    succeeded(run('deactivate', ...chosen))
-    expect(JSON.parse(succeeded(run('list', '--account', 'linha-de-comando', '--json')))).toEqual([
+    await succeeded('deactivate', ...chosen)
+    expect(JSON.parse(await succeeded('list', '--account', 'linha-de-comando', '--json'))).toEqual([
       { id: made.id, name: 'aviso', channel: 'letter', templateId: 'c-1', version: 2, active: false, shared: false },
     ])
     expect(await read(made.id, account.token)).toMatchObject({ ativo: false })
 
     writeFileSync(file, '{% if %}')
     for (const [refused, message] of [
-      [run('edit', ...chosen, '--file', file), /não é um Liquid válido/],
-      [run('edit', '--account', 'dona', made.id, '--name', 'meu'), /não tem permissão/],
-      [run('show', '--account', 'dona', 'nada'), /deve ser um UUID/],
+      [await run('edit', ...chosen, '--file', file), /não é um Liquid válido/],
+      [await run('edit', '--account', 'dona', made.id, '--name', 'meu'), /não tem permissão/],
+      [await run('show', '--account', 'dona', 'nada'), /deve ser um UUID/],
     ] as const) {
       expect([refused.status, refused.stdout]).toEqual([1, ''])
       expect(refused.stderr).toMatch(message)

@@ -12,6 +12,7 @@ import { Wake } from '../../../src/runtime/wake.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { QUICK_TIMING } from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 import { type Script, smscForTest } from './scripted-smsc.js'
 
@@ -66,13 +67,22 @@ async function workWith(settleMs: number, script: Script) {
     retryDelaysMs: [50, 50, 50],
     leaseMs: 30_000,
     settleMs,
+    timing: QUICK_TIMING,
     clock: Date.now,
     ...queueOf(pool),
     record: change => recorder.record(change),
     prepare: createSmsPreparation({ publicUrl: gateway.url, shortLink: async () => 'x' }),
     onError: () => {},
   }) as unknown as Lane<unknown>
-  running = startLanes({ pool, clock: Date.now, wake, recorder, lanes: [[lane]], timing: { leaseMs: 30_000 }, onError: () => {} })
+  running = startLanes({
+    pool,
+    clock: Date.now,
+    wake,
+    recorder,
+    lanes: [[lane]],
+    timing: { ...QUICK_TIMING, leaseMs: 30_000 },
+    onError: () => {},
+  })
   return {
     smsc,
     /** The parts that came so far, by their number in the header. */

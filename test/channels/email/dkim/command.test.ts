@@ -2,9 +2,9 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runCommand } from '../../../support/command.js'
 import { dataFolder } from '../../../support/data-folder.js'
 import { createDatabase, type TestDatabase } from '../../../support/database.js'
-import { carteiroBeside } from '../../../support/program.js'
 import { nameServer, type Zone } from '../name-server.js'
 
 let database: TestDatabase
@@ -15,12 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-/** One verb as people run it. */
-const dkim = (...args: string[]) =>
-  carteiroBeside(['dkim', ...args], {
-    data: dataFolder(),
-    env: { DATABASE_URL: database.url, CARTEIRO_MASTER_KEY: '07'.repeat(32) },
-  })
+const dkim = (...args: string[]) => runCommand(['dkim', ...args], database.url)
 
 /** Its JSON, or why it failed. */
 async function json(...args: string[]): Promise<Record<string, unknown>> {
@@ -77,7 +72,7 @@ describe('carteiro dkim', () => {
       { action: 'dkim activate', detail: { forced: true } },
       { action: 'dkim remove', detail: { forced: false } },
     ])
-  }, 180_000)
+  })
 
   test('a key from a file shows its public half and nothing else; the selector bears the date', async () => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })

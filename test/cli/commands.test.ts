@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runCommand } from '../support/command.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { type Gateway, startGateway } from '../support/gateway.js'
+import { send, validSend } from '../support/requests.js'
+
+let database: TestDatabase
+let gateway: Gateway
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+/** What a command prints; it must succeed. */
+async function succeed(...args: string[]): Promise<string> {
+  const { status, stdout, stderr } = await runCommand(args, database.url)
+  expect([args, status, stderr]).toEqual([args, 0, ''])
+  return stdout
+}
+
+test('an account is made, given an address, a limit and a token, and the running gateway follows each change', async () => {
+  const created = await succeed('account', 'create', '--name', 'acme', '--entity', 'Grupo', '--validation', '--json')
+  expect(JSON.parse(created)).toMatchObject({ name: 'acme', entity: 'Grupo' })
+  await succeed('address', 'add', '--account', 'acme', '127.0.0.1')
+  await succeed('account', 'set', '--account', 'acme', 'limit.registered=77')
+  const issued = await succeed('token', 'issue', '--account', 'acme', '--expires', '1h')
+  expect(issued).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+  const token = issued.trim()
+  const answer = await send(gateway.url, token, { ...validSend, validation: { question: 'Cor?', reply: 'Azul' } })
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('ratelimit-policy')).toBe('"registrado";q=77;w=60')
+
+  const { jti } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { jti: string }
+  await succeed('token', 'revoke', jti)
+  await expect.poll(() => send(gateway.url, token, validSend).then(sent => sent.status)).toBe(401)
+
+  const { idEmail } = answer.body as { idEmail: string }
+  expect(JSON.parse(await succeed('queue', 'list', '--state', 'dead', '--json'))).toEqual([])
+  const nothing = await runCommand(['queue', 'retry', idEmail, '--channel', 'email'], database.url)
+  expect([nothing.status, nothing.stderr]).toEqual([1, expect.stringContaining('Nada a decidir')])
+  expect(JSON.parse(await succeed('account', 'show', '--account', 'acme', '--json'))).toMatchObject({
+    settings: { 'limit.registered': 77, validation: true },
+    addresses: ['127.0.0.1/32'],
+  })
+})
+
+test('a database out of reach is named with its cure', async () => {
+  const { status, stderr } = await runCommand(['migrate'], 'postgresql://nobody@127.0.0.1:1/none')
+  expect(status).toBe(1)
+  expect(stderr).toMatch(/banco de dados não respondeu.*DATABASE_URL/)
+})
+
+test('another master key is refused with both fingerprints', async () => {
+  await succeed('migrate')
+  const { status, stderr } = await runCommand(['migrate'], database.url, { CARTEIRO_MASTER_KEY: 'ab'.repeat(32) })
+  expect(status).toBe(1)
+  expect(stderr).toMatch(/outra chave mestra \(impressão [0-9a-f]{16}; este nó tem [0-9a-f]{16}\)/)
+})
+
+test.each([
+  ['start'],
+  ['migrate'],
+  ['account', 'create'],
+  ['account', 'set'],
+  ['token', 'issue'],
+  ['token', 'revoke'],
+  ['address', 'add'],
+  ['queue', 'list'],
+  ['queue', 'retry'],
+])('%s %s explains itself', async (...verb) => {
+  const { status, stdout } = await runCommand([...verb, '--help'])
+  expect([status, stdout]).toEqual([0, expect.stringContaining(`carteiro ${verb.join(' ')}`)])
+})
+
+test.each([
+  [['queue', 'retry', 'x', '--channel', 'email']],
+  [['account', 'create']],
+  [['token', 'issue', '--account', 'x', '--mode', 'both']],
+  [['nonsense']],
+])('%j is refused, and the reason is told', async wrong => {
+  const { status, stderr } = await runCommand(wrong)
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/\S/)])
+})
