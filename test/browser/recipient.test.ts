@@ -98,53 +98,58 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     }
   }
 
-  const kinds: [string, PersonOptions][] = [
-    ['phone', { viewport: PHONE }],
-    ['desktop', { viewport: DESKTOP }],
-    ['phone-without-script', { viewport: PHONE, script: false }],
-    ['desktop-without-script', { viewport: DESKTOP, script: false }],
-  ]
+  const sizes = { phone: PHONE, desktop: DESKTOP }
 
-  test.each(kinds)('%s: landing, question, message, confirmation, receipt, and the statuses follow', async (name, options) => {
-    const { id, link } = await deliver({ validation, attachments })
-    await withPerson(options, async page => {
-      let step = 0
-      const look = async (): Promise<void> => {
-        await page.screenshot({ path: join(SCREENS, `${name}-${++step}.png`), fullPage: true })
-        expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
-        if (options.script !== false) expect(await seriousViolations(page)).toEqual([])
-      }
-      await page.goto(link)
-      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(validSend.subject)
-      expect(await page.locator('body').textContent()).toContain('Banco Aurora')
-      await look()
-      expect(await statusOf(id)).toMatchObject({ description: 'Entregue', dateReading: null })
+  test.each([
+    ['with script', true],
+    ['without script', false],
+  ])(
+    '%s: landing, question, message, confirmation, receipt, on a phone and on a desktop, and the statuses follow',
+    async (name, script) => {
+      const { id, link } = await deliver({ validation, attachments })
+      await withPerson({ script }, async page => {
+        let step = 0
+        const look = async (): Promise<void> => {
+          step++
+          for (const [size, viewport] of Object.entries(sizes)) {
+            await page.setViewportSize(viewport)
+            await page.screenshot({ path: join(SCREENS, `${size}-${name.replace(' ', '-')}-${step}.png`), fullPage: true })
+            expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+            if (script) expect(await seriousViolations(page)).toEqual([])
+          }
+        }
+        await page.goto(link)
+        expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(validSend.subject)
+        expect(await page.locator('body').textContent()).toContain('Banco Aurora')
+        await look()
+        expect(await statusOf(id)).toMatchObject({ description: 'Entregue', dateReading: null })
 
-      await press(page, 'Abrir a notificação')
-      await page.getByLabel(validation.question).fill('não sei')
-      await press(page, 'Responder e ler')
-      await page.getByText('Restam 4 tentativas.').waitFor()
-      await look()
-      expect(await statusOf(id)).toMatchObject({ description: 'Entregue', dateReading: null })
+        await press(page, 'Abrir a notificação')
+        await page.getByLabel(validation.question).fill('não sei')
+        await press(page, 'Responder e ler')
+        await page.getByText('Restam 4 tentativas.').waitFor()
+        await look()
+        expect(await statusOf(id)).toMatchObject({ description: 'Entregue', dateReading: null })
 
-      await page.getByLabel(validation.question).fill('rua sao joao')
-      await press(page, 'Responder e ler')
-      await page.frameLocator('iframe').getByText('O contrato nº 4.217').waitFor()
-      await look()
-      expect(await statusOf(id)).toMatchObject({ description: 'Lido', dateReading: expect.any(String), dateAcceptance: null })
+        await page.getByLabel(validation.question).fill('rua sao joao')
+        await press(page, 'Responder e ler')
+        await page.frameLocator('iframe').getByText('O contrato nº 4.217').waitFor()
+        await look()
+        expect(await statusOf(id)).toMatchObject({ description: 'Lido', dateReading: expect.any(String), dateAcceptance: null })
 
-      const downloading = page.waitForEvent('download')
-      await page.getByRole('link', { name: 'contrato nº 4217' }).click()
-      expect((await downloading).suggestedFilename()).toBe('contrato nº 4217 — cópia.pdf')
+        const downloading = page.waitForEvent('download')
+        await page.getByRole('link', { name: 'contrato nº 4217' }).click()
+        expect((await downloading).suggestedFilename()).toBe('contrato nº 4217 — cópia.pdf')
 
-      await press(page, 'Confirmar recebimento')
-      await page.getByText('Comprovante de recebimento').waitFor()
-      await look()
-      expect(await page.locator('body').textContent()).toContain(id)
-      expect(await statusOf(id)).toMatchObject({ description: 'Confirmou o recebimento', dateAcceptance: expect.any(String) })
-      expect(await page.getByRole('button', { name: 'Imprimir ou salvar' }).isVisible()).toBe(options.script !== false)
-    })
-  })
+        await press(page, 'Confirmar recebimento')
+        await page.getByText('Comprovante de recebimento').waitFor()
+        await look()
+        expect(await page.locator('body').textContent()).toContain(id)
+        expect(await statusOf(id)).toMatchObject({ description: 'Confirmou o recebimento', dateAcceptance: expect.any(String) })
+        expect(await page.getByRole('button', { name: 'Imprimir ou salvar' }).isVisible()).toBe(script)
+      })
+    },
+  )
 
   test('every other page reads well too, in the dark as well: nothing serious for axe-core', async () => {
     const { id, link } = await deliver({ attachments })

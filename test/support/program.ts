@@ -37,17 +37,6 @@ export function carteiro(args: string[], options: ProgramOptions): { status: num
   return { status, stdout, stderr }
 }
 
-/** The same, with this process free meanwhile: it may be the one that the command talks to. */
-export async function carteiroBeside(
-  args: string[],
-  options: ProgramOptions,
-): Promise<{ status: number | null; stdout: string; stderr: string }> {
-  const program = new Program(options, args)
-  // Its output may come after its end.
-  const [status] = (await once(program.process, 'close')) as [number | null]
-  return { status, stdout: program.stdout, stderr: program.stderr }
-}
-
 export class Program {
   readonly process: ChildProcess
   stdout = ''
