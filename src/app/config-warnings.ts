@@ -34,7 +34,7 @@ const hasRawAt = (url: string): boolean => /^\s*[a-z][a-z0-9+.-]*:\/\/[^/?#]*@[^
 function findNearest(name: string, known: ReadonlySet<string>): string | null {
   const upper = name.toUpperCase()
   for (const candidate of known) {
-    const allowed = candidate.length < 6 ? 0 : candidate.length < 10 ? 1 : 2
+    const allowed = candidate.length < 6 ? 0 : Math.min(3, Math.floor(candidate.length / 5))
     if (Math.abs(candidate.length - upper.length) <= allowed && distance(upper, candidate) <= allowed) return candidate
   }
   return null

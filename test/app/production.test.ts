@@ -83,7 +83,7 @@ describe('a start warns of', () => {
       EMAIL_URL: `${RELAY},smtp://u:p@lavra@outro.example.com`,
       ...SITE,
     }).warnings
-    expect(warnings).toEqual([expect.stringMatching(/^DATABASE_URL .*%40/), expect.stringMatching(/^EMAIL_URL .*%40/)])
+    expect(warnings.toSorted()).toEqual([expect.stringMatching(/^DATABASE_URL .*%40/), expect.stringMatching(/^EMAIL_URL .*%40/)])
     expect(warnings.join()).not.toMatch(/nha|lavra/)
     expect(readConfig({ DATABASE_URL: 'postgresql://carteiro:se%40nha@db.example.com/carteiro?x=a@b' }).warnings).toEqual([])
   })
