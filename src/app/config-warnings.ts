@@ -33,11 +33,15 @@ const hasRawAt = (url: string): boolean => /^\s*[a-z][a-z0-9+.-]*:\/\/[^/?#]*@[^
 /** The known name that this one was probably meant to be. Short names are close to too many others. */
 function findNearest(name: string, known: ReadonlySet<string>): string | null {
   const upper = name.toUpperCase()
+  let nearest: { name: string; distance: number } | null = null
   for (const candidate of known) {
     const allowed = candidate.length < 6 ? 0 : Math.min(3, Math.floor(candidate.length / 5))
-    if (Math.abs(candidate.length - upper.length) <= allowed && distance(upper, candidate) <= allowed) return candidate
+    const least = Math.abs(candidate.length - upper.length)
+    if (least > allowed || least >= (nearest?.distance ?? Number.POSITIVE_INFINITY)) continue
+    const found = distance(upper, candidate)
+    if (found <= Math.min(allowed, (nearest?.distance ?? allowed + 1) - 1)) nearest = { name: candidate, distance: found }
   }
-  return null
+  return nearest?.name ?? null
 }
 
 /** How many letters must be put in, left out, changed or swapped with their neighbour. */

@@ -79,12 +79,12 @@ describe('a start warns of', () => {
 
   test('an @ in a password that is not encoded, and never shows the password', () => {
     const warnings = readConfig({
-      DATABASE_URL: 'postgresql://carteiro:se@nha@db.example.com/carteiro',
+      DATABASE_URL: 'postgresql://carteiro:ze@bra@db.example.com/carteiro',
       EMAIL_URL: `${RELAY},smtp://u:p@lavra@outro.example.com`,
       ...SITE,
     }).warnings
     expect(warnings.toSorted()).toEqual([expect.stringMatching(/^DATABASE_URL .*%40/), expect.stringMatching(/^EMAIL_URL .*%40/)])
-    expect(warnings.join()).not.toMatch(/nha|lavra/)
+    expect(warnings.join()).not.toMatch(/bra|lavra/)
     expect(readConfig({ DATABASE_URL: 'postgresql://carteiro:se%40nha@db.example.com/carteiro?x=a@b' }).warnings).toEqual([])
   })
 })
