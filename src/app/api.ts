@@ -128,7 +128,8 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       },
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    groups,
+    metrics: { pool, groups, token: config.metricsToken },
+    secure: config.publicUrl.startsWith('https:'),
     bodies: BODY_BUDGET,
   })
   return {

@@ -7,6 +7,7 @@ import type { AttachmentLimits } from '../domain/attachment.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readMasterKey } from '../domain/keys.js'
+import { findWarnings } from './config-warnings.js'
 
 /** The only reader of the environment. Every setting is described in .env.example; a test compares the two. */
 export interface Config {
@@ -36,6 +37,10 @@ export interface Config {
   webhooks: { allowedRanges: AddressRange[]; days: number }
   maxBodyBytes: number
   attachments: AttachmentLimits
+  /** Who reads /metrics must show it; null: there is no /metrics. */
+  metricsToken: string | null
+  /** What is probably not meant, in Portuguese, for whoever starts the program. */
+  warnings: readonly string[]
 }
 
 const MIB = 1_048_576
@@ -45,7 +50,9 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 /** Reads all settings; a bad one does not hide the next: every problem is reported, by name, at once. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
+  const known = new Set<string>()
   function setting<T>(name: string, fallback: T, expected: string, read: (text: string) => T | null): T {
+    known.add(name)
     const text = env[name]?.trim()
     if (text === undefined || text === '') return fallback
     const value = read(text)
@@ -69,7 +76,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const channels = Object.fromEntries(channelModules.map(module => [module.channel, module.readEnvironment(environment)]))
   const hasCarriers = Object.values(channels).some(({ carriers }) => carriers.length > 0)
   const listenUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  const config: Config = {
+  const config: Omit<Config, 'warnings'> = {
     host,
     port,
     databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', text =>
@@ -112,10 +119,13 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       maxFileBytes: whole('MAX_ATTACHMENT_MIB', 10, 1, 512) * MIB,
       maxTotalBytes: whole('MAX_ATTACHMENTS_MIB', 25, 1, 512) * MIB,
     },
+    metricsToken: setting<string | null>('METRICS_TOKEN', null, 'um texto sem espaços, de 16 caracteres ou mais', text =>
+      /^[\x21-\x7e]{16,}$/.test(text) ? text : null,
+    ),
   }
   if (problems.length > 0)
     throw new OperatorError(`A configuração tem erros:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
-  return config
+  return { ...config, warnings: findWarnings(env, known, config) }
 }
 
 /** A URL to which paths are appended, so that it may have no query and no fragment. */

@@ -2,13 +2,25 @@ import { channelModules, loadContracts } from '../channels/registry.js'
 import { newId } from '../domain/id.js'
 import type { Keys } from '../domain/keys.js'
 import { signToken } from '../domain/token.js'
-import { addRange, insertAccount } from '../store/accounts/accounts.js'
+import { addRange, hasAccounts, insertAccount } from '../store/accounts/accounts.js'
 import { insertTemplate } from '../store/accounts/templates.js'
-import { findTokenByLabel, insertToken } from '../store/accounts/tokens.js'
+import { findTokenByLabel, insertToken, revokeTokensOfLabel } from '../store/accounts/tokens.js'
 import { type Pool, transaction } from '../store/postgres.js'
+import type { Config } from './config.js'
 
 const LABEL = 'demo'
 const RANGES = ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']
+
+/**
+ * The token of the demo account, which is made at the first start. Where real carriers are connected there is none, and what an
+ * earlier trial printed is revoked: it never expires, and whoever saw it could send in earnest.
+ */
+export async function openDemo(pool: Pool, keys: Keys, { simulator, hasCarriers }: Config): Promise<string | null> {
+  if (hasCarriers) await revokeTokensOfLabel(pool, LABEL)
+  if (!simulator || hasCarriers) return null
+  if (!(await hasAccounts(pool))) await createDemo(pool)
+  return demoToken(pool, keys)
+}
 
 /** Creates an account, its token and a template for every channel, so that a first start with the simulator can be tried at once. */
 export async function createDemo(pool: Pool): Promise<void> {

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { OperatorError } from '../domain/errors.js'
-import { hasAccounts } from '../store/accounts/accounts.js'
+import { banner } from './banner.js'
 import { type Config, readConfig } from './config.js'
 import { openDatabase, openRolePool, prepareDatabase } from './database.js'
-import { createDemo, demoParts, demoToken } from './demo.js'
+import { openDemo } from './demo.js'
 import { loadKeys } from './keys.js'
 import { type Log, openLog } from './log.js'
 
@@ -17,6 +17,7 @@ const RESTART_MS = 1_000
 export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<void> {
   const config = readConfig(env)
   const log = openLog(config.logLevel, 'supervisor')
+  for (const warning of config.warnings) log.warn(warning)
   const stop = stopSignal()
   if (config.databaseUrl === null && !json) process.stdout.write('Preparando o banco de dados…\n')
   const database = await openDatabase(config, true)
@@ -24,8 +25,7 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
     const keys = loadKeys(config)
     const pool = openRolePool(config, database.url, log)
     await prepareDatabase(pool, keys)
-    if (config.simulator && !(await hasAccounts(pool))) await createDemo(pool)
-    const token = config.simulator ? await demoToken(pool, keys) : null
+    const token = await openDemo(pool, keys, config)
     await pool.end()
 
     const children: Child[] = []
@@ -40,8 +40,8 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
       const address = await start(['start', '--role', 'api'], childEnv)
       // The links in messages must lead to the address on which the api really listens.
       await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
-      const record = { role: 'all', api: address, simulator, token }
-      process.stdout.write(json ? `${JSON.stringify(record)}\n` : await banner(config, address!, simulator, token))
+      const started = { api: address!, simulator, token }
+      process.stdout.write(json ? `${JSON.stringify({ role: 'all', ...started })}\n` : await banner(config, started))
     }
     try {
       await Promise.race([startAll(), stop])
@@ -53,21 +53,6 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
   } finally {
     await database.close()
   }
-}
-
-/** Shown after the start: the addresses, and a first send that is ready to be pasted into a shell. */
-async function banner(config: Config, address: string, simulator: string | null, token: string | null): Promise<string> {
-  const database = config.databaseUrl === null ? `PostgreSQL embutido em ${config.dataFolder}` : 'PostgreSQL de DATABASE_URL'
-  const lines = ['', 'Carteiro está no ar.', '', `  API    ${address}`, `  Saúde  ${address}/readyz`, `  Dados  ${database}`]
-  if (simulator !== null) lines.push(`  Caixa de entrada simulada  ${simulator}`)
-  if (token !== null) {
-    const message = { subject: 'Aviso de vencimento', content: '<p>Seu contrato vence em 30 dias.</p>' }
-    const body = JSON.stringify({ nameTo: 'Maria da Silva', ...message, ...(await demoParts()) })
-    lines.push('', '  Conta de demonstração: demo', `  Token  ${token}`, '', '  Primeiro envio:', '')
-    lines.push(`curl ${address}/gw/email \\`, `  -H 'Authorization: ${token}' \\`)
-    lines.push("  -H 'Content-Type: application/json' \\", `  -d '${body}'`)
-  }
-  return `${[...lines, '', '  Ctrl-C encerra.', ''].join('\n')}\n`
 }
 
 /** Free ports are chosen here, once: a simulator that is restarted must listen where the other processes know it. */

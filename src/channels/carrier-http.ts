@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { Agent } from 'undici'
 import { readRetryAfter } from '../domain/retry-after.js'
 import { SendError } from './provider.js'
@@ -150,8 +149,3 @@ export function parseJson(body: Buffer): unknown {
     return null
   }
 }
-
-/** Compares hashes, which have equal lengths, in constant time. */
-export const isSameSecret = (given: string, expected: string): boolean => timingSafeEqual(digest(given), digest(expected))
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -115,6 +115,8 @@ export interface DocumentSource {
 export interface ChannelConfig {
   /** The carriers in order of preference. */
   readonly carriers: readonly URL[]
+  /** Told at the start where there is a carrier: settings left at a default that suits a trial only. */
+  readonly warnings?: readonly string[]
 }
 
 /** The reader of the environment that app/config.ts gives to the modules. Every problem is collected and reported at once. */

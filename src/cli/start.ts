@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { readConfig } from '../app/config.js'
 import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
+import { openDemo } from '../app/demo.js'
 import { loadKeys } from '../app/keys.js'
 import { openLog } from '../app/log.js'
 import { supervise } from '../app/supervisor.js'
@@ -31,6 +32,11 @@ async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, json: boo
   const database = await openDatabase(config, true)
   const pool = openRolePool(config, database.url, log)
   await prepareDatabase(pool, keys)
+  // A supervisor has done this already.
+  if (process.send === undefined) {
+    for (const warning of config.warnings) log.warn(warning)
+    if (config.hasCarriers) await openDemo(pool, keys, config)
+  }
   // Each role loads what it runs and nothing else.
   const api = role === 'api' ? await (await import('../app/api.js')).buildApi({ config, keys, pool, log }) : null
   const startWorker = async () =>

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { type AddressRange, inRanges, isAddress } from './address-range.js'
+import { type AddressRange, inRanges, isAddress, parseRange } from './address-range.js'
 import { refuse } from './errors.js'
 
 /** The gateway calls only public unicast addresses on behalf of a user, and the ranges that the operator allowed (intranets). */
@@ -9,11 +9,15 @@ export interface TargetRules {
   loopback: boolean
 }
 
+/** Where clouds tell a machine its own credentials, some of them public addresses: refused also inside a range that was allowed. */
+const METADATA = ['169.254.0.0/16', '168.63.129.16', 'fd00:ec2::254', '100.100.100.200'].map(parseRange)
+
 /** Whether a connection to the address is refused. An unreadable address is. */
 export function isForbiddenAddress(text: string, rules: TargetRules): boolean {
   const bare = text.split('%')[0]!
   if (!isAddress(bare)) return true
   const address = innermost(ipaddr.parse(bare))
+  if (inRanges(address.toString(), METADATA)) return true
   if (inRanges(address.toString(), rules.allowed)) return false
   if (address.range() === 'loopback') return !rules.loopback
   return address.range() !== 'unicast' || (address instanceof ipaddr.IPv6 && !address.match(GLOBAL_UNICAST, 3))

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Refusal } from '../domain/errors.js'
+import { isSameSecret } from '../domain/secret.js'
 import type { Accept } from '../engine/accept/accept.js'
 import { findOverdue } from '../engine/upkeep/alarm.js'
 import { type QueueDepth, readQueue } from '../store/delivery/queue.js'
@@ -12,8 +14,15 @@ const ASK_EVERY_MS = 5_000
 /** The count reads two days of notifications. */
 const RECOUNT_EVERY_MS = 15 * 60_000
 
+export interface MetricsOptions {
+  pool: Pool
+  groups: Accept['groups']
+  /** Who reads them must show it as a Bearer token; null: there is no such route. */
+  token: string | null
+}
+
 /** The metrics for Prometheus at /metrics. The queues are those of the whole installation, on every node. */
-export function addMetrics(app: FastifyInstance, pool: Pool, groups: Accept['groups']): void {
+export function addMetrics(app: FastifyInstance, { pool, groups, token }: MetricsOptions): void {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -82,7 +91,11 @@ export function addMetrics(app: FastifyInstance, pool: Pool, groups: Accept['gro
     )
     done()
   })
-  app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+  if (token === null) return
+  app.get('/metrics', async (request, reply) => {
+    if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) throw new Refusal('unauthorized')
+    return reply.type(registry.contentType).send(await registry.metrics())
+  })
 }
 
 /** null while the database is unavailable: the figures of the process are shown then, and no old figures. */

@@ -9,7 +9,6 @@ import fastify, {
 } from 'fastify'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
-import type { Accept } from '../engine/accept/accept.js'
 import { readRevision } from '../store/installation.js'
 import type { Pool } from '../store/postgres.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
@@ -23,11 +22,12 @@ import { addFull, addProofs, addStatus, type StatusOptions } from './gw/status.j
 import { addTemplates } from './gw/templates.js'
 import { addWebhookListening } from './gw/webhook-listening.js'
 import { addWebhooks, type WebhookOptions } from './gw/webhooks.js'
-import { addMetrics } from './metrics.js'
+import { addMetrics, type MetricsOptions } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
 import { addAssets } from './recipient/assets.js'
 import { addImage } from './recipient/image.js'
 import { addPages, type PageOptions } from './recipient/pages.js'
+import { addSecurityHeaders } from './security-headers.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
@@ -42,7 +42,9 @@ export interface ServerOptions {
   openApi: OpenApiOptions
   recipient: PageOptions
   documents: readonly ServedDocument[]
-  groups: Accept['groups']
+  metrics: MetricsOptions
+  /** People reach us by https. */
+  secure: boolean
   bodies: BodyLimits
 }
 
@@ -112,6 +114,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     )
     done()
   })
+  addSecurityHeaders(app, options.secure)
   addBodyParser(app, options.bodies)
   addOpenApi(app, options.openApi)
   addHealth(app, pool, isStopping)
@@ -120,7 +123,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addCallbacks(app, options.callbacks)
   addAssets(app, options.recipient.recipient)
   addPages(app, options.recipient)
-  addMetrics(app, pool, options.groups)
+  addMetrics(app, options.metrics)
   app.setNotFoundHandler(refuseRoute)
 
   // Unknown routes below these prefixes require the token first, like known ones.

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { targetRules } from '../../src/app/webhooks.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
+import { createAccount, type Gateway, gatewayForTest, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
 import { errorBody, request, send, validSend } from '../support/requests.js'
 import { createWebhook, happen } from '../support/webhooks.js'
@@ -348,7 +348,7 @@ describe('limits', () => {
 })
 
 test('/metrics tells how much waits, since when, and how many were switched off', async () => {
-  const text = await (await fetch(`${gateway.url}/metrics`)).text()
+  const text = await readMetrics(gateway.url)
   for (const name of ['queued', 'oldest_seconds', 'suspended'])
     expect(text).toMatch(new RegExp(`^carteiro_webhooks_${name} \\d`, 'm'))
 })

@@ -12,7 +12,7 @@ import { listFiles, ROOT, readSource } from '../support/sources.js'
 describe('routes', () => {
   /** Below these, everything asks for a token. */
   const guarded = /^\/(gw|regua-notificacao)(\/|$)/
-  /** What anyone may read. A route that is neither guarded nor listed here needs a decision. */
+  /** What anyone may read, or what asks for a secret of its own. A route that is neither guarded nor listed here needs a decision. */
   const open = [
     '/healthz',
     '/readyz',

@@ -48,6 +48,20 @@ describe('addresses that are never called', () => {
 })
 
 test.each([
+  '169.254.169.254',
+  '169.254.170.2',
+  '168.63.129.16',
+  '::ffff:168.63.129.16',
+  '2002:a83f:8110::1',
+  'fd00:ec2::254',
+  '100.100.100.200',
+])('%s, where a cloud tells a machine its credentials, is not called even inside a range that was allowed', address => {
+  const allowed = ['0.0.0.0/0', '::/0'].map(parseRange)
+  expect(isForbiddenAddress(address, strict)).toBe(true)
+  expect(isForbiddenAddress(address, { allowed, loopback: true })).toBe(true)
+})
+
+test.each([
   '8.8.8.8',
   '200.160.2.3',
   '2606:4700::1111',

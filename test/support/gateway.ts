@@ -14,7 +14,8 @@ import type { Pool } from '../../src/store/postgres.js'
 /** A whole gateway in this process, on a test's own database, with accounts made as a test needs them. */
 export const testKeys: Keys = deriveKeys(Buffer.alloc(32, 7))
 
-const testConfig = (env: NodeJS.ProcessEnv = {}): Config => readConfig({ PORT: '0', ...env })
+const METRICS_TOKEN = 'leitura-das-metricas'
+const testConfig = (env: NodeJS.ProcessEnv = {}): Config => readConfig({ PORT: '0', METRICS_TOKEN, ...env })
 
 export interface Gateway extends Api {
   url: string
@@ -33,6 +34,9 @@ export async function gatewayForTest(pool: Pool, env: NodeJS.ProcessEnv = {}, pa
   onTestFinished(() => gateway.close())
   return gateway
 }
+
+export const readMetrics = async (url: string): Promise<string> =>
+  (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).text()
 
 export interface TestAccount {
   id: string

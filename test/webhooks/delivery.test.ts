@@ -4,7 +4,7 @@ import { channels } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook/queue.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Received, type Receiver, receiverForTest, refuseWith } from '../support/receiver.js'
 import { request, send, validSend } from '../support/requests.js'
 import { createWebhook, happen, QUICK, startTestDeliverer } from '../support/webhooks.js'
@@ -368,7 +368,7 @@ describe('failures', () => {
     await expect.poll(async () => (await shown(id)).motivo).toBe('falhas')
     const { rows } = await database.pool.query("select detail from audit where action = 'webhook suspend' and subject = $1", [id])
     expect(rows).toMatchObject([{ detail: { reason: 'failing', account: account.id } }])
-    const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
+    const metrics = await readMetrics(gateway.url)
     expect(Number(/^carteiro_webhooks_suspended (\d+)/m.exec(metrics)![1])).toBeGreaterThan(0)
   })
 

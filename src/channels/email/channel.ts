@@ -67,15 +67,31 @@ export const email: ChannelModule<EmailConfig> = {
   runtime: async () => (await import('./delivery.js')).emailRuntime,
 }
 
+/** For a trial: names that exist nowhere. */
+const TRIAL_FROM = 'notificacao@carteiro.localhost'
+const TRIAL_BOUNCE_DOMAIN = 'retorno.carteiro.localhost'
+
 function readEnvironment({ carriers, setting, whole, dataFolder }: Environment): EmailConfig {
   const domain = (text: string): string | null => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) ? text.toLowerCase() : null)
   const dkimDomain = setting<string | null>('DKIM_DOMAIN', null, 'um domínio', domain)
   const selector = setting('DKIM_SELECTOR', 'carteiro', 'um seletor', domain)
   const keyFile = resolve(setting('DKIM_KEY_FILE', join(dataFolder, 'dkim.pem'), 'um arquivo', text => text))
+  const from = setting('EMAIL_FROM', TRIAL_FROM, 'um endereço de e-mail', readEmailAddress)
+  const bounceDomain = setting('BOUNCE_DOMAIN', TRIAL_BOUNCE_DOMAIN, 'um domínio', domain)
   return {
     carriers: carriers('EMAIL_URL', providers),
-    from: setting('EMAIL_FROM', 'notificacao@carteiro.localhost', 'um endereço de e-mail', readEmailAddress),
-    bounceDomain: setting('BOUNCE_DOMAIN', 'retorno.carteiro.localhost', 'um domínio', domain),
+    from,
+    bounceDomain,
+    warnings: [
+      ...(from === TRIAL_FROM
+        ? [
+            `EMAIL_FROM não foi definido: e-mails de contas sem email.from sairão de ${TRIAL_FROM}, e muitos servidores os recusarão.`,
+          ]
+        : []),
+      ...(bounceDomain === TRIAL_BOUNCE_DOMAIN
+        ? [`BOUNCE_DOMAIN não foi definido: devoluções e avisos de entrega irão para ${TRIAL_BOUNCE_DOMAIN} e se perderão.`]
+        : []),
+    ],
     inbound: {
       host: setting('INBOUND_SMTP_HOST', '127.0.0.1', 'um endereço em que escutar', text =>
         /^[\w.:-]+$/.test(text) ? text : null,

@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
+import { isSameSecret } from '../../domain/secret.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
@@ -143,9 +144,7 @@ function isSigned({ headers, body }: CallbackRequest, secret: string, now: numbe
   const [timestamp, signature] = [headers['carteiro-timestamp'], headers['carteiro-signature']]
   if (typeof timestamp !== 'string' || typeof signature !== 'string' || !/^\d{1,12}$/.test(timestamp)) return false
   if (Math.abs(now - Number(timestamp) * 1_000) > FRESH_MS) return false
-  const given = Buffer.from(signature)
-  const expected = Buffer.from(`v1=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`)
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  return isSameSecret(signature, `v1=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`)
 }
 
 /** A callback without a meaning for us has no report. It is accepted nevertheless, because the service would repeat it. */

@@ -1,7 +1,8 @@
 import { OperatorError } from '../../domain/errors.js'
 import { planParts } from '../../domain/message-parts.js'
 import { readNumber } from '../../domain/phone.js'
-import { type CarrierAnswer, CarrierHttp, isSameSecret, objectOf, parseJson, storable, textOf } from '../carrier-http.js'
+import { isSameSecret } from '../../domain/secret.js'
+import { type CarrierAnswer, CarrierHttp, objectOf, parseJson, storable, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import {
   type Callback,

@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { isSameSecret } from '../../domain/secret.js'
 import type { Failure } from '../../domain/status.js'
 import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReport } from '../provider.js'
 import { greetingDocument, HANGUP, keyDocument, machineDocument, textDocument } from './twiml.js'
@@ -57,9 +58,7 @@ export function twilioSignature(url: string, form: URLSearchParams, token: strin
 function isSigned({ method, url, headers }: CallbackRequest, form: URLSearchParams, token: string): boolean {
   const signature = headers['x-twilio-signature']
   if (method !== 'POST' || typeof signature !== 'string') return false
-  const given = Buffer.from(signature)
-  const expected = spellings(url).map(spelling => Buffer.from(twilioSignature(spelling, form, token)))
-  return expected.some(bytes => bytes.length === given.length && timingSafeEqual(bytes, given))
+  return spellings(url).some(spelling => isSameSecret(signature, twilioSignature(spelling, form, token)))
 }
 
 /** Carriers differ in whether the signed address has a port. */

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { numberForms } from '../../domain/phone.js'
-import { isSameSecret, parseJson, storable } from '../carrier-http.js'
+import { isSameSecret } from '../../domain/secret.js'
+import { parseJson, storable } from '../carrier-http.js'
 import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { meaningOf, unknownReason } from './graph-errors.js'
 import { replyText } from './reply-text.js'

@@ -21,6 +21,9 @@ export function insertToken(db: Queryable, token: TokenClaims, label: string | n
 export const revokeToken = (db: Queryable, jti: string): Promise<boolean> =>
   matchesRow(db, 'update token set revoked_at = coalesce(revoked_at, now()) where jti = $1', [jti])
 
+export const revokeTokensOfLabel = (db: Queryable, label: string): Promise<void> =>
+  execute(db, 'update token set revoked_at = now() where label = $1 and revoked_at is null', [label])
+
 export const findTokenByLabel = (db: Queryable, label: string): Promise<TokenClaims | null> =>
   queryRow(db, `select ${CLAIMS} from token where label = $1 and revoked_at is null`, [label])
 

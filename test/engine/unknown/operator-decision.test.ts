@@ -7,7 +7,7 @@ import { listQueue } from '../../../src/store/delivery/queue.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { countUnaccounted } from '../../../src/store/notification/unaccounted.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 
@@ -60,7 +60,7 @@ test('what gave up is listed with its reason and, once retried by a person, goes
   expect(await listQueue(database.pool, { ...everything, state: 'dead' })).toMatchObject([
     { notification: id, account: 'acme', failureDetail: 'Motivo: temporary', attempt: 1, carrier: 'scripted' },
   ])
-  expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('carteiro_deliveries{channel="email",state="dead"} 1')
+  expect(await readMetrics(gateway.url)).toContain('carteiro_deliveries{channel="email",state="dead"} 1')
   mended = true
   expect(await repair(id, 'retry')).toBe('recorded')
   await described(id).toBe('Enviado')
@@ -208,7 +208,7 @@ async function faultsOf(id: string): Promise<string[]> {
 }
 
 const unaccountedMetric = async (): Promise<string | undefined> =>
-  /^carteiro_notifications_unaccounted (\S+)$/m.exec(await (await fetch(`${gateway.url}/metrics`)).text())?.[1]
+  /^carteiro_notifications_unaccounted (\S+)$/m.exec(await readMetrics(gateway.url))?.[1]
 
 test.each<[string, string, RegExp]>([
   ['no delivery at all', 'delete from delivery where notification_id = $1', /email foi aceito e não tem entrega/],
