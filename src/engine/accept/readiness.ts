@@ -8,7 +8,7 @@ import { type Acceptance, acceptedEvent, type PlannedDelivery, type SendRequest 
 import { takeRandom } from '../../domain/random.js'
 import { remember } from '../../runtime/remember.js'
 
-export interface ReadinessStore {
+interface ReadinessStore {
   isStandbyLost(): Promise<boolean>
   /** The migrations of this version that the database lacks. */
   findPending(): Promise<string[]>
