@@ -8,6 +8,8 @@ export interface Call extends Message {
   order: CallOrder
   answeredBy: 'human' | 'machine_start' | 'machine_end_beep' | 'fax' | 'unknown' | null
   said: Utterance[]
+  /** The errors that the carrier logged while it asked the sender for documents. */
+  errors: FetchError[]
   durationSeconds: number | null
   recorded: boolean
   /** The SequenceNumber of the next callback. */
@@ -21,6 +23,13 @@ export type CallStatus = 'queued' | 'ringing' | 'in-progress' | 'completed' | 'b
 export interface Utterance {
   who: 'carrier' | 'person'
   text: string
+}
+
+export interface FetchError {
+  /** Twilio's: 11200 no or a bad answer, 12100 the answer is not TwiML. */
+  code: '11200' | '12100'
+  url: string
+  at: Date
 }
 
 export interface CallOrder {

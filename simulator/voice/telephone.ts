@@ -142,7 +142,9 @@ export class Telephone {
         if (url === null) continue
         const answer = await this.#post(url, fields).catch((error: Error) => ({ ok: false, detail: error.message, body: '' }))
         settleReport(report, answer.ok ? 'done' : 'refused', answer.detail, clock)
-        if (answer.ok) return readTwiml(answer.body)
+        const verbs = answer.ok ? readTwiml(answer.body) : null
+        if (verbs === null) call.errors.push({ code: answer.ok ? '12100' : '11200', url, at: new Date(clock()) })
+        if (answer.ok) return verbs
       }
       await this.#wait(ASK_RETRY_MS)
     }

@@ -7,7 +7,7 @@ import type { FaultSwitch } from '../faults.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import { readForm } from '../http/readers.js'
 import type { Inbox, StoredMessage } from '../inbox.js'
-import { type Call, type CallOrder, callSid, idOfSid, recordingSid } from './call.js'
+import { type Call, type CallOrder, callSid, type FetchError, idOfSid, recordingSid } from './call.js'
 import { findFate, reactionOf } from './fates.js'
 import { soundOf } from './sound.js'
 import type { Telephone } from './telephone.js'
@@ -84,6 +84,10 @@ export function addTwilioApi(app: FastifyInstance, parts: TwilioApiParts): void 
     const duration = String(call.durationSeconds)
     return { recordings: call.recorded ? [{ sid: recordingSid(call), call_sid: call.sid, status: 'completed', duration }] : [] }
   })
+  app.get<{ Params: { call: string } }>(`${base}/Calls/:call/Notifications.json`, async ({ params }) => {
+    const { sid, errors } = findCall(params.call, inbox)
+    return { notifications: errors.map(error => describeError(sid, error)), page_size: PAGE }
+  })
   app.get<{ Params: { recording: string } }>(`${base}/Recordings/:recording`, async ({ params }, reply) => {
     const { recorded, said } = findCall(params.recording.replace(/\.wav$/, ''), inbox)
     if (!recorded) throw new TwilioError(404, 20404, 'Não existe.')
@@ -132,6 +136,7 @@ function accept(form: URLSearchParams, { inbox, telephone, clock }: TwilioApiPar
     order,
     answeredBy: null,
     said: [],
+    errors: [],
     durationSeconds: null,
     recorded: false,
     sequence: 0,
@@ -172,4 +177,12 @@ const describe = (call: Call): Record<string, unknown> => ({
   duration: call.durationSeconds === null ? null : String(call.durationSeconds),
   date_created: call.receivedAt.toUTCString(),
   recording_sid: call.recorded ? recordingSid(call) : null,
+})
+
+const describeError = (sid: string, { code, url, at }: FetchError): Record<string, unknown> => ({
+  call_sid: sid,
+  log: '0',
+  error_code: code,
+  request_url: url,
+  message_date: at.toUTCString(),
 })

@@ -5,6 +5,7 @@ import { loadContracts } from '../channels/registry.js'
 import { OperatorError, Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
+import { createReadiness } from '../engine/accept/readiness.js'
 import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
@@ -22,9 +23,11 @@ import { findGrant } from '../store/accounts/tokens.js'
 import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from '../store/delivery/deliveries.js'
 import { signalDue } from '../store/delivery/due-signal.js'
 import { readRevision } from '../store/installation.js'
+import { findPending } from '../store/migrate.js'
 import { storeBlobs } from '../store/notification/blobs.js'
-import { findKeyUse, findWritten, insertAcceptances } from '../store/notification/notifications.js'
+import { findKeyUse, findWritten, insertAcceptances, rehearseAcceptances } from '../store/notification/notifications.js'
 import { isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
+import { isStandbyLost } from '../store/standby.js'
 import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
@@ -46,6 +49,7 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
   storeBlobs: attachments => storeBlobs(pool, attachments),
   resolveTemplates: (account, named) => resolveTemplates(pool, account, named),
   findKeyUse: (account, key) => findKeyUse(pool, account, key),
+  isStandbyLost: () => isStandbyLost(pool),
   isRowFault,
   isUniqueViolation,
 })
@@ -77,7 +81,13 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
   const { clock } = directory
   const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
   const recorder = createRecorder(pool, clock, { notify: signal })
-  const { accept, groups } = createAccept({ store, clock, pepper: keys.pepper, onAccepted: signal, ...acceptLimits })
+  const { accept, groups, recentTrouble } = createAccept({
+    store,
+    clock,
+    pepper: keys.pepper,
+    onAccepted: signal,
+    ...acceptLimits,
+  })
   const lookups = new GroupCommit<StatusQuestion, FoundStatus | null>({
     write: questions => findStatuses(pool, questions),
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
@@ -97,6 +107,15 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
     pool,
     clock: directory.clock,
     isStopping: () => stopping,
+    checkReadiness: createReadiness({
+      store: {
+        isStandbyLost: () => store.isStandbyLost(),
+        findPending: () => findPending(pool),
+        rehearse: group => rehearseAcceptances(pool, group),
+      },
+      clock,
+      recentTrouble,
+    }),
     auth: {
       key: keys.tokenVerifying,
       directory,

@@ -105,10 +105,23 @@ const messages = {
   },
   unavailable: {
     databaseAway: 'Serviço temporariamente indisponível: banco de dados fora de alcance. Tente novamente em instantes.',
+    databaseRefused:
+      'Serviço temporariamente indisponível: o banco de dados não pôde atender agora (bloqueado, somente leitura, cheio ou em manutenção). Tente novamente em instantes.',
+    standbyLost:
+      'Serviço temporariamente indisponível: a cópia síncrona do banco de dados não responde, e sem ela nada é aceito. Este pedido não foi gravado. Tente novamente em instantes.',
+    schemaBehind:
+      'Serviço temporariamente indisponível: o banco de dados espera uma migração desta versão. Execute carteiro migrate.',
     stopping: 'O servidor está encerrando. Tente novamente em instantes.',
     overloaded: 'Serviço temporariamente sobrecarregado. Tente novamente em instantes.',
     simulatorOff:
       'O token é de teste e o simulador está desligado neste servidor. Use um token de produção ou ligue o simulador.',
+  },
+  // A client that repeats such a request blindly may do the same thing twice.
+  unknown: {
+    sendUnknown:
+      'Não se sabe se o envio foi gravado: o banco de dados não confirmou a tempo. Ele pode ainda ser entregue. Antes de repetir sem Idempotency-Key, consulte GET /gw/full/$id por alguns minutos: 200 diz que foi aceito com este idEmail. Com o mesmo Idempotency-Key, repetir é seguro.',
+    writeUnknown:
+      'Não se sabe se o pedido foi gravado: o banco de dados não confirmou a tempo. Consulte o resultado antes de repetir.',
   },
 } as const
 
@@ -146,12 +159,20 @@ export const refuse = (code: RefusalCode, ...details: string[]): never => {
   throw new Refusal(code, details)
 }
 
-/** The database cannot be reached, or did not answer in time. A write may or may not have happened. */
+/** The database cannot be reached, did not answer in time, or cannot do now what it was asked. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
+  /**
+   * reachable: the database itself answered that it cannot; maybeCommitted: the answer to a commit was lost, so that nobody knows
+   * whether the write happened.
+   */
+  readonly reachable: boolean
+  readonly maybeCommitted: boolean
 
-  constructor(cause: unknown) {
+  constructor(cause: unknown, { reachable = false, maybeCommitted = false } = {}) {
     super('the database is out of reach', { cause })
+    this.reachable = reachable
+    this.maybeCommitted = maybeCommitted
   }
 }
 

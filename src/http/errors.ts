@@ -14,6 +14,7 @@ const statusOf: Record<RefusalKind, number> = {
   'key-reused': 422,
   limited: 429,
   unavailable: 503,
+  unknown: 504,
 }
 
 const errorBody = (statusCode: number, message: string) => ({
@@ -34,17 +35,24 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     request.log.error({ err: error }, 'request failed')
     return reply.code(500).send(errorBody(500, 'Internal Server Error'))
   }
-  if (refusal.kind === 'unavailable') request.log.warn({ err: refusal.cause ?? refusal }, 'request refused')
+  if (refusal.kind === 'unavailable' || refusal.kind === 'unknown')
+    request.log.warn({ err: refusal.cause ?? refusal }, 'request refused')
   return sendRefusal(reply, refusal)
 }
 
 function toRefusal(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error
-  if (error instanceof StoreUnavailable) return new Refusal('databaseAway', [], { retryAfter: 5, cause: error.cause })
+  if (error instanceof StoreUnavailable) return unavailable(error)
   const { code, statusCode } = error as FastifyError
   if (code?.startsWith('FST_ERR_CTP_')) return new Refusal('contentType', [], { cause: error })
   // Fastify itself refuses, for example, a malformed path.
   return statusCode === 400 ? new Refusal('wrongValue', ['URL'], { cause: error }) : null
+}
+
+/** 503 promises that nothing was written; a commit whose answer was lost is 504, which bears no Retry-After. */
+function unavailable({ maybeCommitted, reachable, cause }: StoreUnavailable): Refusal {
+  if (maybeCommitted) return new Refusal('writeUnknown', [], { cause })
+  return new Refusal(reachable ? 'databaseRefused' : 'databaseAway', [], { retryAfter: 5, cause })
 }
 
 const rawErrors: Record<string, [status: number, message: string]> = {

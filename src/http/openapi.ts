@@ -20,7 +20,8 @@ const errorMeanings: Record<number, string> = {
   422: 'Idempotency-Key já usado com outro corpo.',
   429: 'Limite de requisições excedido; veja Retry-After.',
   500: 'Erro interno.',
-  503: 'Indisponível por um instante; veja Retry-After.',
+  503: 'Indisponível por um instante, e nada foi gravado; veja Retry-After.',
+  504: 'Não se sabe se o pedido foi gravado; a mensagem diz como descobrir.',
 }
 
 export interface OpenApiOptions {
@@ -80,6 +81,7 @@ function documented(schema: FastifySchema, url: string, method: string): Fastify
   // 400 everywhere, because a path or a query can be malformed too.
   const errors = [400, 401, 429, 500, 503]
   if (schema.body !== undefined) errors.push(413)
+  if (method !== 'GET') errors.push(504)
   if (url.includes(':')) errors.push(404)
   if (url === '/gw/email') errors.push(403, 409, 422)
   if (/^\/gw\/webhooks(\/listen|\/:id\/(test|replay))?$/.test(url)) errors.push(409)

@@ -9,7 +9,6 @@ import fastify, {
 } from 'fastify'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
-import { readRevision } from '../store/installation.js'
 import type { Pool } from '../store/postgres.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, type BodyLimits } from './body.js'
@@ -34,6 +33,8 @@ export interface ServerOptions {
   pool: Pool
   clock: Clock
   isStopping(): boolean
+  /** Rejects unless a send would be accepted now. */
+  checkReadiness(): Promise<void>
   auth: AuthOptions
   send: SendOptions
   status: StatusOptions
@@ -117,7 +118,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addSecurityHeaders(app, options.secure)
   addBodyParser(app, options.bodies)
   addOpenApi(app, options.openApi)
-  addHealth(app, pool, isStopping)
+  addHealth(app, options)
   addImage(app, options.recipient)
   addDocuments(app, options.documents)
   addCallbacks(app, options.callbacks)
@@ -154,12 +155,12 @@ export function buildServer(options: ServerOptions): FastifyInstance {
 const refuseRoute = ({ method, url }: FastifyRequest, reply: FastifyReply): FastifyReply =>
   sendRefusal(reply, new Refusal('routeMissing', [method, url.split('?')[0]!.slice(0, 200)]))
 
-/** /healthz: the process runs. /readyz: it can take requests now. */
-function addHealth(app: FastifyInstance, pool: Pool, isStopping: () => boolean): void {
+/** /healthz: the process runs. /readyz: a send would be accepted now. */
+function addHealth(app: FastifyInstance, { isStopping, checkReadiness }: ServerOptions): void {
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async () => {
     if (isStopping()) throw new Refusal('stopping', [], { retryAfter: 5 })
-    await readRevision(pool)
+    await checkReadiness()
     return { status: 'ok' }
   })
 }

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import type pg from 'pg'
 import { OperatorError } from '../domain/errors.js'
 import { sha256 } from '../domain/evidence.js'
-import { type Pool, type Queryable, queryRows, run } from './postgres.js'
+import { type Pool, type Queryable, queryRows, queryValues, run } from './postgres.js'
 
 /**
  * Applies the files of migrations/ in order. Each file is committed together with its record. A file named ….concurrent.sql runs
@@ -60,6 +60,12 @@ export async function migrate(pool: Pool): Promise<string[]> {
   }
 }
 
+/** The migrations of this version that the database lacks. */
+export async function findPending(db: Queryable): Promise<string[]> {
+  const applied = new Set(await queryValues<number>(db, 'select number from migration'))
+  return (await migrationNames()).filter(name => !applied.has(numberOf(name)))
+}
+
 /** The pool's timeout is for requests; the migration of a large table may take longer, and other nodes wait for it. */
 const withoutTimeout = (text: string, values: unknown[] = []) => ({ text, values, query_timeout: 2_147_483_647 })
 
@@ -72,14 +78,17 @@ async function apply(client: pg.PoolClient, { number, name, sql, sha256 }: Migra
 }
 
 async function readMigrations(): Promise<Migration[]> {
-  const names = (await readdir(MIGRATIONS)).filter(name => MIGRATION_NAME.test(name)).sort()
   return Promise.all(
-    names.map(async name => {
+    (await migrationNames()).map(async name => {
       const sql = await readFile(new URL(name, MIGRATIONS), 'utf8')
-      return { number: Number(name.slice(0, 4)), name, sql, sha256: sha256(sql) }
+      return { number: numberOf(name), name, sql, sha256: sha256(sql) }
     }),
   )
 }
+
+const migrationNames = async (): Promise<string[]> => (await readdir(MIGRATIONS)).filter(name => MIGRATION_NAME.test(name)).sort()
+
+const numberOf = (name: string): number => Number(name.slice(0, 4))
 
 /** Creates the partitions of this month, the next ones, and last month for requests that were accepted at its end. */
 export async function ensureMonths(db: Queryable): Promise<void> {

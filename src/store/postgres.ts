@@ -60,7 +60,7 @@ export async function run<Row extends pg.QueryResultRow>(
   try {
     return await db.query<Row>(query, values)
   } catch (error) {
-    if (isUnavailable(error)) throw new StoreUnavailable(error)
+    if (isUnavailable(error)) throw new StoreUnavailable(error, { reachable: isAnswer(error) })
     throw sqlState(error).startsWith('22') ? new Refusal('storeRefused', [], { cause: error }) : error
   }
 }
@@ -100,25 +100,59 @@ export async function readServerVersion(db: Queryable): Promise<number> {
 
 export const transaction = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> => inTransaction(pool, 'begin', work)
 
+/** Runs writes and undoes them: what fails here would fail for good. */
+export const rehearse = (pool: Pool, work: (db: Queryable) => Promise<void>): Promise<void> =>
+  inTransaction(pool, 'begin', work, 'rollback')
+
+/**
+ * Runs one statement in a transaction of its own. Where the answer is lost once the statement has left, StoreUnavailable says that the
+ * statement may have been committed.
+ */
+export async function runOnce<Row extends pg.QueryResultRow>(pool: Pool, query: pg.QueryConfig): Promise<Row[]> {
+  const client = await connect(pool)
+  client.on('error', ignore)
+  try {
+    const rows = await queryRows<Row>(client, query)
+    client.off('error', ignore).release()
+    return rows
+  } catch (error) {
+    // After an answer of the server the connection can be reused.
+    const answered = !(error instanceof StoreUnavailable) || error.reachable
+    if (answered) client.off('error', ignore)
+    client.release(!answered)
+    throw withCommitDoubt(error)
+  }
+}
+
 /** Runs several reads on one snapshot. */
 export const snapshot = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> =>
-  inTransaction(pool, 'begin isolation level repeatable read read only', work)
+  inTransaction(pool, 'begin isolation level repeatable read read only', work, 'rollback')
 
 const ignore = (): void => {}
 
-async function inTransaction<T>(pool: Pool, begin: string, work: (db: Queryable) => Promise<T>): Promise<T> {
-  let client: pg.PoolClient
+async function connect(pool: Pool): Promise<pg.PoolClient> {
   try {
-    client = await pool.connect()
+    return await pool.connect()
   } catch (error) {
     throw new StoreUnavailable(error)
   }
+}
+
+async function inTransaction<T>(
+  pool: Pool,
+  begin: string,
+  work: (db: Queryable) => Promise<T>,
+  end: 'commit' | 'rollback' = 'commit',
+): Promise<T> {
+  const client = await connect(pool)
   // A broken connection fails the current query; without a listener it would also end the process.
   client.on('error', ignore)
   try {
     await run(client, begin)
     const result = await work(client)
-    await run(client, 'commit')
+    await run(client, end).catch(error => {
+      throw end === 'commit' ? withCommitDoubt(error) : error
+    })
     client.off('error', ignore).release()
     return result
   } catch (error) {
@@ -135,20 +169,44 @@ async function inTransaction<T>(pool: Pool, begin: string, work: (db: Queryable)
   }
 }
 
-const sqlState = (error: unknown): string => {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : ''
-}
+/** Only the server's own answers have a SQLSTATE: codes of sockets such as EPIPE have five capitals too. */
+const sqlState = (error: unknown): string => (error instanceof pg.DatabaseError ? (error.code ?? '') : '')
 
 /**
- * SQLSTATE class 08 connection, 53 resources, 57 operator intervention, 40 a conflict that a retry resolves, 25006 a read-only
- * standby; FATAL: the session ended or was refused; no SQLSTATE: a socket error.
+ * Answers of the server to a request that may succeed later. SQLSTATE class 08: connection; 40: a conflict that a retry resolves; 53:
+ * resources; 55P03, 55006: a lock; 57: operator intervention; 58: the server's disk; 25006: a read-only server; 42P01, 42703, 42883: the
+ * schema waits for a migration.
  */
-function isUnavailable(error: unknown): boolean {
-  const state = sqlState(error)
-  if (state !== '') return /^(08|53|57|40|25006)/.test(state) || (error as { severity?: string }).severity === 'FATAL'
+const TRANSIENT = /^(08|40|53|55P03|55006|57|58|25006|42P01|42703|42883)/
+
+/** No SQLSTATE: an error of the socket, or a time-out of the driver. FATAL: the session ended or was refused. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return TRANSIENT.test(sqlState(error)) || error.severity === 'FATAL'
   return !(error instanceof TypeError || error instanceof RangeError)
 }
+
+/** The server answered the statement itself. FATAL ends the session, or refuses it. */
+const isAnswer = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity !== 'FATAL'
+
+/** What the driver says of a connection that was broken before the statement was given to it. */
+const UNSENT = /not queryable/
+/** A statement runs only once its last byte has left, so an error while writing says that it did not run. */
+const BEFORE_SENDING = ['connect', 'getaddrinfo', 'write']
+
+/**
+ * Whether a statement that failed so may have been committed. After an answer, ERROR or FATAL, it was not: a session that is ended
+ * while its commit waits for a standby is cut off without a word.
+ */
+export function maybeCommitted(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return false
+  const { syscall = '', message } = error as NodeJS.ErrnoException
+  return !BEFORE_SENDING.includes(syscall) && !UNSENT.test(message)
+}
+
+const withCommitDoubt = (error: unknown): unknown =>
+  error instanceof StoreUnavailable && maybeCommitted(error.cause)
+    ? new StoreUnavailable(error.cause, { maybeCommitted: true })
+    : error
 
 /** Bad data, class 23 constraint, 21 cardinality, 54 program limit: one row causes the error, and the others can be written. */
 export const isRowFault = (error: unknown): boolean => error instanceof Refusal || /^(21|23|54)/.test(sqlState(error))
@@ -161,3 +219,7 @@ export const isMissingPartition = (error: unknown): boolean =>
 export const isTimeout = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === '57014'
 
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505'
+
+/** Two transactions got in each other's way, or one held a lock for too long: the same change may pass at once. */
+export const isConflict = (error: unknown): boolean =>
+  /^(40001|40P01|55P03|23505)$/.test(sqlState(error instanceof StoreUnavailable ? error.cause : error))

@@ -79,7 +79,7 @@ const calls = (port: number): ChannelWiring<VoiceMessage> => ({
       findKnown: async () => new Set<string>(),
       findRivals: async () => [],
       accounts: [],
-      readPlan: async () => 60_000,
+      readPlan: async () => ({ againMs: 60_000, heard: false }),
       onEvents: async () => {},
     }),
   prepare:

@@ -83,6 +83,8 @@ export class Cluster {
   simulator!: Node
   token = ''
   pool!: Pool
+  /** Of the database. */
+  url = ''
   /** What a process of this cluster is started with. */
   env: NodeJS.ProcessEnv = {}
   #database!: Embedded
@@ -99,6 +101,7 @@ export class Cluster {
 
   async start(size: { apis: number; workers: number; leaseMs: number; workerArgs?: readonly string[] }): Promise<void> {
     this.#database = await openEmbedded(this.folder, true, { durable: false })
+    this.url = this.#database.url
     const env: NodeJS.ProcessEnv = {
       PATH: process.env.PATH,
       CARTEIRO_DATA: this.folder,

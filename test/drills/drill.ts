@@ -334,7 +334,7 @@ async function killAndRestart(node: Node): Promise<void> {
 }
 
 /** Waits until every delivery is finished or left to a person, and the reports of delivery are in. */
-async function drain(cluster: Cluster, answered: readonly string[], channel: DrillChannel): Promise<void> {
+export async function drain(cluster: Cluster, answered: readonly string[], channel: DrillChannel): Promise<void> {
   let least = Number.POSITIVE_INFINITY
   for (let since = Date.now(); Date.now() - since < STUCK_MS; ) {
     await cluster.revive()

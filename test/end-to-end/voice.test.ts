@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Simulator } from '../../simulator/simulator.js'
 import { readWav } from '../../src/domain/wav.js'
@@ -257,6 +258,47 @@ test('a call that may be the one of another notification to the number is nobody
   await change(id, 'due_at = now()')
   await settled(id, 'Enviado')
   expect([await callsOf(id), await callsOf(other)].map(calls => calls.length)).toEqual([1, 1])
+})
+
+describe('a call whose words we could not give', () => {
+  /** Answers the carrier's requests for a document with 502 until the returned function is called. */
+  function refuseDocuments(): () => void {
+    const { server } = gateway.app
+    const [serve] = server.listeners('request') as [RequestListener]
+    const refuse: RequestListener = (asked, response) => {
+      if (/about=(script|key|message)/.test(asked.url ?? '')) response.writeHead(502).end()
+      else serve(asked, response)
+    }
+    server.off('request', serve).on('request', refuse)
+    const restore = () => void server.off('request', refuse).off('request', serve).on('request', serve)
+    onTestFinished(restore)
+    return restore
+  }
+
+  const reasons = async (id: string): Promise<string[]> => {
+    const { rows } = await database.pool.query<{ reason: string }>(
+      "select data ->> 'reason' as reason from event where notification_id = $1 and type = 'again'",
+      [id],
+    )
+    return rows.map(({ reason }) => reason)
+  }
+
+  test('is our failure and is said to be, and the next call is heard', async () => {
+    const restore = refuseDocuments()
+    const id = await accept({ number: '11987650006' })
+    await expect.poll(() => reasons(id)).toEqual([expect.stringMatching(/^Falha do gateway: /)])
+    restore()
+    await settled(id, 'Entregue')
+    expect(await callsOf(id)).toHaveLength(2)
+  })
+
+  test('never counts as one that nobody answered, also after the last call', async () => {
+    refuseDocuments()
+    const id = await accept({ number: '11987650007' })
+    await settled(id, 'Falha na chamada')
+    expect(JSON.stringify(await statusOf(id))).toContain('Falha do gateway: ')
+    expect(await callsOf(id)).toHaveLength(2)
+  })
 })
 
 describe('what the carrier told to nobody', () => {

@@ -1,4 +1,5 @@
 import { expect, inject, test } from 'vitest'
+import { runTroubleDrill } from '../drills/database-trouble.js'
 import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
 import { runWebhookDrill } from '../drills/webhooks.js'
 
@@ -38,5 +39,12 @@ test('drill webhooks: receivers in every trouble, api and workers killed, nothin
   expect(verdict).toMatchObject({ lost: 0, missing: { healthy: 0, troubled: 0 }, strangers: 0, disordered: 0, dead: 0 })
   expect(verdict.events).toBeGreaterThan(100)
   expect(Math.min(verdict.kills.apis, verdict.kills.workers)).toBeGreaterThan(1)
+  expect(verdict.clean).toBe(true)
+})
+
+test('drill database-trouble: read-only, locked, standby lost; the readiness and every answer are true', async () => {
+  const verdict = await runTroubleDrill({ count: 1, clients: 4 })
+  expect(verdict).toMatchObject({ lies: [], stored: { lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] } })
+  expect(verdict.answers['503']).toBeGreaterThan(0)
   expect(verdict.clean).toBe(true)
 })

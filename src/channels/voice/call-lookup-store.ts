@@ -18,6 +18,18 @@ export const planCallLookups = (db: Queryable, calls: readonly CallLookup[]): Pr
     [JSON.stringify(calls)],
   )
 
+/** Plans a lookup for a moment from now, or brings a planned one forward. A call that was heard needs none. */
+export const hurryCallLookup = (db: Queryable, call: CallLookup, delayMs: number): Promise<void> =>
+  execute(
+    db,
+    `insert into call_lookup as c (provider, name, notification_id, ordinal, due_at)
+     select $1, $2, $3, $4, now() + $5 * interval '1 millisecond' where not exists (
+       select from delivery where notification_id = $3 and channel = 'voice' and delivered_at is not null
+     )
+     on conflict (provider, name) do update set due_at = least(c.due_at, excluded.due_at)`,
+    [call.provider, call.name, call.notification, call.ordinal, delayMs],
+  )
+
 /** Deletes calls that need no lookup: another call followed, the end and the recording are known, or a day has passed. */
 export const dropKnownCalls = (db: Queryable, recording: readonly string[], limit: number): Promise<void> =>
   execute(

@@ -5,6 +5,8 @@ import { type Queryable, queryRow, queryValues } from '../../store/postgres.js'
 /** What the script of a call depends on. */
 export type Call = Pick<Claim, 'template' | 'request' | 'accountName' | 'settings' | 'protected'>
 
+export type StoredCall = Call & { /** Whether the message was heard. */ heard: boolean }
+
 /** Notifications other than this one whose call to a number a carrier of this provider is making, or may have made. */
 export function findRivalCalls(
   db: Queryable,
@@ -19,11 +21,12 @@ export function findRivalCalls(
   return queryValues(db, states.map(inState).join(' union all '), [notification, to, provider])
 }
 
-export async function findCall(db: Queryable, notification: string): Promise<Call | null> {
-  const call = await queryRow<Omit<Call, 'settings'> & { settings: StoredSettings }>(
+export async function findCall(db: Queryable, notification: string): Promise<StoredCall | null> {
+  const call = await queryRow<Omit<StoredCall, 'settings'> & { settings: StoredSettings }>(
     db,
     `select case when d.template_id is not null then jsonb_build_object('id', d.template_id, 'version', d.template_version) end as template,
-       d.request, a.name as "accountName", a.settings, n.validation is not null as protected
+       d.request, a.name as "accountName", a.settings, n.validation is not null as protected,
+       d.delivered_at is not null as heard
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.notification_id = $1 and d.channel = 'voice'`,
     [notification],

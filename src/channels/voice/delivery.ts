@@ -5,13 +5,14 @@ import type { Pool } from '../../store/postgres.js'
 import { scopedProvider } from '../carrier-name.js'
 import type { ChannelDelivery, ChannelRuntime, DeliveryContext, DocumentReader, RuntimeContext, World } from '../channel.js'
 import { createRendering, type Rendering } from '../rendering.js'
+import { hurryCallLookup } from './call-lookup-store.js'
 import { askOpenCalls, type CallCarrier } from './call-lookups.js'
 import { findCall, findRivalCalls } from './call-store.js'
 import { recordingDocument, type VoiceConfig, voice } from './channel.js'
-import { createPlanReader, createScriptReader, createVoicePreparation } from './preparation.js'
+import { createPlanReader, createScriptReader, createVoicePreparation, readReference } from './preparation.js'
 import { readRecording } from './recording-store.js'
 import { endRecordings, type FetchRecording, fetchRecordings } from './recordings.js'
-import { fetchTwilioRecording, recordingHttp, TWILIO } from './twilio.js'
+import { fetchTwilioRecording, recordingHttp, TWILIO, type TwilioCallbackParts } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
 import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 import type { VoiceMessage } from './voice-message.js'
@@ -21,6 +22,9 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 /** A minute of an account's plan lasts this long in the simulator: 15 minutes are a second and a half. */
 const SIMULATED_MINUTE_MS = 100
+
+/** A carrier writes the errors of a call to its log a moment after the call. */
+const ERROR_LOG_MS = 20 * SECOND
 
 export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, callbackParts, documents }
 
@@ -58,8 +62,15 @@ function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
 
 const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
 
-function callbackParts({ pool }: RuntimeContext<VoiceConfig>) {
-  return { findScript: createScriptReader(notification => findCall(pool, notification), renderingOf(pool)) }
+function callbackParts({ pool }: RuntimeContext<VoiceConfig>): TwilioCallbackParts {
+  return {
+    findScript: createScriptReader(notification => findCall(pool, notification), renderingOf(pool)),
+    askSoon: provider => async (name, reference) => {
+      const call = readReference(reference)
+      const settleMs = provider === scopedProvider(TWILIO, true) ? 0 : ERROR_LOG_MS
+      if (call !== null) await hurryCallLookup(pool, { provider, name, ...call }, settleMs)
+    },
+  }
 }
 
 function documents({ pool }: RuntimeContext<VoiceConfig>): Record<string, DocumentReader> {
@@ -95,7 +106,7 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
   const days = config.recordingDays
   return [
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recordings, context) },
-    { name: 'ends of calls', everyMs: 5 * SECOND, run: () => askOpenCalls(calls, context) },
+    { name: 'ends of calls', everyMs: SECOND, run: () => askOpenCalls(calls, context) },
     ...(days === null ? [] : [{ name: 'recordings whose term is over', everyMs: HOUR, run: () => endRecordings(context, days) }]),
   ]
 }

@@ -3,9 +3,9 @@ import type { JsonObject } from '../../domain/notification.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { type Rendering, refusedFor } from '../rendering.js'
-import type { Call } from './call-store.js'
+import type { Call, StoredCall } from './call-store.js'
 import { voiceSettings } from './channel.js'
-import type { VoiceMessage, VoiceScript } from './voice-message.js'
+import type { CallPlan, VoiceMessage, VoiceScript } from './voice-message.js'
 
 /** About four minutes of speech. */
 const MAX_SPOKEN = 3_000
@@ -28,28 +28,35 @@ function nextCall(reference: string, settings: Call['settings'], minuteMs: numbe
   return ordinal <= retries ? minutes * minuteMs : null
 }
 
-type FindCall = (notification: string) => Promise<Call | null>
+type FindCall = (notification: string) => Promise<StoredCall | null>
 
-/** The script of a call under way, for carriers that ask for it once somebody has answered; null: no such call. */
+/** The script of a call under way, for carriers that ask for it once somebody has answered; null: no such call; lost: it cannot be written again. */
 export function createScriptReader(find: FindCall, render: Rendering) {
-  return async (reference: string): Promise<VoiceScript | null> => {
+  return async (reference: string): Promise<VoiceScript | 'lost' | null> => {
     const call = await findNamed(reference, find)
     const script = call && (await writeScript(call, render))
-    return script === null || 'refused' in script ? null : script
+    return script !== null && 'refused' in script ? 'lost' : script
   }
 }
 
-/** The time until the next call, for carriers that are asked for the outcome of one; null: no other call follows. */
+/** What follows a call, for carriers that are asked for the outcome of one. */
 export function createPlanReader(find: FindCall, { minuteMs }: { minuteMs: number }) {
-  return async (reference: string): Promise<number | null> => {
+  return async (reference: string): Promise<CallPlan> => {
     const call = await findNamed(reference, find)
-    return call === null ? null : nextCall(reference, call.settings, minuteMs)
+    if (call === null) return { againMs: null, heard: false }
+    return { againMs: nextCall(reference, call.settings, minuteMs), heard: call.heard }
   }
 }
 
-async function findNamed(reference: string, find: FindCall): Promise<Call | null> {
-  const [, notification] = /^([0-9a-f-]{36})\.voice\.\d{1,4}$/.exec(reference) ?? []
-  return notification === undefined ? null : find(notification)
+/** The notification and the ordinal that a reference of ours names; null: it is none. */
+export function readReference(reference: string): { notification: string; ordinal: number } | null {
+  const [, notification, ordinal] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.voice\.(\d{1,4})$/.exec(reference) ?? []
+  return notification === undefined ? null : { notification, ordinal: Number(ordinal) }
+}
+
+async function findNamed(reference: string, find: FindCall): Promise<StoredCall | null> {
+  const named = readReference(reference)
+  return named && find(named.notification)
 }
 
 async function writeScript(call: Call, render: Rendering): Promise<VoiceScript | Refused> {

@@ -10,8 +10,10 @@ export interface TwilioCallbackOptions {
   name: string
   /** The accounts that sign callbacks, each with its token. */
   accounts: readonly { token: string; voice: string | null }[]
-  /** The script of a call; null: there is no such call. */
-  findScript(reference: string): Promise<VoiceScript | null>
+  /** The script of a call; null: there is no such call; lost: its script cannot be written again. */
+  findScript(reference: string): Promise<VoiceScript | 'lost' | null>
+  /** A call was answered and is over: the carrier is to be asked why, unless the message was heard. */
+  onAnsweredEnd(name: string, reference: string): Promise<void>
 }
 
 /** Names the call that a callback is about. It is part of the callback's address, which the carrier signs. */
@@ -30,7 +32,7 @@ export function callbackUrl(base: string, { about, reference, againMs }: Callbac
   return `${base}?${query}`
 }
 
-export function twilioCallback({ name, accounts, findScript }: TwilioCallbackOptions): Callback {
+export function twilioCallback({ name, accounts, findScript, onAnsweredEnd }: TwilioCallbackOptions): Callback {
   return {
     name,
     channel: 'voice',
@@ -40,7 +42,11 @@ export function twilioCallback({ name, accounts, findScript }: TwilioCallbackOpt
       if (account === undefined) return null
       const query = readQuery(request.url)
       if (query === null) return { events: [] }
-      if (query.about === 'status') return { events: statusEvents(query, form) }
+      if (query.about === 'status') {
+        const sid = form.get('CallSid') ?? ''
+        if (isAnsweredEnd(form) && sid !== '') await onAnsweredEnd(sid, query.reference)
+        return { events: statusEvents(query, form) }
+      }
       if (query.about === 'recording') return { events: recordingEvents(query, form) }
       return speak(query, form, request.url, account, await findScript(query.reference))
     },
@@ -83,27 +89,48 @@ const UNCLEAR = 'unknown'
 
 export const isOver = (status: string): boolean => ['completed', 'busy', 'no-answer', 'failed', 'canceled'].includes(status)
 
-/** The events that a call's status means, whether the carrier reported the status or was asked for it. */
+/** A person answered, or somebody whom the carrier cannot tell from one, and the call is over. */
+export const isAnsweredEnd = (form: URLSearchParams): boolean =>
+  form.get('CallStatus') === 'completed' && !isMachine(form.get('AnsweredBy') ?? '')
+
+/**
+ * The events that a call's status means, whether the carrier reported the status or was asked for it. The end of an answered call
+ * does not say why it came: unheardEvents does, once the carrier was asked.
+ */
 export function statusEvents(query: CallbackQuery, form: URLSearchParams): CarrierEvent[] {
-  const { againMs } = query
-  const missed = (failure: 'busy' | 'no-answer', reason: string): CarrierEvent[] =>
-    againMs === null ? [failed(query, form, failure, reason)] : [report(query, form, { type: 'again', delayMs: againMs, reason })]
   const status = form.get('CallStatus') ?? ''
-  if (['queued', 'initiated', 'ringing', 'in-progress'].includes(status)) return [report(query, form, { type: 'sent' })]
-  if (status === 'busy') return missed('busy', 'O número estava ocupado.')
-  if (status === 'no-answer') return missed('no-answer', 'Ninguém atendeu.')
+  if (['queued', 'initiated', 'ringing', 'in-progress'].includes(status) || isAnsweredEnd(form))
+    return [report(query, form, { type: 'sent' })]
+  if (status === 'busy') return [missed(query, form, 'busy', 'O número estava ocupado.')]
+  if (status === 'no-answer') return [missed(query, form, 'no-answer', 'Ninguém atendeu.')]
   if (status === 'canceled') return [failed(query, form, 'rejected', 'A operadora cancelou a ligação.')]
   if (status === 'failed') {
     // The codes of SIP for a number that does not exist (RFC 3261, 21.4 and 21.6).
     const gone = ['404', '410', '484', '604'].includes(form.get('SipResponseCode') ?? '')
     return [failed(query, form, 'rejected', gone ? 'O número não existe.' : 'A operadora não conseguiu completar a ligação.')]
   }
-  if (status !== 'completed') return []
-  const answeredBy = form.get('AnsweredBy') ?? ''
-  if (isMachine(answeredBy)) return [answeredByMachine(query, form, answeredBy)]
-  // Without the carrier's request for the message document nobody heard the message. A person who hangs up during the carrier's
-  // detection is reported as unknown too.
-  return missed('no-answer', 'Alguém atendeu e desligou antes de ouvir a mensagem.')
+  return status === 'completed' ? [answeredByMachine(query, form, form.get('AnsweredBy') ?? '')] : []
+}
+
+/**
+ * The events of a call that was answered and ended without the message. Where the carrier could not fetch a document from us, the failure
+ * is ours and nothing is said about the person. `unfetched`: the carrier's code for that, or null.
+ */
+export function unheardEvents(query: CallbackQuery, form: URLSearchParams, unfetched: string | null): CarrierEvent[] {
+  return [
+    unfetched === null
+      ? missed(query, form, 'no-answer', 'A ligação foi atendida e encerrada antes da mensagem.')
+      : missed(query, form, 'rejected', `${UNSCRIPTED} (${unfetched}).`),
+  ]
+}
+
+const UNSCRIPTED = 'Falha do gateway: a ligação foi atendida, mas a operadora não conseguiu obter dele o que falar'
+
+/** A call that nobody heard is made again while the plan lasts. */
+function missed(query: CallbackQuery, form: URLSearchParams, failure: Failure, reason: string): CarrierReport {
+  const { againMs } = query
+  if (againMs === null) return failed(query, form, failure, reason)
+  return report(query, form, { type: 'again', delayMs: againMs, reason })
 }
 
 const failed = (query: CallbackQuery, form: URLSearchParams, failure: Failure, reason: string): CarrierReport =>
@@ -132,10 +159,11 @@ function speak(
   form: URLSearchParams,
   url: string,
   { voice }: { voice: string | null },
-  script: VoiceScript | null,
+  script: VoiceScript | 'lost' | null,
 ): CallbackContent {
   const document = (body: string) => ({ type: 'text/xml; charset=utf-8', body })
   if (script === null) return { events: [], answer: document(HANGUP) }
+  if (script === 'lost') return { events: [missed(query, form, 'rejected', `${UNSCRIPTED}.`)], answer: document(HANGUP) }
   const answeredBy = form.get('AnsweredBy') ?? ''
   const next = (about: 'key' | 'message'): string => callbackUrl(url.split('?')[0]!, { ...query, about })
   const message = () => ({ events: [report(query, form, { type: 'delivered' })], answer: document(textDocument(script, voice)) })

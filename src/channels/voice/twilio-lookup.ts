@@ -1,7 +1,8 @@
 import { CarrierHttp, objectOf } from '../carrier-http.js'
 import { type CarrierEvent, type Found, SendError } from '../provider.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
-import { isOver, recordingEvents, statusEvents } from './twilio-callback.js'
+import { type CallbackQuery, isAnsweredEnd, isOver, recordingEvents, statusEvents, unheardEvents } from './twilio-callback.js'
+import type { CallPlan } from './voice-message.js'
 
 /** Asks a Twilio-compatible carrier about calls that it took. */
 export interface LookupParts {
@@ -11,8 +12,7 @@ export interface LookupParts {
   findRivals(reference: string, to: string): Promise<readonly string[]>
   /** Every account that our calls may have gone to: an attempt with unknown outcome does not say which one it was. */
   accounts: readonly URL[]
-  /** How long to wait before another call where nobody heard this one; null: none follows. */
-  readPlan(reference: string): Promise<number | null>
+  readPlan(reference: string): Promise<CallPlan>
   /** Takes the events of a call that was found and is over. */
   onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
@@ -25,6 +25,8 @@ const PAGE = 100
 const MAX_LIST = 4 * 1_048_576
 const TIMEOUT_MS = 30_000
 const UNANSWERED = 'A operadora de voz não respondeu à consulta.'
+/** The answers of a carrier that does not have the resource. */
+const MISSING = [404, 405, 410, 501]
 /** Final statuses of a recording. */
 const MADE = ['completed', 'absent', 'failed', 'deleted']
 
@@ -43,19 +45,21 @@ export async function findCall(
 ): Promise<Found> {
   const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
   const read = reader(http, signal)
-  const lists = await Promise.all([...asked.values()].map(account => listCalls(read, account, to)))
-  const recent = lists.flat().filter(call => mayBeOf(reference, call))
+  const lists = await Promise.all(
+    [...asked.values()].map(async account => (await listCalls(read, account, to)).map(call => ({ call, account }))),
+  )
+  const recent = lists.flat().filter(({ call }) => mayBeOf(reference, call))
   // In this order: a notification with a call in the list is by now either a rival or the known owner of that call.
   const rivals = await findRivals(reference, to)
-  const known = await findKnown(recent.map(call => String(call.sid)))
-  const [found, another] = recent.filter(call => !known.has(String(call.sid)))
-  if (found === undefined) return 'unknown'
+  const known = await findKnown(recent.map(({ call }) => String(call.sid)))
+  const [candidate, another] = recent.filter(({ call }) => !known.has(String(call.sid)))
+  if (candidate === undefined) return 'unknown'
+  const { call: found, account } = candidate
   if (another !== undefined) throw new SendError('temporary', 'Há mais de uma ligação que pode ser a procurada.')
   if (rivals.some(rival => mayBeOf(rival, found)))
     throw new SendError('temporary', 'A ligação encontrada pode ser a de outra notificação ao mesmo número.')
   // The carrier's reports may have been lost together with its answer.
-  if (isOver(String(found.status)))
-    await onEvents(statusEvents({ about: 'status', reference, againMs: await readPlan(reference) }, formOf(found)))
+  if (isOver(String(found.status))) await onEvents(await eventsOf(read, account, found, reference, await readPlan(reference)))
   return { references: [String(found.sid)], answer: `${found.sid} ${found.status}` }
 }
 
@@ -82,8 +86,9 @@ export async function askCall(
     const path = `Calls/${encodeURIComponent(name)}`
     const call = await read(account, `${path}.json`)
     if (call === null) continue
-    const query = { about: 'status', reference, againMs: await readPlan(reference) } as const
-    const events = statusEvents(query, formOf(call))
+    const plan = await readPlan(reference)
+    const query = queryOf(reference, plan)
+    const events = await eventsOf(read, account, call, reference, plan)
     if (!isOver(String(call.status))) return { events, over: false }
     if (call.status !== 'completed' || !account.record) return { events, over: true }
     const { recordings: listed } = (await read(account, `${path}/Recordings.json`)) ?? {}
@@ -97,13 +102,44 @@ export async function askCall(
   return { events: [], over: false }
 }
 
+const queryOf = (reference: string, { againMs }: CallPlan): CallbackQuery => ({ about: 'status', reference, againMs })
+
+/** The events of a call's present status. Of an answered call that ended unheard the carrier is asked whether it could fetch our documents. */
+async function eventsOf(
+  read: Reader,
+  account: TwilioAccount,
+  call: ListedCall,
+  reference: string,
+  plan: CallPlan,
+): Promise<CarrierEvent[]> {
+  const query = queryOf(reference, plan)
+  const form = formOf(call)
+  if (!isAnsweredEnd(form) || plan.heard) return statusEvents(query, form)
+  return unheardEvents(query, form, await findUnfetched(read, account, String(call.sid)))
+}
+
+/** The requests for a document of a call; other requests of the carrier that failed say nothing about what the person heard. */
+const DOCUMENT_URL = /[?&]about=(script|key|message)(&|$)/
+
+/** The carrier's code of an error while it fetched (11xxx) or read (12xxx) a document of ours; null: it tells of none. */
+async function findUnfetched(read: Reader, account: TwilioAccount, sid: string): Promise<string | null> {
+  const answer = await read(account, `Calls/${encodeURIComponent(sid)}/Notifications.json?Log=0&PageSize=${PAGE}`)
+  // Not every compatible carrier has this list.
+  const notifications: unknown[] = Array.isArray(answer?.notifications) ? answer.notifications : []
+  const errors = notifications as { error_code?: unknown; request_url?: unknown }[]
+  const error = errors.find(
+    ({ error_code, request_url }) => /^1[12]\d{3}$/.test(String(error_code)) && DOCUMENT_URL.test(String(request_url)),
+  )
+  return error === undefined ? null : String(error.error_code)
+}
+
 type Reader = ReturnType<typeof reader>
 
 /** Reads a resource of an account; null: it does not exist. */
 const reader = (http: CarrierHttp, signal: AbortSignal) => async (account: TwilioAccount, path: string) => {
   const headers = { authorization: basicAuth(account) }
   const answer = await http.send({ method: 'GET', url: `${account.baseUrl}/${path}`, headers }, signal)
-  if (answer.status === 404) return null
+  if (MISSING.includes(answer.status)) return null
   if (answer.status < 200 || answer.status > 299 || !answer.complete) throw unanswered()
   return objectOf(answer) ?? {}
 }

@@ -1,4 +1,5 @@
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
+import { scopedProvider } from '../carrier-name.js'
 import type { ProviderModule } from '../channel.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
@@ -57,16 +58,22 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
   }
 }
 
+/** What the reader of callbacks needs. */
+export interface TwilioCallbackParts extends Pick<TwilioCallbackOptions, 'findScript'> {
+  /** Has the carriers of this provider asked about a call that is over. */
+  askSoon(provider: string): TwilioCallbackOptions['onAnsweredEnd']
+}
+
 /** The requests at once: a call lasts longer than the request for it. */
 const REQUESTS_AT_ONCE = 20
 
-export const twilio: ProviderModule<VoiceMessage, TwilioOptions, Pick<TwilioCallbackOptions, 'findScript'>> = {
+export const twilio: ProviderModule<VoiceMessage, TwilioOptions, TwilioCallbackParts> = {
   create: twilioProvider,
   concurrency: () => REQUESTS_AT_ONCE,
-  callback(source, { findScript }) {
-    const accounts =
-      'carriers' in source ? source.carriers.map(readTwilioAccount) : [{ token: source.simulatorSecret, voice: null }]
-    return twilioCallback({ name: TWILIO, accounts, findScript })
+  callback(source, { findScript, askSoon }) {
+    const simulated = !('carriers' in source)
+    const accounts = simulated ? [{ token: source.simulatorSecret, voice: null }] : source.carriers.map(readTwilioAccount)
+    return twilioCallback({ name: TWILIO, accounts, findScript, onAnsweredEnd: askSoon(scopedProvider(TWILIO, simulated)) })
   },
 }
 

@@ -18,3 +18,10 @@ export interface VoiceScript {
   neutral: string
   key: boolean
 }
+
+/** What follows a call, for whoever learns how it ended. */
+export interface CallPlan {
+  /** How long to wait before another call if nobody heard this one; null: none follows. */
+  againMs: number | null
+  heard: boolean
+}

@@ -18,6 +18,7 @@ import {
 import { takeRandom } from '../../domain/random.js'
 import { hashReply } from '../../domain/reply.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
+import { remember } from '../../runtime/remember.js'
 import type { KeyUse } from '../../store/notification/notifications.js'
 
 export interface AcceptStore {
@@ -26,6 +27,8 @@ export interface AcceptStore {
   storeBlobs(attachments: SendRequest['attachments']): Promise<void>
   resolveTemplates(account: string, named: ReturnType<typeof namedTemplates>): Promise<Map<Channel, TemplateVersion>>
   findKeyUse(account: string, key: string): Promise<KeyUse | null>
+  /** Whether a commit would wait for a synchronous standby that is not there. */
+  isStandbyLost(): Promise<boolean>
   isRowFault(error: unknown): boolean
   isUniqueViolation(error: unknown): boolean
 }
@@ -51,16 +54,36 @@ export interface Accepted {
 /** Enough to share the cost of a commit, and small enough that no request waits for a giant group. */
 const MAX_GROUP_BYTES = 8 * 1_048_576
 
+/** How long a standby counts as present. Groups that are written in this time after its loss have an unknown outcome. */
+const STANDBY_MAX_AGE_MS = 500
+/** How long a refused group counts against the readiness. */
+const TROUBLE_MS = 5_000
+
 export type Accept = ReturnType<typeof createAccept>
 
 export function createAccept({ store, clock, pepper, onAccepted, ...limits }: AcceptOptions) {
+  const isStandbyLost = remember(STANDBY_MAX_AGE_MS, () => store.isStandbyLost())
+  /** A commit that waits for a lost standby has an unknown outcome, and its connection is gone until the standby is back. */
+  const requireStandby = async (): Promise<void> => {
+    // A database that cannot be asked is the write's own trouble.
+    if (await isStandbyLost().catch(() => false)) throw new Refusal('standbyLost', [], { retryAfter: 5 })
+  }
+  let trouble: { error: StoreUnavailable; at: number } | null = null
   const groups = new GroupCommit<Acceptance, boolean>({
     write: async group => {
-      const written = await writeGroup(store, group, limits.retryForMs)
-      onAccepted()
-      return written
+      // Again, because a group may have waited for those before it.
+      await requireStandby()
+      try {
+        const written = await writeGroup(store, group, limits.retryForMs)
+        trouble = null
+        onAccepted()
+        return written
+      } catch (error) {
+        if (error instanceof StoreUnavailable) trouble = { error, at: performance.now() }
+        throw error
+      }
     },
-    isItemFault: store.isRowFault,
+    isItemFault: error => store.isRowFault(error) && !(error instanceof Refusal && error.kind === 'unavailable'),
     weigh: item => item.request.content.length + 1_000,
     maxItems: limits.maxGroup,
     maxWeight: MAX_GROUP_BYTES,
@@ -71,6 +94,7 @@ export function createAccept({ store, clock, pepper, onAccepted, ...limits }: Ac
   const keysInProgress = new Set<string>()
 
   async function write(request: SendRequest, sender: Sender, idempotency: Acceptance['idempotency']): Promise<Accepted> {
+    await requireStandby()
     if (idempotency !== null) {
       const use = await store.findKeyUse(sender.account, idempotency.key)
       if (use !== null) return replay(use, idempotency)
@@ -86,7 +110,11 @@ export function createAccept({ store, clock, pepper, onAccepted, ...limits }: Ac
     const deliveries = planDeliveries(request, sender.rules, templates, moduleOf)
     const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, takeRandom(SALT_BYTES))
     const { account, mode } = sender
-    const written = await groups.submit({ id, account, mode, acceptedAt, request, validation, deliveries, event, idempotency })
+    const acceptance = { id, account, mode, acceptedAt, request, validation, deliveries, event, idempotency }
+    const written = await groups.submit(acceptance).catch(error => {
+      if (!(error instanceof StoreUnavailable && error.maybeCommitted)) throw error
+      throw new Refusal('sendUnknown', [id], { cause: error.cause })
+    })
     if (written) return { id, replayed: false }
     // Another node used the key in the same moment.
     const use = await store.findKeyUse(sender.account, idempotency!.key)
@@ -108,6 +136,9 @@ export function createAccept({ store, clock, pepper, onAccepted, ...limits }: Ac
       }
     },
     groups,
+    /** Why sends were refused a moment ago; null: none was, or one was accepted since. */
+    recentTrouble: (): StoreUnavailable | null =>
+      trouble !== null && performance.now() - trouble.at < TROUBLE_MS ? trouble.error : null,
   }
 }
 
@@ -122,21 +153,35 @@ async function protect(validation: { question: string; reply: string }, pepper: 
 
 /**
  * Writes a group. When the database's answer is lost, a query for the group's ids tells whether it was committed; otherwise the group
- * is written again under the same ids. So a notification that exists is refused only if the database stays unreachable.
+ * is written again under the same ids. A query that finds nothing proves nothing, because a commit that waits for a standby is not
+ * visible yet: once an answer was lost, only rows that are found or written end the doubt.
  */
 async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retryForMs: number): Promise<boolean[]> {
+  const ids = group.map(item => item.id)
   const giveUpAt = performance.now() + retryForMs
+  let lost: StoreUnavailable | null = null
   for (let retry = false; ; retry = true) {
     try {
-      let written = retry ? await store.findWritten(group.map(item => item.id)) : new Set<string>()
+      let written = retry ? await store.findWritten(ids) : new Set<string>()
       // The group is one statement: if one row exists, the whole group was committed.
       if (written.size === 0) written = await store.insertAcceptances(group)
-      return group.map(item => written.has(item.id))
+      return ids.map(id => written.has(id))
     } catch (error) {
       // A collision with our own ids means that the first try committed while the second one was on its way.
-      const worthRetrying = error instanceof StoreUnavailable || (retry && store.isUniqueViolation(error))
-      if (!worthRetrying || performance.now() > giveUpAt) throw error
-      await sleep(100)
+      const collided = retry && store.isUniqueViolation(error)
+      if (!collided && !(error instanceof StoreUnavailable)) throw error
+      if (collided) lost = new StoreUnavailable(error, { maybeCommitted: true })
+      else if (error instanceof StoreUnavailable && error.maybeCommitted) lost = error
+      if (performance.now() <= giveUpAt) await sleep(100)
+      else if (lost === null) throw error
+      else return await findLost(store, ids, lost)
     }
   }
+}
+
+/** The last look for a group whose answer was lost. */
+async function findLost(store: AcceptStore, ids: readonly string[], lost: StoreUnavailable): Promise<boolean[]> {
+  const written = await store.findWritten(ids).catch(() => new Set<string>())
+  if (written.size === 0) throw lost
+  return ids.map(id => written.has(id))
 }

@@ -1,11 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { CarrierEventSource, EventContext } from '../../channels/channel.js'
 import type { CarrierEvent, CarrierFile, CarrierReport } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import { StoreUnavailable } from '../../domain/errors.js'
 import { keepEarlyReport } from '../../store/carrier/early-reports.js'
 import { type CarrierReference, findReference, findUnknownTo } from '../../store/carrier/references.js'
-import type { Pool } from '../../store/postgres.js'
+import { isConflict, type Pool } from '../../store/postgres.js'
 import { takeReply } from './replies.js'
 import { onlyTagged, readOwnReference, referencesIn, toChange } from './reports.js'
 
@@ -24,7 +26,25 @@ export async function takeCarrierEvents(
   events: readonly CarrierEvent[],
   parts: CarrierEventParts,
 ): Promise<void> {
-  await Promise.all(events.map(event => takeEvent(source, event, parts)))
+  await Promise.all(events.map(event => withoutConflict(() => takeEvent(source, event, parts))))
+}
+
+const MAX_TRIES = 4
+
+/**
+ * Two nodes that take the same event at once may collide in any table, and many carriers repeat a refused callback only once. So
+ * the event is taken again at once; a collision that stays is the database's trouble, and never an error of the request.
+ */
+async function withoutConflict(take: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await take()
+    } catch (error) {
+      if (!isConflict(error)) throw error
+      if (tries === MAX_TRIES) throw new StoreUnavailable(error, { reachable: true })
+      await sleep(tries * 50 * Math.random())
+    }
+  }
 }
 
 export const eventContext = (parts: CarrierEventParts): EventContext => ({

@@ -1,6 +1,18 @@
 import type { Acceptance } from '../../domain/notification.js'
 import { ensureMonths } from '../migrate.js'
-import { deleteInBatches, isMissingPartition, type Pool, type Queryable, queryRow, queryValue, queryValues } from '../postgres.js'
+import {
+  deleteInBatches,
+  execute,
+  isMissingPartition,
+  type Pool,
+  type Queryable,
+  queryRow,
+  queryValue,
+  queryValues,
+  rehearse,
+  run,
+  runOnce,
+} from '../postgres.js'
 
 /**
  * Writes a group of accepted requests: notifications, attachments, deliveries, first events and idempotency keys, in one
@@ -8,17 +20,33 @@ import { deleteInBatches, isMissingPartition, type Pool, type Queryable, queryRo
  * idempotency key belongs to an earlier one.
  */
 export async function insertAcceptances(pool: Pool, group: readonly Acceptance[]): Promise<Set<string>> {
-  const query = { name: 'accept', text: ACCEPT, values: [notificationRows(group), deliveryRows(group), attachmentRows(group)] }
-  const write = () => queryValues<string>(pool, query)
-  const refused = await write().catch(async error => {
+  const refused = await withMonths(pool, () => runOnce<{ id: string }>(pool, acceptQuery(group)))
+  const keptOut = new Set(refused.map(({ id }) => id))
+  return new Set(group.map(item => item.id).filter(id => !keptOut.has(id)))
+}
+
+/** Partitions are made three months ahead; a node that was suspended for longer has none. */
+const withMonths = <T>(pool: Pool, write: () => Promise<T>): Promise<T> =>
+  write().catch(async error => {
     if (!isMissingPartition(error)) throw error
-    // Partitions are made three months ahead; a node that was suspended for longer has none.
     await ensureMonths(pool)
     return write()
   })
-  const keptOut = new Set(refused)
-  return new Set(group.map(item => item.id).filter(id => !keptOut.has(id)))
-}
+
+/** Writes a group and undoes it. A lock that is held for longer than a moment stops it. */
+export const rehearseAcceptances = (pool: Pool, group: readonly Acceptance[]): Promise<void> =>
+  withMonths(pool, () =>
+    rehearse(pool, async db => {
+      await execute(db, "set local lock_timeout = '1s'")
+      await run(db, acceptQuery(group))
+    }),
+  )
+
+const acceptQuery = (group: readonly Acceptance[]) => ({
+  name: 'accept',
+  text: ACCEPT,
+  values: [notificationRows(group), deliveryRows(group), attachmentRows(group)],
+})
 
 /** Which of these notifications exist. */
 export const findWritten = async (db: Queryable, ids: readonly string[]): Promise<Set<string>> =>

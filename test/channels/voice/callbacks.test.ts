@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { callbackUrl, twilioSignature } from '../../../src/channels/voice/twilio-callback.js'
 import { simulatorSecret } from '../../../src/domain/keys.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
@@ -80,12 +80,17 @@ describe('whatever their order, reports end in the same status', () => {
     }
   })
 
-  test('of a call that was hung up during the greeting, which is not heard', async () => {
+  test('of a call that ended during the greeting: the carrier is to be asked why, at once', async () => {
     const greeting: Told = { about: 'script', fields: { CallStatus: 'in-progress', AnsweredBy: 'human' } }
     for (const order of permutations([greeting, status('in-progress'), status('completed', { AnsweredBy: 'human' })])) {
       const id = await accept()
       for (const told of order) expect((await tell(id, told)).status).toBe(200)
-      expect(await described(id)).toBe('Não atendida')
+      expect(await described(id)).toBe('Enviado')
+      const { rows } = await database.pool.query(
+        'select provider, name, ordinal, due_at <= now() as due from call_lookup where notification_id = $1',
+        [id],
+      )
+      expect(rows).toEqual([{ provider: 'simulator/twilio', name: `CA${id}`, ordinal: 1, due: true }])
     }
   })
 
@@ -131,6 +136,39 @@ test('told a hundred times in parallel, each counts once', async () => {
     [[busy, again, heard]],
   )
   expect(rows.map(row => row.count)).toEqual([2, 2, 2])
+})
+
+describe('a collision in the database', () => {
+  /** Fails so many of the next writes of a failure as another transaction would make them fail. */
+  async function collide(code: string, times: number): Promise<void> {
+    await database.pool.query(`
+      create sequence collision;
+      create function collide() returns trigger language plpgsql as $$
+      begin
+        if nextval('collision') <= ${times} then raise exception 'collision' using errcode = '${code}'; end if;
+        return new;
+      end $$;
+      create trigger collide before insert on event for each row when (new.type = 'failed') execute function collide()`)
+    onTestFinished(
+      async () =>
+        void (await database.pool.query('drop trigger collide on event; drop function collide(); drop sequence collision')),
+    )
+  }
+
+  test.each(['40001', '40P01', '55P03', '23505'])('%s is tried again, and the carrier sees nothing of it', async code => {
+    const id = await accept()
+    await collide(code, 2)
+    expect((await tell(id, status('busy'))).status).toBe(200)
+    expect(await described(id)).toBe('Ocupado')
+  })
+
+  test('that stays is 503, which carriers repeat, and never 500', async () => {
+    const id = await accept()
+    await collide('23505', 1_000)
+    const answer = await tell(id, status('busy'))
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])
+    expect(await described(id)).toBe('Processado')
+  })
 })
 
 test.each([

@@ -29,7 +29,7 @@ const twilio = ({ pool, onEvents }: ProviderParts): Provider<VoiceMessage> =>
     accounts: [],
     findKnown: names => findKnownNames(pool, TWILIO, names),
     findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider: TWILIO }),
-    readPlan: async () => null,
+    readPlan: async () => ({ againMs: null, heard: false }),
     onEvents,
   })
 

@@ -7,6 +7,8 @@ import { call } from './calls.js'
 const TOKEN = 'segredo'
 const BASE = 'https://notifica.example.com/callbacks/twilio'
 const { reference, script } = call()
+const LOST = `${reference}0`
+const ended: string[] = []
 const reader = (given: Partial<VoiceScript> = {}, voice: string | null = null) =>
   twilioCallback({
     name: 'twilio',
@@ -14,7 +16,8 @@ const reader = (given: Partial<VoiceScript> = {}, voice: string | null = null) =
       { token: 'outro', voice: null },
       { token: TOKEN, voice },
     ],
-    findScript: async name => (name === reference ? { ...script, ...given } : null),
+    findScript: async name => (name === reference ? { ...script, ...given } : name === LOST ? 'lost' : null),
+    onAnsweredEnd: async (...call) => void ended.push(call.join(' ')),
   })
 
 type About = Parameters<typeof callbackUrl>[1]['about']
@@ -79,7 +82,7 @@ describe('a status', () => {
     ['in-progress', { type: 'sent' }],
     ['busy', { type: 'failed', failure: 'busy', reason: 'O número estava ocupado.' }],
     ['no-answer', { type: 'failed', failure: 'no-answer' }],
-    ['completed', { type: 'failed', failure: 'no-answer', reason: 'Alguém atendeu e desligou antes de ouvir a mensagem.' }],
+    ['completed', { type: 'sent' }],
     ['failed', { type: 'failed', failure: 'rejected' }],
     ['canceled', { type: 'failed', failure: 'rejected', reason: 'A operadora cancelou a ligação.' }],
   ])('%s is a report about our reference: %j', async (status, report) => {
@@ -100,8 +103,21 @@ describe('a status', () => {
     expect(await eventsOf(asked('status', { CallStatus: 'busy' }, { url: `${BASE}?about=weather&ref=x` }))).toEqual([])
   })
 
-  test('busy, no answer, and an early end are called again while the plan lasts', async () => {
-    for (const CallStatus of ['busy', 'no-answer', 'completed']) {
+  test('that ends an answered call does not say why: the carrier is asked', async () => {
+    for (const more of [{}, { AnsweredBy: 'human' }, { AnsweredBy: 'unknown' }]) {
+      ended.length = 0
+      const events = await eventsOf(asked('status', { CallStatus: 'completed', ...more }, { againMs: 1 }))
+      expect(events).toMatchObject([{ type: 'sent' }])
+      expect(ended).toEqual([`CA1 ${reference}`])
+    }
+    ended.length = 0
+    await eventsOf(asked('status', { CallStatus: 'completed', AnsweredBy: 'machine_start' }))
+    await eventsOf(asked('status', { CallStatus: 'busy' }))
+    expect(ended).toEqual([])
+  })
+
+  test('busy and no answer are called again while the plan lasts', async () => {
+    for (const CallStatus of ['busy', 'no-answer']) {
       expect(await eventsOf(asked('status', { CallStatus }, { againMs: 60_000 }))).toMatchObject([
         { type: 'again', delayMs: 60_000 },
       ])
@@ -176,8 +192,6 @@ describe('the question what to say', () => {
     const first = await said(asked('script', { AnsweredBy: 'unknown' }), true)
     expect([first.events, first.body.includes('<Gather'), first.body.includes('contrato')]).toEqual([[], true, false])
     expect((await said(asked('key', { AnsweredBy: 'unknown', Digits: '1' }), true)).events).toMatchObject([{ type: 'delivered' }])
-    const gone = asked('status', { CallStatus: 'completed', AnsweredBy: 'unknown' }, { againMs: 1 })
-    expect(await eventsOf(gone)).toMatchObject([{ type: 'again', reason: expect.stringContaining('desligou') }])
   })
 
   test('asks for the key first, and says the message to whoever presses it', async () => {
@@ -198,6 +212,12 @@ describe('the question what to say', () => {
   test('about a call that we do not know ends it', async () => {
     const { events, body } = await said(asked('script', {}, { url: `${BASE}?about=script&ref=x` }))
     expect([events, body]).toEqual([[], expect.stringContaining('<Response><Hangup/></Response>')])
+  })
+
+  test('about a call whose words cannot be written again ends it, by our failure', async () => {
+    const { events, body } = await said(asked('script', {}, { url: `${BASE}?about=script&ref=${LOST}` }))
+    expect(events).toMatchObject([{ type: 'failed', failure: 'rejected', reason: expect.stringMatching(/^Falha do gateway: /) }])
+    expect(body).toContain('<Response><Hangup/></Response>')
   })
 })
 

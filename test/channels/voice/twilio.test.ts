@@ -12,7 +12,7 @@ const NOBODY = {
   findKnown: async () => new Set<string>(),
   findRivals: async () => [],
   accounts: [],
-  readPlan: async () => 60_000,
+  readPlan: async () => ({ againMs: 60_000, heard: false }),
   onEvents: async () => {},
 }
 const provider = (known: readonly string[] = []) => twilioProvider({ ...NOBODY, findKnown: async () => new Set(known) })
@@ -188,8 +188,8 @@ describe('a call whose answer was lost', () => {
     const [now, later] = ['0190a3c2-7b1e-7000-8000-000000000002', '0197f7a1-0000-7000-8000-000000000003']
     const look = async (calls: object[], rivals: string[], known: string[] = []) => {
       const order: string[] = []
-      const carrier = await scripted(() => {
-        order.push('list')
+      const carrier = await scripted(({ url }) => {
+        if (!url.includes('/Notifications.json')) order.push('list')
         return { status: 200, body: JSON.stringify({ calls }) }
       })
       const told: CarrierEvent[] = []
@@ -227,12 +227,14 @@ describe('a call whose answer was lost', () => {
 })
 
 describe('a call whose end nobody told', () => {
-  const ask = async (call: object | null, recordings: object[] = [], options = '') => {
+  const ask = async (call: object | null, recordings: object[] = [], options = '', errors: object[] | null = [], plan = {}) => {
     const carrier = await scripted(({ url }) => {
-      if (call === null) return { status: 404, body: '{}' }
+      if (call === null || (errors === null && url.includes('/Notifications.json'))) return { status: 404, body: '{}' }
+      if (url.includes('/Notifications.json')) return { status: 200, body: JSON.stringify({ notifications: errors }) }
       return { status: 200, body: JSON.stringify(url.endsWith('/Recordings.json') ? { recordings } : call) }
     })
-    const asked = await askCall(lookupHttp(), [carrier.url(options)], 'CA1', reference, NOBODY.readPlan, never)
+    const readPlan = async () => ({ ...(await NOBODY.readPlan()), ...plan })
+    const asked = await askCall(lookupHttp(), [carrier.url(options)], 'CA1', reference, readPlan, never)
     return { ...asked, urls: carrier.requests.map(({ url }) => url.replace('/2010-04-01/Accounts/conta/', '')) }
   }
   const { reference } = call()
@@ -253,7 +255,33 @@ describe('a call whose end nobody told', () => {
   test('was not heard, when nobody asked for its words: whoever did was told of then', async () => {
     const completed = { sid: 'CA1', status: 'completed' }
     for (const options of ['&record=off', '&machine=off&record=off'])
-      expect(await ask(completed, [], options)).toMatchObject({ events: [{ type: 'again' }], over: true })
+      expect(await ask(completed, [], options)).toMatchObject({
+        events: [{ type: 'again', reason: 'A ligação foi atendida e encerrada antes da mensagem.' }],
+        over: true,
+      })
+  })
+
+  test.each(['script', 'key', 'message'])(
+    'was our failure, when the carrier could not fetch the document %s from us',
+    async about => {
+      const error = { error_code: '11200', request_url: `${NOBODY.callbackBase}?about=${about}&ref=${reference}` }
+      const reason = expect.stringMatching(/^Falha do gateway: .*\(11200\)\.$/)
+      const completed = { sid: 'CA1', status: 'completed', answered_by: 'human' }
+      const unfetched = (plan: object) => ask(completed, [], '&record=off', [error], plan)
+      expect(await unfetched({})).toMatchObject({ events: [{ type: 'again', delayMs: 60_000, reason }], over: true })
+      expect(await unfetched({ againMs: null })).toMatchObject({ events: [{ type: 'failed', failure: 'rejected', reason }] })
+      // A later request for the message was answered.
+      expect(await unfetched({ heard: true })).toMatchObject({ events: [{ type: 'sent' }], urls: ['Calls/CA1.json'] })
+    },
+  )
+
+  test('blames nobody, when the carrier has no log of its errors, or other errors in it', async () => {
+    const reason = 'A ligação foi atendida e encerrada antes da mensagem.'
+    const completed = { sid: 'CA1', status: 'completed' }
+    const lost = { error_code: '11200', request_url: `${NOBODY.callbackBase}?about=status&ref=${reference}` }
+    const other = { error_code: '13520', request_url: `${NOBODY.callbackBase}?about=script&ref=${reference}` }
+    for (const errors of [null, [], [lost, other]])
+      expect(await ask(completed, [], '&record=off', errors)).toMatchObject({ events: [{ type: 'again', reason }] })
   })
 
   test('has its recordings told too, and is not over before they are made', async () => {
@@ -261,7 +289,7 @@ describe('a call whose end nobody told', () => {
     const made = { sid: 'RE1', status: 'completed', duration: '12' }
     const told = { kind: 'file', of: { ours: reference }, id: 'RE1', seconds: 12 }
     const { events, over, urls } = await ask(completed, [made])
-    expect([events[1], over, urls[1]]).toEqual([told, true, 'Calls/CA1/Recordings.json'])
+    expect([events[1], over, urls[2]]).toEqual([told, true, 'Calls/CA1/Recordings.json'])
     expect(await ask(completed, [{ ...made, status: 'processing' }])).toMatchObject({ events: [{ kind: 'report' }], over: false })
     expect(await ask(completed, [])).toMatchObject({ over: false })
     expect(await ask(completed, [{ sid: 'RE1', status: 'absent' }])).toMatchObject({ events: [{ kind: 'report' }], over: true })
