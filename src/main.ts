@@ -5,6 +5,13 @@ import { OperatorError, Refusal, StoreUnavailable } from './domain/errors.js'
 
 if (existsSync('.env')) process.loadEnvFile('.env')
 
+// A reader that goes away (carteiro queue list | head) is no error, and the command still closes what it has opened.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+}
+
 /** A command is loaded only when it is named: listing an address must not wait for the whole gateway. */
 const verbs: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./cli/start.js')).startCommand(),

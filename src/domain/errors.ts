@@ -140,7 +140,7 @@ export class Refusal extends Error {
   }
 }
 
-export const overloaded = (): Refusal => new Refusal('overloaded', [], { retryAfter: 5 })
+export const overloaded = (cause?: unknown): Refusal => new Refusal('overloaded', [], { retryAfter: 5, cause })
 
 export const refuse = (code: RefusalCode, ...details: string[]): never => {
   throw new Refusal(code, details)
@@ -150,8 +150,15 @@ export const refuse = (code: RefusalCode, ...details: string[]): never => {
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
 
+  constructor(cause: unknown, message = 'the database is out of reach') {
+    super(message, { cause })
+  }
+}
+
+/** Every connection of this process is in use. Nothing was asked of the database. */
+export class StoreBusy extends StoreUnavailable {
   constructor(cause: unknown) {
-    super('the database is out of reach', { cause })
+    super(cause, 'all database connections of this process are in use')
   }
 }
 
