@@ -1,10 +1,10 @@
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
-import { mayRewriteHistory } from '../store/application-role.js'
+import { mayRewriteHistory, readUser } from '../store/application-role.js'
 import { openEmbedded } from '../store/embedded/server.js'
 import { claimInstallation, readFingerprint } from '../store/installation.js'
 import { migrate } from '../store/migrate.js'
-import { openPool, type Pool, queryValue, readServerVersion } from '../store/postgres.js'
+import { openPool, type Pool, readServerVersion } from '../store/postgres.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
 
@@ -52,7 +52,7 @@ async function readApplication(owner: Pool, { url, ownerUrl }: Pick<Database, 'u
   if (url === ownerUrl) return null
   const pool = openPool({ url, size: 1, asOwner: true, onError: () => {} })
   try {
-    const [user, ownerUser] = await Promise.all([pool, owner].map(db => queryValue<string>(db, 'select session_user::text')))
+    const [user, ownerUser] = await Promise.all([pool, owner].map(readUser))
     return user === ownerUser ? null : user!
   } finally {
     await pool.end()

@@ -45,3 +45,6 @@ export const mayRewriteHistory = async (db: Queryable): Promise<boolean> =>
     db,
     `select has_table_privilege('event', 'update') or pg_has_role(relowner, 'USAGE') from pg_class where oid = 'event'::regclass`,
   )) === true
+
+/** The user that connected, whatever role the connection took on. */
+export const readUser = async (db: Queryable): Promise<string> => (await queryValue<string>(db, 'select session_user::text'))!
