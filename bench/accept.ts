@@ -131,7 +131,7 @@ async function measureRate(workspace: Workspace, one: Contestant, seconds: numbe
   const before = subject && (await readCounters(subject))
   const running = await one.start()
   const warmUp = await fullLoad(workspace, running.target, WARM_UP_SECONDS)
-  await subject?.pool.query('checkpoint')
+  await subject?.admin.query('checkpoint')
   const { answered, perSecond } = await fullLoad(workspace, running.target, seconds)
   one.rates.push(perSecond)
   if (running.pid !== null) readMemory(one, running.pid)
@@ -148,7 +148,7 @@ async function measureRate(workspace: Workspace, one: Contestant, seconds: numbe
 async function measureLatency(workspace: Workspace, one: Contestant, rate: number, seconds: number): Promise<string> {
   const running = await one.start()
   await fullLoad(workspace, running.target, WARM_UP_SECONDS)
-  await one.subject?.pool.query('checkpoint')
+  await one.subject?.admin.query('checkpoint')
   const result = await pacedLoad(running.target, rate, seconds)
   one.paced.push(result)
   await running.stop()

@@ -84,7 +84,7 @@ async function measureOurs(cluster: Cluster, name: string, { request }: ChannelB
   })
   const config = readConfig({ ...cluster.env, PUBLIC_URL: api!.url })
   const databaseUrl = config.databaseUrl!
-  const parts = { config, keys: loadKeys(config), pool: cluster.pool, databaseUrl, log: openLog('fatal', 'worker') }
+  const parts = { config, keys: loadKeys(config, false), pool: cluster.pool, databaseUrl, log: openLog('fatal', 'worker') }
   let worker: { close(): Promise<void> } | undefined
   try {
     return await measure(count, async () => {

@@ -3,6 +3,7 @@ import type { Subject } from './workspace.js'
 
 /** Notifications of this month up to now, each with two deliveries and its first event, as accepting writes them. */
 const CHUNK = 20_000
+const VACUUM_MS = 3_600_000
 
 export async function fill(
   subject: Subject,
@@ -44,8 +45,8 @@ export async function fill(
     }
     progress(count)
     // Otherwise autovacuum and the checkpointer would do this while we measure.
-    await client.query('vacuum analyze')
-    await client.query('checkpoint')
+    await subject.admin.query({ text: 'vacuum analyze', query_timeout: VACUUM_MS } as pg.QueryConfig)
+    await subject.admin.query('checkpoint')
   } finally {
     await client.end()
   }

@@ -68,7 +68,7 @@ export class DeliveringGateway {
   async queue(count: number): Promise<void> {
     this.#worker.signal('SIGSTOP')
     await countedLoad(this.target, count)
-    await this.#subject.pool.query('checkpoint')
+    await this.#subject.admin.query('checkpoint')
   }
 
   wake(): void {

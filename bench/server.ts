@@ -29,7 +29,7 @@ countQueries(pool)
 const store = acceptStore(pool)
 const api = await buildApi({
   config,
-  keys: loadKeys(config),
+  keys: loadKeys(config, false),
   pool,
   log,
   acceptLimits: { ...ACCEPT_LIMITS, maxGroup: Number(values.group), parallelGroups: Number(values.parallel) },

@@ -10,7 +10,7 @@ import { openPool } from '../src/store/postgres.js'
 const config = readConfig(process.env)
 const log = openLog(config.logLevel, 'worker')
 const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onError: err => log.warn({ err }, 'idle') })
-const keys = loadKeys(config)
+const keys = loadKeys(config, false)
 const deliverer = startDeliverer({
   config,
   format: webhookFormat(

@@ -153,7 +153,7 @@ async function readTransactions({ pool }: Subject): Promise<number> {
 }
 
 /** Notifications that were accepted and sent, and a message of the second event for one of the endpoints each. */
-async function fillQueue(workspace: Workspace, { pool, account }: Subject, urls: string[], events: number): Promise<void> {
+async function fillQueue(workspace: Workspace, { pool, admin, account }: Subject, urls: string[], events: number): Promise<void> {
   const parts = { pool, sealing: workspace.keys.sealing, rules: { allowed: [], loopback: true } }
   const endpoints: string[] = []
   for (const url of urls) {
@@ -168,8 +168,8 @@ async function fillQueue(workspace: Workspace, { pool, account }: Subject, urls:
     }))
     await pool.query(FILL, [JSON.stringify(rows)])
   }
-  await pool.query('analyze')
-  await pool.query('checkpoint')
+  await admin.query('analyze')
+  await admin.query('checkpoint')
 }
 
 const FILL = `

@@ -12,7 +12,7 @@ const pool = openPool({ url: config.databaseUrl!, size: config.databasePool, onE
 countQueries(pool)
 const worker = await startWorker({
   config,
-  keys: loadKeys(config),
+  keys: loadKeys(config, false),
   pool,
   databaseUrl: config.databaseUrl!,
   log,

@@ -21,6 +21,8 @@ import type { QueryCount } from './query-count.js'
 export interface Subject {
   pool: Pool
   url: string
+  /** For what only a superuser may do, such as a checkpoint. */
+  admin: Pool
   token: string
   account: string
 }
@@ -82,12 +84,15 @@ export class Workspace {
 
   /** A migrated database of its own, with one account and its token. */
   async createSubject(name: string): Promise<Subject> {
-    const server = (await this.#database!).url
-    await this.#connect(server).query(`create database "${name}"`)
-    const url = server.replace(/[^/]+$/, name)
-    const pool = this.#connect(url)
+    const server = await this.#database!
+    await this.#connect(server.adminUrl, true).query(`create database "${name}" owner carteiro`)
+    const [url, ownerUrl, adminUrl] = [server.url, server.ownerUrl, server.adminUrl].map(address =>
+      address.replace(/[^/]+$/, name),
+    )
     const { keys } = this
-    await prepareDatabase(pool, keys)
+    await prepareDatabase({ url: url!, ownerUrl: ownerUrl! }, () => keys)
+    const pool = this.#connect(url!)
+    const admin = this.#connect(adminUrl!, true)
     const now = Date.now()
     const account = newId(now)
     await insertAccount(pool, {
@@ -100,12 +105,12 @@ export class Workspace {
     await addRange(pool, account, '127.0.0.0/8')
     const claims = { jti: newId(now), account, mode: 'live' as const, issuedAt: new Date(now), expiresAt: null }
     await insertToken(pool, claims)
-    return { pool, url, account, token: await signToken(keys.tokenSigning, claims) }
+    return { pool, url: url!, admin, account, token: await signToken(keys.tokenSigning, claims) }
   }
 
-  #connect(url: string): Pool {
+  #connect(url: string, asOwner = false): Pool {
     this.signal.throwIfAborted()
-    const pool = openPool({ url, size: 1, onError: () => {} })
+    const pool = openPool({ url, size: 1, asOwner, onError: () => {} })
     this.#pools.push(pool)
     return pool
   }

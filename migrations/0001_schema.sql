@@ -271,8 +271,30 @@ create table suppression (
   primary key (account_id, channel, recipient)
 );
 
--- Creates the partitions of the month that holds the given moment. Safe to call again and from several nodes.
-create function ensure_month(moment timestamptz) returns void language plpgsql as $$
+-- The history is append only, for every role: the program's own role may not even try (grant_application below).
+create function refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception '% on % is refused: its rows are never changed', tg_op, tg_table_name using errcode = 'insufficient_privilege';
+end $$;
+
+create trigger notification_unchanged before update or delete on notification for each row execute function refuse_change();
+create trigger attachment_unchanged before update or delete on attachment for each row execute function refuse_change();
+create trigger audit_unchanged before update or delete on audit for each row execute function refuse_change();
+create trigger event_undeleted before delete on event for each row execute function refuse_change();
+-- The owner gives restored events ids of the new server: docs/adr/0014-commit-ordered-events.md.
+create trigger event_unchanged before update on event for each row
+  when ((old.notification_id, old.seq, old.at, old.type, old.source, old.data, old.salt, old.commit, old.prev, old.hash)
+    is distinct from (new.notification_id, new.seq, new.at, new.type, new.source, new.data, new.salt, new.commit, new.prev, new.hash))
+  execute function refuse_change();
+-- Partitions inherit the triggers of rows. Triggers of statements they do not: ensure_month makes them.
+create trigger notification_untruncated before truncate on notification for each statement execute function refuse_change();
+create trigger attachment_untruncated before truncate on attachment for each statement execute function refuse_change();
+create trigger audit_untruncated before truncate on audit for each statement execute function refuse_change();
+create trigger event_untruncated before truncate on event for each statement execute function refuse_change();
+
+-- Creates the partitions of the month that holds the given moment. Safe to call again and from several nodes. Runs as the
+-- owner: the program's role creates no tables and has no rights on single partitions.
+create function ensure_month(moment timestamptz) returns void language plpgsql security definer set search_path = public, pg_temp as $$
 declare
   month timestamp := date_trunc('month', moment at time zone 'UTC');
   low uuid := (lpad(to_hex((extract(epoch from month) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
@@ -282,10 +304,14 @@ declare
 begin
   foreach parent in array array['notification', 'attachment', 'delivery', 'event'] loop
     child := parent || to_char(month, '_YYYY_MM');
-    if to_regclass(child) is null then
+    if to_regclass('public.' || child) is null then
       -- "partition of" would lock the parent against reads and writes; attaching a finished table does not.
-      execute format('create table %I (like %I including defaults including constraints)', child, parent);
-      execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, child, low, high);
+      execute format('create table public.%I (like public.%I including defaults including constraints)', child, parent);
+      if parent <> 'delivery' then
+        execute format('create trigger %I before truncate on public.%I for each statement execute function refuse_change()',
+          parent || '_untruncated', child);
+      end if;
+      execute format('alter table public.%I attach partition public.%I for values from (%L) to (%L)', parent, child, low, high);
     end if;
   end loop;
 end $$;
@@ -588,3 +614,38 @@ create table dkim_key (
   activated_at timestamptz,
   unique (domain, selector)
 );
+
+-- Roles ---------------------------------------------------------------------------------------------------------------
+
+-- Gives a role what the program needs, and no more: it adds to the history, and neither changes nor deletes any of it. It
+-- owns nothing, so it cannot drop, alter or truncate a table, nor switch a trigger off. Called after every migration:
+-- docs/adr/0023-the-program-does-not-own-its-history.md.
+create function grant_application(application name) returns void language plpgsql set search_path = public, pg_temp as $$
+declare
+  relation text;
+begin
+  revoke create on schema public from public;
+  execute format('grant usage on schema public to %I', application);
+  -- Not to partitions: they are reached through their table.
+  for relation in
+    select oid::regclass from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+  loop
+    execute format('revoke all on %s from %I', relation, application);
+    execute format('grant select, insert, update, delete on %s to %I', relation, application);
+  end loop;
+  execute format('revoke update, delete on notification, attachment, event, audit, template_version, letter, letter_receipt from %I',
+    application);
+  execute format('revoke insert, update, delete on migration from %I', application);
+  execute format('revoke update, delete on installation from %I', application);
+  execute format('grant update (revision) on installation to %I', application);
+  execute format('revoke update on blob from %I', application);
+  execute format('grant update (touched_at) on blob to %I', application);
+  -- A lock on a row takes the right to update some column of it. The trigger refuses the update itself.
+  execute format('grant update (code) on notification to %I', application);
+  execute format('grant usage on all sequences in schema public to %I', application);
+  execute format('grant select, update on sequence letter_lot_lot_seq to %I', application);
+  execute format('grant execute on function ensure_month(timestamptz) to %I', application);
+end $$;
+
+revoke execute on function ensure_month(timestamptz) from public;
+revoke execute on function grant_application(name) from public;

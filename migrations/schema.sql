@@ -15,6 +15,8 @@ end $function$;
 CREATE OR REPLACE FUNCTION public.ensure_month(moment timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
 AS $function$
 declare
   month timestamp := date_trunc('month', moment at time zone 'UTC');
@@ -25,12 +27,55 @@ declare
 begin
   foreach parent in array array['notification', 'attachment', 'delivery', 'event'] loop
     child := parent || to_char(month, '_YYYY_MM');
-    if to_regclass(child) is null then
+    if to_regclass('public.' || child) is null then
       -- "partition of" would lock the parent against reads and writes; attaching a finished table does not.
-      execute format('create table %I (like %I including defaults including constraints)', child, parent);
-      execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, child, low, high);
+      execute format('create table public.%I (like public.%I including defaults including constraints)', child, parent);
+      if parent <> 'delivery' then
+        execute format('create trigger %I before truncate on public.%I for each statement execute function refuse_change()',
+          parent || '_untruncated', child);
+      end if;
+      execute format('alter table public.%I attach partition public.%I for values from (%L) to (%L)', parent, child, low, high);
     end if;
   end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.grant_application(application name)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  relation text;
+begin
+  revoke create on schema public from public;
+  execute format('grant usage on schema public to %I', application);
+  -- Not to partitions: they are reached through their table.
+  for relation in
+    select oid::regclass from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+  loop
+    execute format('revoke all on %s from %I', relation, application);
+    execute format('grant select, insert, update, delete on %s to %I', relation, application);
+  end loop;
+  execute format('revoke update, delete on notification, attachment, event, audit, template_version, letter, letter_receipt from %I',
+    application);
+  execute format('revoke insert, update, delete on migration from %I', application);
+  execute format('revoke update, delete on installation from %I', application);
+  execute format('grant update (revision) on installation to %I', application);
+  execute format('revoke update on blob from %I', application);
+  execute format('grant update (touched_at) on blob to %I', application);
+  -- A lock on a row takes the right to update some column of it. The trigger refuses the update itself.
+  execute format('grant update (code) on notification to %I', application);
+  execute format('grant usage on all sequences in schema public to %I', application);
+  execute format('grant select, update on sequence letter_lot_lot_seq to %I', application);
+  execute format('grant execute on function ensure_month(timestamptz) to %I', application);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception '% on % is refused: its rows are never changed', tg_op, tg_table_name using errcode = 'insufficient_privilege';
 end $function$;
 
 CREATE TABLE account (
@@ -65,6 +110,8 @@ CREATE TABLE attachment (
   CONSTRAINT attachment_pkey PRIMARY KEY (notification_id, ordinal)
 ) PARTITION BY RANGE (notification_id);
 CREATE INDEX attachment_sha256 ON attachment USING btree (sha256);
+CREATE TRIGGER attachment_unchanged BEFORE DELETE OR UPDATE ON attachment FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER attachment_untruncated BEFORE TRUNCATE ON attachment FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE audit (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -75,6 +122,8 @@ CREATE TABLE audit (
   detail jsonb NOT NULL DEFAULT '{}'::jsonb,
   CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
+CREATE TRIGGER audit_unchanged BEFORE DELETE OR UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_untruncated BEFORE TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE blob (
   sha256 bytea NOT NULL,
@@ -228,6 +277,9 @@ CREATE TABLE event (
   CONSTRAINT event_pkey PRIMARY KEY (notification_id, seq)
 ) PARTITION BY RANGE (notification_id);
 CREATE INDEX event_transaction ON event USING btree (transaction_id);
+CREATE TRIGGER event_unchanged BEFORE UPDATE ON event FOR EACH ROW WHEN (old.notification_id IS DISTINCT FROM new.notification_id OR old.seq IS DISTINCT FROM new.seq OR old.at IS DISTINCT FROM new.at OR old.type IS DISTINCT FROM new.type OR old.source IS DISTINCT FROM new.source OR old.data IS DISTINCT FROM new.data OR old.salt IS DISTINCT FROM new.salt OR old.commit IS DISTINCT FROM new.commit OR old.prev IS DISTINCT FROM new.prev OR old.hash IS DISTINCT FROM new.hash) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER event_undeleted BEFORE DELETE ON event FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER event_untruncated BEFORE TRUNCATE ON event FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE guess_window (
   key text NOT NULL,
@@ -342,6 +394,8 @@ CREATE TABLE notification (
   CONSTRAINT notification_pkey PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX notification_custom_id ON notification USING btree (account_id, custom_id) WHERE custom_id IS NOT NULL;
+CREATE TRIGGER notification_unchanged BEFORE DELETE OR UPDATE ON notification FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER notification_untruncated BEFORE TRUNCATE ON notification FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE rate_window (
   key text NOT NULL,

@@ -2,6 +2,13 @@ import { existsSync } from 'node:fs'
 import { runProgram } from './cli/program.js'
 
 if (existsSync('.env')) process.loadEnvFile('.env')
+// A reader that goes away (carteiro queue list | head) is no error, and the command still closes what it has opened.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+}
+
 const code = await runProgram(process.argv.slice(2))
 if (code !== 0) {
   process.exitCode = code

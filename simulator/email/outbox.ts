@@ -6,7 +6,8 @@ import type { Mailing } from './reports.js'
 
 const MAX_ROUTES = 16
 const RETRY_MS = 1_000
-const GIVE_UP_MS = 60_000
+/** Mail servers repeat a report for days: an outage of some minutes must not lose it. */
+const GIVE_UP_MS = 600_000
 const MAX_CONNECTIONS = 8
 /** An idle connection would keep the other side from stopping quickly. */
 const IDLE_MS = 500

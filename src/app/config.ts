@@ -15,6 +15,8 @@ export interface Config {
   port: number
   /** null: run the embedded PostgreSQL. */
   databaseUrl: string | null
+  /** The owner of the tables, for migrations; null: the user of databaseUrl. */
+  databaseOwnerUrl: string | null
   databasePool: number
   dataFolder: string
   masterKey: Buffer | null
@@ -79,9 +81,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const config: Omit<Config, 'warnings'> = {
     host,
     port,
-    databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', text =>
-      URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text.replace(/\/+$/, '') : null,
-    ),
+    databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', readDatabaseUrl),
+    databaseOwnerUrl: setting<string | null>('DATABASE_OWNER_URL', null, 'uma URL postgresql://', readDatabaseUrl),
     databasePool: whole('DATABASE_POOL', 10, 2, 200),
     dataFolder,
     masterKey: setting<Buffer | null>(
@@ -127,6 +128,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     throw new OperatorError(`A configuração tem erros:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
   return { ...config, warnings: findWarnings(env, known, config) }
 }
+
+const readDatabaseUrl = (text: string): string | null =>
+  URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text.replace(/\/+$/, '') : null
 
 /** A URL to which paths are appended, so that it may have no query and no fragment. */
 function readBase(text: string): string | null {

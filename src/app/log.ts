@@ -13,6 +13,8 @@ export function openLog(level: string, role: string, destination: pino.Destinati
 
 function standardError(): pino.DestinationStream {
   const destination = pino.destination({ dest: 2, sync: false, minLength: 4096 })
+  // Whoever read the log is gone, or its disk is full: the service goes on without it.
+  destination.on('error', () => {})
   setInterval(() => destination.flush(), 500).unref()
   process.on('exit', () => destination.flushSync())
   return destination

@@ -22,11 +22,11 @@ export interface Administration {
 /** Opens the database, whether it runs already or not, and leaves it as it was found. */
 export async function withDatabase<T>(work: (administration: Administration) => Promise<T>): Promise<T> {
   const config = readConfig(process.env)
-  const database = await openDatabase(config, false)
-  const pool = openRolePool(config, database.url, openLog('silent', 'command'))
+  const log = openLog('silent', 'command')
+  const database = await openDatabase(config, false, log)
+  const pool = openRolePool(config, database.url, log)
   try {
-    const keys = loadKeys(config)
-    const migrations = await prepareDatabase(pool, keys)
+    const { keys, migrations } = await prepareDatabase(database, isNew => loadKeys(config, isNew))
     return await work({ config, keys, pool, migrations })
   } finally {
     await pool.end()

@@ -62,6 +62,8 @@ async function listen({ forwardTo, json, ...options }: ListenOptions): Promise<v
   const { signal } = stop
   process.once('SIGINT', () => stop.abort())
   process.once('SIGTERM', () => stop.abort())
+  // Nobody reads what is shown.
+  process.stdout.once('error', () => stop.abort())
   const show = (record: object, text: string): void => print(json ? JSON.stringify(record) : text)
   const api: Api = { url: (options.url ?? client.url).replace(/\/+$/, ''), token, signal }
   // The API refuses a name that is no channel, and lists the channels.

@@ -1,9 +1,10 @@
 import { Command, Option } from 'commander'
-import { readConfig } from '../app/config.js'
-import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
+import { type Config, readConfig } from '../app/config.js'
+import { type Database, openDatabase, openRolePool, prepareDatabase, warnUnprotected } from '../app/database.js'
 import { openDemo } from '../app/demo.js'
 import { loadKeys } from '../app/keys.js'
-import { openLog } from '../app/log.js'
+import { type Log, openLog } from '../app/log.js'
+import { aborted, type Stop, stopSignals, unlessAborted, untilAborted } from '../app/stop.js'
 import { supervise } from '../app/supervisor.js'
 import { OperatorError } from '../domain/errors.js'
 import { print } from './output.js'
@@ -28,10 +29,41 @@ export function startCommand(): Command {
 async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, json: boolean): Promise<void> {
   const config = readConfig(env)
   const log = openLog(config.logLevel, role)
-  const keys = loadKeys(config)
-  const database = await openDatabase(config, true)
+  const stop = stopSignals()
+  // The supervisor is gone: nobody else will tell us to stop.
+  process.on('disconnect', stop.ask)
+  try {
+    await untilAborted(stop.asked, async () => {
+      const database = await openDatabase(config, true, log, stop.asked)
+      try {
+        await serve(role, database, { config, json, log, stop })
+      } finally {
+        await database.close()
+      }
+    })
+  } catch (error) {
+    if (stop.asked.aborted) log.fatal({ err: error }, 'stopping failed')
+    if (process.send !== undefined && error instanceof OperatorError) process.send({ failed: error.message })
+    throw error
+  }
+  log.info('stopped')
+  process.exit(0)
+}
+
+interface Serving {
+  config: Config
+  json: boolean
+  log: Log
+  stop: Stop
+}
+
+async function serve(role: 'api' | 'worker', database: Database, { config, json, log, stop }: Serving): Promise<void> {
+  const { keys } = await unlessAborted(
+    stop.asked,
+    prepareDatabase(database, isNew => loadKeys(config, isNew)),
+  )
   const pool = openRolePool(config, database.url, log)
-  await prepareDatabase(pool, keys)
+  await warnUnprotected(pool, log)
   // A supervisor has done this already.
   if (process.send === undefined) {
     for (const warning of config.warnings) log.warn(warning)
@@ -42,36 +74,15 @@ async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, json: boo
   const startWorker = async () =>
     (await import('../app/worker.js')).startWorker({ config, keys, pool, databaseUrl: database.url, log })
   const service = api ?? (await startWorker())
-
-  let stopping = false
-  const stop = async (): Promise<void> => {
-    if (stopping) return
-    stopping = true
-    log.info('stopping: finishing what is in flight')
-    await service.close()
-    await pool.end()
-    await database.close()
-    log.info('stopped')
-    process.exit(0)
-  }
-  const stopOrReport = (): void => {
-    stop().catch(err => {
-      log.fatal({ err }, 'stopping failed')
-      process.exit(1)
-    })
-  }
-  process.on('SIGTERM', stopOrReport)
-  process.on('SIGINT', stopOrReport)
-  // The supervisor is gone: nobody else will tell us to stop.
-  process.on('disconnect', stopOrReport)
-
   try {
     const address = api === null ? null : await api.listen()
     log.info({ address }, 'ready')
     process.send?.({ ready: address })
     if (json) print(JSON.stringify({ role, api: address }))
-  } catch (error) {
-    if (process.send !== undefined && error instanceof OperatorError) process.send({ failed: error.message })
-    throw error
+    await aborted(stop.asked)
+  } finally {
+    log.info('stopping: finishing what is in flight')
+    const closed = service.close().then(() => pool.end())
+    await Promise.race([closed, aborted(stop.hurried)])
   }
 }

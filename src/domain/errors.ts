@@ -153,7 +153,7 @@ export class Refusal extends Error {
   }
 }
 
-export const overloaded = (): Refusal => new Refusal('overloaded', [], { retryAfter: 5 })
+export const overloaded = (cause?: unknown): Refusal => new Refusal('overloaded', [], { retryAfter: 5, cause })
 
 export const refuse = (code: RefusalCode, ...details: string[]): never => {
   throw new Refusal(code, details)
@@ -169,10 +169,17 @@ export class StoreUnavailable extends Error {
   readonly reachable: boolean
   readonly maybeCommitted: boolean
 
-  constructor(cause: unknown, { reachable = false, maybeCommitted = false } = {}) {
-    super('the database is out of reach', { cause })
+  constructor(cause: unknown, { reachable = false, maybeCommitted = false, message = 'the database is out of reach' } = {}) {
+    super(message, { cause })
     this.reachable = reachable
     this.maybeCommitted = maybeCommitted
+  }
+}
+
+/** Every connection of this process is in use. Nothing was asked of the database. */
+export class StoreBusy extends StoreUnavailable {
+  constructor(cause: unknown) {
+    super(cause, { message: 'all database connections of this process are in use' })
   }
 }
 

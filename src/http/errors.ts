@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal, type RefusalKind, StoreUnavailable } from '../domain/errors.js'
+import { overloaded, Refusal, type RefusalKind, StoreBusy, StoreUnavailable } from '../domain/errors.js'
 
 /** The one place where refusals become HTTP. */
 const statusOf: Record<RefusalKind, number> = {
@@ -42,6 +42,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
 
 function toRefusal(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error
+  if (error instanceof StoreBusy) return overloaded(error)
   if (error instanceof StoreUnavailable) return unavailable(error)
   const { code, statusCode } = error as FastifyError
   if (code?.startsWith('FST_ERR_CTP_')) return new Refusal('contentType', [], { cause: error })

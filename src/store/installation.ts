@@ -3,8 +3,12 @@ import { execute, type Queryable, queryRow, queryValue, run } from './postgres.j
 /** Remembers the master key's fingerprint on the first call; returns the remembered one. */
 export async function claimInstallation(db: Queryable, fingerprint: string): Promise<string> {
   await run(db, 'insert into installation (key_fingerprint) values ($1) on conflict do nothing', [fingerprint])
-  return (await queryValue<string>(db, 'select key_fingerprint from installation'))!
+  return (await readFingerprint(db))!
 }
+
+/** null: nobody has claimed the installation. */
+export const readFingerprint = (db: Queryable): Promise<string | null> =>
+  queryValue<string>(db, 'select key_fingerprint from installation')
 
 /** The counter of administrative changes, and the database's clock. */
 export const readRevision = async (db: Queryable): Promise<{ revision: number; nowMs: number }> =>

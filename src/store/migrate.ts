@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import type pg from 'pg'
 import { OperatorError } from '../domain/errors.js'
 import { sha256 } from '../domain/evidence.js'
-import { type Pool, type Queryable, queryRows, queryValues, run } from './postgres.js'
+import { admitApplication } from './application-role.js'
+import { type Pool, type Queryable, queryRow, queryRows, queryValues, run } from './postgres.js'
 
 /**
  * Applies the files of migrations/ in order. Each file is committed together with its record. A file named ….concurrent.sql runs
@@ -21,22 +22,29 @@ interface Migration {
   sha256: string
 }
 
-export async function migrate(pool: Pool): Promise<string[]> {
+/**
+ * With the connections of the owner: brings the schema up to date, and lets the role that the program runs as use it (null: the
+ * shared role, which the owner's own connections take on). With the connections of another role: only checks the schema.
+ */
+export async function migrate(pool: Pool, application: string | null = null): Promise<string[]> {
   const client = await pool.connect()
   client.on('error', () => {})
   try {
     // When several nodes start at once, the first one migrates and the others wait for the lock.
     await client.query('set statement_timeout = 0')
     await client.query(withoutTimeout('select pg_advisory_lock($1)', [LOCK]))
-    await client.query(
-      'create table if not exists migration (number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())',
-    )
+    const isOwner = await mayMigrate(client)
+    if (isOwner)
+      await client.query(
+        'create table if not exists migration (number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())',
+      )
     const applied = await queryRows<Omit<Migration, 'sql'>>(client, 'select number, name, sha256 from migration')
     const known = new Map(applied.map(migration => [migration.number, migration]))
     const fresh: string[] = []
     for (const migration of await readMigrations()) {
       const before = known.get(migration.number)
       if (before === undefined) {
+        if (!isOwner) throw new OperatorError(`Falta aplicar a migração ${migration.name} neste banco. ${OWNER_NEEDED}`)
         await apply(client, migration)
         fresh.push(migration.name)
       } else if (before.sha256 !== migration.sha256) {
@@ -52,6 +60,7 @@ export async function migrate(pool: Pool): Promise<string[]> {
         `Este banco tem a migração ${newer.name}, que esta versão do Carteiro não conhece. Inicie a versão mais nova.`,
       )
     }
+    if (isOwner) await admitApplication(client, application, fresh.length > 0)
     await ensureMonths(client)
     return fresh
   } finally {
@@ -64,6 +73,21 @@ export async function migrate(pool: Pool): Promise<string[]> {
 export async function findPending(db: Queryable): Promise<string[]> {
   const applied = new Set(await queryValues<number>(db, 'select number from migration'))
   return (await migrationNames()).filter(name => !applied.has(numberOf(name)))
+}
+
+const OWNER_NEEDED = 'Rode "carteiro migrate" com DATABASE_OWNER_URL, a URL do dono das tabelas.'
+
+/** Whether this connection may change the schema. False: the schema belongs to another role, and is only read. */
+async function mayMigrate(db: Queryable): Promise<boolean> {
+  const { exists, owns, reads, creates } = (await queryRow<Record<'exists' | 'owns' | 'reads' | 'creates', boolean>>(
+    db,
+    `select m.oid is not null as exists, coalesce(pg_has_role(m.relowner, 'USAGE'), false) as owns,
+       coalesce(has_table_privilege(m.oid, 'select'), false) as reads, has_schema_privilege('public', 'create') as creates
+     from (select to_regclass('public.migration') as oid) r left join pg_class m on m.oid = r.oid`,
+  ))!
+  if (exists ? !owns && !reads : !creates)
+    throw new OperatorError(`O usuário de DATABASE_URL não tem permissões neste banco. ${OWNER_NEEDED}`)
+  return owns || !exists
 }
 
 /** The pool's timeout is for requests; the migration of a large table may take longer, and other nodes wait for it. */

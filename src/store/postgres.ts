@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { Refusal, StoreUnavailable } from '../domain/errors.js'
+import { Refusal, StoreBusy, StoreUnavailable } from '../domain/errors.js'
 
 /** Anything that runs a query: the pool, or one connection inside a transaction. */
 export interface Queryable {
@@ -9,15 +9,28 @@ export interface Queryable {
 export interface PoolOptions {
   url: string
   size: number
+  /** Keeps the rights of the user that connects, for migrations. Otherwise the program's role is taken on. */
+  asOwner?: boolean
   onError(error: Error): void
 }
 
 export type Pool = pg.Pool
 
+/** How many connections a pool may have, and how many of them are established: pg-pool counts those that try to connect as well. */
+const pools = new WeakMap<Queryable, { established: number; size: number }>()
+
 // bigint arrives as text by default; our counters stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
-export function openPool({ url, size, onError }: PoolOptions): Pool {
+/**
+ * The role that the program's connections take on when its user owns the tables. It has what grant_application
+ * (migrations/0001_schema.sql) gives: it adds to the history and cannot change it.
+ */
+export const SHARED_ROLE = 'carteiro_app'
+/** Since PostgreSQL 16 the member of a role may "set role" only with an option of its own. */
+export const CAN_SET_ROLE = `pg_has_role(oid, case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)`
+
+export function openPool({ url, size, asOwner = false, onError }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
@@ -31,21 +44,27 @@ export function openPool({ url, size, onError }: PoolOptions): Pool {
     // Plans are cached: a plan made while a month's partition was nearly empty must not scan the whole partition once it is full.
     // With enable_seqscan=off the remaining scans look so expensive that the server would compile them, so jit is off too.
     options: '-c timezone=UTC -c enable_seqscan=off -c jit=off',
-    onConnect: raiseCommitLevel,
+    onConnect: client => prepareSession(client, asOwner),
   })
   // The pool replaces a broken idle connection; without a listener it would end the process.
   pool.on('error', onError)
+  const counts = { established: 0, size }
+  pool.on('connect', () => counts.established++)
+  pool.on('remove', () => counts.established--)
+  pools.set(pool, counts)
   return pool
 }
 
 /**
  * An accepted request must survive a crash of the database server, whatever its settings are. Stronger settings (remote_apply)
- * are kept, which the options above would weaken.
+ * are kept, which the options above would weaken. A user that owns the tables hands its rights in.
  */
-async function raiseCommitLevel(client: Queryable): Promise<void> {
+async function prepareSession(client: Queryable, asOwner: boolean): Promise<void> {
+  const role = `select rolname from pg_roles where rolname = '${SHARED_ROLE}' and rolname <> current_user and ${CAN_SET_ROLE}`
   await run(
     client,
-    `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') in ('off', 'local')`,
+    `select case when current_setting('synchronous_commit') in ('off', 'local') then set_config('synchronous_commit', 'on', false) end
+     ${asOwner ? '' : `, (select set_config('role', rolname, false) from (${role}) r)`}`,
   )
 }
 
@@ -60,7 +79,7 @@ export async function run<Row extends pg.QueryResultRow>(
   try {
     return await db.query<Row>(query, values)
   } catch (error) {
-    if (isUnavailable(error)) throw new StoreUnavailable(error, { reachable: isAnswer(error) })
+    if (isUnavailable(error)) throw unavailable(db, error)
     throw sqlState(error).startsWith('22') ? new Refusal('storeRefused', [], { cause: error }) : error
   }
 }
@@ -134,7 +153,7 @@ async function connect(pool: Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
   } catch (error) {
-    throw new StoreUnavailable(error)
+    throw unavailable(pool, error)
   }
 }
 
@@ -169,8 +188,18 @@ async function inTransaction<T>(
   }
 }
 
+/** pg-pool's words for a wait for one of its own connections. */
+const ALL_IN_USE = 'timeout exceeded when trying to connect'
+
+/** When every connection is established and in use, the server can be reached: we ask more of it than our pool allows. */
+function unavailable(db: Queryable, error: unknown): StoreUnavailable {
+  const { established = 0, size = 1 } = pools.get(db) ?? {}
+  const isBusy = error instanceof Error && error.message === ALL_IN_USE && established >= size
+  return isBusy ? new StoreBusy(error) : new StoreUnavailable(error, { reachable: isAnswer(error) })
+}
+
 /** Only the server's own answers have a SQLSTATE: codes of sockets such as EPIPE have five capitals too. */
-const sqlState = (error: unknown): string => (error instanceof pg.DatabaseError ? (error.code ?? '') : '')
+export const sqlState = (error: unknown): string => (error instanceof pg.DatabaseError ? (error.code ?? '') : '')
 
 /**
  * Answers of the server to a request that may succeed later. SQLSTATE class 08: connection; 40: a conflict that a retry resolves; 53:

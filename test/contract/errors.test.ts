@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api.js'
 import { openPool } from '../../src/store/postgres.js'
 import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
@@ -439,7 +439,7 @@ describe('7 trouble in the store', () => {
   /** Lets nobody but our own superuser session in, and ends all sessions that are in. */
   async function setReachable(own: TestDatabase, reachable: boolean): Promise<void> {
     const name = new URL(own.url).pathname.slice(1)
-    const admin = openPool({ url: own.url.replace(/[^/]+$/, 'postgres'), size: 1, onError: () => {} })
+    const admin = openPool({ url: inject('server').adminUrl, size: 1, asOwner: true, onError: () => {} })
     try {
       await admin.query(`alter database ${name} allow_connections ${reachable}`)
       if (!reachable) await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
@@ -462,8 +462,27 @@ describe('7 trouble in the store', () => {
     }
   })
 
+  test('7 a process whose database connections are all in use is overloaded, and does not say that the database is away', async () => {
+    const own = await databaseForTest()
+    const { token } = await createAccount(own.pool)
+    const pool = openPool({ url: own.url, size: 2, onError: () => {} })
+    const node = await startGateway(pool, {}, shortRetries)
+    try {
+      expect((await send(node.url, token, validSend)).status).toBe(200)
+      const held = await Promise.all([pool.connect(), pool.connect()])
+      const refusal = await send(node.url, token, validSend)
+      expectRefusal(refusal, 503, 'Serviço temporariamente sobrecarregado. Tente novamente em instantes.')
+      expect(refusal.headers.get('retry-after')).toBe('5')
+      for (const client of held) client.release()
+      expect((await send(node.url, token, validSend)).status).toBe(200)
+    } finally {
+      await node.close()
+      await pool.end()
+    }
+  })
+
   test('7 a value that PostgreSQL refuses (SQLSTATE class 22) is 400, and its neighbours are 200', async () => {
-    await database.pool.query(`
+    await database.asOwner(`
       create function refuse_subject() returns trigger language plpgsql as $$
       begin
         if new.subject = 'estraga' then raise exception 'unsuitable' using errcode = '22P05'; end if;
@@ -481,7 +500,7 @@ describe('7 trouble in the store', () => {
         else expectRefusal(answer, 400, 'Um valor enviado não pode ser armazenado. Verifique caracteres e tamanhos dos campos.')
       }
     } finally {
-      await database.pool.query('drop trigger refuse_subject on notification; drop function refuse_subject()')
+      await database.asOwner('drop trigger refuse_subject on notification; drop function refuse_subject()')
     }
   })
 

@@ -87,20 +87,28 @@ export class Cluster {
   url = ''
   /** What a process of this cluster is started with. */
   env: NodeJS.ProcessEnv = {}
+  /** What the keeper of the database said. */
+  readonly reports: { message: string; err?: unknown }[] = []
   #database!: Embedded
+  readonly #isOurs: boolean
   #stopped: Promise<void> | undefined
   #count = 0
   /** A drill that is called off takes its processes and its database with it. */
   readonly #calledOff = (): void => void this.stop().finally(() => process.exit(1))
 
-  constructor() {
-    this.folder = mkdtempSync(join(tmpdir(), 'carteiro-drill-'))
-    chmodSync(this.folder, 0o755)
+  /** `folder`: an existing one, which the caller removes. */
+  constructor(folder?: string) {
+    this.folder = folder ?? mkdtempSync(join(tmpdir(), 'carteiro-drill-'))
+    this.#isOurs = folder === undefined
+    if (this.#isOurs) chmodSync(this.folder, 0o755)
     for (const signal of CALLED_OFF) process.once(signal, this.#calledOff)
   }
 
   async start(size: { apis: number; workers: number; leaseMs: number; workerArgs?: readonly string[] }): Promise<void> {
-    this.#database = await openEmbedded(this.folder, true, { durable: false })
+    this.#database = await openEmbedded(this.folder, true, {
+      durable: false,
+      report: (details, message) => void this.reports.push({ ...details, message }),
+    })
     this.url = this.#database.url
     const env: NodeJS.ProcessEnv = {
       PATH: process.env.PATH,
@@ -111,9 +119,8 @@ export class Cluster {
       LOG_LEVEL: 'fatal',
     }
     const config = readConfig(env)
-    const keys = loadKeys(config)
+    const { keys } = await prepareDatabase(this.#database, isNew => loadKeys(config, isNew))
     this.pool = openRolePool(config, this.#database.url, openLog('silent', 'drill'))
-    await prepareDatabase(this.pool, keys)
     await createDemo(this.pool)
     const demo = await findAccount(this.pool, 'demo')
     await updateSettings(this.pool, demo!.id, { 'limit.registered': 10_000_000 })
@@ -138,7 +145,16 @@ export class Cluster {
 
   /** PostgreSQL's immediate shutdown: a crash as far as data is concerned. The keeper starts it again. */
   crashDatabase(): void {
-    process.kill(Number(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT')
+    process.kill(this.#postmaster, 'SIGQUIT')
+  }
+
+  /** kill -9: its lock file stays. */
+  killDatabase(): void {
+    process.kill(this.#postmaster, 'SIGKILL')
+  }
+
+  get #postmaster(): number {
+    return Number(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
   }
 
   /** One number for each request of all drills on this cluster. */
@@ -167,6 +183,6 @@ export class Cluster {
     await this.simulator?.stop()
     await this.pool?.end()
     await this.#database?.close()
-    rmSync(this.folder, { recursive: true, force: true })
+    if (this.#isOurs) rmSync(this.folder, { recursive: true, force: true })
   }
 }

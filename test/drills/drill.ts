@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel } from '../../src/domain/channel.js'
 import { seeded } from '../support/random.js'
 import { Cluster, type Node } from './cluster.js'
+import { type DiskOutage, mountSmallDisk, runOutOfDisk } from './disk.js'
 import { findNotifications, findTaken, isClean, judge, type Verdict } from './verdict.js'
 
 /** A drill: clients send without pause while something is broken again and again; then everything drains and is judged. */
@@ -16,6 +17,8 @@ export interface DrillOptions {
   clients: number
   /** For kind outage: how many are queued meanwhile. */
   queued: number
+  /** For kind disk: for how long it is full. */
+  fullMs?: number | undefined
   /** For kind points: the only one; without it each in turn. */
   point?: DrillPoint | undefined
   onProgress?(done: number, of: number): void
@@ -28,6 +31,8 @@ export interface DrillReport {
   /** Doubles that the faults can explain: what was in flight when a worker or a carrier broke. */
   mostDoubles: number
   clean: boolean
+  /** For kind disk. */
+  disk: DiskOutage | null
 }
 
 /** Deliveries that one worker may have in flight. */
@@ -37,8 +42,9 @@ export const LEASE_MS = 3_000
 const STUCK_MS = 180_000
 /** Longer than any machine needs to reach the point at which a worker was ordered to die. */
 const DEATH_MS = 120_000
+const DISK_FULL_MS = 180_000
 
-export const drillKinds = ['kill', 'points', 'stop', 'database', 'reset', 'outage'] as const
+export const drillKinds = ['kill', 'points', 'stop', 'database', 'disk', 'reset', 'outage'] as const
 export type DrillKind = (typeof drillKinds)[number]
 
 /** Where a worker can be ordered to die; at "bytes" the message is on its way and the carrier has not answered. */
@@ -115,12 +121,14 @@ export const drillChannels = Object.keys(loads) as DrillChannel[]
 
 /** A drill on a cluster of its own. */
 export async function runDrill(options: DrillOptions): Promise<DrillReport> {
-  const cluster = new Cluster()
+  const disk = options.kind === 'disk' ? mountSmallDisk() : null
+  const cluster = new Cluster(disk?.folder)
   try {
     await cluster.start({ apis: options.apis, workers: options.workers, leaseMs: LEASE_MS })
     return await drillOn(cluster, options)
   } finally {
     await cluster.stop()
+    disk?.unmount()
   }
 }
 
@@ -132,13 +140,17 @@ async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'w
   const mostOpen = kind === 'outage' ? Number.POSITIVE_INFINITY : loads[channel].mostOpen
   const load = new Load(cluster, clients, { ...loads[channel], mostOpen })
   load.start()
-  const broken = await breakThings[kind](cluster, options, load)
+  const result = await breakThings[kind](cluster, options, load)
+  const disk = typeof result === 'object' ? result : null
+  // Whatever was in flight when the database was lost.
+  const broken = typeof result === 'object' ? cluster.workers.length : result
   await load.stop()
   await drain(cluster, load.answered, channel)
   const verdict = await judge(cluster, load.answered, channel, before)
   const explained = broken === 'unanswered' ? verdict.unanswered : broken * IN_FLIGHT
   const mostDoubles = loads[channel].doubles ? explained : 0
-  return { verdict, broken: broken === 'unanswered' ? 0 : broken, mostDoubles, clean: isClean(verdict, mostDoubles) }
+  const clean = isClean(verdict, mostDoubles) && disk?.attempts !== 0
+  return { verdict, broken: broken === 'unanswered' ? 0 : broken, mostDoubles, clean, disk }
 }
 
 export class Load {
@@ -218,7 +230,11 @@ export class Load {
   }
 }
 
-type Breakage = (cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'workers'>, load: Load) => Promise<number | 'unanswered'>
+type Breakage = (
+  cluster: Cluster,
+  options: Omit<DrillOptions, 'apis' | 'workers'>,
+  load: Load,
+) => Promise<number | 'unanswered' | DiskOutage>
 
 /**
  * Each returns how many workers it broke while deliveries were in flight; 'unanswered' where the carrier itself knows which
@@ -297,6 +313,9 @@ const breakThings: Record<DrillKind, Breakage> = {
     }
     return count * cluster.workers.length
   },
+
+  /** The disk of the database is full for minutes, and the server is killed meanwhile. */
+  disk: (cluster, { fullMs = DISK_FULL_MS, onProgress }, load) => runOutOfDisk(cluster, { fullMs, onProgress }, load),
 
   /** The carrier takes messages and resets the connection without an answer. */
   async reset(cluster, { count, seed, channel, onProgress }, load) {

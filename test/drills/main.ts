@@ -15,7 +15,7 @@ const { values, positionals } = parseArgs({
     clients: { type: 'string', default: '16' },
     queued: { type: 'string', default: '10000' },
     point: { type: 'string' },
-    down: { type: 'string', default: '300' },
+    down: { type: 'string' },
   },
 })
 const [kind] = positionals
@@ -39,7 +39,7 @@ if (kind === 'webhooks') {
     workers: number(values.workers),
     clients: number(values.clients),
     queued: number(values.queued),
-    downMs: 1_000 * number(values.down),
+    downMs: 1_000 * number(values.down ?? '300'),
     onProgress,
   })
   process.stdout.write(describeWebhookVerdict(verdict, values.seed))
@@ -60,9 +60,14 @@ const report = await runDrill({
   clients: number(values.clients),
   queued: number(values.queued),
   point: values.point as DrillPoint | undefined,
+  fullMs: values.down === undefined ? undefined : 1_000 * number(values.down),
   onProgress,
 })
-const { verdict } = report
+const { verdict, disk } = report
+const diskLine =
+  disk === null
+    ? ''
+    : `disk        full: ${disk.attempts} failed starts (${disk.reason}); answers again ${disk.backMs} ms after it had room\n`
 process.stdout.write(`
 drill       ${kind}, ${values.channel}, seed ${values.seed}
 broken      ${report.broken} workers with deliveries in flight
@@ -70,7 +75,7 @@ A answered  ${verdict.answered}
 E stored    ${verdict.stored}   lost ${verdict.lost}
 P carrier   strangers ${verdict.strangers}   doubles ${verdict.doubles} (at most ${report.mostDoubles} explained)
 open        unfinished ${verdict.unfinished}   uncertain ${verdict.uncertain}   failed ${verdict.failed}
-faults      ${verdict.faults.length === 0 ? 'none: chains whole, statuses rebuilt, dates in order' : verdict.faults.slice(0, 20).join('\n            ')}
+${diskLine}faults      ${verdict.faults.length === 0 ? 'none: chains whole, statuses rebuilt, dates in order' : verdict.faults.slice(0, 20).join('\n            ')}
 verdict     ${report.clean ? 'CLEAN' : 'NOT CLEAN'}
 `)
 process.exit(report.clean ? 0 : 1)

@@ -16,9 +16,9 @@ const { values } = parseArgs({
 })
 const config = readConfig(process.env)
 const log = openLog(config.logLevel, 'worker')
-const keys = loadKeys(config)
-const pool = openRolePool(config, config.databaseUrl!, log)
-await prepareDatabase(pool, keys)
+const database = { url: config.databaseUrl!, ownerUrl: config.databaseUrl! }
+const { keys } = await prepareDatabase(database, isNew => loadKeys(config, isNew))
+const pool = openRolePool(config, database.url, log)
 
 // Hours between two tries of a webhook are half a second here.
 const RETRY_MS = 500

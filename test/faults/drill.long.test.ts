@@ -48,3 +48,15 @@ test('drill database-trouble: read-only, locked, standby lost; the readiness and
   expect(verdict.answers['503']).toBeGreaterThan(0)
   expect(verdict.clean).toBe(true)
 })
+
+// It mounts a small file system.
+test.runIf(process.getuid?.() === 0)(
+  'drill disk: the disk is full and the database killed; it is started again until there is room, and nothing is lost',
+  async () => {
+    const size = { apis: 1, workers: 2, clients: 2, count: 1, queued: 0 }
+    const report = await runDrill({ kind: 'disk', channel: 'email', seed: inject('seed'), ...size, fullMs: 15_000 })
+    expect(report.verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] })
+    expect(report.disk!.attempts).toBeGreaterThan(1)
+    expect(report.clean).toBe(true)
+  },
+)

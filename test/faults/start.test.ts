@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { dataFolder, initialisedDataFolder } from '../support/data-folder.js'
-import { carteiro, Program } from '../support/program.js'
+import { carteiro, ROOT as PROGRAM_ROOT, Program } from '../support/program.js'
 import { request, send } from '../support/requests.js'
 
 const isRoot = process.getuid?.() === 0
@@ -63,6 +64,57 @@ test('beside one that runs, a second start on its data folder or its port is ref
   await program.stop()
   const shown = JSON.parse(carteiro(['account', 'show', '--account', 'acme', '--json'], { data }).stdout)
   expect(shown).toMatchObject({ settings: { 'limit.registered': 77, validation: true } })
+})
+
+test('a node whose key file is missing is refused, and no other key is left in its place', async () => {
+  const data = initialisedDataFolder()
+  expect(carteiro(['migrate'], { data }).status).toBe(0)
+  rmSync(join(data, 'master.key'))
+  const { status, stderr } = carteiro(['start'], { data })
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/já tem uma chave mestra.*master\.key não existe/)])
+  expect(existsSync(join(data, 'master.key'))).toBe(false)
+  expect(existsSync(join(data, 'postgres', 'postmaster.pid'))).toBe(false)
+})
+
+test('a signal during the preparation is obeyed, and leaves nothing running', async () => {
+  const data = dataFolder()
+  const program = new Program({ data })
+  await expect.poll(() => readdirSync(data).some(name => name.startsWith('postgres.new-')), { timeout: 60_000 }).toBe(true)
+  expect(await program.stop()).toBe(0)
+  expect([program.stderr, existsSync(join(data, 'postgres', 'postmaster.pid'))]).toEqual(['', false])
+})
+
+test('two signals at once are one: the supervisor stops everything, the database too', async () => {
+  const data = initialisedDataFolder()
+  const program = await Program.start({ data })
+  program.process.kill('SIGTERM')
+  program.process.kill('SIGINT')
+  expect(await program.ended()).toBe(0)
+  expect(program.children()).toEqual([])
+  expect(existsSync(join(data, 'postgres', 'postmaster.pid'))).toBe(false)
+})
+
+test('a second signal hurries the stop and abandons nothing', async () => {
+  const data = initialisedDataFolder()
+  const program = await Program.start({ data })
+  const children = program.children()
+  // A child that stands still would never finish.
+  for (const pid of children) process.kill(pid, 'SIGSTOP')
+  program.process.kill('SIGTERM')
+  const signals = setInterval(() => program.process.kill('SIGTERM'), 200)
+  onTestFinished(() => clearInterval(signals))
+  expect(await program.ended()).toBe(0)
+  expect(children).toHaveLength(2)
+  for (const pid of children) expect(() => process.kill(pid, 0)).toThrow()
+  expect(existsSync(join(data, 'postgres', 'postmaster.pid'))).toBe(false)
+})
+
+test('a reader that goes away before the output is no error, and the database is stopped', () => {
+  const data = initialisedDataFolder()
+  const command = `"${process.execPath}" "${join(PROGRAM_ROOT, 'bin/carteiro')}" account list --json | true`
+  const { stderr } = spawnSync('sh', ['-c', command], { env: { PATH: process.env.PATH, CARTEIRO_DATA: data }, encoding: 'utf8' })
+  expect(stderr).toBe('')
+  expect(existsSync(join(data, 'postgres', 'postmaster.pid'))).toBe(false)
 })
 
 test.runIf(isRoot)('as root a data folder that the database cannot enter is refused with its cure', () => {

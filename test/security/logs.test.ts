@@ -130,11 +130,11 @@ test('refused tokens are logged without the token, wherever it was written', asy
 
 /** A database that refuses the send with an error of its own, until the test ends. */
 async function sendAgainst(setUp: string, tearDown: string): Promise<number> {
-  await database.pool.query(setUp)
+  await database.asOwner(setUp)
   try {
     return (await send(gateway.url, account.token, letterOfSecrets)).status
   } finally {
-    await database.pool.query(tearDown)
+    await database.asOwner(tearDown)
   }
 }
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
   database = await createDatabase()
 })
 
-beforeEach(() => database.pool.query('truncate event'))
+beforeEach(() => database.tamper('truncate event'))
 
 afterAll(() => database.drop())
 

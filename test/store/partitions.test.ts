@@ -85,7 +85,7 @@ async function placesOf(id: string): Promise<string[]> {
 }
 
 async function drop(month: Date, parents: readonly string[] = PARENTS): Promise<void> {
-  for (const parent of parents) await pool.query(`drop table ${parent}_${suffix(month)}`)
+  for (const parent of parents) await database.asOwner(`drop table ${parent}_${suffix(month)}`)
 }
 
 describe('partitions of a month', () => {

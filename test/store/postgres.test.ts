@@ -6,13 +6,8 @@ import { databaseForTest } from '../support/database.js'
 
 /** The level at which our connections commit on a database that was set to another one. */
 async function levelOn(given: string): Promise<string> {
-  const { url } = await databaseForTest()
-  const admin = new pg.Client({ connectionString: url })
-  await admin.connect()
-  await admin.query(
-    `do $$ begin execute format('alter database %I set synchronous_commit = ${given}', current_database()); end $$`,
-  )
-  await admin.end()
+  const { url, asOwner } = await databaseForTest()
+  await asOwner(`do $$ begin execute format('alter database %I set synchronous_commit = ${given}', current_database()); end $$`)
   const pool = openPool({ url, size: 1, onError: () => {} })
   onTestFinished(() => pool.end())
   return (await pool.query<{ level: string }>("select current_setting('synchronous_commit') as level")).rows[0]!.level

@@ -114,7 +114,7 @@ describe('the log of attempts', () => {
        select $1, id, 1, 'https://example.com/', 'v2', now(), 1, case when row_number() over () <= 3 then 'recusado' end from made`,
       [endpoint],
     )
-    await database.pool.query('analyze webhook_attempt, webhook_message')
+    await database.asOwner('analyze webhook_attempt, webhook_message')
     const failures = await ask({ failedOnly: true })
     expect(failures.found.map(({ error }) => error)).toEqual(['recusado', 'recusado', 'recusado'])
     const one = await ask({ message: failures.found[2]!.message })

@@ -40,7 +40,7 @@ test('a claim reads queued messages and no sent ones, although the last analyze 
       [endpoint],
     )
   }
-  await pool.query('analyze webhook_message, webhook_endpoint')
+  await database.asOwner('analyze webhook_message, webhook_endpoint')
   await pool.query(
     `update webhook_message set state = 'done'
      where id not in (select id from webhook_message where endpoint_id = $1 order by position desc limit 50)`,

@@ -5,8 +5,14 @@ import { openPool, type Pool } from '../../src/store/postgres.js'
 import { withDatabase } from './global-setup.js'
 
 export interface TestDatabase {
+  /** The program's role, which cannot change the history. */
   url: string
   pool: Pool
+  /** The owner of the tables. */
+  ownerUrl: string
+  /** What the program's role may not do: statements of the owner, and of a superuser whom no trigger stops. */
+  asOwner(sql: string, values?: unknown[]): Promise<pg.QueryResult>
+  tamper(sql: string, values?: unknown[]): Promise<pg.QueryResult>
   drop(): Promise<void>
 }
 
@@ -14,17 +20,20 @@ export interface TestDatabase {
 export const createDatabase = (): Promise<TestDatabase> => cloneDatabase('template_carteiro')
 
 async function cloneDatabase(template: string): Promise<TestDatabase> {
-  const server = inject('serverUrl')
+  const server = inject('server')
   const name = `test_${randomBytes(6).toString('hex')}`
-  await command(server, `create database ${name} template ${template} strategy file_copy`)
-  const url = withDatabase(server, name)
-  const pool = openPool({ url, size: 10, onError: () => {} })
+  await command(server.adminUrl, `create database ${name} owner carteiro template ${template} strategy file_copy`)
+  const [url, ownerUrl, adminUrl] = [server.url, server.ownerUrl, server.adminUrl].map(address => withDatabase(address, name))
+  const pool = openPool({ url: url!, size: 10, onError: () => {} })
   return {
-    url,
+    url: url!,
     pool,
+    ownerUrl: ownerUrl!,
+    asOwner: (sql, values) => command(ownerUrl!, sql, values),
+    tamper: (sql, values) => command(`${adminUrl}?options=-c%20session_replication_role%3Dreplica`, sql, values),
     async drop() {
       if (!pool.ended) await pool.end()
-      await command(server, `drop database ${name} with (force)`)
+      await command(server.adminUrl, `drop database ${name} with (force)`)
     },
   }
 }
@@ -43,11 +52,11 @@ export async function emptyDatabaseForTest(): Promise<TestDatabase> {
   return database
 }
 
-async function command(url: string, sql: string): Promise<void> {
+async function command(url: string, sql: string, values?: unknown[]): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(sql)
+    return await client.query(sql, values)
   } finally {
     await client.end()
   }

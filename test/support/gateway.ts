@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { type Api, type ApiParts, buildApi } from '../../src/app/api.js'
 import { type Config, readConfig } from '../../src/app/config.js'
-import { prepareDatabase } from '../../src/app/database.js'
+import { claimKeys } from '../../src/app/database.js'
 import type { AccountSettings } from '../../src/domain/account.js'
 import { newId } from '../../src/domain/id.js'
 import { deriveKeys, type Keys } from '../../src/domain/keys.js'
@@ -22,7 +22,7 @@ export interface Gateway extends Api {
 }
 
 export async function startGateway(pool: Pool, env: NodeJS.ProcessEnv = {}, parts: Partial<ApiParts> = {}): Promise<Gateway> {
-  await prepareDatabase(pool, testKeys)
+  await claimKeys(pool, testKeys)
   const api = await buildApi({ config: testConfig(env), keys: testKeys, pool, log: pino({ level: 'silent' }), ...parts })
   const url = await api.listen()
   return { ...api, url }

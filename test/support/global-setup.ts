@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { openEmbedded } from '../../src/store/embedded/server.js'
+import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
 import { migrate } from '../../src/store/migrate.js'
 import { openPool } from '../../src/store/postgres.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    serverUrl: string
+    server: Pick<Embedded, 'url' | 'ownerUrl' | 'adminUrl'>
     /** A folder of a server that was never migrated, for programs that run a server of their own. */
     freshServer: string
     /** What random tests start from: a run with the same seed makes the same requests. */
@@ -26,14 +26,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   chmodSync(folder, 0o755)
   const freshServer = await makeFreshServer(folder)
   const server = await openEmbedded(folder, true, { durable: false })
-  const admin = new pg.Client({ connectionString: server.url })
+  const admin = new pg.Client({ connectionString: server.adminUrl })
   await admin.connect()
-  await admin.query('create database template_carteiro')
+  await admin.query('create database template_carteiro owner carteiro')
   await admin.end()
-  const pool = openPool({ url: withDatabase(server.url, 'template_carteiro'), size: 2, onError: () => {} })
-  await migrate(pool)
-  await pool.end()
-  project.provide('serverUrl', server.url)
+  const owner = openPool({ url: withDatabase(server.ownerUrl, 'template_carteiro'), size: 2, asOwner: true, onError: () => {} })
+  await migrate(owner, new URL(server.url).username)
+  await owner.end()
+  const { url, ownerUrl, adminUrl } = server
+  project.provide('server', { url, ownerUrl, adminUrl })
   project.provide('freshServer', freshServer)
   project.provide('seed', readSeed())
   return async () => {
@@ -45,7 +46,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 /** Its own settings turn fsync off, so that a program that starts it as it ships does not wait for the disk either. */
 async function makeFreshServer(folder: string): Promise<string> {
   const server = await openEmbedded(folder, true, { durable: false })
-  const admin = new pg.Client({ connectionString: server.url })
+  const admin = new pg.Client({ connectionString: server.adminUrl })
   await admin.connect()
   for (const setting of ['fsync', 'full_page_writes']) await admin.query(`alter system set ${setting} = off`)
   await admin.end()

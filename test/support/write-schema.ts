@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'carteiro-schema-'))
 chmodSync(folder, 0o755)
 try {
   const server = await openEmbedded(folder, true, { durable: false })
-  const pool = openPool({ url: server.url, size: 1, onError: () => {} })
+  const pool = openPool({ url: server.ownerUrl, size: 1, asOwner: true, onError: () => {} })
   try {
     await migrate(pool)
     writeFileSync(SCHEMA_FILE, await describeSchema(pool))

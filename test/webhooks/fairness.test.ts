@@ -172,10 +172,10 @@ test('an outcome and what it says about the endpoint are written together, or no
     )
     return rows[0]
   }
-  await database.pool.query('alter table webhook_endpoint add constraint no_failures check (failures = 0) not valid')
+  await database.asOwner('alter table webhook_endpoint add constraint no_failures check (failures = 0) not valid')
   await expect(write()).rejects.toThrow('no_failures')
   expect(await stored()).toEqual({ state: 'sending', failures: 0 })
-  await database.pool.query('alter table webhook_endpoint drop constraint no_failures')
+  await database.asOwner('alter table webhook_endpoint drop constraint no_failures')
   expect((await write()).settled).toEqual(new Set([claim.id]))
   expect(await stored()).toEqual({ state: 'queued', failures: 1 })
 })

@@ -38,5 +38,9 @@ export async function sendInTime<Message>(
   }
 }
 
-export const internalError = (kind: SendErrorKind, reason: string, cause: unknown): SendError =>
-  new SendError(kind, reason, { answer: String((cause as Error).message), cause })
+export const internalError = (
+  kind: SendErrorKind,
+  reason: string,
+  cause: unknown,
+  more: Partial<Pick<SendError, 'untried' | 'retryAfterMs'>> = {},
+): SendError => new SendError(kind, reason, { answer: String((cause as Error).message), cause, ...more })

@@ -4,6 +4,7 @@ import type { Refused } from '../../channels/channel.js'
 import { type Provider, type Receipt, SendError } from '../../channels/provider.js'
 import type { AttemptOutcome } from '../../domain/change.js'
 import type { Channel } from '../../domain/channel.js'
+import { StoreUnavailable } from '../../domain/errors.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Taker } from '../../store/delivery/claim-returns.js'
@@ -234,7 +235,9 @@ export class Lane<Message> {
     } catch (error) {
       // Nothing has left: the outcome is known, and the carrier is not to blame.
       this.#options.onError(error, 'a message could not be prepared')
-      await this.#failed(claim, internalError('temporary', 'Erro interno ao preparar a mensagem.', error), null)
+      // A database that had no connection for us says nothing about the message: it goes back as it came and costs no attempt.
+      const later = error instanceof StoreUnavailable ? { untried: true, retryAfterMs: this.#timing.busyMs } : {}
+      await this.#failed(claim, internalError('temporary', 'Erro interno ao preparar a mensagem.', error, later), null)
       return null
     }
   }

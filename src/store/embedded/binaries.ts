@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { cp, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises'
+import { cp, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { OperatorError } from '../../domain/errors.js'
+import { makeFolders } from '../../runtime/folder.js'
 
 export interface ServerUser {
   uid: number
@@ -46,7 +47,7 @@ export async function findBinaries(dataFolder: string, user: ServerUser | null):
   const copy = join(dataFolder, `postgresql-${version}`)
   if (existsSync(copy)) return copy
   const draft = `${copy}.new-${process.pid}`
-  await mkdir(dirname(draft), { recursive: true })
+  makeFolders(dirname(draft))
   await cp(native, draft, { recursive: true, verbatimSymlinks: true })
   if (!(await linkLibraries(native, draft)))
     throw new OperatorError(`Não é possível escrever em ${draft}. Verifique as permissões de CARTEIRO_DATA.`)

@@ -35,7 +35,7 @@ async function posted(code: string): Promise<string> {
 }
 
 const statusOf = async (id: string) => (await request(`${gateway.url}/gw/carta/${id}`, { token: account.token })).body
-const forget = () => database.pool.query('truncate letter_tracking')
+const forget = () => database.pool.query('delete from letter_tracking')
 const note = (text: string): PostEvent => ({ at: new Date(), type: 'note', text })
 
 function track(rastro: Rastro, everyMs = 60_000): Promise<void> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SendError } from '../../../src/channels/provider.js'
+import { StoreBusy } from '../../../src/domain/errors.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
 import { engineTiming } from '../../../src/engine/timing.js'
 import { findReference } from '../../../src/store/carrier/references.js'
@@ -243,6 +244,21 @@ test('a message that could not be prepared has not left: it is tried again, what
   await described('email', id).toBe('Enviado')
   expect(carrier.got).toHaveLength(1)
   expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'retried', 'retried', 'sent'])
+})
+
+test('a message for whose preparation no database connection was free goes back to the queue and spends no attempt', async () => {
+  const carrier = new ScriptedCarrier()
+  let tries = 0
+  const prepare = async ({ notification, reference, attempt }: Claim): Promise<Parcel> => {
+    if (++tries < 6) throw new StoreBusy(new Error('timeout exceeded when trying to connect'))
+    return { notification, reference, attempt }
+  }
+  // More failures than the plan has attempts.
+  work({ carrier, whenUnknown: 'never', options: { prepare, retryDelaysMs: [60_000, 60_000] } })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got).toMatchObject([{ notification: id, attempt: 1 }])
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent'])
 })
 
 /** Another worker's claim, of which nothing more is heard. */

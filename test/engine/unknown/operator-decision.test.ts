@@ -234,8 +234,8 @@ test.each<[string, string, RegExp]>([
   // A page of one, so that pages follow each other.
   expect([await countUnaccounted(database.pool, 1), await countUnaccounted(database.pool)]).toEqual([1, 1])
   expect((await faultsOf(id)).join('\n')).toMatch(words)
-  for (const table of ['delivery', 'event']) await database.pool.query(`delete from ${table} where notification_id = $1`, [id])
-  await database.pool.query('delete from notification where id = $1', [id])
+  for (const table of ['delivery', 'event']) await database.tamper(`delete from ${table} where notification_id = $1`, [id])
+  await database.tamper('delete from notification where id = $1', [id])
 })
 
 test('what a worker holds is queued as far as the events know', async () => {

@@ -268,7 +268,7 @@ describe('the end of a link', () => {
     const owner = await createAccount(database.pool, { settings: { 'link.days': 2 } })
     const { id, url, target } = await sent({}, 'email', owner)
     expect((await visit(url)).status).toBe(200)
-    await database.pool.query("update notification set accepted_at = accepted_at - interval '49 hours' where id = $1", [id])
+    await database.tamper("update notification set accepted_at = accepted_at - interval '49 hours' where id = $1", [id])
     const over = await visit(url)
     expect([over.status, over.text.includes('Este link expirou')]).toEqual([410, true])
     expect((await visit(url, { form: filled(target) })).status).toBe(410)
