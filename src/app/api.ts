@@ -24,7 +24,7 @@ import { signalDue } from '../store/delivery/due-signal.js'
 import { readRevision } from '../store/installation.js'
 import { storeBlobs } from '../store/notification/blobs.js'
 import { findKeyUse, findWritten, insertAcceptances } from '../store/notification/notifications.js'
-import { isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
+import { isLocked, isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
 import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
@@ -46,7 +46,8 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
   storeBlobs: attachments => storeBlobs(pool, attachments),
   resolveTemplates: (account, named) => resolveTemplates(pool, account, named),
   findKeyUse: (account, key) => findKeyUse(pool, account, key),
-  isRowFault,
+  // A key that another transaction is using must not refuse the other requests of its group.
+  isRowFault: error => isRowFault(error) || isLocked(error),
   isUniqueViolation,
 })
 

@@ -26,7 +26,7 @@ export async function migrate(pool: Pool): Promise<string[]> {
   client.on('error', () => {})
   try {
     // When several nodes start at once, the first one migrates and the others wait for the lock.
-    await client.query('set statement_timeout = 0')
+    await client.query('set statement_timeout = 0; set lock_timeout = 0')
     await client.query(withoutTimeout('select pg_advisory_lock($1)', [LOCK]))
     await client.query(
       'create table if not exists migration (number integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())',

@@ -17,20 +17,41 @@ export type Pool = pg.Pool
 // bigint arrives as text by default; our counters stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
+/**
+ * The client's side of a connection. Without an initial delay the system probes a silent connection only after two hours, and a
+ * server that vanished would be noticed as late as that.
+ */
+export const CLIENT_SOCKET = { connectionTimeoutMillis: 3_000, keepAlive: true, keepAliveInitialDelayMillis: 10_000 } as const
+
+/**
+ * The server's side: a client that vanished (power, network) is noticed within 30 s instead of two hours, also while the server is
+ * sending it a result. On a Unix socket these settings have no effect.
+ */
+export const SERVER_SOCKET =
+  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000'
+
+/** How long a transaction may do nothing before the server ends it: its node is frozen or gone, and others need its rows. */
+const IDLE_IN_TRANSACTION_MS = 10_000
+/** How long a statement waits for rows of another transaction. */
+const LOCK_MS = 5_000
+/** The same where many facts wait for one transaction. A group that meets a lock is halved up to eight times, so this is short. */
+const GROUP_LOCK_MS = 1_000
+
 export function openPool({ url, size, onError }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
     application_name: 'carteiro',
-    connectionTimeoutMillis: 3_000,
     idleTimeoutMillis: 60_000,
+    ...CLIENT_SOCKET,
     // The server's timeout comes first; the client's timeout covers a server that does not answer at all.
     statement_timeout: 10_000,
     query_timeout: 12_000,
-    keepAlive: true,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    lock_timeout: LOCK_MS,
     // Plans are cached: a plan made while a month's partition was nearly empty must not scan the whole partition once it is full.
     // With enable_seqscan=off the remaining scans look so expensive that the server would compile them, so jit is off too.
-    options: '-c timezone=UTC -c enable_seqscan=off -c jit=off',
+    options: `-c timezone=UTC -c enable_seqscan=off -c jit=off ${SERVER_SOCKET}`,
     onConnect: raiseCommitLevel,
   })
   // The pool replaces a broken idle connection; without a listener it would end the process.
@@ -100,6 +121,10 @@ export async function readServerVersion(db: Queryable): Promise<number> {
 
 export const transaction = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> => inTransaction(pool, 'begin', work)
 
+/** A transaction that writes for many at once: it gives up soon where another transaction holds a row that it needs (isLocked). */
+export const groupTransaction = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> =>
+  inTransaction(pool, `begin; set local lock_timeout = ${GROUP_LOCK_MS}`, work)
+
 /** Runs several reads on one snapshot. */
 export const snapshot = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> =>
   inTransaction(pool, 'begin isolation level repeatable read read only', work)
@@ -122,9 +147,9 @@ async function inTransaction<T>(pool: Pool, begin: string, work: (db: Queryable)
     client.off('error', ignore).release()
     return result
   } catch (error) {
-    // After a Refusal and a rollback the connection can be reused. In any other state it is closed.
+    // After a Refusal or a wait for a lock, and a rollback, the connection can be reused. In any other state it is closed.
     const clean =
-      error instanceof Refusal &&
+      (error instanceof Refusal || isLocked(error)) &&
       (await client.query('rollback').then(
         () => true,
         () => false,
@@ -142,11 +167,11 @@ const sqlState = (error: unknown): string => {
 
 /**
  * SQLSTATE class 08 connection, 53 resources, 57 operator intervention, 40 a conflict that a retry resolves, 25006 a read-only
- * standby; FATAL: the session ended or was refused; no SQLSTATE: a socket error.
+ * standby, 55P03 a row that another transaction holds; FATAL: the session ended or was refused; no SQLSTATE: a socket error.
  */
 function isUnavailable(error: unknown): boolean {
   const state = sqlState(error)
-  if (state !== '') return /^(08|53|57|40|25006)/.test(state) || (error as { severity?: string }).severity === 'FATAL'
+  if (state !== '') return /^(08|53|57|40|25006|55P03)/.test(state) || (error as { severity?: string }).severity === 'FATAL'
   return !(error instanceof TypeError || error instanceof RangeError)
 }
 
@@ -159,5 +184,17 @@ export const isMissingPartition = (error: unknown): boolean =>
 
 /** The statement exceeded its timeout. */
 export const isTimeout = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === '57014'
+
+/** SQLSTATE lock_not_available. */
+const LOCKED = '55P03'
+
+/** Another transaction held a row for longer than is waited for it. */
+export const isLocked = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === LOCKED
+
+/** The write took or waited too long. If it is one of many at once, a smaller one may succeed. */
+export const isTooSlow = (error: unknown): boolean => isTimeout(error) || isLocked(error)
+
+export const lockedOut = (): StoreUnavailable =>
+  new StoreUnavailable(Object.assign(new Error('another transaction holds the row'), { code: LOCKED }))
 
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505'

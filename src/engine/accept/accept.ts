@@ -134,7 +134,8 @@ async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retr
       return group.map(item => written.has(item.id))
     } catch (error) {
       // A collision with our own ids means that the first try committed while the second one was on its way.
-      const worthRetrying = error instanceof StoreUnavailable || (retry && store.isUniqueViolation(error))
+      const isUnreachable = error instanceof StoreUnavailable && !store.isRowFault(error)
+      const worthRetrying = isUnreachable || (retry && store.isUniqueViolation(error))
       if (!worthRetrying || performance.now() > giveUpAt) throw error
       await sleep(100)
     }
