@@ -32,8 +32,8 @@ export const SERVER_SOCKET =
 
 /** How long a transaction may do nothing before the server ends it: its node is frozen or gone, and others need its rows. */
 const IDLE_IN_TRANSACTION_MS = 10_000
-/** How long a statement waits for rows of another transaction. */
-const LOCK_MS = 5_000
+/** How long a statement waits for rows of another transaction: less than its own time-out, so that the error names the reason. */
+const LOCK_MS = 8_000
 /** The same where many facts wait for one transaction. A group that meets a lock is halved up to eight times, so this is short. */
 const GROUP_LOCK_MS = 1_000
 

@@ -321,7 +321,7 @@ describe('3 the description', () => {
     [
       'an SMS that is on its way to the carrier',
       'sms',
-      { state: 'sending', lease_owner: crypto.randomUUID(), lease_until: at(99) },
+      { state: 'sending', lease_owner: crypto.randomUUID(), lease_until: at(59) },
       'Processado',
     ],
   ])('3 of %s', async (_, channel, columns, description) => {

@@ -39,7 +39,7 @@ test('a session that does nothing inside a transaction, waits for a row or lost 
   const settings = Object.fromEntries(rows.map(({ name, value }) => [name, Number(value)]))
   expect(settings).toEqual({
     idle_in_transaction_session_timeout: 10_000,
-    lock_timeout: 5_000,
+    lock_timeout: 8_000,
     tcp_keepalives_count: 3,
     tcp_keepalives_idle: 10,
     tcp_keepalives_interval: 5,
@@ -56,7 +56,7 @@ test('a transaction for many gives a locked row up sooner, and its connection is
       .rows[0]!
   const before = await sessionOf(pool)
   const inside = await groupTransaction(pool, sessionOf)
-  expect([before.lock, inside.lock]).toEqual(['5s', '1s'])
+  expect([before.lock, inside.lock]).toEqual(['8s', '1s'])
   const refused = groupTransaction(pool, async db => {
     await sessionOf(db)
     throw lockedOut()
