@@ -17,9 +17,12 @@ export async function holdRows(url: string, statement: string, values: unknown[]
 /** A pool whose first transaction stands still when the answer to the named statement has come, until `goOn`. */
 export function pausedPool(url: string, statement: string): { pool: Pool; reached: Promise<void>; goOn(): void } {
   const pool = openPool({ url, size: 1, onError: () => {} })
-  onTestFinished(() => pool.end())
   const reached = deferred()
   const gate = deferred()
+  onTestFinished(() => {
+    gate.resolve()
+    return pool.end()
+  })
   afterStatement(pool, statement, () => {
     reached.resolve()
     return gate.promise
