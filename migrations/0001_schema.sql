@@ -205,7 +205,9 @@ create table delivery (
   -- Only the other parts are sent again.
   taken jsonb,
 
-  primary key (notification_id, channel)
+  primary key (notification_id, channel),
+  -- The reaper finds a delivery of a dead worker by its lease: without one it would stay in this state for ever.
+  constraint delivery_sending_is_leased check (state <> 'sending' or (lease_owner is not null and lease_until is not null))
 ) partition by range (notification_id);
 -- Each index holds only the deliveries in one state: finished deliveries cost these indexes nothing.
 create index delivery_queued on delivery (channel, mode, account_id, due_at) where state = 'queued';

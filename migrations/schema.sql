@@ -209,6 +209,7 @@ CREATE TABLE delivery (
   CONSTRAINT delivery_cancel_reason_check CHECK (cancel_reason = ANY (ARRAY['not needed'::text, 'finalized'::text])),
   CONSTRAINT delivery_channel_check CHECK (channel ~ '^[a-z]+$'::text),
   CONSTRAINT delivery_condition_check CHECK (condition = ANY (ARRAY['always'::text, 'failed'::text, 'not delivered'::text, 'not read'::text, 'not confirmed'::text])),
+  CONSTRAINT delivery_sending_is_leased CHECK (state <> 'sending'::text OR lease_owner IS NOT NULL AND lease_until IS NOT NULL),
   CONSTRAINT delivery_state_check CHECK (state = ANY (ARRAY['waiting'::text, 'queued'::text, 'sending'::text, 'uncertain'::text, 'unresolved'::text, 'done'::text, 'dead'::text, 'cancelled'::text]))
 ) PARTITION BY RANGE (notification_id);
 CREATE INDEX delivery_bound ON delivery USING btree (channel, mode, bound_carrier, due_at) WHERE state = 'queued'::text AND bound_carrier IS NOT NULL;

@@ -26,7 +26,7 @@ import { readRevision } from '../store/installation.js'
 import { findPending } from '../store/migrate.js'
 import { storeBlobs } from '../store/notification/blobs.js'
 import { findKeyUse, findWritten, insertAcceptances, rehearseAcceptances } from '../store/notification/notifications.js'
-import { isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
+import { isLocked, isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
 import { isStandbyLost } from '../store/standby.js'
 import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
@@ -50,7 +50,8 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
   resolveTemplates: (account, named) => resolveTemplates(pool, account, named),
   findKeyUse: (account, key) => findKeyUse(pool, account, key),
   isStandbyLost: () => isStandbyLost(pool),
-  isRowFault,
+  // A key that another transaction is using must not refuse the other requests of its group.
+  isRowFault: error => isRowFault(error) || isLocked(error),
   isUniqueViolation,
 })
 

@@ -5,10 +5,12 @@ import { Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { isLoopbackHost, type TargetRules } from '../domain/target-address.js'
 import { RETRY_PLAN, type RetryPlan } from '../domain/webhook.js'
-import { retryWhileUnavailable } from '../engine/record/recorder.js'
+import { type Busy, repeatWhileBusy } from '../engine/record/busy.js'
+import { retryWhileUnavailable, submitTo } from '../engine/record/recorder.js'
+import { engineTiming } from '../engine/timing.js'
 import type { Chore } from '../runtime/chores.js'
 import { GroupCommit } from '../runtime/group-commit.js'
-import { isRowFault, type Pool } from '../store/postgres.js'
+import { isRowFault, isTooSlow, type Pool } from '../store/postgres.js'
 import { pruneAttempts } from '../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
 import { pruneMessages } from '../store/webhook/messages.js'
@@ -76,15 +78,19 @@ export interface WebhookWorkerParts {
 export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   const { config, format, keys, pool, clock, log, leaseMs, onError, timing, trace, resolve } = parts
   const health = { ...HEALTH, maxPauseMs: timing?.maxPauseMs ?? HEALTH.maxPauseMs }
-  const reports = new GroupCommit<AttemptOutcome, boolean>({
+  const reports = new GroupCommit<AttemptOutcome, boolean | Busy>({
     write: async outcomes => {
-      const { settled, suspended } = await retryWhileUnavailable(() => writeOutcomes(pool, outcomes, health))
+      const { settled, suspended, busy } = await retryWhileUnavailable(
+        () => writeOutcomes(pool, outcomes, health),
+        engineTiming,
+        error => !isTooSlow(error),
+      )
       for (const { endpoint, account, suspended: reason } of suspended) {
         log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')
       }
-      return outcomes.map(({ settlement }) => settled.has(settlement.message))
+      return outcomes.map(({ endpoint, settlement }) => (busy.has(endpoint) ? 'busy' : settled.has(settlement.message)))
     },
-    isItemFault: isRowFault,
+    isItemFault: error => isRowFault(error) || isTooSlow(error),
     maxItems: 256,
     // One at a time: the outcomes that wait make the next group larger, and no delivery waits for them.
     parallel: 1,
@@ -103,7 +109,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     claim: question => claimMessages(pool, question),
     render: claims => renderBodies(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
-    report: outcome => reports.submit(outcome),
+    report: outcome => repeatWhileBusy(() => submitTo(reports, outcome)),
     release: messages => releaseMessages(pool, messages),
     renew: messages => renewMessages(pool, messages, leaseMs),
     onError,

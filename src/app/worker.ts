@@ -23,7 +23,7 @@ import { ensureMonths } from '../store/migrate.js'
 import { deleteUnusedBlobs, dropBlobs } from '../store/notification/blobs.js'
 import { deleteExpiredKeys } from '../store/notification/notifications.js'
 import { countUnaccounted } from '../store/notification/unaccounted.js'
-import type { Pool } from '../store/postgres.js'
+import { openPool, type Pool } from '../store/postgres.js'
 import { deleteStaleGuesses } from '../store/recipient/guesses.js'
 import { deleteLostLinks } from '../store/recipient/links.js'
 import { deleteLostCounts } from '../store/recipient/visit-counts.js'
@@ -40,7 +40,7 @@ export interface WorkerParts {
   config: Config
   keys: Keys
   pool: Pool
-  /** For the connection that listens. */
+  /** For the connections that listen, and that renew and reap leases. */
   databaseUrl: string
   log: Log
   /** Shorter times for tests. */
@@ -55,6 +55,8 @@ export interface WorkerParts {
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
+/** One renews leases, one takes up those that ran out. */
+const LEASE_CONNECTIONS = 2
 /** The uses of blobs that channels keep in tables of their own. */
 const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
@@ -108,7 +110,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   }
   const lanes = opened.flatMap(channel => channel.lanes)
   await simulator?.register(host => Object.assign({}, ...opened.map(({ delivery }) => delivery.returnRoutes?.(host))))
-  const running = startLanes({ pool, clock: directory.clock, wake, recorder, lanes, timing, onError })
+  const leases = openPool({
+    url: databaseUrl,
+    size: LEASE_CONNECTIONS,
+    onError: err => onError(err, 'an idle database connection broke'),
+  })
+  const running = startLanes({ pool, leases, clock: directory.clock, wake, recorder, lanes, timing, onError })
   const listener = listenDue(databaseUrl, () => {
     wake.notify()
     deliverer.notify()
@@ -126,6 +133,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       await running.stop()
       await deliverer.stop()
       await Promise.all([listener.close(), upkeep.stop(), ...opened.map(({ delivery }) => delivery.close?.())])
+      await leases.end()
       directory.close()
     },
   }

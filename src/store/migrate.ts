@@ -31,7 +31,7 @@ export async function migrate(pool: Pool, application: string | null = null): Pr
   client.on('error', () => {})
   try {
     // When several nodes start at once, the first one migrates and the others wait for the lock.
-    await client.query('set statement_timeout = 0')
+    await client.query('set statement_timeout = 0; set lock_timeout = 0')
     await client.query(withoutTimeout('select pg_advisory_lock($1)', [LOCK]))
     const isOwner = await mayMigrate(client)
     if (isOwner)

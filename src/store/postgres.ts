@@ -30,20 +30,41 @@ export const SHARED_ROLE = 'carteiro_app'
 /** Since PostgreSQL 16 the member of a role may "set role" only with an option of its own. */
 export const CAN_SET_ROLE = `pg_has_role(oid, case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)`
 
+/**
+ * The client's side of a connection. Without an initial delay the system probes a silent connection only after two hours, and a
+ * server that vanished would be noticed as late as that.
+ */
+export const CLIENT_SOCKET = { connectionTimeoutMillis: 3_000, keepAlive: true, keepAliveInitialDelayMillis: 10_000 } as const
+
+/**
+ * The server's side: a client that vanished (power, network) is noticed within 30 s instead of two hours, also while the server is
+ * sending it a result. On a Unix socket these settings have no effect.
+ */
+export const SERVER_SOCKET =
+  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000'
+
+/** How long a transaction may do nothing before the server ends it: its node is frozen or gone, and others need its rows. */
+const IDLE_IN_TRANSACTION_MS = 10_000
+/** How long a statement waits for rows of another transaction: less than its own time-out, so that the error names the reason. */
+const LOCK_MS = 8_000
+/** The same where many facts wait for one transaction. A group that meets a lock is halved up to eight times, so this is short. */
+const GROUP_LOCK_MS = 1_000
+
 export function openPool({ url, size, asOwner = false, onError }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: size,
     application_name: 'carteiro',
-    connectionTimeoutMillis: 3_000,
     idleTimeoutMillis: 60_000,
+    ...CLIENT_SOCKET,
     // The server's timeout comes first; the client's timeout covers a server that does not answer at all.
     statement_timeout: 10_000,
     query_timeout: 12_000,
-    keepAlive: true,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    lock_timeout: LOCK_MS,
     // Plans are cached: a plan made while a month's partition was nearly empty must not scan the whole partition once it is full.
     // With enable_seqscan=off the remaining scans look so expensive that the server would compile them, so jit is off too.
-    options: '-c timezone=UTC -c enable_seqscan=off -c jit=off',
+    options: `-c timezone=UTC -c enable_seqscan=off -c jit=off ${SERVER_SOCKET}`,
     onConnect: client => prepareSession(client, asOwner),
   })
   // The pool replaces a broken idle connection; without a listener it would end the process.
@@ -143,6 +164,10 @@ export async function runOnce<Row extends pg.QueryResultRow>(pool: Pool, query: 
   }
 }
 
+/** A transaction that writes for many at once: it gives up soon where another transaction holds a row that it needs (isLocked). */
+export const groupTransaction = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> =>
+  inTransaction(pool, `begin; set local lock_timeout = ${GROUP_LOCK_MS}`, work)
+
 /** Runs several reads on one snapshot. */
 export const snapshot = <T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> =>
   inTransaction(pool, 'begin isolation level repeatable read read only', work, 'rollback')
@@ -175,9 +200,9 @@ async function inTransaction<T>(
     client.off('error', ignore).release()
     return result
   } catch (error) {
-    // After a Refusal and a rollback the connection can be reused. In any other state it is closed.
+    // After a Refusal or a wait for a lock, and a rollback, the connection can be reused. In any other state it is closed.
     const clean =
-      error instanceof Refusal &&
+      (error instanceof Refusal || isLocked(error)) &&
       (await client.query('rollback').then(
         () => true,
         () => false,
@@ -246,6 +271,20 @@ export const isMissingPartition = (error: unknown): boolean =>
 
 /** The statement exceeded its timeout. */
 export const isTimeout = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === '57014'
+
+/** SQLSTATE lock_not_available. */
+const LOCKED = '55P03'
+
+/** Another transaction held a row for longer than is waited for it. */
+export const isLocked = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === LOCKED
+
+/** The write took or waited too long. If it is one of many at once, a smaller one may succeed. */
+export const isTooSlow = (error: unknown): boolean => isTimeout(error) || isLocked(error)
+
+export const lockedOut = (): StoreUnavailable =>
+  new StoreUnavailable(Object.assign(new pg.DatabaseError('another transaction holds the row', 0, 'error'), { code: LOCKED }), {
+    reachable: true,
+  })
 
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505'
 

@@ -1,7 +1,7 @@
 import { readRetryAfter } from '../domain/retry-after.js'
 import { nextDelay, type RetryPlan } from '../domain/webhook.js'
-import { type Pool, type Queryable, transaction } from '../store/postgres.js'
-import { type HealthReport, type HealthRules, recordHealth } from '../store/webhook/endpoints.js'
+import { groupTransaction, type Pool, type Queryable } from '../store/postgres.js'
+import { type HealthReport, type HealthRules, lockEndpoints, recordHealth } from '../store/webhook/endpoints.js'
 import { type MessageFence, makeMessagesDue, type Settlement, settleMessages, type WebhookClaim } from '../store/webhook/queue.js'
 import type { Reply } from './outbound.js'
 
@@ -92,23 +92,30 @@ function showHeaders(headers: Record<string, string | string[]>): string {
 /** PostgreSQL cannot store a NUL, and a cut body may end with half a character. */
 const showBody = (body: Buffer): string => body.toString('utf8').replaceAll('\0', '\ufffd').toWellFormed()
 
-/** Writes the outcomes of many attempts and the health of their endpoints atomically. */
-export const writeOutcomes = (pool: Pool, outcomes: readonly AttemptOutcome[], rules: HealthRules) =>
+/**
+ * Writes the outcomes of many attempts and the health of their endpoints atomically. The outcomes of an endpoint that another
+ * transaction holds are left out: the endpoint is in `busy`.
+ */
+export const writeOutcomes = (pool: Pool, outcomes: readonly AttemptOutcome[], rules: HealthRules) => {
+  const changing = [...new Set(outcomes.filter(({ changesHealth }) => changesHealth).map(({ endpoint }) => endpoint))]
   // Most outcomes do not change an endpoint's health; then one statement is enough.
-  outcomes.some(({ changesHealth }) => changesHealth)
-    ? transaction(pool, db => write(db, outcomes, rules))
-    : write(pool, outcomes, rules)
+  if (changing.length === 0) return write(pool, outcomes, rules, new Set())
+  return groupTransaction(pool, async db => write(db, outcomes, rules, await lockEndpoints(db, changing)))
+}
 
 /** Returns the messages that the worker still held, and the endpoints that these outcomes disabled. */
-async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: HealthRules) {
-  const settlements = outcomes.map(({ settlement }) => settlement)
-  const settled = await settleMessages(db, settlements)
+async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: HealthRules, busy: ReadonlySet<string>) {
+  const free = outcomes.filter(({ endpoint }) => !busy.has(endpoint))
+  const settled = await settleMessages(
+    db,
+    free.map(({ settlement }) => settlement),
+  )
   // A worker that lost its lease must not change the endpoint's health either.
-  const reports = summarise(outcomes.filter(({ settlement }) => settled.has(settlement.message)))
+  const reports = summarise(free.filter(({ settlement }) => settled.has(settlement.message)))
   const changes = reports.length === 0 ? [] : await recordHealth(db, reports, rules)
   const recovered = changes.filter(change => change.recovered).map(change => change.endpoint)
   if (recovered.length > 0) await makeMessagesDue(db, recovered)
-  return { settled, suspended: changes.filter(change => change.suspended !== null) }
+  return { settled, suspended: changes.filter(change => change.suspended !== null), busy }
 }
 
 /** One report per endpoint whose health changes. A single success among failures means that the endpoint works. */

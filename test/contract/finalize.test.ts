@@ -154,7 +154,10 @@ describe('4 operation 9, finalizar', () => {
     '4 a step that is %s already is left alone',
     async state => {
       const id = await accept()
-      await database.pool.query("update delivery set state = $2 where notification_id = $1 and channel <> 'letter'", [id, state])
+      await database.pool.query(
+        "update delivery set state = $2, lease_owner = $1, lease_until = now() + interval '1 hour' where notification_id = $1 and channel <> 'letter'",
+        [id, state],
+      )
       await finalize(id)
       expect(states(await stored(id))).toEqual({ email: state, sms: state, whatsapp: state, voice: state, letter: 'cancelled' })
     },

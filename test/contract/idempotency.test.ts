@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence.js'
@@ -7,6 +7,7 @@ import { openPool, type Pool } from '../../src/store/postgres.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { deferred } from '../support/deferred.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
+import { holdRows } from '../support/locks.js'
 import { type Answer, errorBody, send, validSend } from '../support/requests.js'
 import { exchange } from '../support/socket.js'
 import { chainFault, countRows, readStored } from '../support/stored.js'
@@ -382,4 +383,38 @@ describe('after 24 hours', () => {
     expectReplay(await keyed(young), id)
     await expectNew(await keyed(old))
   })
+})
+
+test('a key that another transaction holds delays its own request, and not the others of its group', async () => {
+  const pool = openPool({ url: database.url, size: 4, onError: () => {} })
+  // As long as a test can wait.
+  pool.on('connect', client => void client.query('set lock_timeout = 100'))
+  const store = acceptStore(pool)
+  const gate = deferred()
+  const reached = deferred()
+  const insertAcceptances: typeof store.insertAcceptances = async group => {
+    reached.resolve()
+    await gate.promise
+    return store.insertAcceptances(group)
+  }
+  const limits = { ...ACCEPT_LIMITS, parallelGroups: 1 }
+  const gated = await gatewayForTest(pool, {}, { acceptLimits: limits, store: { ...store, insertAcceptances } })
+  onTestFinished(() => pool.end())
+  const key = newKey()
+  const holder = await holdRows(
+    database.url,
+    "insert into idempotency (account_id, key, body_sha256, notification_id, created_at) values ($1, $2, '', $1, now() - interval '2 days')",
+    [account.id, key],
+  )
+  const first = send(gated.url, account.token, validSend)
+  await reached.promise
+  const [held, other] = [keyed(key, validSend, gated), send(gated.url, account.token, validSend)]
+  const waiting = async () => /^carteiro_accept_waiting (\S+)$/m.exec(await (await fetch(`${gated.url}/metrics`)).text())?.[1]
+  await expect.poll(waiting).toBe('2')
+  gate.resolve()
+  await expectNew(await first)
+  await expectNew(await other)
+  expect((await held).status).toBe(503)
+  await holder.release()
+  await expectNew(await keyed(key, validSend, gated))
 })

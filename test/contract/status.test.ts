@@ -48,6 +48,8 @@ async function accept(body: object = everyChannel, token = account.token): Promi
 /** The columns that the delivery of a channel may have; the engine that will set them one day writes the same ones. */
 interface Columns {
   state?: string
+  lease_owner?: string
+  lease_until?: string
   processed_at?: string
   prepared_at?: string
   sent_at?: string
@@ -316,7 +318,12 @@ describe('3 the description', () => {
     ['a call whose outcome is being checked', 'voice', { state: 'uncertain' }, 'Em verificação'],
     ['a letter whose outcome is being checked', 'letter', { state: 'uncertain' }, 'Em verificação'],
     ['a letter whose outcome only a person can find out', 'letter', { state: 'unresolved' }, 'Em verificação'],
-    ['an SMS that is on its way to the carrier', 'sms', { state: 'sending' }, 'Processado'],
+    [
+      'an SMS that is on its way to the carrier',
+      'sms',
+      { state: 'sending', lease_owner: crypto.randomUUID(), lease_until: at(59) },
+      'Processado',
+    ],
   ])('3 of %s', async (_, channel, columns, description) => {
     expect((await recordWhen(channel, columns)).description).toBe(description)
   })

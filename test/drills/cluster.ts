@@ -25,6 +25,8 @@ export class Node {
   readonly #env: NodeJS.ProcessEnv
   #args: string[]
   #process: ChildProcess | undefined
+  /** Whether the process said that it is about to freeze. */
+  frozen = false
 
   constructor(role: Node['role'], file: string, args: string[], env: NodeJS.ProcessEnv) {
     this.role = role
@@ -36,6 +38,10 @@ export class Node {
   async start(args = this.#args): Promise<void> {
     const child = fork(this.#file, args, { env: this.#env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     this.#process = child
+    this.frozen = false
+    child.on('message', (message: { frozen?: boolean }) => {
+      if (message.frozen === true) this.frozen = true
+    })
     const [message] = (await Promise.race([once(child, 'message'), once(child, 'exit').then(() => [null])])) as [
       { ready?: string } | null,
     ]

@@ -3,6 +3,7 @@ import type { Channel } from '../../src/domain/channel.js'
 import { seeded } from '../support/random.js'
 import { Cluster, type Node } from './cluster.js'
 import { type DiskOutage, mountSmallDisk, runOutOfDisk } from './disk.js'
+import { freezePoints } from './freeze.js'
 import { findNotifications, findTaken, isClean, judge, type Verdict } from './verdict.js'
 
 /** A drill: clients send without pause while something is broken again and again; then everything drains and is judged. */
@@ -21,6 +22,8 @@ export interface DrillOptions {
   fullMs?: number | undefined
   /** For kind points: the only one; without it each in turn. */
   point?: DrillPoint | undefined
+  /** For kind freeze: how long the worker stands still. */
+  seconds?: number
   onProgress?(done: number, of: number): void
 }
 
@@ -44,7 +47,13 @@ const STUCK_MS = 180_000
 const DEATH_MS = 120_000
 const DISK_FULL_MS = 180_000
 
-export const drillKinds = ['kill', 'points', 'stop', 'database', 'disk', 'reset', 'outage'] as const
+/** For kind freeze: so many facts about other notifications are recorded meanwhile, and the first of them within this time. */
+const RECORDED_MEANWHILE = 50
+const STANDSTILL_MS = 30_000
+/** Longer than the server lets a transaction be idle, a lease lasts and the reaper waits. */
+const HELD_SECONDS = 20
+
+export const drillKinds = ['kill', 'points', 'stop', 'freeze', 'database', 'disk', 'reset', 'outage'] as const
 export type DrillKind = (typeof drillKinds)[number]
 
 /** Where a worker can be ordered to die; at "bytes" the message is on its way and the carrier has not answered. */
@@ -140,13 +149,15 @@ async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'w
   const mostOpen = kind === 'outage' ? Number.POSITIVE_INFINITY : loads[channel].mostOpen
   const load = new Load(cluster, clients, { ...loads[channel], mostOpen })
   load.start()
-  const result = await breakThings[kind](cluster, options, load)
+  const faults: string[] = []
+  const result = await breakThings[kind](cluster, options, load, faults)
   const disk = typeof result === 'object' ? result : null
   // Whatever was in flight when the database was lost.
   const broken = typeof result === 'object' ? cluster.workers.length : result
   await load.stop()
   await drain(cluster, load.answered, channel)
   const verdict = await judge(cluster, load.answered, channel, before)
+  verdict.faults.push(...faults)
   const explained = broken === 'unanswered' ? verdict.unanswered : broken * IN_FLIGHT
   const mostDoubles = loads[channel].doubles ? explained : 0
   const clean = isClean(verdict, mostDoubles) && disk?.attempts !== 0
@@ -234,6 +245,7 @@ type Breakage = (
   cluster: Cluster,
   options: Omit<DrillOptions, 'apis' | 'workers'>,
   load: Load,
+  faults: string[],
 ) => Promise<number | 'unanswered' | DiskOutage>
 
 /**
@@ -302,6 +314,29 @@ const breakThings: Record<DrillKind, Breakage> = {
     return count
   },
 
+  /** A worker that stands still inside a transaction, with its rows locked, for much longer than its lease. The others go on. */
+  async freeze(cluster, { count, seed, seconds = 300, onProgress }, load, faults) {
+    const random = seeded(seed)
+    await load.reach(10)
+    const victim = cluster.workers[Math.floor(random() * cluster.workers.length)]!
+    const points = Object.keys(freezePoints)
+    const first = Math.floor(random() * points.length)
+    for (let n = 0; n < count; n++) {
+      await victim.stop()
+      const after = String(1 + Math.floor(random() * 3))
+      await victim.start(['--lease', String(LEASE_MS), '--freeze', points[(first + n) % points.length]!, '--after', after])
+      for (const since = Date.now(); !victim.frozen; ) {
+        if (Date.now() - since > DEATH_MS) throw new Error('the worker never came to the point at which it freezes')
+        await sleep(50)
+      }
+      faults.push(...(await watchFrozen(cluster, 1_000 * seconds)))
+      victim.signal('SIGCONT')
+      await sleep(500)
+      onProgress?.(n + 1, count)
+    }
+    return count
+  },
+
   /** The database crashes and recovers. */
   async database(cluster, { count, seed, onProgress }, load) {
     const random = seeded(seed)
@@ -344,6 +379,27 @@ const breakThings: Record<DrillKind, Breakage> = {
     await cluster.simulate('faults', { [channel]: { outage: false } })
     return 0
   },
+}
+
+/** What is wrong with the rest of the cluster while one worker is frozen inside a transaction. */
+async function watchFrozen(cluster: Cluster, frozenMs: number): Promise<string[]> {
+  const frozenAt = Date.now()
+  const [newest] = (await cluster.pool.query<{ id: string }>('select id from notification order by id desc limit 1')).rows
+  const count = async (condition: string, ...values: unknown[]): Promise<number> =>
+    (await cluster.pool.query<{ count: number }>(`select count(*)::int from delivery where ${condition}`, values)).rows[0]!.count
+  const faults: string[] = []
+  const enough = Math.min(frozenMs, STANDSTILL_MS)
+  let recorded = 0
+  while (recorded < RECORDED_MEANWHILE && Date.now() - frozenAt < enough) {
+    await sleep(200)
+    recorded = await count('notification_id > $1 and sent_at is not null', newest!.id)
+  }
+  if (recorded < RECORDED_MEANWHILE)
+    faults.push(`${recorded} facts were recorded in ${enough / 1_000} s while a worker was frozen inside a transaction`)
+  await sleep(Math.max(0, frozenAt + frozenMs - Date.now()))
+  const held = await count(`state = 'sending' and lease_until < now() - interval '${HELD_SECONDS} seconds'`)
+  if (held > 0) faults.push(`${held} deliveries were still held by a worker that was frozen`)
+  return faults
 }
 
 async function killAndRestart(node: Node): Promise<void> {

@@ -3,12 +3,12 @@ import { describeTroubleVerdict, runTroubleDrill } from './database-trouble.js'
 import { type DrillChannel, type DrillKind, type DrillPoint, drillChannels, drillKinds, drillPoints, runDrill } from './drill.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
-/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] */
+/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] [--seconds N] */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     channel: { type: 'string', default: 'email' },
-    count: { type: 'string', default: '10' },
+    count: { type: 'string' },
     seed: { type: 'string', default: '1' },
     apis: { type: 'string', default: '1' },
     workers: { type: 'string', default: '2' },
@@ -16,6 +16,7 @@ const { values, positionals } = parseArgs({
     queued: { type: 'string', default: '10000' },
     point: { type: 'string' },
     down: { type: 'string' },
+    seconds: { type: 'string', default: '300' },
   },
 })
 const [kind] = positionals
@@ -25,16 +26,18 @@ const known =
   (values.point === undefined || drillPoints.includes(values.point as DrillPoint))
 if (!known) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|database-trouble [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|database-trouble [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS] [--seconds N]\n`,
   )
   process.exit(2)
 }
 
+// A freeze lasts minutes, each of the others seconds.
+const count = Number.parseInt(values.count ?? (kind === 'freeze' ? '1' : '10'), 10)
 const number = (text: string): number => Number.parseInt(text, 10)
 const onProgress = (done: number, of: number): unknown => process.stderr.write(`\r${kind} ${done}/${of}   `)
 if (kind === 'webhooks') {
   const verdict = await runWebhookDrill({
-    count: number(values.count),
+    count,
     seed: number(values.seed),
     workers: number(values.workers),
     clients: number(values.clients),
@@ -53,12 +56,13 @@ if (kind === 'database-trouble') {
 const report = await runDrill({
   kind: kind as DrillKind,
   channel: values.channel as DrillChannel,
-  count: number(values.count),
+  count,
   seed: number(values.seed),
   apis: number(values.apis),
   workers: number(values.workers),
   clients: number(values.clients),
   queued: number(values.queued),
+  seconds: number(values.seconds),
   point: values.point as DrillPoint | undefined,
   fullMs: values.down === undefined ? undefined : 1_000 * number(values.down),
   onProgress,

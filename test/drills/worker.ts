@@ -4,13 +4,15 @@ import { openRolePool, prepareDatabase } from '../../src/app/database.js'
 import { loadKeys } from '../../src/app/keys.js'
 import { openLog } from '../../src/app/log.js'
 import { startWorker } from '../../src/app/worker.js'
+import { freezeAfter } from './freeze.js'
 
-/** The worker as it ships, but for a shorter lease and, where asked, a death of its own at a named point. */
+/** The worker as it ships, but for a shorter lease and, where asked, a death of its own, or a freeze, at a named point. */
 const { values } = parseArgs({
   options: {
     lease: { type: 'string' },
     die: { type: 'string' },
     after: { type: 'string', default: '1' },
+    freeze: { type: 'string' },
     'retry-for': { type: 'string', default: '5000' },
   },
 })
@@ -19,6 +21,7 @@ const log = openLog(config.logLevel, 'worker')
 const database = { url: config.databaseUrl!, ownerUrl: config.databaseUrl! }
 const { keys } = await prepareDatabase(database, isNew => loadKeys(config, isNew))
 const pool = openRolePool(config, database.url, log)
+if (values.freeze !== undefined) freezeAfter(pool, values.freeze, Number(values.after))
 
 // Hours between two tries of a webhook are half a second here.
 const RETRY_MS = 500

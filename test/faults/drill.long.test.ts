@@ -8,6 +8,7 @@ test.each<[DrillKind, DrillChannel, number, number]>([
   ['kill', 'email', 6, 0],
   ['points', 'email', 5, 0],
   ['stop', 'email', 1, 0],
+  ['freeze', 'email', 1, 0],
   ['database', 'email', 2, 0],
   ['reset', 'email', 2, 0],
   ['outage', 'email', 1, 150],
@@ -23,6 +24,7 @@ test.each<[DrillKind, DrillChannel, number, number]>([
       workers: 2,
       clients: 2,
       queued,
+      seconds: 30,
     })
     expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] })
     expect(verdict.answered).toBeGreaterThan(0)

@@ -85,6 +85,7 @@ export function startTestWorker(
   lanes: readonly TestLane[],
   leaseMs = 30_000,
   timing: Partial<EngineTiming> = {},
+  leases: Pool = pool,
 ): TestWorker {
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
@@ -112,6 +113,7 @@ export function startTestWorker(
   ) as unknown as Lane<unknown>[]
   const running = startLanes({
     pool,
+    leases,
     clock: Date.now,
     wake,
     recorder,

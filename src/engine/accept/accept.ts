@@ -169,7 +169,9 @@ async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retr
     } catch (error) {
       // A collision with our own ids means that the first try committed while the second one was on its way.
       const collided = retry && store.isUniqueViolation(error)
-      if (!collided && !(error instanceof StoreUnavailable)) throw error
+      // A lock after a lost answer may be the lost write's own.
+      const isUnreachable = error instanceof StoreUnavailable && (lost !== null || !store.isRowFault(error))
+      if (!collided && !isUnreachable) throw error
       if (collided) lost = new StoreUnavailable(error, { maybeCommitted: true })
       else if (error instanceof StoreUnavailable && error.maybeCommitted) lost = error
       if (performance.now() <= giveUpAt) await sleep(100)

@@ -5,6 +5,7 @@ import type { Wake } from '../../runtime/wake.js'
 import { renewLeases } from '../../store/delivery/claims.js'
 import type { Pool } from '../../store/postgres.js'
 import { promoteDueSteps } from '../record/record.js'
+import { createRecorder } from '../record/recorder.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
 import { resolveUnknown } from '../unknown/resolver.js'
 import { reapLeases } from '../upkeep/reaper.js'
@@ -13,6 +14,8 @@ import type { Lane } from './lane.js'
 /** The loops of one process: lanes that send, leases that are renewed, and the work that dead workers left behind. */
 export interface LaneWorkerParts {
   pool: Pool
+  /** Connections for leases alone: they are renewed and reaped even while all others wait. Without it, those of `pool`. */
+  leases?: Pool
   clock: Clock
   wake: Wake
   recorder: Recorder
@@ -22,7 +25,7 @@ export interface LaneWorkerParts {
   onError(error: unknown, what: string): void
 }
 
-export function startLanes({ pool, clock, wake, recorder, lanes, onError, ...options }: LaneWorkerParts): {
+export function startLanes({ pool, leases = pool, clock, wake, recorder, lanes, onError, ...options }: LaneWorkerParts): {
   stop(): Promise<void>
 } {
   const timing: EngineTiming = { ...engineTiming, ...options.timing }
@@ -37,15 +40,18 @@ export function startLanes({ pool, clock, wake, recorder, lanes, onError, ...opt
   }
   const { pollMs, reapMs } = timing
   const { record } = recorder
+  // It looks again soon, so it waits for nothing: one delivery that a frozen node holds must not delay all others.
+  const reaped = createRecorder(leases, clock, wake, wake, { ...timing, unavailableMs: 0 })
+  const reaper = { pool: leases, clock, record: reaped.record }
   const loops = [
     ...lanes.map(group => runGroup(group, { wake, onError }, timing, stop.signal)),
     ...lanes.filter(group => group.length > 1).map(group => every(pollMs, 'claim of failovers', () => failOver(group))),
     every(pollMs, 'claims without an answer', () => Promise.all(all.map(lane => lane.putBackLost()))),
-    every(reapMs, 'expired leases', () => reapLeases({ pool, clock, record }, all, timing.orphanMs)),
+    every(reapMs, 'expired leases', () => reapLeases(reaper, all, timing.orphanMs)),
     every(pollMs, 'waiting steps', () => promoteDueSteps(pool, clock, wake, stop.signal)),
     resolveUnknown({ pool, clock, record, timing, onError }, all, stop.signal),
   ]
-  const renewal = startRenewal(pool, all, timing.leaseMs, onError)
+  const renewal = startRenewal(leases, all, timing.leaseMs, onError)
   return {
     async stop() {
       stop.abort()

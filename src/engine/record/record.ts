@@ -6,15 +6,17 @@ import { wakeNamed, wakeTagged } from '../../store/carrier/early-reports.js'
 import { lockDueSteps } from '../../store/delivery/claims.js'
 import { belongsTo } from '../../store/delivery/deliveries.js'
 import { lockNotifications, readLocked, writeRecords } from '../../store/delivery/records.js'
-import { type Pool, type Queryable, transaction } from '../../store/postgres.js'
+import { groupTransaction, type Pool, type Queryable } from '../../store/postgres.js'
 import { Batch } from './batch.js'
+import { type Busy, repeatWhileBusy } from './busy.js'
 import { KeptNotes } from './kept-notes.js'
 
 /** Due steps that are decided in one transaction. */
 const BATCH = 500
 
 interface RecordResult {
-  outcomes: ChangeOutcome[]
+  /** busy: another transaction holds the notification, or one of its deliveries; nothing of it was recorded. */
+  outcomes: (ChangeOutcome | Busy)[]
   /** Whether some delivery became due. */
   released: boolean
   /** Whether some webhook has a message to send. */
@@ -24,13 +26,33 @@ interface RecordResult {
 
 /**
  * The only place where facts become true: event, status, decisions about the other channels and the webhooks' outbox are written
- * in one transaction, for many notifications at a time.
+ * in one transaction, for many notifications at a time. What another transaction holds is left out and not waited for.
  */
-export function recordChanges(pool: Pool, clock: Clock, changes: readonly Change[]): Promise<RecordResult> {
-  return transaction(pool, async db => {
-    const locked = await lockNotifications(db, [...new Set(changes.map(change => change.notification))].sort())
-    return applyChanges(db, clock, changes, locked)
+export function tryChanges(pool: Pool, clock: Clock, changes: readonly Change[]): Promise<RecordResult> {
+  return groupTransaction(pool, async db => {
+    const { free, busy } = await lockNotifications(db, [...new Set(changes.map(change => change.notification))].sort())
+    return applyChanges(db, clock, changes, free, busy)
   })
+}
+
+/** Records every change, in as many transactions as it takes where others hold some of the notifications. */
+export async function recordChanges(
+  pool: Pool,
+  clock: Clock,
+  changes: readonly Change[],
+): Promise<{ outcomes: ChangeOutcome[] }> {
+  const outcomes: (ChangeOutcome | Busy)[] = changes.map(() => 'busy')
+  const recordRest = async (): Promise<ChangeOutcome[] | Busy> => {
+    const places = [...outcomes.keys()].filter(place => outcomes[place] === 'busy')
+    const tried = await tryChanges(
+      pool,
+      clock,
+      places.map(place => changes[place]!),
+    )
+    for (const [index, place] of places.entries()) outcomes[place] = tried.outcomes[index]!
+    return outcomes.includes('busy') ? 'busy' : (outcomes as ChangeOutcome[])
+  }
+  return { outcomes: await repeatWhileBusy(recordRest) }
 }
 
 /** Decides on all steps whose wait is over although nothing new happened to them, in batches that several nodes share. */
@@ -42,7 +64,7 @@ export async function promoteDueSteps(
   limit = BATCH,
 ): Promise<void> {
   for (let more = true; more && !signal.aborted; ) {
-    const { steps, released, events } = await transaction(pool, async db => {
+    const { steps, released, events } = await groupTransaction(pool, async db => {
       const due = await lockDueSteps(db, limit)
       return { steps: due.length, ...(await applyChanges(db, clock, [], new Set(due))) }
     })
@@ -73,11 +95,13 @@ async function applyChanges(
   clock: Clock,
   changes: readonly Change[],
   locked: ReadonlySet<string>,
+  held: ReadonlySet<string> = new Set(),
 ): Promise<RecordResult> {
-  // Read only after the lock is held: another transaction may have changed the rows while this one waited for the lock.
-  const { deliveries, heads } = await readLocked(db, [...locked])
+  // Read only after the lock is held: another transaction may have changed the rows before.
+  const { deliveries, heads, busy } = await readLocked(db, [...locked])
   const batch = new Batch(deliveries, heads, await KeptNotes.read(db, changes), new Date(clock()))
-  const outcomes = changes.map(change => batch.apply(change))
+  const isBusy = ({ notification }: Change): boolean => held.has(notification) || busy.has(notification)
+  const outcomes = changes.map(change => (isBusy(change) ? 'busy' : batch.apply(change)))
   for (const id of locked) batch.decideSteps(id)
   const events = batch.events.length
   const hasChanges = events > 0 || batch.references.length > 0

@@ -4,11 +4,15 @@ import type { Clock } from '../../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import type { Wake } from '../../runtime/wake.js'
-import { isRowFault, isTimeout, type Pool } from '../../store/postgres.js'
+import { isLocked, isRowFault, isTimeout, isTooSlow, type Pool } from '../../store/postgres.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
-import { recordChanges } from './record.js'
+import { type Busy, repeatWhileBusy } from './busy.js'
+import { tryChanges } from './record.js'
 
-/** Records changes in groups: the facts of many deliveries share a transaction. */
+/**
+ * Records changes in groups: the facts of many deliveries share a transaction. A fact about a notification that another transaction
+ * holds is set aside and tried again in a later group, so it may be recorded after facts that came later.
+ */
 export function createRecorder(
   pool: Pool,
   clock: Clock,
@@ -16,35 +20,54 @@ export function createRecorder(
   webhooks: Pick<Wake, 'notify'> = wake,
   timing: Pick<EngineTiming, 'unavailableMs' | 'rewriteMs'> = engineTiming,
 ): Recorder {
-  const groups = new GroupCommit<Change, ChangeOutcome>({
+  const groups = new GroupCommit<Change, ChangeOutcome | Busy>({
     write: async changes => {
-      const { outcomes, released, announced } = await retryWhileUnavailable(() => recordChanges(pool, clock, changes), timing)
+      const { outcomes, released, announced } = await retryWhileUnavailable(
+        () => tryChanges(pool, clock, changes),
+        timing,
+        error => !isTooSlow(error),
+      )
       if (released) wake.notify()
       if (announced) webhooks.notify()
       return outcomes
     },
     // A group that takes too long is halved: the many webhooks of one account must not hold up everybody's facts.
-    isItemFault: error => isRowFault(error) || isTimeout(error),
+    isItemFault: error => isRowFault(error) || isTooSlow(error),
     maxItems: 256,
     // One after the other: two at a time are half as large each and take the database a quarter more (bench/delivery.ts).
     parallel: 1,
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
   })
-  return { record: change => groups.submit(change) }
+  return { record: change => repeatWhileBusy(() => submitTo(groups, change), timing.unavailableMs) }
 }
 
-/** Repeats a write while the database is unreachable. Only for writes that are harmless to repeat. */
+/** Submits an item to groups; where it alone met a lock, it is busy. */
+export async function submitTo<Item, Result>(groups: GroupCommit<Item, Result | Busy>, item: Item): Promise<Result | Busy> {
+  try {
+    return await groups.submit(item)
+  } catch (error) {
+    if (isLocked(error)) return 'busy'
+    throw error
+  }
+}
+
+/**
+ * Repeats a write while the database is unreachable. Only for writes that are harmless to repeat. At least once: a process that was
+ * frozen for longer than it waits finds its connection gone, and the database back.
+ */
 export async function retryWhileUnavailable<T>(
   work: () => Promise<T>,
   { unavailableMs, rewriteMs }: Pick<EngineTiming, 'unavailableMs' | 'rewriteMs'> = engineTiming,
+  isWorthRepeating: (error: unknown) => boolean = error => !isTimeout(error),
 ): Promise<T> {
   const giveUpAt = performance.now() + unavailableMs
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     try {
       return await work()
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || isTimeout(error) || performance.now() > giveUpAt) throw error
+      const isOver = tries > 1 && performance.now() > giveUpAt
+      if (!(error instanceof StoreUnavailable) || !isWorthRepeating(error) || isOver) throw error
       await sleep(rewriteMs)
     }
   }

@@ -2,13 +2,14 @@ import { unknownClassOf } from '../../channels/registry.js'
 import type { AttemptOutcome, Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { type ExpiredLease, findExpiredLeases } from '../../store/delivery/claims.js'
-import type { Pool } from '../../store/postgres.js'
+import { isLocked, type Pool } from '../../store/postgres.js'
 import type { Lane } from '../deliver/lane.js'
 import { INTERRUPTED } from '../unknown/resolve.js'
 
 export interface ReaperParts {
   pool: Pool
   clock: Clock
+  /** Does not wait for what another transaction holds. */
   record: Recorder['record']
 }
 
@@ -21,8 +22,12 @@ export async function reapLeases(parts: ReaperParts, lanes: readonly Lane<unknow
   for (let pass = 0; pass < MAX_PASSES; pass++) {
     const expired = await findExpiredLeases(parts.pool, BATCH)
     const now = new Date(parts.clock())
-    await Promise.all(expired.map(lease => parts.record(afterDeath(lease, lanes, orphanMs, now))))
-    if (expired.length < BATCH) return
+    const recorded = await Promise.allSettled(expired.map(lease => parts.record(afterDeath(lease, lanes, orphanMs, now))))
+    const failed = recorded.filter(result => result.status === 'rejected').map(({ reason }) => reason as unknown)
+    const fault = failed.find(reason => !isLocked(reason))
+    if (fault !== undefined) throw fault
+    // What another transaction holds is found again by the next look.
+    if (expired.length < BATCH || failed.length > 0) return
   }
 }
 

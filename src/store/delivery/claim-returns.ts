@@ -47,13 +47,18 @@ export const putBackDelivery = (
 
 /**
  * Undoes claims whose answers from the database were lost. Their leases may be over: as long as nobody else has taken the
- * deliveries up, nothing was sent. The due dates are still those from before the claims.
+ * deliveries up, nothing was sent. The due dates are still those from before the claims. A delivery that another transaction holds is
+ * left to the next call.
  */
 export const putBackClaims = (db: Queryable, owners: readonly string[]): Promise<void> =>
   execute(
     db,
-    `update delivery set state = 'queued', attempt = attempt - 1, failovers = failovers - (cardinality(tried) > 1)::int,
-       tried = case when cardinality(tried) > 1 then trim_array(tried, 1) end, lease_owner = null, lease_until = null
-     where state = 'sending' and lease_owner = any($1::uuid[])`,
+    `with lost as (
+       select notification_id, channel from delivery where state = 'sending' and lease_owner = any($1::uuid[])
+       order by notification_id, channel for no key update skip locked
+     )
+     update delivery d set state = 'queued', attempt = d.attempt - 1, failovers = d.failovers - (cardinality(d.tried) > 1)::int,
+       tried = case when cardinality(d.tried) > 1 then trim_array(d.tried, 1) end, lease_owner = null, lease_until = null
+     from lost l where d.notification_id = l.notification_id and d.channel = l.channel`,
     [owners],
   )

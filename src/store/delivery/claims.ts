@@ -175,14 +175,22 @@ export interface Lease {
   owner: string
 }
 
-/** Prolongs the leases of the deliveries that a worker still holds. Returns those that it still has; a lease that ran out is lost. */
+/**
+ * Prolongs the leases of the deliveries that a worker still holds. Returns those that were prolonged; a lease that ran out is lost. A
+ * delivery that another transaction holds waits for the next renewal: to wait for it here would lose the leases of all others.
+ */
 export async function renewLeases(db: Queryable, held: readonly Lease[], leaseMs: number): Promise<Set<Lease>> {
   const { rows } = await run<Lease>(
     db,
-    `update delivery set lease_until = now() + $3 * interval '1 millisecond'
-     where notification_id = any($1::uuid[]) and (notification_id, lease_owner) in (select * from unnest($1::uuid[], $2::uuid[]))
-       and state = 'sending' and lease_until > now()
-     returning notification_id as notification, lease_owner as owner`,
+    `with held as (
+       select notification_id, channel from delivery
+       where notification_id = any($1::uuid[]) and (notification_id, lease_owner) in (select * from unnest($1::uuid[], $2::uuid[]))
+         and state = 'sending' and lease_until > now()
+       order by notification_id, channel for no key update skip locked
+     )
+     update delivery d set lease_until = now() + $3 * interval '1 millisecond' from held h
+     where d.notification_id = h.notification_id and d.channel = h.channel and d.notification_id = any($1::uuid[])
+     returning d.notification_id as notification, d.lease_owner as owner`,
     [held.map(({ notification }) => notification), held.map(({ owner }) => owner), leaseMs],
   )
   const kept = new Set(rows.map(nameOf))
@@ -196,13 +204,13 @@ export interface ExpiredLease
   carrier: string
 }
 
-/** Deliveries whose worker is gone: nobody renewed the lease. */
+/** Deliveries whose worker is gone: nobody renewed the lease. Not those that another transaction holds: they would fill every batch. */
 export const findExpiredLeases = (db: Queryable, limit: number): Promise<ExpiredLease[]> =>
   queryRows(
     db,
     `select notification_id as notification, channel, carrier, ordinal, attempt, failovers, lease_owner as owner, mode,
        unknown_count as "unknownCount"
-     from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1`,
+     from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1 for no key update skip locked`,
     [limit],
   )
 

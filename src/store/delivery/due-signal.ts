@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { execute, type Queryable } from '../postgres.js'
+import { CLIENT_SOCKET, execute, type Queryable, SERVER_SOCKET } from '../postgres.js'
 
 /** "Something is due", from whoever made it so to every worker on the database. */
 const SIGNAL = 'carteiro_due'
@@ -15,8 +15,8 @@ export function listenDue(url: string, onSignal: () => void): { close(): Promise
     const next = new pg.Client({
       connectionString: url,
       application_name: 'carteiro listener',
-      keepAlive: true,
-      connectionTimeoutMillis: 3_000,
+      ...CLIENT_SOCKET,
+      options: SERVER_SOCKET,
     })
     client = next
     next.on('error', () => {})

@@ -2,6 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
 import type { StepCondition } from '../../domain/sequence.js'
 import type { DeliveryStatus } from '../../domain/status.js'
+import { findWritten } from '../notification/notifications.js'
 import { type Queryable, queryValue, queryValues, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
@@ -22,43 +23,83 @@ export interface ChainHead {
   hash: string
 }
 
-/** Locks the notifications, in the order of their ids so that two batches cannot wait for each other. Returns those that exist. */
-export const lockNotifications = async (db: Queryable, ids: readonly string[]): Promise<Set<string>> =>
-  new Set(
+/** A notification that is neither free nor busy does not exist. */
+interface Locked {
+  free: Set<string>
+  /** Another transaction holds them. */
+  busy: Set<string>
+}
+
+/**
+ * Locks the notifications that no other transaction holds, in the order of their ids. It never waits: one notification that a
+ * frozen node holds must not delay the facts about all others.
+ */
+export async function lockNotifications(db: Queryable, ids: readonly string[]): Promise<Locked> {
+  const free = new Set(
     await queryValues<string>(db, {
       name: 'lock-notifications',
-      text: 'select id from notification where id = any($1::uuid[]) order by id for no key update',
+      text: 'select id from notification where id = any($1::uuid[]) order by id for no key update skip locked',
       values: [ids],
     }),
   )
+  const others = ids.filter(id => !free.has(id))
+  return { free, busy: others.length === 0 ? new Set() : await findWritten(db, others) }
+}
 
 interface LockedRow extends Omit<StoredDelivery, 'status'>, FoundStatus {
+  siblings: number
   headSeq: number
   headAt: Date
   headHash: string
 }
 
-/** Every delivery of the locked notifications, and the last event of each chain. */
-export async function readLocked(
-  db: Queryable,
-  ids: readonly string[],
-): Promise<{ deliveries: StoredDelivery[]; heads: Map<string, ChainHead> }> {
+interface LockedDeliveries {
+  deliveries: StoredDelivery[]
+  heads: Map<string, ChainHead>
+  /** Notifications of which another transaction holds some delivery. Nothing of them is returned. */
+  busy: Set<string>
+}
+
+/**
+ * Locks and reads every delivery of the locked notifications, and the last event of each chain. Locked, because a claim or a return
+ * locks the delivery alone: between an unlocked read and the write of the status it would be overwritten.
+ */
+export async function readLocked(db: Queryable, ids: readonly string[]): Promise<LockedDeliveries> {
   const { rows } = await run<LockedRow>(db, {
     name: 'read-locked',
     text: `select ${STATUS_COLUMNS}, d.account_id as account, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner",
+             (select count(*) from delivery s where s.notification_id = n.id) as siblings,
              e.seq as "headSeq", e.at as "headAt", encode(e.hash, 'hex') as "headHash"
            from notification n join delivery d on d.notification_id = n.id
            cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e
-           where n.id = any($1::uuid[]) and d.notification_id = any($1::uuid[]) order by n.id, d.step, d.channel`,
+           where n.id = any($1::uuid[]) and d.notification_id = any($1::uuid[]) order by n.id, d.channel for no key update of d skip locked`,
     values: [ids],
   })
+  const seen = new Map<string, number>()
+  for (const { notification } of rows) seen.set(notification, (seen.get(notification) ?? 0) + 1)
+  const busy = await findHeld(db, ids, seen)
   const heads = new Map<string, ChainHead>()
-  const deliveries = rows.map(row => {
-    const { notification, account, step, condition, dueAt, attempt, leaseOwner, headSeq, headAt, headHash, ...status } = row
+  const deliveries: StoredDelivery[] = []
+  for (const row of rows) {
+    const { notification, account, step, condition, dueAt, attempt, leaseOwner, siblings, headSeq, headAt, headHash, ...status } =
+      row
+    if (siblings !== seen.get(notification)) busy.add(notification)
+    if (busy.has(notification)) continue
     heads.set(notification, { seq: headSeq, at: headAt, hash: headHash })
-    return { notification, account, step, condition, dueAt, attempt, leaseOwner, status }
-  })
-  return { deliveries, heads }
+    deliveries.push({ notification, account, step, condition, dueAt, attempt, leaseOwner, status })
+  }
+  return { deliveries: deliveries.sort((a, b) => a.step - b.step), heads, busy }
+}
+
+/** The notifications of which other transactions hold every delivery. */
+async function findHeld(db: Queryable, ids: readonly string[], seen: ReadonlyMap<string, number>): Promise<Set<string>> {
+  const unseen = ids.filter(id => !seen.has(id))
+  if (unseen.length === 0) return new Set()
+  return new Set(
+    await queryValues<string>(db, 'select distinct notification_id from delivery where notification_id = any($1::uuid[])', [
+      unseen,
+    ]),
+  )
 }
 
 export interface DeliveryWrite {

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
-import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues, run } from '../postgres.js'
 
 export type DisabledReason = 'manual' | 'gone' | 'failing'
 
@@ -113,6 +113,18 @@ export const deleteEndpoint = (db: Queryable, account: string, id: string): Prom
      where id = $2 and account_id = $1 and deleted_at is null`,
     [account, id],
   )
+
+/** Locks endpoints whose health is to be written, in the order of their ids. Returns those that another transaction holds. */
+export async function lockEndpoints(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const free = await queryValues<string>(
+    db,
+    'select id from webhook_endpoint where id = any($1::uuid[]) order by id for no key update skip locked',
+    [ids],
+  )
+  const others = ids.filter(id => !free.includes(id))
+  if (others.length === 0) return new Set()
+  return new Set(await queryValues<string>(db, 'select id from webhook_endpoint where id = any($1::uuid[])', [others]))
+}
 
 export interface HealthReport {
   endpoint: string

@@ -62,10 +62,11 @@ export const replayBatch = (
        select id, created_at, position from webhook_message
        where endpoint_id = $1 and created_at >= $2 and created_at < $3 and (created_at, position) > ($4::timestamptz, $5)
          and state = any($6::text[])
-       order by created_at, position limit $7
+       -- Passes over what another transaction holds: that is being claimed or settled at this moment.
+       order by created_at, position limit $7 for no key update skip locked
      ), queued as (
        update webhook_message m set state = 'queued', due_at = now(), queued_at = now(), earlier_attempts = m.attempt
-       from span s where m.id = s.id and m.state <> 'sending'
+       from span s where m.id = s.id
      )
      select count(*), max(created_at)::text as at, (array_agg(position order by created_at desc, position desc))[1] as position
      from span having count(*) > 0`,
@@ -106,7 +107,8 @@ export async function pruneMessages(db: Queryable, days: number, limit: number):
          select id from webhook_message
          where endpoint_id = w.id and state <> 'sending' and (state <> 'queued' or w.disabled_at is not null)
            and created_at < case when w.deleted_at is null then now() - $1 * interval '1 day' else 'infinity' end
-         order by created_at limit $2
+         -- Locked, because a replay may queue a message again at this moment.
+         order by created_at limit $2 for update skip locked
        ) m limit $2))`,
     [days, limit],
   )

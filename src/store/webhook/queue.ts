@@ -86,7 +86,8 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
         select id from (select id, rank, account_capacity, row_number() over (partition by account_id order by rank) as account_rank from offered) o
         where account_rank <= account_capacity order by rank limit $3
       ), taken as (
-        select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' for update skip locked
+        select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' and m.due_at <= now()
+        for update skip locked
       ), claimed as (
         update webhook_message m set state = 'sending', lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond', attempt = attempt + 1
         where m.id = any(array(select id from taken))
@@ -189,14 +190,20 @@ export const settleMessages = async (db: Queryable, settlements: readonly Settle
     }),
   )
 
-/** Renews leases that have not expired; an expired one may belong to another worker. Returns the renewed messages. */
+/**
+ * Renews leases that have not expired; an expired one may belong to another worker. Returns the renewed messages. A message that
+ * another transaction holds is passed over: to wait for it here would lose the leases of all others.
+ */
 export const renewMessages = async (db: Queryable, messages: readonly MessageFence[], leaseMs: number): Promise<Set<string>> =>
   new Set(
     await queryValues<string>(
       db,
-      `update webhook_message m set lease_until = now() + $2 * interval '1 millisecond'
-     from json_to_recordset($1) as g(message uuid, owner uuid, attempt int)
-     where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
+      `with held as (
+       select m.id from webhook_message m join json_to_recordset($1) as g(message uuid, owner uuid, attempt int) on m.id = g.message
+       where m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt and m.lease_until > now()
+       order by m.id for no key update of m skip locked
+     )
+     update webhook_message m set lease_until = now() + $2 * interval '1 millisecond' from held h where m.id = h.id
      returning m.id`,
       [JSON.stringify(messages), leaseMs],
     ),
@@ -230,10 +237,14 @@ export async function reapMessages(db: Queryable, reason: string): Promise<numbe
   return rowCount ?? 0
 }
 
-/** Makes waiting messages due at once, because their endpoints work again. */
+/** Makes waiting messages due at once, because their endpoints work again. A message that another transaction holds is under way. */
 export const makeMessagesDue = (db: Queryable, endpoints: readonly string[]): Promise<void> =>
   execute(
     db,
-    "update webhook_message set due_at = now() where endpoint_id = any($1::uuid[]) and state = 'queued' and due_at > now()",
+    `with waiting as (
+       select id from webhook_message where endpoint_id = any($1::uuid[]) and state = 'queued' and due_at > now()
+       order by id for no key update skip locked
+     )
+     update webhook_message m set due_at = now() from waiting w where m.id = w.id`,
     [endpoints],
   )

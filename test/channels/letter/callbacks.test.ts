@@ -28,7 +28,8 @@ async function sentLetter(): Promise<string> {
   const { body } = await send(gateway.url, account.token, { ...rest, carta: { name: 'Maria' } })
   const id = (body as { idEmail: string }).idEmail
   await database.pool.query(
-    "update delivery set state = 'sending', attempt = 1, carrier = 'print-shop', reference = $2 where notification_id = $1",
+    `update delivery set state = 'sending', lease_owner = $1, lease_until = now() + interval '1 hour', attempt = 1, carrier = 'print-shop',
+       reference = $2 where notification_id = $1`,
     [id, `${id}.letter.1`],
   )
   return id

@@ -240,7 +240,10 @@ test.each<[string, string, RegExp]>([
 
 test('what a worker holds is queued as far as the events know', async () => {
   const id = await accept()
-  await database.pool.query("update delivery set state = 'sending' where notification_id = $1", [id])
+  await database.pool.query(
+    "update delivery set state = 'sending', lease_owner = $1, lease_until = now() where notification_id = $1",
+    [id],
+  )
   expect(await faultsOf(id)).toEqual([])
 })
 

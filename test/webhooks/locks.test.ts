@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { newId } from '../../src/domain/id.js'
+import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
+import { pruneMessages, replayBatch } from '../../src/store/webhook/messages.js'
+import { claimMessages, makeMessagesDue, renewMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
+import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
+import { countWaiting, holdRows } from '../support/locks.js'
+import { receiverForTest, refuseWith } from '../support/receiver.js'
+import { request } from '../support/requests.js'
+import { createWebhook, QUICK, startTestDeliverer } from '../support/webhooks.js'
+
+/** Endpoints and messages that a vanished node holds: what is about others is written. */
+let database: TestDatabase
+let gateway: Gateway
+let account: string
+let endpoints: string[]
+const owner = newId(Date.now())
+
+beforeAll(async () => {
+  database = await createDatabase()
+  gateway = await startGateway(database.pool)
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+/** Two endpoints with two messages each. */
+beforeEach(async () => {
+  await database.pool.query('delete from webhook_message')
+  account = (await createAccount(database.pool)).id
+  endpoints = [crypto.randomUUID(), crypto.randomUUID()]
+  const all = { channels: null, statuses: null, version: 'v2', secret: Buffer.alloc(1) } as const
+  for (const id of endpoints) {
+    await insertEndpoint(database.pool, { id, account, url: 'https://example.com/', ...all })
+    await database.pool.query(
+      `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'email', 2 from generate_series(1, 2)`,
+      [id],
+    )
+  }
+})
+
+const claim = async (): Promise<WebhookClaim[]> => {
+  const capacities = { capacity: 10, endpoints: new Map(), perAccount: 100, accounts: new Map() }
+  const claims = await claimMessages(database.pool, { owner, leaseMs: 30_000, limit: 100, failuresToPause: 5, ...capacities })
+  return claims.sort((a, b) => endpoints.indexOf(a.endpoint) - endpoints.indexOf(b.endpoint))
+}
+
+const fenceOf = ({ id, attempt }: WebhookClaim) => ({ message: id, owner, attempt })
+
+test('outcomes of an endpoint that another transaction holds are left out, and those of the others are written', async () => {
+  const claims = await claim()
+  const rules = { plan: QUICK.plan, random: Math.random }
+  const outcomes = claims.map(message =>
+    judgeReply(message, fenceOf(message), new Error('recusado'), { at: new Date(), durationMs: 1 }, rules),
+  )
+  const health = { failuresToPause: 5, maxPauseMs: 1_000, suspendAfterMs: 1_000_000, quietMs: 1_000_000 }
+  const holder = await holdRows(database.url, 'select from webhook_endpoint where id = $1 for no key update', [endpoints[0]])
+  const first = await writeOutcomes(database.pool, outcomes, health)
+  expect(first).toMatchObject({ settled: new Set(claims.slice(2).map(({ id }) => id)), busy: new Set([endpoints[0]]) })
+  await holder.release()
+  const second = await writeOutcomes(database.pool, outcomes, health)
+  expect(second).toMatchObject({ settled: new Set(claims.slice(0, 2).map(({ id }) => id)), busy: new Set() })
+  const { rows } = await database.pool.query('select failures from webhook_endpoint where id = any($1)', [endpoints])
+  expect(rows).toEqual([{ failures: 2 }, { failures: 2 }])
+})
+
+test('the outcome of an attempt waits until its endpoint is free, while the next endpoint gets its messages', async () => {
+  await database.pool.query('delete from webhook_message')
+  const { token } = await createAccount(database.pool)
+  const [failing, healthy] = await Promise.all([receiverForTest(refuseWith(500)), receiverForTest()])
+  const ids: string[] = []
+  for (const { url } of [failing, healthy]) ids.push((await createWebhook(gateway.url, token, { url })).id)
+  const holder = await holdRows(database.url, 'select from webhook_endpoint where id = $1 for no key update', [ids[0]])
+  const deliverer = startTestDeliverer(database.pool, { timing: QUICK })
+  const ask = (id: string) => request(`${gateway.url}/gw/webhooks/${id}/test`, { method: 'POST', token })
+  await ask(ids[0]!)
+  await expect.poll(() => failing.got.length).toBe(1)
+  for (let n = 1; n <= 3; n++) {
+    await ask(ids[1]!)
+    await expect.poll(() => healthy.got.length).toBe(n)
+  }
+  const states = async (id: string) =>
+    (await database.pool.query('select distinct state from webhook_message where endpoint_id = $1', [id])).rows
+  await expect.poll(() => states(ids[1]!)).toEqual([{ state: 'done' }])
+  expect(await states(ids[0]!)).toEqual([{ state: 'sending' }])
+  expect(failing.got).toHaveLength(1)
+  await holder.release()
+  await expect.poll(() => failing.got.length).toBeGreaterThan(1)
+  await deliverer.stop()
+})
+
+const HOLD_MESSAGE = 'select from webhook_message where id = $1 for update'
+
+test('a renewal passes over the message that another transaction holds', async () => {
+  const [held, ...others] = await claim()
+  await holdRows(database.url, HOLD_MESSAGE, [held!.id])
+  const renewed = await renewMessages(database.pool, [held!, ...others].map(fenceOf), 60_000)
+  expect(renewed).toEqual(new Set(others.map(({ id }) => id)))
+})
+
+test('an endpoint that works again gets its messages, although another transaction holds one of them', async () => {
+  const { rows } = await database.pool.query<{ id: string }>(
+    "update webhook_message set due_at = now() + interval '1 hour' where endpoint_id = $1 returning id",
+    [endpoints[0]],
+  )
+  await holdRows(database.url, HOLD_MESSAGE, [rows[0]!.id])
+  await makeMessagesDue(database.pool, [endpoints[0]!])
+  expect((await claim()).map(({ id }) => id)).toContain(rows[1]!.id)
+})
+
+test('a replay passes over a message that is being claimed, and does not send it twice', async () => {
+  const { rows } = await database.pool.query<{ id: string }>('select id from webhook_message where endpoint_id = $1', [
+    endpoints[0],
+  ])
+  await holdRows(database.url, "update webhook_message set state = 'sending' where id = $1", [rows[0]!.id])
+  const span = { since: new Date(0), until: new Date(Date.now() + 3_600_000), missedOnly: true }
+  const replayed = await replayBatch(database.pool, endpoints[0]!, span, { at: '-infinity', position: 0 }, 100)
+  expect(replayed).toMatchObject({ count: 1 })
+})
+
+test('a message that is replayed in the moment in which it is cleaned away stays', async () => {
+  const { rows } = await database.pool.query<{ id: string }>(
+    "update webhook_message set state = 'done', created_at = now() - interval '90 days' where endpoint_id = $1 returning id",
+    [endpoints[0]],
+  )
+  const [replayed] = rows
+  const holder = await holdRows(database.url, "update webhook_message set state = 'queued' where id = $1", [replayed!.id])
+  let isPruned = false
+  const pruning = pruneMessages(database.pool, 30, 100).then(() => {
+    isPruned = true
+  })
+  await expect.poll(async () => isPruned || (await countWaiting(database.pool)) > 0).toBe(true)
+  await holder.release()
+  await pruning
+  const left = await database.pool.query('select id from webhook_message where endpoint_id = $1', [endpoints[0]])
+  expect(left.rows).toEqual([{ id: replayed!.id }])
+})
