@@ -44,8 +44,8 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
   insertAcceptances: group => insertAcceptances(pool, group),
   findWritten: ids => findWritten(pool, ids),
   storeBlobs: attachments => storeBlobs(pool, attachments),
-  resolveTemplates: (account, named) => resolveTemplates(pool, account, named),
-  findKeyUse: (account, key) => findKeyUse(pool, account, key),
+  resolveTemplates: (scope, named) => resolveTemplates(pool, scope, named),
+  findKeyUse: (scope, key) => findKeyUse(pool, scope, key),
   isRowFault,
   isUniqueViolation,
 })
@@ -108,7 +108,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       contracts,
       documentUrl,
       findStatus: options.findStatus ?? (question => lookups.submit(question)),
-      findNotification: (account, id) => findNotification(pool, account, id),
+      findNotification: (scope, id) => findNotification(pool, scope, id),
     },
     webhooks: { sealing: keys.sealing, rules: targetRules(config), format: webhookFormat(contracts, documentUrl) },
     recipient: {

@@ -45,7 +45,7 @@ const accept = async (): Promise<string> =>
 describe('carteiro webhook', () => {
   test('an endpoint is made, changed, tested, repaired and taken away', async () => {
     const made = webhook('create', '--url', 'https://example.com/x', '--channels', 'email,voz', '--statuses', 'falhou')
-    expect(made).toMatchObject({ channels: ['email', 'voice'], statuses: ['falhou'], active: true })
+    expect(made).toMatchObject({ mode: 'live', channels: ['email', 'voice'], statuses: ['falhou'], active: true })
     expect(made.secret).toMatch(/^whsec_/)
     const id = made.id as string
     expect(webhook('edit', id, '--channels', 'voice,carta')).toMatchObject({ channels: ['voice', 'letter'] })
@@ -59,6 +59,12 @@ describe('carteiro webhook', () => {
     const { rows } = await database.pool.query('select action from audit where subject = $1 order by id', [id])
     const verbs = ['create', 'edit', 'edit', 'rotate', 'replay', 'edit', 'delete']
     expect(rows.map(row => row.action)).toEqual(verbs.map(verb => `webhook ${verb}`))
+  }, 180_000)
+
+  test('an endpoint of test mode is found in test mode alone', () => {
+    const { id } = webhook('create', '--mode', 'test', '--url', 'https://example.com/x') as { id: string }
+    expect(webhook('list', '--mode', 'test')).toMatchObject([{ id, mode: 'test' }])
+    expect(webhook('show', id).stderr).toContain('Webhook não encontrado')
   }, 180_000)
 
   test.each([

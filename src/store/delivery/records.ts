@@ -1,13 +1,13 @@
 import type { Channel } from '../../domain/channel.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
+import type { Scope } from '../../domain/scope.js'
 import type { StepCondition } from '../../domain/sequence.js'
 import type { DeliveryStatus } from '../../domain/status.js'
 import { type Queryable, queryValue, queryValues, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
-export interface StoredDelivery {
+export interface StoredDelivery extends Scope {
   notification: string
-  account: string
   step: number
   condition: StepCondition
   dueAt: Date
@@ -45,7 +45,7 @@ export async function readLocked(
 ): Promise<{ deliveries: StoredDelivery[]; heads: Map<string, ChainHead> }> {
   const { rows } = await run<LockedRow>(db, {
     name: 'read-locked',
-    text: `select ${STATUS_COLUMNS}, d.account_id as account, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner",
+    text: `select ${STATUS_COLUMNS}, d.account_id as account, d.mode, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner",
              e.seq as "headSeq", e.at as "headAt", encode(e.hash, 'hex') as "headHash"
            from notification n join delivery d on d.notification_id = n.id
            cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e
@@ -54,9 +54,9 @@ export async function readLocked(
   })
   const heads = new Map<string, ChainHead>()
   const deliveries = rows.map(row => {
-    const { notification, account, step, condition, dueAt, attempt, leaseOwner, headSeq, headAt, headHash, ...status } = row
+    const { notification, account, mode, step, condition, dueAt, attempt, leaseOwner, headSeq, headAt, headHash, ...status } = row
     heads.set(notification, { seq: headSeq, at: headAt, hash: headHash })
-    return { notification, account, step, condition, dueAt, attempt, leaseOwner, status }
+    return { notification, account, mode, step, condition, dueAt, attempt, leaseOwner, status }
   })
   return { deliveries, heads }
 }
@@ -72,9 +72,8 @@ export interface DeliveryWrite {
   bind: 'carrier' | 'none' | 'keep'
 }
 
-export interface EventWrite {
+export interface EventWrite extends Scope {
   event: ChainedEvent
-  account: string
   channel: Channel
   /** Whether senders' webhooks announce it. */
   announced: boolean
@@ -114,7 +113,7 @@ export const writeRecords = async (
 const WRITE_RECORDS = `
   with happened as materialized (
     select * from json_to_recordset($1) as e(notification uuid, seq int, at timestamptz, type text, source text, data jsonb, salt text,
-      commit text, prev text, hash text, account uuid, channel text, announced boolean)
+      commit text, prev text, hash text, account uuid, mode text, channel text, announced boolean)
   ), changed as materialized (
     select * from json_to_recordset($2) as u(notification uuid, channel text, state text, "delayMs" bigint, failover boolean, bind text,
       "processedAt" timestamptz, "preparedAt" timestamptz, "sentAt" timestamptz, "deliveredAt" timestamptz, "readAt" timestamptz,
@@ -128,7 +127,7 @@ const WRITE_RECORDS = `
     insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
     select gen_random_uuid(), w.id, e.notification, e.channel, e.seq, case when w.disabled_at is null then 'queued' else 'held' end
     from happened e
-    join webhook_endpoint w on w.account_id = e.account and w.deleted_at is null
+    join webhook_endpoint w on w.account_id = e.account and w.mode = e.mode and w.deleted_at is null
       and (w.channels is null or e.channel = any(w.channels)) and (w.statuses is null or e.type = any(w.statuses))
     where e.announced
     order by e.notification, e.seq
