@@ -117,14 +117,7 @@ describe('templates', () => {
   })
 })
 
-describe('budgets and limits', () => {
-  test('test requests spend a budget of their own: a live token is served when that of the test mode is spent', async () => {
-    const { tokens } = await createOwner({ settings: { 'limit.registered': 3 } })
-    const statusOf = async (token: string) => (await request(`${gateway.url}/gw/templates`, { token })).status
-    await expect.poll(() => statusOf(tokens.test)).toBe(429)
-    expect(await statusOf(tokens.live)).toBe(200)
-  })
-
+describe('limits', () => {
   test('listeners of test tokens leave the live ones their number and their polls', async () => {
     const { tokens } = await createOwner()
     const open = (token: string) => post('/gw/webhooks/listen', token)

@@ -57,6 +57,7 @@ test('what gave up is listed with its reason and, once retried by a person, goes
   work({ carrier, options: { retryDelaysMs: [] } })
   const id = await accept()
   await described(id).toBe('Falha no envio')
+  expect(await listQueue(database.pool, { ...everything, mode: 'test', state: 'dead' })).toEqual([])
   expect(await listQueue(database.pool, { ...everything, state: 'dead' })).toMatchObject([
     { notification: id, account: 'acme', failureDetail: 'Motivo: temporary', attempt: 1, carrier: 'scripted' },
   ])
