@@ -158,7 +158,7 @@ async function fillQueue(workspace: Workspace, { pool, admin, account }: Subject
   const endpoints: string[] = []
   for (const url of urls) {
     const draft = { url, version: 'v2' as const, channels: null, statuses: null }
-    endpoints.push((await createEndpoint(parts, account, draft, Date.now())).endpoint.id)
+    endpoints.push((await createEndpoint(parts, { account, mode: 'live' }, draft, Date.now())).endpoint.id)
   }
   for (let done = 0; done < events; done += 1_000) {
     workspace.signal.throwIfAborted()

@@ -253,16 +253,19 @@ create index event_transaction on event (transaction_id);
 
 create table idempotency (
   account_id uuid not null,
+  mode text not null check (mode in ('live', 'test')),
   key text not null,
   body_sha256 bytea not null,
   notification_id uuid not null,
   created_at timestamptz not null,
-  primary key (account_id, key)
+  primary key (account_id, mode, key)
 );
 create index idempotency_created on idempotency (created_at);
 
 create table suppression (
   account_id uuid not null references account,
+  -- What happens to a test send suppresses nobody for live sends.
+  mode text not null check (mode in ('live', 'test')),
   channel text not null,
   -- In lower case.
   recipient text not null,
@@ -270,7 +273,7 @@ create table suppression (
   -- The notification that caused the suppression; null: an operator added it.
   notification_id uuid,
   created_at timestamptz not null default now(),
-  primary key (account_id, channel, recipient)
+  primary key (account_id, mode, channel, recipient)
 );
 
 -- The history is append only, for every role: the program's own role may not even try (grant_application below).
@@ -372,6 +375,8 @@ create table reply_part (
 create table webhook_endpoint (
   id uuid primary key,
   account_id uuid not null references account,
+  -- It gets the events of this mode alone.
+  mode text not null check (mode in ('live', 'test')),
   -- null: a listener (carteiro listen), which fetches its messages itself.
   url text,
   payload_version text not null check (payload_version in ('v1', 'v2')),
@@ -399,7 +404,7 @@ create table webhook_endpoint (
   -- Deleted endpoints keep their row until their messages are deleted, in batches: there may be millions.
   deleted_at timestamptz
 );
-create index webhook_endpoint_account on webhook_endpoint (account_id);
+create index webhook_endpoint_account on webhook_endpoint (account_id, mode);
 
 -- The outbox: the transaction that writes an event writes its messages.
 create table webhook_message (
@@ -458,6 +463,8 @@ create index webhook_attempt_at on webhook_attempt using brin (at);
 create table template (
   id uuid primary key,
   account_id uuid not null references account,
+  -- live: a template of the account, which both modes may use and only live tokens may edit. test: exists for test tokens alone.
+  mode text not null check (mode in ('live', 'test')),
   -- The identifier that the carrier or the sender uses.
   external_id text,
   name text not null,

@@ -292,11 +292,13 @@ CREATE TABLE guess_window (
 
 CREATE TABLE idempotency (
   account_id uuid NOT NULL,
+  mode text NOT NULL,
   key text NOT NULL,
   body_sha256 bytea NOT NULL,
   notification_id uuid NOT NULL,
   created_at timestamp with time zone NOT NULL,
-  CONSTRAINT idempotency_pkey PRIMARY KEY (account_id, key)
+  CONSTRAINT idempotency_pkey PRIMARY KEY (account_id, mode, key),
+  CONSTRAINT idempotency_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
 );
 CREATE INDEX idempotency_created ON idempotency USING btree (created_at);
 
@@ -438,18 +440,21 @@ CREATE TABLE reply_part (
 
 CREATE TABLE suppression (
   account_id uuid NOT NULL,
+  mode text NOT NULL,
   channel text NOT NULL,
   recipient text NOT NULL,
   reason text NOT NULL,
   notification_id uuid,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT suppression_pkey PRIMARY KEY (account_id, channel, recipient),
-  CONSTRAINT suppression_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id)
+  CONSTRAINT suppression_pkey PRIMARY KEY (account_id, mode, channel, recipient),
+  CONSTRAINT suppression_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT suppression_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
 );
 
 CREATE TABLE template (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
+  mode text NOT NULL,
   external_id text,
   name text NOT NULL,
   channel text NOT NULL,
@@ -461,7 +466,8 @@ CREATE TABLE template (
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT template_pkey PRIMARY KEY (id),
   CONSTRAINT template_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
-  CONSTRAINT template_channel_check CHECK (channel ~ '^[a-z]+$'::text)
+  CONSTRAINT template_channel_check CHECK (channel ~ '^[a-z]+$'::text),
+  CONSTRAINT template_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
 );
 CREATE INDEX template_account ON template USING btree (account_id, channel);
 
@@ -522,6 +528,7 @@ CREATE INDEX webhook_attempt_message ON webhook_attempt USING btree (message_id)
 CREATE TABLE webhook_endpoint (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
+  mode text NOT NULL,
   url text,
   payload_version text NOT NULL,
   channels text[],
@@ -542,9 +549,10 @@ CREATE TABLE webhook_endpoint (
   CONSTRAINT webhook_endpoint_pkey PRIMARY KEY (id),
   CONSTRAINT webhook_endpoint_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   CONSTRAINT webhook_endpoint_disabled_reason_check CHECK (disabled_reason = ANY (ARRAY['manual'::text, 'gone'::text, 'failing'::text])),
+  CONSTRAINT webhook_endpoint_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text])),
   CONSTRAINT webhook_endpoint_payload_version_check CHECK (payload_version = ANY (ARRAY['v1'::text, 'v2'::text]))
 );
-CREATE INDEX webhook_endpoint_account ON webhook_endpoint USING btree (account_id);
+CREATE INDEX webhook_endpoint_account ON webhook_endpoint USING btree (account_id, mode);
 
 CREATE TABLE webhook_message (
   id uuid NOT NULL,

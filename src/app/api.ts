@@ -47,8 +47,8 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
   insertAcceptances: group => insertAcceptances(pool, group),
   findWritten: ids => findWritten(pool, ids),
   storeBlobs: attachments => storeBlobs(pool, attachments),
-  resolveTemplates: (account, named) => resolveTemplates(pool, account, named),
-  findKeyUse: (account, key) => findKeyUse(pool, account, key),
+  resolveTemplates: (scope, named) => resolveTemplates(pool, scope, named),
+  findKeyUse: (scope, key) => findKeyUse(pool, scope, key),
   isStandbyLost: () => isStandbyLost(pool),
   // A key that another transaction is using must not refuse the other requests of its group.
   isRowFault: error => isRowFault(error) || isLocked(error),
@@ -128,7 +128,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       contracts,
       documentUrl,
       findStatus: options.findStatus ?? (question => lookups.submit(question)),
-      findNotification: (account, id) => findNotification(pool, account, id),
+      findNotification: (scope, id) => findNotification(pool, scope, id),
     },
     webhooks: { sealing: keys.sealing, rules: targetRules(config), format: webhookFormat(contracts, documentUrl) },
     recipient: {

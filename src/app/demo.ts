@@ -38,7 +38,7 @@ export async function createDemo(pool: Pool): Promise<void> {
       const { name, content, metadata = {} } = demo.template
       const variables = demo.template.variables.map(variable => ({ name: variable, required: true }))
       const template = { account, externalId: null, name, channel, content, variables, shared: false, metadata }
-      await insertTemplate(db, { id: newId(now), ...template })
+      await insertTemplate(db, { id: newId(now), mode: 'live', ...template })
     }
   })
 }

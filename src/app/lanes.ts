@@ -148,7 +148,7 @@ async function openLane<Message>(
     ...queueOf(pool),
     record: followed(recorder, wiring, onError),
     prepare: wiring.prepare(world),
-    ...(wiring.memory === undefined ? {} : { memory: wiring.memory }),
+    ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),
     onError,
   })
   return lane as unknown as Lane<unknown>

@@ -238,7 +238,8 @@ export interface ChannelDelivery<Message> {
   partsOf(provider: string, world: World): object
   /** From a claim to a message for the carrier, or the reason why there can be none. */
   prepare(world: World): (claim: Claim) => Promise<Message | Refused>
-  readonly memory?: DeliveryMemory
+  /** The budget of one mode: large test messages to a silent simulator must not hold up live ones. */
+  memory?(world: World): DeliveryMemory
   /** Called after a fact was recorded, to update the state that later messages of the channel depend on. */
   follow?(change: { notification: string; fact: Fact }): Promise<void>
   readonly chores?: readonly Chore[]

@@ -5,10 +5,11 @@ import { loadKeys } from '../app/keys.js'
 import { openLog } from '../app/log.js'
 import type { CommandContext } from '../channels/channel.js'
 import type { Keys } from '../domain/keys.js'
+import type { Scope } from '../domain/scope.js'
 import { type Account, findAccount } from '../store/accounts/accounts.js'
 import { recordAudit } from '../store/installation.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
-import { type AccountOptions, required } from './options.js'
+import { type AccountOptions, required, type ScopeOptions } from './options.js'
 import { type OutputOptions, printList, printRecord, printResult, type Result } from './output.js'
 
 export interface Administration {
@@ -43,6 +44,11 @@ export const runForAccount = (
   work: (administration: Administration, account: Account) => Promise<Result>,
 ): Promise<void> =>
   run(options, async administration => work(administration, await requireAccount(administration.pool, options.account)))
+
+export const runForScope = (
+  options: ScopeOptions,
+  work: (administration: Administration, scope: Scope) => Promise<Result>,
+): Promise<void> => runForAccount(options, (administration, { id }) => work(administration, { account: id, mode: options.mode }))
 
 /** Works in one transaction and prints the result after the commit. */
 export const change = (

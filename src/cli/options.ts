@@ -3,15 +3,25 @@ import { channels } from '../channels/registry.js'
 import { readIso } from '../domain/dates.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
+import { type Mode, modes } from '../domain/token.js'
 import type { OutputOptions } from './output.js'
 
 export type AccountOptions = OutputOptions & { account: string }
+export type ScopeOptions = AccountOptions & { mode: Mode }
 
 export const addVerb = (parent: Command, name: string, description: string): Command =>
   parent.command(name).description(description).option('--json', 'resultado em JSON')
 
 export const addAccountVerb = (parent: Command, name: string, description: string): Command =>
   addVerb(parent, name, description).requiredOption('--account <conta>', 'nome ou id da conta')
+
+export const modeOption = (description: string): Option => new Option('--mode <modo>', description).choices(modes)
+
+/** A verb on what an account has in one of its modes. */
+export const addScopeVerb = (parent: Command, name: string, description: string): Command =>
+  addAccountVerb(parent, name, description).addOption(
+    modeOption('live: dos tokens de produção; test: dos tokens de teste').default('live'),
+  )
 
 /** --channel, with the names that commands show. */
 export const channelOption = (description: string): Option => new Option('--channel <canal>', description).choices(channels)

@@ -5,15 +5,22 @@ import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
 import { describe } from '../domain/status.js'
+import type { Mode } from '../domain/token.js'
 import { type Repair, repairDelivery, reviveRefused } from '../engine/unknown/operator-decision.js'
 import { listQueue, readQueue, type UnfinishedState, unfinishedStates } from '../store/delivery/queue.js'
 import { audit, requireAccount, run } from './administration.js'
-import { addVerb, channelOption, readLimit, readMoment, required } from './options.js'
+import { addVerb, channelOption, modeOption, readLimit, readMoment, required } from './options.js'
 import type { OutputOptions } from './output.js'
 
 const providerNames = channelModules.flatMap(({ providers }) => Object.keys(providers))
 
-type ListOptions = OutputOptions & { state: UnfinishedState; channel?: Channel | null; account?: string; limit: number }
+type ListOptions = OutputOptions & {
+  state: UnfinishedState
+  channel?: Channel | null
+  mode?: Mode | null
+  account?: string
+  limit: number
+}
 type DecisionOptions = OutputOptions & { channel: Channel }
 type RetryOptions = DecisionOptions & { carrier?: string; since?: Date; reason?: string | null; dryRun?: boolean }
 
@@ -21,11 +28,11 @@ type RetryOptions = DecisionOptions & { carrier?: string; since?: Date; reason?:
 export function queueCommand(): Command {
   const queue = new Command('queue').description('entregas por terminar: contagem, lista, novo envio, conferência')
 
-  addVerb(queue, 'count', 'quantas entregas há por canal e estado, e há quantos segundos espera a mais antiga').action(
+  addVerb(queue, 'count', 'quantas entregas há por canal, modo e estado, e há quantos segundos espera a mais antiga').action(
     (options: OutputOptions) =>
       run(options, async ({ pool }) =>
-        (await readQueue(pool)).map(({ channel, state, count, oldestSeconds }) => {
-          return { channel, state, count, oldest: Math.round(oldestSeconds) }
+        (await readQueue(pool)).map(({ channel, mode, state, count, oldestSeconds }) => {
+          return { channel, mode, state, count, oldest: Math.round(oldestSeconds) }
         }),
       ),
   )
@@ -33,15 +40,17 @@ export function queueCommand(): Command {
   addVerb(queue, 'list', 'as entregas em um estado, a mais antiga primeiro')
     .addOption(new Option('--state <estado>', 'estado').choices([...unfinishedStates]).default('dead'))
     .addOption(channelOption('canal'))
+    .addOption(modeOption('só de um modo'))
     .option('--account <conta>', 'nome ou id da conta')
     .option('--limit <n>', 'quantas no máximo', readLimit, 100)
-    .action(({ state, channel = null, account: name, limit, ...output }: ListOptions) =>
+    .action(({ state, channel = null, mode = null, account: name, limit, ...output }: ListOptions) =>
       run(output, async ({ pool }) => {
         const account = name === undefined ? null : (await requireAccount(pool, name)).id
-        return (await listQueue(pool, { state, channel, account, limit })).map(delivery => ({
+        return (await listQueue(pool, { state, channel, mode, account, limit })).map(delivery => ({
           id: delivery.notification,
           channel: delivery.channel,
           account: delivery.account,
+          mode: delivery.mode,
           description: describe(delivery, moduleOf(delivery.channel)),
           reason: delivery.failureDetail,
           attempts: delivery.attempt,

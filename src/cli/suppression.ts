@@ -3,26 +3,26 @@ import { channels, moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { addSuppression, listSuppressions, removeSuppression } from '../store/accounts/suppressions.js'
-import { audit, changeAccount, runForAccount } from './administration.js'
-import { type AccountOptions, addAccountVerb, channelOption, readLimit } from './options.js'
+import { audit, changeAccount, runForScope } from './administration.js'
+import { addScopeVerb, channelOption, readLimit, type ScopeOptions } from './options.js'
 
-type ListOptions = AccountOptions & { channel?: Channel | null; recipient?: string; limit: number }
+type ListOptions = ScopeOptions & { channel?: Channel | null; recipient?: string; limit: number }
 
-/** suppression: the contacts that an account no longer writes to. */
+/** suppression: the contacts that an account no longer writes to, in one mode. */
 export function suppressionCommand(): Command {
   const suppression = new Command('suppression').description(
     'contatos suprimidos de uma conta: endereços que não existem, reclamações, pedidos de parar',
   )
 
-  addAccountVerb(suppression, 'list', 'lista os contatos suprimidos, o mais recente primeiro')
+  addScopeVerb(suppression, 'list', 'lista os contatos suprimidos, o mais recente primeiro')
     .addOption(channelOption('canal'))
     .option('--recipient <contato>', 'só este endereço ou número')
     .option('--limit <n>', 'quantos no máximo', readLimit, 100)
     .action(async ({ channel = null, recipient: text, limit, ...options }: ListOptions) => {
       const recipient = text === undefined ? null : channel === null ? text.trim() : await requireContact(text, channel)
-      await runForAccount(options, async ({ pool }, { id }) => {
-        const found = await listSuppressions(pool, { account: id, channel, recipient, limit })
-        return found.map(({ createdAt, ...entry }) => ({ ...entry, since: createdAt }))
+      await runForScope(options, async ({ pool }, scope) => {
+        const found = await listSuppressions(pool, { ...scope, channel, recipient, limit })
+        return found.map(({ createdAt, ...entry }) => ({ ...entry, mode: scope.mode, since: createdAt }))
       })
     })
 
@@ -30,19 +30,19 @@ export function suppressionCommand(): Command {
     ['add', true, 'suprime um contato: a conta não envia mais a ele por este canal'],
     ['remove', false, 'permite de novo o envio a um contato'],
   ] as const) {
-    addAccountVerb(suppression, name, description)
+    addScopeVerb(suppression, name, description)
       .addOption(channelOption('canal').default(channels[0]))
       .argument('<contato>', 'endereço de e-mail, número ou, em cartas, o nome')
-      .action(async (text: string, options: AccountOptions & { channel: Channel }) => {
-        const { channel } = options
+      .action(async (text: string, options: ScopeOptions & { channel: Channel }) => {
+        const { channel, mode } = options
         const recipient = await requireContact(text, channel)
         await changeAccount(options, async (db, account) => {
-          const contact = { account: account.id, channel, recipient }
+          const contact = { account: account.id, mode, channel, recipient }
           const state = adds ? 'já está' : 'não está'
           if (!(await (adds ? addSuppression(db, contact, 'operator') : removeSuppression(db, contact))))
-            throw new OperatorError(`${recipient} ${state} suprimido na conta "${account.name}" (${channel}).`)
-          await audit(db, `suppression ${name}`, account.id, { channel, recipient })
-          return { account: account.name, channel, [adds ? 'suppressed' : 'removed']: recipient }
+            throw new OperatorError(`${recipient} ${state} suprimido na conta "${account.name}" (${channel}, ${mode}).`)
+          await audit(db, `suppression ${name}`, account.id, { mode, channel, recipient })
+          return { account: account.name, mode, channel, [adds ? 'suppressed' : 'removed']: recipient }
         })
       })
   }

@@ -4,45 +4,45 @@ import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { createTemplate, editTemplate, requireTemplate, type TemplateEdit } from '../engine/templates.js'
 import { listTemplates, type Template } from '../store/accounts/templates.js'
-import { audit, runForAccount } from './administration.js'
-import { type AccountOptions, addAccountVerb, channelOption, idReader, requireChanges } from './options.js'
+import { audit, runForScope } from './administration.js'
+import { addScopeVerb, channelOption, idReader, requireChanges, type ScopeOptions } from './options.js'
 
 const readTemplateId = idReader('O identificador deve ser um UUID. Veja os templates com: carteiro template list --account CONTA')
 
 export function templateCommand(): Command {
   const template = new Command('template').description('templates: criar, listar, ver, editar, ativar e desativar')
   const addIdVerb = (name: string, description: string): Command =>
-    addAccountVerb(template, name, description).argument('<id>', 'identificador público (UUID)', readTemplateId)
+    addScopeVerb(template, name, description).argument('<id>', 'identificador público (UUID)', readTemplateId)
 
-  addAccountVerb(template, 'create', 'cria um template')
+  addScopeVerb(template, 'create', 'cria um template')
     .requiredOption('--name <nome>', 'nome do template')
     .addOption(channelOption('canal').makeOptionMandatory())
     .requiredOption('--file <arquivo>', 'arquivo com o conteúdo em Liquid (- para a entrada padrão)')
     .option('--template-id <id>', 'identificador próprio, seu ou da operadora')
     .option('--shared', 'compartilha com a entidade')
-    .action((options: AccountOptions & { name: string; channel: Channel; file: string; templateId?: string; shared?: boolean }) =>
-      runForAccount(options, async ({ pool }, account) => {
+    .action((options: ScopeOptions & { name: string; channel: Channel; file: string; templateId?: string; shared?: boolean }) =>
+      runForScope(options, async ({ pool }, scope) => {
         const { name, channel, file, templateId: externalId = null, shared = false } = options
         const draft = { name, channel, content: readContent(file), variables: null, externalId, shared, metadata: {} }
-        const created = await createTemplate(pool, account.id, draft, Date.now())
+        const created = await createTemplate(pool, scope, draft, Date.now())
         await audit(pool, 'template create', created.id)
         return describe(created)
       }),
     )
 
-  addAccountVerb(template, 'list', 'lista os templates próprios e os compartilhados')
+  addScopeVerb(template, 'list', 'lista os templates próprios e os compartilhados')
     .addOption(channelOption('só de um canal'))
-    .action((options: AccountOptions & { channel?: Channel }) =>
-      runForAccount(options, async ({ pool }, { id }) => (await listTemplates(pool, id, options.channel ?? null)).map(describe)),
+    .action((options: ScopeOptions & { channel?: Channel }) =>
+      runForScope(options, async ({ pool }, scope) => (await listTemplates(pool, scope, options.channel ?? null)).map(describe)),
     )
 
   addIdVerb('show', 'mostra o conteúdo de um template')
     .option('--revision <n>', 'uma versão anterior')
-    .action((id: string, options: AccountOptions & { revision?: string }) =>
-      runForAccount(options, async ({ pool }, account) => {
+    .action((id: string, options: ScopeOptions & { revision?: string }) =>
+      runForScope(options, async ({ pool }, scope) => {
         const revision = options.revision === undefined ? null : Number(options.revision)
         if (revision !== null && !Number.isInteger(revision)) throw new OperatorError('--revision deve ser um número de versão.')
-        const found = await requireTemplate(pool, account.id, id, revision)
+        const found = await requireTemplate(pool, scope, id, revision)
         return options.json ? { ...describe(found), content: found.content, variables: found.variables } : found.content
       }),
     )
@@ -52,29 +52,29 @@ export function templateCommand(): Command {
     .option('--file <arquivo>', 'arquivo com o novo conteúdo (- para a entrada padrão)')
     .option('--shared', 'compartilha com a entidade')
     .option('--no-shared', 'deixa de compartilhar')
-    .action((id: string, options: AccountOptions & { name?: string; file?: string; shared?: boolean }) => {
+    .action((id: string, options: ScopeOptions & { name?: string; file?: string; shared?: boolean }) => {
       const { name, file, shared } = options
       const content = file === undefined ? undefined : readContent(file)
       return edit(id, options, requireChanges({ name, content, shared }, '--name, --file, --shared ou --no-shared'))
     })
 
-  addIdVerb('activate', 'ativa um template').action((id: string, options: AccountOptions) => edit(id, options, { active: true }))
-  addIdVerb('deactivate', 'desativa um template').action((id: string, options: AccountOptions) =>
+  addIdVerb('activate', 'ativa um template').action((id: string, options: ScopeOptions) => edit(id, options, { active: true }))
+  addIdVerb('deactivate', 'desativa um template').action((id: string, options: ScopeOptions) =>
     edit(id, options, { active: false }),
   )
 
   return template
 }
 
-const edit = (id: string, options: AccountOptions, changes: TemplateEdit): Promise<void> =>
-  runForAccount(options, async ({ pool }, account) => {
-    const edited = await editTemplate(pool, account.id, id, changes)
+const edit = (id: string, options: ScopeOptions, changes: TemplateEdit): Promise<void> =>
+  runForScope(options, async ({ pool }, scope) => {
+    const edited = await editTemplate(pool, scope, id, changes)
     await audit(pool, 'template edit', edited.id, { fields: Object.keys(changes) })
     return describe(edited)
   })
 
-function describe({ id, name, channel, externalId, version, active, shared }: Template) {
-  return { id, name, channel, templateId: externalId, version, active, shared }
+function describe({ id, name, mode, channel, externalId, version, active, shared }: Template) {
+  return { id, name, mode, channel, templateId: externalId, version, active, shared }
 }
 
 function readContent(file: string): string {

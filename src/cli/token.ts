@@ -1,25 +1,21 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { type Mode, readLifetime, signToken, type TokenClaims } from '../domain/token.js'
+import { readLifetime, signToken, type TokenClaims } from '../domain/token.js'
 import { insertToken, listTokens, revokeToken } from '../store/accounts/tokens.js'
 import { audit, change, requireAccount, runForAccount } from './administration.js'
-import { type AccountOptions, addAccountVerb, addVerb, idReader, required } from './options.js'
+import { type AccountOptions, addAccountVerb, addVerb, idReader, modeOption, required, type ScopeOptions } from './options.js'
 import type { OutputOptions } from './output.js'
 
 export function tokenCommand(): Command {
   const token = new Command('token').description('tokens: emitir, listar e revogar')
 
   addAccountVerb(token, 'issue', 'emite um token e o mostra, uma única vez, na saída padrão')
-    .addOption(
-      new Option('--mode <modo>', 'live: operadoras de verdade; test: sempre o simulador')
-        .choices(['live', 'test'])
-        .default('live'),
-    )
+    .addOption(modeOption('live: operadoras de verdade; test: sempre o simulador').default('live'))
     .option('--expires <prazo>', 'validade: 90d, 12h, 30m ou 1s (sem prazo, se omitida)', text =>
       required(readLifetime(text), '--expires deve ser um prazo como 90d, 12h, 30m ou 1s.'),
     )
-    .action((options: AccountOptions & { mode: Mode; expires?: number }) =>
+    .action((options: ScopeOptions & { expires?: number }) =>
       change(options, async (db, { keys }) => {
         const now = Date.now()
         const { id: account } = await requireAccount(db, options.account)

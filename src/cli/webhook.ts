@@ -4,6 +4,7 @@ import { targetRules, webhookFormat } from '../app/webhooks.js'
 import { channelModules, findModule, loadContracts } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
+import type { Scope } from '../domain/scope.js'
 import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
 import { statusOf } from '../http/gw/webhook-wire.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook/endpoints.js'
@@ -20,11 +21,11 @@ import {
   testEndpoint,
 } from '../webhooks/endpoints.js'
 import { wireStatuses } from '../webhooks/payload.js'
-import { audit, runForAccount } from './administration.js'
-import { type AccountOptions, addAccountVerb, idReader, readMoment, requireChanges } from './options.js'
+import { audit, runForScope } from './administration.js'
+import { addScopeVerb, idReader, readMoment, requireChanges, type ScopeOptions } from './options.js'
 import type { Result } from './output.js'
 
-type FilterOptions = AccountOptions & { url?: string; payload?: PayloadVersion; channels?: Channel[]; statuses?: AnnouncedFact[] }
+type FilterOptions = ScopeOptions & { url?: string; payload?: PayloadVersion; channels?: Channel[]; statuses?: AnnouncedFact[] }
 
 const ATTEMPTS_SHOWN = 50
 const wireNames = channelModules.map(({ wire }) => wire)
@@ -41,7 +42,7 @@ export function webhookCommand(): Command {
 }
 
 const addIdVerb = (webhook: Command, name: string, description: string): Command =>
-  addAccountVerb(webhook, name, description).argument('<id>', 'identificador do webhook', readUuid)
+  addScopeVerb(webhook, name, description).argument('<id>', 'identificador do webhook', readUuid)
 
 const withFilters = (command: Command): Command =>
   command
@@ -57,22 +58,22 @@ const withFilters = (command: Command): Command =>
     )
 
 function addEndpointVerbs(webhook: Command): void {
-  withFilters(addAccountVerb(webhook, 'create', 'cria um webhook e mostra o segredo, uma única vez'))
+  withFilters(addScopeVerb(webhook, 'create', 'cria um webhook e mostra o segredo, uma única vez'))
     .requiredOption('--url <url>', 'endereço que recebe os avisos')
     .action((options: FilterOptions & { url: string }) =>
-      runWithParts(options, async (parts, account) => {
+      runWithParts(options, async (parts, scope) => {
         const { url, payload: version = 'v2', channels = [], statuses = [] } = options
         const draft = { url, version, channels: someOrAll(channels), statuses: someOrAll(statuses) }
-        const { endpoint, secret } = await createEndpoint(parts, account, draft, Date.now())
-        await audit(parts.pool, 'webhook create', endpoint.id, { account })
+        const { endpoint, secret } = await createEndpoint(parts, scope, draft, Date.now())
+        await audit(parts.pool, 'webhook create', endpoint.id, { ...scope })
         return { ...describe(endpoint), secret }
       }),
     )
-  addAccountVerb(webhook, 'list', 'lista os webhooks').action((options: AccountOptions) =>
-    runForAccount(options, async ({ pool }, { id }) => (await listEndpoints(pool, id)).map(describe)),
+  addScopeVerb(webhook, 'list', 'lista os webhooks').action((options: ScopeOptions) =>
+    runForScope(options, async ({ pool }, scope) => (await listEndpoints(pool, scope)).map(describe)),
   )
-  addIdVerb(webhook, 'show', 'mostra um webhook').action((id: string, options: AccountOptions) =>
-    runForAccount(options, async ({ pool }, account) => describe(await requireEndpoint(pool, account.id, id))),
+  addIdVerb(webhook, 'show', 'mostra um webhook').action((id: string, options: ScopeOptions) =>
+    runForScope(options, async ({ pool }, scope) => describe(await requireEndpoint(pool, scope, id))),
   )
   withFilters(addIdVerb(webhook, 'edit', 'muda endereço, versão ou filtros'))
     .option('--url <url>', 'novo endereço')
@@ -81,16 +82,16 @@ function addEndpointVerbs(webhook: Command): void {
       const changes = { url, version, channels: channels && someOrAll(channels), statuses: statuses && someOrAll(statuses) }
       return edit(id, options, requireChanges(changes, '--url, --payload, --channels ou --statuses'))
     })
-  addIdVerb(webhook, 'enable', 'ativa um webhook').action((id: string, options: AccountOptions) =>
+  addIdVerb(webhook, 'enable', 'ativa um webhook').action((id: string, options: ScopeOptions) =>
     edit(id, options, { active: true }),
   )
-  addIdVerb(webhook, 'disable', 'desativa um webhook').action((id: string, options: AccountOptions) =>
+  addIdVerb(webhook, 'disable', 'desativa um webhook').action((id: string, options: ScopeOptions) =>
     edit(id, options, { active: false }),
   )
-  addIdVerb(webhook, 'delete', 'apaga um webhook').action((id: string, options: AccountOptions) =>
-    runWithParts(options, async (parts, account) => {
-      await removeEndpoint(parts, account, id)
-      await audit(parts.pool, 'webhook delete', id, { account })
+  addIdVerb(webhook, 'delete', 'apaga um webhook').action((id: string, options: ScopeOptions) =>
+    runWithParts(options, async (parts, scope) => {
+      await removeEndpoint(parts, scope, id)
+      await audit(parts.pool, 'webhook delete', id, { ...scope })
       return { id, deleted: true }
     }),
   )
@@ -98,26 +99,26 @@ function addEndpointVerbs(webhook: Command): void {
 
 function addRepairVerbs(webhook: Command): void {
   addIdVerb(webhook, 'rotate', 'troca o segredo e mostra o novo; os dois assinam por 24 h').action(
-    (id: string, options: AccountOptions) =>
-      runWithParts(options, async (parts, account) => {
-        const { endpoint, secret } = await rotateEndpoint(parts, account, id)
-        await audit(parts.pool, 'webhook rotate', endpoint.id, { account })
+    (id: string, options: ScopeOptions) =>
+      runWithParts(options, async (parts, scope) => {
+        const { endpoint, secret } = await rotateEndpoint(parts, scope, id)
+        await audit(parts.pool, 'webhook rotate', endpoint.id, { ...scope })
         return { ...describe(endpoint), secret }
       }),
   )
-  addIdVerb(webhook, 'test', 'envia um evento de teste').action((id: string, options: AccountOptions) =>
-    runWithParts(options, async (parts, account) => ({ message: await testEndpoint(parts, account, id, Date.now()) })),
+  addIdVerb(webhook, 'test', 'envia um evento de teste').action((id: string, options: ScopeOptions) =>
+    runWithParts(options, async (parts, scope) => ({ message: await testEndpoint(parts, scope, id, Date.now()) })),
   )
   addIdVerb(webhook, 'attempts', 'lista as últimas tentativas de entrega')
     .option('--failed', 'só as que falharam')
-    .action((id: string, options: AccountOptions & { failed?: boolean }) =>
-      runForAccount(options, async ({ pool, keys, config }, account) => {
+    .action((id: string, options: ScopeOptions & { failed?: boolean }) =>
+      runForScope(options, async ({ pool, keys, config }, scope) => {
         const format = webhookFormat(
           await loadContracts(),
           documentUrls(() => config.publicUrl, keys),
         )
         const question = { before: null, message: null, failedOnly: options.failed ?? false, limit: ATTEMPTS_SHOWN }
-        const attempts = await showAttempts(pool, format, account.id, id, question)
+        const attempts = await showAttempts(pool, format, scope, id, question)
         return attempts.map(({ at, message, attempt, status, error, state, durationMs, ...rest }) => ({
           ...{ at, message, attempt, status, durationMs, state, error },
           ...(options.json ? rest : {}),
@@ -129,33 +130,34 @@ function addRepairVerbs(webhook: Command): void {
     .option('--since <momento>', 'todas desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
     .option('--until <momento>', 'e antes deste', readMoment)
     .option('--failed', 'com --since: só as que não chegaram')
-    .action((id: string, options: AccountOptions & { message?: string; since?: Date; until?: Date; failed?: boolean }) =>
-      runWithParts(options, async (parts, account) => {
+    .action((id: string, options: ScopeOptions & { message?: string; since?: Date; until?: Date; failed?: boolean }) =>
+      runWithParts(options, async (parts, scope) => {
         const { message, since, until = new Date(), failed = false } = options
         if ((message === undefined) === (since === undefined)) throw new OperatorError('Informe --message ou --since.')
-        if (message !== undefined) await replayOne(parts, account, id, message)
+        if (message !== undefined) await replayOne(parts, scope, id, message)
         const span = { since: since ?? until, until, missedOnly: failed }
-        const messages = message !== undefined ? 1 : await replaySpan(parts, account, id, span)
-        await audit(parts.pool, 'webhook replay', id, { account, messages })
+        const messages = message !== undefined ? 1 : await replaySpan(parts, scope, id, span)
+        await audit(parts.pool, 'webhook replay', id, { ...scope, messages })
         return { id, messages }
       }),
     )
 }
 
-const edit = (id: string, options: AccountOptions, changes: EndpointChanges): Promise<void> =>
-  runWithParts(options, async (parts, account) => {
-    const edited = await editEndpoint(parts, account, id, changes)
-    await audit(parts.pool, 'webhook edit', edited.id, { account, fields: Object.keys(changes) })
+const edit = (id: string, options: ScopeOptions, changes: EndpointChanges): Promise<void> =>
+  runWithParts(options, async (parts, scope) => {
+    const edited = await editEndpoint(parts, scope, id, changes)
+    await audit(parts.pool, 'webhook edit', edited.id, { ...scope, fields: Object.keys(changes) })
     return describe(edited)
   })
 
-const runWithParts = (options: AccountOptions, work: (parts: EndpointParts, account: string) => Promise<Result>): Promise<void> =>
-  runForAccount(options, ({ pool, keys, config }, { id }) =>
-    work({ pool, sealing: keys.sealing, rules: targetRules(config) }, id),
+const runWithParts = (options: ScopeOptions, work: (parts: EndpointParts, scope: Scope) => Promise<Result>): Promise<void> =>
+  runForScope(options, ({ pool, keys, config }, scope) =>
+    work({ pool, sealing: keys.sealing, rules: targetRules(config) }, scope),
   )
 
 const describe = (endpoint: WebhookEndpoint) => ({
   id: endpoint.id,
+  mode: endpoint.mode,
   url: endpoint.url,
   payload: endpoint.version,
   channels: endpoint.channels ?? 'all',

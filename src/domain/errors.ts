@@ -96,6 +96,10 @@ const messages = {
     validationNotEnabled:
       'Sua conta não tem permissão para usar validation (pergunta e resposta). Peça a habilitação em $support.',
     templateForbidden: 'Você não tem permissão para editar este template. Só a conta que o criou pode editá-lo.',
+    templateInTestMode:
+      'Em modo de teste, os templates da conta podem ser lidos e usados, não mudados. Crie outro com o token de teste ou repita com um token de produção.',
+    sequenceInTestMode:
+      'Em modo de teste, a régua da conta vale para os envios e não pode ser mudada. Repita com um token de produção.',
   },
   gone: {
     recordingExpired: 'A gravação foi apagada ao fim do prazo em que fica guardada.',

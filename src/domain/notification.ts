@@ -3,8 +3,8 @@ import type { Attachment } from './attachment.js'
 import { canonicalJson, type Json } from './canonical-json.js'
 import type { Channel, ChannelTraits } from './channel.js'
 import { type ChainedEvent, chainEvent, GENESIS, sha256 } from './evidence.js'
+import type { Scope } from './scope.js'
 import { FALLBACK_STEP, type SequenceStep, type StepCondition, type Turn, turnsOf } from './sequence.js'
-import type { Mode } from './token.js'
 
 /** A send request that passed every rule, in the project's own words. */
 export interface SendRequest {
@@ -51,10 +51,8 @@ export interface PlannedDelivery {
 export type StoredValidation = { question: string; salt: string; hash: string }
 
 /** The rows that one accepted request writes in one transaction. */
-export interface Acceptance {
+export interface Acceptance extends Scope {
   id: string
-  account: string
-  mode: Mode
   acceptedAt: Date
   request: SendRequest
   validation: StoredValidation | null
@@ -63,9 +61,7 @@ export interface Acceptance {
   idempotency: { key: string; bodySha256: string } | null
 }
 
-export interface Sender {
-  account: string
-  mode: Mode
+export interface Sender extends Scope {
   token: string
   address: string
   rules: DeliveryRules

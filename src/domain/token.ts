@@ -2,9 +2,10 @@ import type { KeyObject } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import { readId } from './id.js'
 
-/** What a caller presents: a JWT signed by this installation. Everything else about the caller is looked up by its id. */
-export type Mode = 'live' | 'test'
+export const modes = ['live', 'test'] as const
+export type Mode = (typeof modes)[number]
 
+/** What a caller presents: a JWT signed by this installation. Everything else about the caller is looked up by its id. */
 export interface TokenClaims {
   jti: string
   account: string

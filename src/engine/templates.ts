@@ -1,19 +1,23 @@
 import type { Channel } from '../domain/channel.js'
 import { Refusal } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
+import type { Scope } from '../domain/scope.js'
 import { checkTemplate, type TemplateVariable, templateRefusal } from '../domain/template.js'
 import {
   addTemplateVersion,
   findTemplate,
   insertTemplate,
-  lockTemplateOwner,
+  lockTemplate,
   type Template,
   type TemplateChanges,
   updateTemplate,
 } from '../store/accounts/templates.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
 
-/** A template is edited by its owner only; every account of the entity reads a shared one. */
+/**
+ * A template is edited by its owner only, in its own mode; every account of the entity reads a shared one, and test tokens read the
+ * account's templates.
+ */
 export interface TemplateDraft {
   name: string
   channel: Channel
@@ -29,39 +33,36 @@ export interface TemplateEdit extends TemplateChanges {
   variables?: TemplateVariable[]
 }
 
-export async function createTemplate(pool: Pool, account: string, draft: TemplateDraft, nowMs: number): Promise<Template> {
+export async function createTemplate(pool: Pool, scope: Scope, draft: TemplateDraft, nowMs: number): Promise<Template> {
   const id = newId(nowMs)
-  await insertTemplate(pool, { ...draft, id, account, variables: requireVariables(draft.content, draft.variables) })
-  return requireTemplate(pool, account, id)
+  const { account, mode } = scope
+  await insertTemplate(pool, { ...draft, id, account, mode, variables: requireVariables(draft.content, draft.variables) })
+  return requireTemplate(pool, scope, id)
 }
 
-export async function editTemplate(pool: Pool, account: string, id: string, edit: TemplateEdit): Promise<Template> {
+export async function editTemplate(pool: Pool, scope: Scope, id: string, edit: TemplateEdit): Promise<Template> {
   // A faulty content is refused first, whatever the template.
   if (edit.content !== undefined) requireVariables(edit.content, edit.variables ?? null)
   return transaction(pool, async db => {
-    const owner = await lockTemplateOwner(db, id)
+    const owner = await lockTemplate(db, scope, id)
     if (owner === null) throw new Refusal('templateMissing')
-    if (owner !== account) throw new Refusal('templateForbidden')
+    if (owner.account !== scope.account) throw new Refusal('templateForbidden')
+    if (owner.mode !== scope.mode) throw new Refusal('templateInTestMode')
     const { content, variables, ...changes } = edit
     await updateTemplate(db, id, changes)
     if (content !== undefined || variables !== undefined) {
-      const current = await requireTemplate(db, account, id)
+      const current = await requireTemplate(db, scope, id)
       const next = content ?? current.content
       const declared = requireVariables(next, variables ?? keptVariables(next, current.variables))
       const same = next === current.content && JSON.stringify(declared) === JSON.stringify(current.variables)
       if (!same) await addTemplateVersion(db, id, next, declared)
     }
-    return requireTemplate(db, account, id)
+    return requireTemplate(db, scope, id)
   })
 }
 
-export async function requireTemplate(
-  db: Queryable,
-  account: string,
-  id: string,
-  version: number | null = null,
-): Promise<Template> {
-  const template = await findTemplate(db, account, id, version)
+export async function requireTemplate(db: Queryable, scope: Scope, id: string, version: number | null = null): Promise<Template> {
+  const template = await findTemplate(db, scope, id, version)
   if (template === null) throw new Refusal('templateMissing')
   return template
 }

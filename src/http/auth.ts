@@ -2,6 +2,7 @@ import { hash, type KeyObject } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AddressRange, addressGroup, clientAddress, inRanges } from '../domain/address-range.js'
 import { Refusal } from '../domain/errors.js'
+import { scopeKey } from '../domain/scope.js'
 import { MAX_TOKEN_BYTES, type TokenClaims, verifyToken } from '../domain/token.js'
 import type { Budgets, Verdict } from '../engine/access/budgets.js'
 import type { Caller, Directory } from '../engine/access/directory.js'
@@ -42,7 +43,8 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
     verified.set(name, token)
     if (token.expiresAt !== null && token.expiresAt.getTime() <= directory.clock()) return null
     const caller = await directory.findCaller(token.jti)
-    return caller === null || caller.account !== token.account ? null : { token, caller }
+    const matches = caller?.account === token.account && caller.mode === token.mode
+    return matches ? { token, caller } : null
   }
 
   async function refuseUnknown(address: string, reply: FastifyReply): Promise<never> {
@@ -62,7 +64,7 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
     if (known === null) return refuseUnknown(address, reply)
     const { token, caller } = known
     const tier = inRanges(address, caller.ranges) ? 'registered' : 'unregistered'
-    const verdict = await budgets.spend(`${caller.account} ${tier}`, caller.settings[`limit.${tier}`])
+    const verdict = await budgets.spend(`${scopeKey(caller)} ${tier}`, caller.settings[`limit.${tier}`])
     requireAllowed(reply, tier === 'registered' ? 'registrado' : 'nao-registrado', verdict)
     request.caller = caller
     request.token = token

@@ -71,12 +71,12 @@ export function addMetrics(app: FastifyInstance, { pool, groups, token }: Metric
     new Gauge({
       name: `carteiro_${name}`,
       help,
-      labelNames: ['channel', 'state'],
+      labelNames: ['channel', 'mode', 'state'],
       registers,
       async collect() {
         this.reset()
         for (const depth of pick((await queue()) ?? [])) {
-          this.set({ channel: depth.channel, state: depth.state }, depth[member])
+          this.set({ channel: depth.channel, mode: depth.mode, state: depth.state }, depth[member])
         }
       },
     })

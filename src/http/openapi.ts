@@ -13,8 +13,8 @@ const errorSchema = Type.Object(
 const errorMeanings: Record<number, string> = {
   400: 'Requisição inválida; a mensagem diz o campo e a cura.',
   401: 'Token ausente, malformado ou inválido.',
-  403: 'Sem permissão.',
-  404: 'Não existe para esta conta.',
+  403: 'Sem permissão; a mensagem diz a cura.',
+  404: 'Não existe para esta conta, no modo deste token.',
   409: 'Ainda não: a mensagem diz o que está em andamento ou desligado.',
   413: 'Corpo grande demais.',
   422: 'Idempotency-Key já usado com outro corpo.',
@@ -86,6 +86,7 @@ function documented(schema: FastifySchema, url: string, method: string): Fastify
   if (url === '/gw/email') errors.push(403, 409, 422)
   if (/^\/gw\/webhooks(\/listen|\/:id\/(test|replay))?$/.test(url)) errors.push(409)
   if (url.startsWith('/gw/templates/:') && method !== 'GET') errors.push(403)
+  if (url === '/gw/sequence' && method === 'PUT') errors.push(403)
   const responses = Object.fromEntries(errors.map(status => [status, { ...errorSchema, description: errorMeanings[status] }]))
   return { ...schema, security: [{ token: [] }], response: { ...(schema.response as object), ...responses } }
 }

@@ -110,6 +110,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
         status: reply.statusCode,
         ms: Math.round(reply.elapsedTime * 10) / 10,
         account: request.caller?.account,
+        mode: request.caller?.mode,
       },
       'request',
     )

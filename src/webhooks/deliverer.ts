@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
+import { scopeKey } from '../domain/scope.js'
 import { signMessage } from '../domain/webhook.js'
 import { Wake } from '../runtime/wake.js'
 import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook/queue.js'
@@ -30,9 +31,9 @@ export interface DelivererOptions extends QueueLimits {
 const POLL_MS = 1_000
 /** Messages in one claim, for all endpoints together. */
 const BATCH = 512
-/** Messages held by this process. The share of one account is limited, so that its slow endpoints cannot fill the process. */
+/** Messages held by this process. The share of one account and mode is limited, so that its slow endpoints cannot fill the process. */
 const MAX_HELD = 4_096
-const MAX_HELD_PER_ACCOUNT = MAX_HELD / 4
+const MAX_HELD_PER_SCOPE = MAX_HELD / 4
 
 /**
  * Delivers webhook messages: claims due messages, posts them and reports the outcomes. It contains no SQL and holds no database
@@ -128,11 +129,11 @@ export class Deliverer {
     return claims.length
   }
 
-  #capacities(): Pick<ClaimQuery, 'capacity' | 'endpoints' | 'perAccount' | 'accounts'> {
-    const accounts = new Map<string, number>()
-    for (const { account } of this.#held) accounts.set(account, (accounts.get(account) ?? 0) + 1)
+  #capacities(): Pick<ClaimQuery, 'capacity' | 'endpoints' | 'perScope' | 'scopes'> {
+    const scopes = new Map<string, number>()
+    for (const key of [...this.#held].map(scopeKey)) scopes.set(key, (scopes.get(key) ?? 0) + 1)
     const endpoints = new Map([...this.#queues].map(([endpoint, { held, capacity }]) => [endpoint, { held, capacity }]))
-    return { capacity: initialCapacity(this.#options), endpoints, perAccount: MAX_HELD_PER_ACCOUNT, accounts }
+    return { capacity: initialCapacity(this.#options), endpoints, perScope: MAX_HELD_PER_SCOPE, scopes }
   }
 
   /** A secret that cannot be decrypted is reported and stops only its own endpoint, until the lease expires. */

@@ -3,6 +3,7 @@ import { channels } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
+import type { Scope } from '../domain/scope.js'
 import { seal, unseal } from '../domain/sealed.js'
 import { readWebhookUrl, type TargetRules } from '../domain/target-address.js'
 import { type AnnouncedFact, type PayloadVersion, SECRET_BYTES, showSecret } from '../domain/webhook.js'
@@ -44,7 +45,7 @@ export interface WithSecret {
 /** Both secrets sign during this time, so that receivers can change to the new one at their own pace. */
 const ROTATION_MS = 24 * 3_600_000
 const REPLAY_BATCH = 2_000
-/** Every event of the account becomes a message to each endpoint. Disabled endpoints count too, because they can be enabled. */
+/** Per account and mode: every event becomes a message to each endpoint. Disabled endpoints count too, because they can be enabled. */
 const MAX_ENDPOINTS = 100
 const MAX_LISTENERS = 20
 
@@ -53,68 +54,69 @@ const contextOf = (endpoint: string): string => `webhook ${endpoint}`
 export const openSecrets = (sealing: Buffer, endpoint: string, secrets: readonly Buffer[]): Buffer[] =>
   secrets.map(secret => unseal(sealing, secret, contextOf(endpoint)))
 
-export const requireEndpoint = async (pool: Pool, account: string, id: string): Promise<WebhookEndpoint> =>
-  (await findEndpoint(pool, account, id)) ?? refuse('webhookMissing')
+export const requireEndpoint = async (pool: Pool, scope: Scope, id: string): Promise<WebhookEndpoint> =>
+  (await findEndpoint(pool, scope, id)) ?? refuse('webhookMissing')
 
-export async function createEndpoint(parts: EndpointParts, account: string, draft: EndpointDraft, nowMs: number) {
+export async function createEndpoint(parts: EndpointParts, scope: Scope, draft: EndpointDraft, nowMs: number) {
   const url = readWebhookUrl(draft.url, parts.rules)
-  const { id, secret } = await insert(parts, account, draft, url, nowMs)
-  return { endpoint: await requireEndpoint(parts.pool, account, id), secret }
+  const { id, secret } = await insert(parts, scope, draft, url, nowMs)
+  return { endpoint: await requireEndpoint(parts.pool, scope, id), secret }
 }
 
 /** A listener is an endpoint without a URL; its client polls for the messages. */
-export const createListener = (parts: EndpointParts, account: string, draft: Interests, nowMs: number) =>
-  insert(parts, account, draft, null, nowMs)
+export const createListener = (parts: EndpointParts, scope: Scope, draft: Interests, nowMs: number) =>
+  insert(parts, scope, draft, null, nowMs)
 
 /** Counts and inserts in one transaction, so that concurrent requests cannot exceed the limit together. */
-async function insert(parts: EndpointParts, account: string, interests: Interests, url: string | null, nowMs: number) {
+async function insert(parts: EndpointParts, scope: Scope, interests: Interests, url: string | null, nowMs: number) {
   const id = newId(nowMs)
   const secret = randomBytes(SECRET_BYTES)
   const isListener = url === null
   const most = isListener ? MAX_LISTENERS : MAX_ENDPOINTS
   await transaction(parts.pool, async db => {
-    if ((await countEndpoints(db, account, isListener ? 'listeners' : 'endpoints')) >= most)
+    if ((await countEndpoints(db, scope, isListener ? 'listeners' : 'endpoints')) >= most)
       refuse(isListener ? 'tooManyListeners' : 'tooManyWebhooks', String(most))
-    await insertEndpoint(db, { ...interests, url, id, account, secret: seal(parts.sealing, secret, contextOf(id)) })
+    const { account, mode } = scope
+    await insertEndpoint(db, { ...interests, url, id, account, mode, secret: seal(parts.sealing, secret, contextOf(id)) })
   })
   return { id, secret: showSecret(secret) }
 }
 
-export async function editEndpoint({ pool, rules }: EndpointParts, account: string, id: string, changes: EndpointChanges) {
+export async function editEndpoint({ pool, rules }: EndpointParts, scope: Scope, id: string, changes: EndpointChanges) {
   const url = changes.url === undefined ? {} : { url: readWebhookUrl(changes.url, rules) }
-  if (!(await updateEndpoint(pool, account, id, { ...changes, ...url }))) refuse('webhookMissing')
-  return requireEndpoint(pool, account, id)
+  if (!(await updateEndpoint(pool, scope, id, { ...changes, ...url }))) refuse('webhookMissing')
+  return requireEndpoint(pool, scope, id)
 }
 
-export async function rotateEndpoint({ pool, sealing }: EndpointParts, account: string, id: string): Promise<WithSecret> {
+export async function rotateEndpoint({ pool, sealing }: EndpointParts, scope: Scope, id: string): Promise<WithSecret> {
   const secret = randomBytes(SECRET_BYTES)
   const sealed = seal(sealing, secret, contextOf(id))
-  if (!(await rotateSecret(pool, account, id, sealed, ROTATION_MS))) refuse('webhookMissing')
-  return { endpoint: await requireEndpoint(pool, account, id), secret: showSecret(secret) }
+  if (!(await rotateSecret(pool, scope, id, sealed, ROTATION_MS))) refuse('webhookMissing')
+  return { endpoint: await requireEndpoint(pool, scope, id), secret: showSecret(secret) }
 }
 
-export async function removeEndpoint({ pool }: EndpointParts, account: string, id: string): Promise<void> {
-  if (!(await deleteEndpoint(pool, account, id))) refuse('webhookMissing')
+export async function removeEndpoint({ pool }: EndpointParts, scope: Scope, id: string): Promise<void> {
+  if (!(await deleteEndpoint(pool, scope, id))) refuse('webhookMissing')
 }
 
 /** Queues a test event, which is delivered like any other event. Returns the id of its message. */
-export async function testEndpoint({ pool }: EndpointParts, account: string, id: string, nowMs: number): Promise<string> {
-  const endpoint = await requireActive(pool, account, id)
+export async function testEndpoint({ pool }: EndpointParts, scope: Scope, id: string, nowMs: number): Promise<string> {
+  const endpoint = await requireActive(pool, scope, id)
   const message = newId(nowMs)
   await insertTestMessage(pool, id, message, endpoint.channels?.[0] ?? channels[0]!)
   return message
 }
 
-export async function replayOne({ pool }: EndpointParts, account: string, id: string, message: string): Promise<void> {
-  await requireActive(pool, account, id)
+export async function replayOne({ pool }: EndpointParts, scope: Scope, id: string, message: string): Promise<void> {
+  await requireActive(pool, scope, id)
   const outcome = await replayMessage(pool, id, message)
   if (outcome === 'missing') refuse('webhookMessageMissing')
   if (outcome === 'busy') throw new Refusal('messageBusy', [], { retryAfter: 5 })
 }
 
 /** Queues all messages of a time span again, in batches that stay below the statement timeout. Returns their number. */
-export async function replaySpan({ pool }: EndpointParts, account: string, id: string, span: ReplaySpan): Promise<number> {
-  await requireActive(pool, account, id)
+export async function replaySpan({ pool }: EndpointParts, scope: Scope, id: string, span: ReplaySpan): Promise<number> {
+  await requireActive(pool, scope, id)
   let total = 0
   let after: ReplayCursor = { at: '-infinity', position: 0 }
   for (;;) {
@@ -125,8 +127,8 @@ export async function replaySpan({ pool }: EndpointParts, account: string, id: s
   }
 }
 
-async function requireActive(pool: Pool, account: string, id: string): Promise<WebhookEndpoint> {
-  const endpoint = await requireEndpoint(pool, account, id)
+async function requireActive(pool: Pool, scope: Scope, id: string): Promise<WebhookEndpoint> {
+  const endpoint = await requireEndpoint(pool, scope, id)
   if (endpoint.disabledAt !== null) refuse('webhookOff')
   return endpoint
 }
@@ -134,8 +136,8 @@ async function requireActive(pool: Pool, account: string, id: string): Promise<W
 /** An attempt with its request body, which is rendered again from the event so that no copy of erased data is kept. */
 export type AttemptDetails = LoggedAttempt & { requestBody: string | null }
 
-export async function showAttempts(pool: Pool, format: WebhookFormat, account: string, id: string, query: AttemptQuery) {
-  await requireEndpoint(pool, account, id)
+export async function showAttempts(pool: Pool, format: WebhookFormat, scope: Scope, id: string, query: AttemptQuery) {
+  await requireEndpoint(pool, scope, id)
   const attempts = await listAttempts(pool, id, query)
   const bodies = await renderBodies(pool, format, attempts)
   return attempts.map((attempt, index): AttemptDetails => ({ ...attempt, requestBody: bodies[index]! }))

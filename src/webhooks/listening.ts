@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../domain/errors.js'
+import { type Scope, scopeKey } from '../domain/scope.js'
 import type { PayloadVersion } from '../domain/webhook.js'
 import { KeyedSemaphore } from '../runtime/semaphore.js'
 import type { Pool } from '../store/postgres.js'
@@ -16,7 +17,7 @@ interface ListenRequest {
 const BATCH = 100
 const POLL_MS = 400
 
-/** Concurrent polls per account and node, because each of them queries the database repeatedly. */
+/** Concurrent polls per account, mode and node, because each of them queries the database repeatedly. */
 const MAX_WAITING = 8
 
 /**
@@ -27,9 +28,9 @@ export function createListening(pool: Pool, format: WebhookFormat) {
   const refusal = (): Refusal => new Refusal('tooManyPolls', [String(MAX_WAITING)], { retryAfter: 5 })
   const polls = new KeyedSemaphore({ permits: MAX_WAITING, maxWaiting: 0, refusal })
 
-  async function listen(account: string, listener: string, request: ListenRequest) {
+  async function listen(scope: Scope, listener: string, request: ListenRequest) {
     const { acknowledged, waitMs, isAborted } = request
-    const version = await touchListener(pool, account, listener)
+    const version = await touchListener(pool, scope, listener)
     if (version === null) throw new Refusal('webhookMissing')
     if (acknowledged.length > 0) await acknowledge(pool, listener, acknowledged)
     const until = performance.now() + waitMs
@@ -51,8 +52,8 @@ export function createListening(pool: Pool, format: WebhookFormat) {
     return messages.flatMap(({ id }, index) => (bodies[index] == null ? [] : [{ id, body: bodies[index] }]))
   }
 
-  return (account: string, listener: string, request: ListenRequest) => {
-    const answer = () => listen(account, listener, request)
-    return request.waitMs === 0 ? answer() : polls.run(account, answer)
+  return (scope: Scope, listener: string, request: ListenRequest) => {
+    const answer = () => listen(scope, listener, request)
+    return request.waitMs === 0 ? answer() : polls.run(scopeKey(scope), answer)
   }
 }

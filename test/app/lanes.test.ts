@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
+import type { World } from '../../src/channels/channel.js'
 import { unknownClassOf } from '../../src/channels/registry.js'
 import { cloudProvider } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
@@ -7,9 +8,11 @@ import type { Lane } from '../../src/engine/deliver/lane.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
+import { Semaphore } from '../../src/runtime/semaphore.js'
 import { Wake } from '../../src/runtime/wake.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { deferred } from '../support/deferred.js'
+import { createAccount, type Gateway, issueToken, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Parcel, QUICK_TIMING, refused, ScriptedCarrier } from '../support/lanes.js'
 import { request, send, validSend } from '../support/requests.js'
 
@@ -129,6 +132,30 @@ describe('the identity of a carrier', () => {
     expect(identify('whatsapp://EAAum@graph.facebook.com/v23.0/106540352242923')).not.toBe(one)
     expect(one).not.toContain('EAA')
   })
+})
+
+test('the modes of a channel share no budget of memory: a silent simulator holds up no live message', async () => {
+  const gate = deferred<void>()
+  const carriers = {
+    ana: new ScriptedCarrier(),
+    simulador: new ScriptedCarrier(async () => {
+      await gate.promise
+      return {}
+    }),
+  }
+  const budgets = { live: new Semaphore({ permits: 1 }), test: new Semaphore({ permits: 1 }) }
+  const wiring = { ...wiringOf([A], carriers), memory: ({ mode }: World) => ({ budget: budgets[mode], weigh: () => 1 }) }
+  await open(wiring, {
+    simulatorUrl: 'http://127.0.0.1:1',
+    simulatorAddress: async () => new URL('pombo://simulador@127.0.0.1:7'),
+  })
+  const trial = await issueToken(database.pool, account.id, { mode: 'test' })
+  const body = { ...validSend, to: undefined, sms: { number: '11987654321', typeSend: '2' } }
+  await send(gateway.url, trial.token, body)
+  await expect.poll(() => carriers.simulador.got.length).toBe(1)
+  await send(gateway.url, account.token, body)
+  await expect.poll(() => carriers.ana.got.length).toBe(1)
+  gate.resolve()
 })
 
 describe('a send without an answer', () => {

@@ -22,6 +22,7 @@ async function suppression(...args: string[]): Promise<unknown> {
 test('a contact is suppressed for one account and channel, listed, and let go again', async () => {
   expect(await suppression('add', '--account', 'acme', 'Maria@Example.com')).toEqual({
     account: 'acme',
+    mode: 'live',
     channel: 'email',
     suppressed: 'maria@example.com',
   })
@@ -41,8 +42,16 @@ test('a contact is suppressed for one account and channel, listed, and let go ag
   expect(rows).toMatchObject([
     { action: 'suppression add' },
     { action: 'suppression add' },
-    { action: 'suppression remove', detail: { channel: 'email', recipient: 'maria@example.com' } },
+    { action: 'suppression remove', detail: { mode: 'live', channel: 'email', recipient: 'maria@example.com' } },
   ])
+})
+
+test('a contact is suppressed in one mode, and the other mode does not know of it', async () => {
+  const added = await suppression('add', '--account', 'other', '--mode', 'test', 'maria@example.com')
+  expect(added).toMatchObject({ mode: 'test', suppressed: 'maria@example.com' })
+  expect(await suppression('list', '--account', 'other')).toEqual([])
+  expect(await suppression('list', '--account', 'other', '--mode', 'test')).toMatchObject([{ mode: 'test', channel: 'email' }])
+  expect(await suppression('remove', '--account', 'other', 'maria@example.com')).toMatch(/não está suprimido.*\(email, live\)/)
 })
 
 test('what is no contact of the channel is refused with what it should be', async () => {

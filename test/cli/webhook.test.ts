@@ -40,7 +40,7 @@ const accept = async (): Promise<string> =>
 describe('carteiro webhook', () => {
   test('an endpoint is made, changed, tested, repaired and taken away', async () => {
     const made = await webhook('create', '--url', 'https://example.com/x', '--channels', 'email,voz', '--statuses', 'falhou')
-    expect(made).toMatchObject({ channels: ['email', 'voice'], statuses: ['falhou'], active: true })
+    expect(made).toMatchObject({ mode: 'live', channels: ['email', 'voice'], statuses: ['falhou'], active: true })
     expect(made.secret).toMatch(/^whsec_/)
     const id = made.id as string
     expect(await webhook('edit', id, '--channels', 'voice,carta')).toMatchObject({ channels: ['voice', 'letter'] })
@@ -57,6 +57,12 @@ describe('carteiro webhook', () => {
     const { rows } = await database.pool.query('select action from audit where subject = $1 order by id', [id])
     const verbs = ['create', 'edit', 'edit', 'rotate', 'replay', 'edit', 'delete']
     expect(rows.map(row => row.action)).toEqual(verbs.map(verb => `webhook ${verb}`))
+  })
+
+  test('an endpoint of test mode is found in test mode alone', async () => {
+    const { id } = (await webhook('create', '--mode', 'test', '--url', 'https://example.com/x')) as { id: string }
+    expect(await webhook('list', '--mode', 'test')).toMatchObject([{ id, mode: 'test' }])
+    expect((await webhook('show', id)).stderr).toContain('Webhook não encontrado')
   })
 
   test.each([

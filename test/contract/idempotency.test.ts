@@ -288,7 +288,7 @@ describe('while the first is still running', () => {
     const client = await database.pool.connect()
     try {
       await client.query('begin')
-      await client.query("insert into idempotency values ($1, $2, decode($3, 'hex'), $4, now())", [
+      await client.query("insert into idempotency values ($1, 'live', $2, decode($3, 'hex'), $4, now())", [
         account.id,
         key,
         sha256(body),

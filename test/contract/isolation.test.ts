@@ -1,20 +1,31 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Mode } from '../../src/domain/token.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
+import { createAccount, type Gateway, issueToken, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
 import { conforms, documentOf, operationsOf } from '../support/openapi.js'
 import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
 
-/** Every route of the contract, walked without a token and with the tokens of others: nothing of an account gets out or changes. */
+/**
+ * Every route of the contract, walked without a token, with the tokens of others, and with the account's own tokens of the other mode:
+ * nothing gets out or changes.
+ */
 let database: TestDatabase
 let gateway: Gateway
 let owner: TestAccount
 /** Of the owner's entity. */
 let sibling: TestAccount
 let stranger: TestAccount
-let notification: string
-let templates: { unshared: string; shared: string }
-let webhook: string
-let listener: string
+/** The owner's token of each mode. */
+let tokens: Record<Mode, string>
+/** What the owner has in each mode. */
+let things: Record<Mode, Things>
+
+interface Things {
+  notification: string
+  templates: { unshared: string; shared: string }
+  webhook: string
+  listener: string
+}
 
 const secrets = {
   customID: 'custom-xyzzy',
@@ -47,19 +58,8 @@ beforeAll(async () => {
   owner = await createAccount(database.pool, { name: 'conta-xyzzy', entity: 'Grupo' })
   sibling = await createAccount(database.pool, { entity: 'Grupo' })
   stranger = await createAccount(database.pool)
-  const accepted = await send(gateway.url, owner.token, body, { 'idempotency-key': idempotencyKey })
-  notification = (accepted.body as { idEmail: string }).idEmail
-  const create = async (template: object): Promise<string> => {
-    const made = await request(`${gateway.url}/gw/templates`, { method: 'POST', token: owner.token, body: template })
-    expect(made.status).toBe(201)
-    return (made.body as { data: { id: string } }).data.id
-  }
-  templates = { unshared: await create(unsharedTemplate), shared: await create(sharedTemplate) }
-  const watching = { method: 'POST', token: owner.token }
-  const made = await request(`${gateway.url}/gw/webhooks`, { ...watching, body: { url: 'https://xyzzy.example.com/avisos' } })
-  webhook = (made.body as { data: { id: string } }).data.id
-  const opened = await request(`${gateway.url}/gw/webhooks/listen`, { ...watching, body: {} })
-  listener = (opened.body as { data: { id: string } }).data.id
+  tokens = { live: owner.token, test: (await issueToken(database.pool, owner.id, { mode: 'test' })).token }
+  things = { live: await make(tokens.live), test: await make(tokens.test) }
   const etapas = [
     { canal: 'email', esperaMinutos: 0, condicao: 'sempre' },
     { canal: 'voz', esperaMinutos: 70_171, condicao: 'nao_lido' },
@@ -72,21 +72,48 @@ afterAll(async () => {
   await database.drop()
 })
 
-type Target = keyof typeof templates
+async function make(token: string): Promise<Things> {
+  const accepted = await send(gateway.url, token, body, { 'idempotency-key': idempotencyKey })
+  const create = async (path: string, given: object): Promise<string> => {
+    const made = await request(`${gateway.url}${path}`, { method: 'POST', token, body: given })
+    expect(made.status).toBe(201)
+    return (made.body as { data: { id: string } }).data.id
+  }
+  return {
+    notification: (accepted.body as { idEmail: string }).idEmail,
+    templates: {
+      unshared: await create('/gw/templates', unsharedTemplate),
+      shared: await create('/gw/templates', sharedTemplate),
+    },
+    webhook: await create('/gw/webhooks', { url: 'https://xyzzy.example.com/avisos' }),
+    listener: await create('/gw/webhooks/listen', {}),
+  }
+}
+
+type Target = keyof Things['templates']
 type Caller = 'sibling' | 'stranger'
-type Outcome = 'no status' | 'no report' | 'no template' | 'no webhook' | 'forbidden' | 'their own' | 'shared with them'
+type Outcome = keyof typeof answers | 'their own' | 'shared with them'
 
 interface Rule {
   body?: (target: Target) => object
   outcome: Outcome | ((caller: Caller, target: Target) => Outcome)
+  /** What a token of the owner gets for something of the other mode, by the mode of the token; the same as others where it is not given. */
+  otherMode?: Record<Mode, Outcome>
 }
 
 const readable = (caller: Caller, target: Target): Outcome =>
   caller === 'sibling' && target === 'shared' ? 'shared with them' : 'no template'
 
+/** The templates of the account are for both modes to use; those that a test token made are for test tokens alone. */
+const used: Record<Mode, Outcome> = { test: 'shared with them', live: 'no template' }
+const edited: Record<Mode, Outcome> = { test: "the account's template", live: 'no template' }
+
 /** What others get from each operation for something of the owner's. A new operation says so here. */
 const rules: Record<string, Rule> = {
-  'POST /gw/email': { body: target => ({ ...validSend, carta: { template: templates[target] } }), outcome: 'their own' },
+  'POST /gw/email': {
+    body: target => ({ ...validSend, carta: { template: things.live.templates[target] } }),
+    outcome: 'their own',
+  },
   'GET /gw/email/{idEmail}': { outcome: 'no status' },
   'GET /gw/sms/{idEmail}': { outcome: 'no status' },
   'GET /gw/whatsapp/{idEmail}': { outcome: 'no status' },
@@ -96,16 +123,24 @@ const rules: Record<string, Rule> = {
   'GET /gw/sending-proof/{idEmail}': { outcome: 'no status' },
   'GET /gw/email/laudo/{idEmail}': { outcome: 'no report' },
   'GET /regua-notificacao/finalizar/{idEmail}': { outcome: 'no status' },
-  'GET /gw/sequence': { outcome: 'their own' },
-  'PUT /gw/sequence': { body: () => ({ etapas: [] }), outcome: 'their own' },
+  'GET /gw/sequence': { outcome: 'their own', otherMode: { test: 'shared with them', live: 'their own' } },
+  'PUT /gw/sequence': {
+    body: () => ({ etapas: [] }),
+    outcome: 'their own',
+    otherMode: { test: "the account's sequence", live: 'their own' },
+  },
   'GET /gw/sequence/{idEmail}': { outcome: 'no status' },
-  'GET /gw/templates': { outcome: 'their own' },
+  'GET /gw/templates': { outcome: 'their own', otherMode: { test: 'shared with them', live: 'their own' } },
   'POST /gw/templates': { body: () => ({ nome: 'meu', tipo: 'sms', conteudo: 'x' }), outcome: 'their own' },
-  'GET /gw/templates/{id}': { outcome: readable },
-  'POST /gw/templates/{id}/preview': { body: () => ({}), outcome: readable },
-  'PUT /gw/templates/{id}': { body: () => ({ nome: 'tomado', compartilhadoComEntidade: true }), outcome: 'forbidden' },
-  'PATCH /gw/templates/{id}/status': { body: () => ({ ativo: false }), outcome: 'forbidden' },
-  'DELETE /gw/templates/{id}': { outcome: 'forbidden' },
+  'GET /gw/templates/{id}': { outcome: readable, otherMode: used },
+  'POST /gw/templates/{id}/preview': { body: () => ({}), outcome: readable, otherMode: used },
+  'PUT /gw/templates/{id}': {
+    body: () => ({ nome: 'tomado', compartilhadoComEntidade: true }),
+    outcome: 'forbidden',
+    otherMode: edited,
+  },
+  'PATCH /gw/templates/{id}/status': { body: () => ({ ativo: false }), outcome: 'forbidden', otherMode: edited },
+  'DELETE /gw/templates/{id}': { outcome: 'forbidden', otherMode: edited },
   'GET /gw/webhooks': { outcome: 'their own' },
   'POST /gw/webhooks': { body: () => ({ url: 'https://example.com/meu' }), outcome: 'their own' },
   'GET /gw/webhooks/{id}': { outcome: 'no webhook' },
@@ -119,7 +154,7 @@ const rules: Record<string, Rule> = {
   'POST /gw/webhooks/listen/{id}': { body: () => ({}), outcome: 'no webhook' },
 }
 
-const answers: Record<Exclude<Outcome, 'their own' | 'shared with them'>, object> = {
+const answers = {
   'no status': errorBody(404, 'Email sem status!', 'Not Found'),
   'no report': errorBody(404, 'Registro não encontrado', 'Not Found'),
   'no template': errorBody(404, 'Template não encontrado. Verifique o identificador.', 'Not Found'),
@@ -129,10 +164,21 @@ const answers: Record<Exclude<Outcome, 'their own' | 'shared with them'>, object
     'Você não tem permissão para editar este template. Só a conta que o criou pode editá-lo.',
     'Forbidden',
   ),
+  "the account's template": errorBody(
+    403,
+    'Em modo de teste, os templates da conta podem ser lidos e usados, não mudados. Crie outro com o token de teste ou repita com um token de produção.',
+    'Forbidden',
+  ),
+  "the account's sequence": errorBody(
+    403,
+    'Em modo de teste, a régua da conta vale para os envios e não pode ser mudada. Repita com um token de produção.',
+    'Forbidden',
+  ),
 }
 
-const call = async (name: string, target: Target, token: string | undefined): Promise<Answer> => {
+const call = async (name: string, target: Target, token: string | undefined, mode: Mode = 'live'): Promise<Answer> => {
   const [method, template] = name.split(' ') as [string, string]
+  const { notification, templates, webhook, listener } = things[mode]
   const id = template.startsWith('/gw/webhooks/listen')
     ? listener
     : template.startsWith('/gw/webhooks')
@@ -149,22 +195,30 @@ const call = async (name: string, target: Target, token: string | undefined): Pr
   return answer
 }
 
-/** Everything stored that belongs to the owner. */
-async function belongings(): Promise<unknown> {
+/** Everything stored that belongs to the owner, in one mode or in both. The account's configuration belongs to the live mode. */
+async function belongings(mode: Mode | null = null): Promise<unknown> {
+  const own = 'account_id = $1 and ($2::text is null or mode = $2)'
+  const configured = "$1 and $2::text is distinct from 'test'"
   const tables = [
-    'select * from account where id = $1',
-    'select * from notification where account_id = $1 order by id',
-    'select * from delivery where account_id = $1 order by notification_id, channel',
-    'select * from event where notification_id in (select id from notification where account_id = $1) order by notification_id, seq',
-    'select * from template where account_id = $1 order by id',
-    'select v.* from template_version v join template t on t.id = v.template_id where t.account_id = $1 order by 1, 2',
-    'select * from webhook_endpoint where account_id = $1 order by id',
-    'select m.* from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id where w.account_id = $1 order by m.id',
-    'select * from idempotency where account_id = $1 order by key',
-    'select * from token where account_id = $1',
-    'select * from address_range where account_id = $1',
+    `select * from account where id = ${configured}`,
+    `select * from notification where ${own} order by id`,
+    `select * from delivery where ${own} order by notification_id, channel`,
+    `select * from event where notification_id in (select id from notification where ${own}) order by notification_id, seq`,
+    `select * from template where ${own} order by id`,
+    `select v.* from template_version v join template t on t.id = v.template_id where ${own} order by 1, 2`,
+    `select * from webhook_endpoint where ${own} order by id`,
+    `select m.* from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id where ${own} order by m.id`,
+    `select * from suppression where ${own} order by channel, recipient`,
+    `select * from idempotency where ${own} order by mode, key`,
+    `select * from token where ${own} order by jti`,
+    `select * from address_range where account_id = ${configured}`,
   ]
-  return Promise.all(tables.map(async sql => (await database.pool.query(sql, [owner.id])).rows))
+  return Promise.all(tables.map(async sql => (await database.pool.query(sql, [owner.id, mode])).rows))
+}
+
+function expectRefusal(answer: Answer, expected: keyof typeof answers): void {
+  expect(answer.body).toEqual(answers[expected])
+  expect(answer.status).toBe(answers[expected].statusCode)
 }
 
 function expectNoSecret(text: string): void {
@@ -220,10 +274,7 @@ describe('with the token of another account', () => {
     const expected = typeof outcome === 'function' ? outcome(caller, target) : outcome
     if (expected === 'their own') expect([200, 201]).toContain(answer.status)
     else if (expected === 'shared with them') expect(answer.status).toBe(200)
-    else {
-      expect(answer.body).toEqual(answers[expected])
-      expect(answer.status).toBe((answers[expected] as { statusCode: number }).statusCode)
-    }
+    else expectRefusal(answer, expected)
     // Whose template it is, the entity may know; the rest stays with its owner.
     const { body: told } = answer
     const text = JSON.stringify(told).replaceAll('"criadoPor":"conta-xyzzy"', '')
@@ -236,7 +287,10 @@ describe('with the token of another account', () => {
   test('a sibling lists the shared template and a stranger none', async () => {
     const [fresh, outsider] = [await createAccount(database.pool, { entity: 'Grupo' }), await createAccount(database.pool)]
     const list = async ({ token }: TestAccount) => (await request(`${gateway.url}/gw/templates`, { token })).body
-    expect(await list(fresh)).toMatchObject({ data: [{ id: templates.shared, conteudo: 'para a entidade' }], statusCode: 200 })
+    expect(await list(fresh)).toMatchObject({
+      data: [{ id: things.live.templates.shared, conteudo: 'para a entidade' }],
+      statusCode: 200,
+    })
     expect(await list(outsider)).toEqual({ data: [], statusCode: 200 })
   })
 
@@ -245,10 +299,10 @@ describe('with the token of another account', () => {
       const answer = await send(gateway.url, token, body, { 'idempotency-key': idempotencyKey })
       expect(answer.status).toBe(200)
       expect(answer.headers.get('idempotency-replayed')).toBe(null)
-      expect((answer.body as { idEmail: string }).idEmail).not.toBe(notification)
+      expect((answer.body as { idEmail: string }).idEmail).not.toBe(things.live.notification)
     }
     const replayed = await send(gateway.url, owner.token, body, { 'idempotency-key': idempotencyKey })
-    expect(replayed.body).toEqual({ idEmail: notification })
+    expect(replayed.body).toEqual({ idEmail: things.live.notification })
     expect(replayed.headers.get('idempotency-replayed')).toBe('true')
   })
 
@@ -258,5 +312,51 @@ describe('with the token of another account', () => {
       data: { ...unsharedTemplate, ativo: true },
     })
     expect(JSON.stringify((await call('GET /gw/sequence', 'unshared', owner.token)).body)).toContain('70171')
+  })
+})
+
+describe("with the account's own token of the other mode", () => {
+  const cases = Object.keys(rules).flatMap(name =>
+    (['test', 'live'] as const).flatMap(mode => (['unshared', 'shared'] as const).map(target => [name, mode, target] as const)),
+  )
+
+  test.each(cases)('%s by a %s token, template %s', async (name, mode, target) => {
+    const other = mode === 'live' ? 'test' : 'live'
+    const before = await belongings(other)
+    const answer = await call(name, target, tokens[mode], other)
+    const { outcome, otherMode } = rules[name]!
+    const expected = otherMode?.[mode] ?? (outcome as Outcome)
+    if (expected === 'their own' || expected === 'shared with them') expect([200, 201]).toContain(answer.status)
+    else expectRefusal(answer, expected)
+    const text = JSON.stringify(answer.body)
+    const told = [secrets.customID, secrets.nameTo, secrets.to, secrets.subject, ...idsOf(other)].filter(secret =>
+      text.includes(secret),
+    )
+    if (expected !== 'shared with them') expect([told, text]).toEqual([[], text])
+    expect(await belongings(other)).toEqual(before)
+  })
+
+  const idsOf = (mode: Mode): string[] => {
+    const { notification, templates, webhook, listener } = things[mode]
+    return [notification, templates.unshared, templates.shared, webhook, listener]
+  }
+
+  test('an idempotency key of one mode is another key in the other', async () => {
+    for (const mode of ['live', 'test'] as const) {
+      const replayed = await send(gateway.url, tokens[mode], body, { 'idempotency-key': idempotencyKey })
+      expect(replayed.body).toEqual({ idEmail: things[mode].notification })
+      expect(replayed.headers.get('idempotency-replayed')).toBe('true')
+    }
+    expect(things.live.notification).not.toBe(things.test.notification)
+  })
+
+  test.each(['live', 'test'] as const)('a %s token still sees its own, as it was', async mode => {
+    expect((await call('GET /gw/email/{idEmail}', 'unshared', tokens[mode], mode)).body).toMatchObject({
+      customID: secrets.customID,
+    })
+    expect((await call('GET /gw/templates/{id}', 'unshared', tokens[mode], mode)).body).toMatchObject({
+      data: { ...unsharedTemplate, ativo: true },
+    })
+    expect((await call('GET /gw/webhooks/{id}', 'unshared', tokens[mode], mode)).status).toBe(200)
   })
 })

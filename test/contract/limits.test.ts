@@ -77,17 +77,19 @@ describe('8 two tiers', () => {
     expect((await lookUp(gateway.url, token, { 'x-forwarded-for': '2001:db8::1' })).status).toBe(429)
   })
 
-  test("8 an account's tokens share its budget, other accounts have theirs", async () => {
-    const account = await limitedAccount(4, 4)
-    const second = await issueToken(database.pool, account.id)
-    const trial = await issueToken(database.pool, account.id, { mode: 'test' })
-    for (const token of [account.token, second.token, trial.token, account.token]) {
-      expect((await lookUp(gateway.url, token, OTHER)).status).toBe(404)
-    }
-    for (const token of [account.token, second.token, trial.token]) {
-      expect((await lookUp(gateway.url, token, OTHER)).status).toBe(429)
-    }
-    expect((await lookUp(gateway.url, (await limitedAccount(4, 4)).token, OTHER)).status).toBe(404)
+  test("8 an account's tokens of a mode share its budget; the other mode and other accounts have theirs", async () => {
+    const account = await limitedAccount(3, 3)
+    const [second, trial, secondTrial] = [
+      await issueToken(database.pool, account.id),
+      await issueToken(database.pool, account.id, { mode: 'test' }),
+      await issueToken(database.pool, account.id, { mode: 'test' }),
+    ]
+    const statusOf = async (token: string) => (await lookUp(gateway.url, token, OTHER)).status
+    for (const token of [trial.token, secondTrial.token, trial.token]) expect(await statusOf(token)).toBe(404)
+    for (const token of [trial.token, secondTrial.token]) expect(await statusOf(token)).toBe(429)
+    for (const token of [account.token, second.token, account.token]) expect(await statusOf(token)).toBe(404)
+    for (const token of [account.token, second.token]) expect(await statusOf(token)).toBe(429)
+    expect(await statusOf((await limitedAccount(3, 3)).token)).toBe(404)
   })
 
   test('8 sends, refused sends, lookups and unknown routes share the budget', async () => {

@@ -716,7 +716,7 @@ describe('2.6 templates named by a send', () => {
     const id = newId(Date.now())
     await database.pool.query(
       `with made as (
-         insert into template (id, account_id, external_id, name, channel, shared, active) values ($1, $2, $3, $4, $5, $6, $7) returning id
+         insert into template (id, account_id, mode, external_id, name, channel, shared, active) values ($1, $2, 'live', $3, $4, $5, $6, $7) returning id
        )
        insert into template_version (template_id, version, content, variables) select made.id, 1, 'Olá', '[]' from made`,
       [

@@ -718,7 +718,16 @@ describe('carteiro template', () => {
 
     await succeeded('deactivate', ...chosen)
     expect(JSON.parse(await succeeded('list', '--account', 'linha-de-comando', '--json'))).toEqual([
-      { id: made.id, name: 'aviso', channel: 'letter', templateId: 'c-1', version: 2, active: false, shared: false },
+      {
+        id: made.id,
+        name: 'aviso',
+        mode: 'live',
+        channel: 'letter',
+        templateId: 'c-1',
+        version: 2,
+        active: false,
+        shared: false,
+      },
     ])
     expect(await read(made.id, account.token)).toMatchObject({ ativo: false })
 

@@ -49,7 +49,7 @@ if (kind === 'webhooks') {
   process.exit(verdict.clean ? 0 : 1)
 }
 if (kind === 'database-trouble') {
-  const verdict = await runTroubleDrill({ count: number(values.count), clients: number(values.clients), onProgress })
+  const verdict = await runTroubleDrill({ count, clients: number(values.clients), onProgress })
   process.stdout.write(describeTroubleVerdict(verdict))
   process.exit(verdict.clean ? 0 : 1)
 }

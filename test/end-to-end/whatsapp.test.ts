@@ -273,7 +273,7 @@ describe('what cannot be sent says why, and nothing leaves', () => {
 
   test('a number that the account must not write to', async () => {
     await database.pool.query(
-      "insert into suppression (account_id, channel, recipient, reason) values ($1, 'whatsapp', '+5511987659999', 'complaint')",
+      "insert into suppression (account_id, mode, channel, recipient, reason) values ($1, 'live', 'whatsapp', '+5511987659999', 'complaint')",
       [account.id],
     )
     await settled(await accept('11987659999'), {

@@ -20,7 +20,7 @@ afterAll(() => database.drop())
 beforeEach(async () => {
   endpoint = crypto.randomUUID()
   const all = { channels: null, statuses: null, version: 'v2', secret: Buffer.alloc(1) } as const
-  await insertEndpoint(database.pool, { id: endpoint, account, url: 'https://example.com/', ...all })
+  await insertEndpoint(database.pool, { id: endpoint, account, mode: 'live', url: 'https://example.com/', ...all })
 })
 
 describe('five days of failures', () => {
@@ -41,7 +41,7 @@ describe('five days of failures', () => {
        where id = $1`,
       [endpoint, days],
     )
-  const shown = async () => (await findEndpoint(database.pool, account, endpoint))!
+  const shown = async () => (await findEndpoint(database.pool, { account, mode: 'live' }, endpoint))!
 
   test('with failures all along suspend an endpoint', async () => {
     for (let day = 0; day < 5; day++) {

@@ -15,15 +15,15 @@ beforeAll(async () => {
   database = await createDatabase()
   account = (await createAccount(database.pool)).id
   const all = { channels: null, statuses: null, version: 'v2', secret: Buffer.alloc(1) } as const
-  for (const id of endpoints) await insertEndpoint(database.pool, { id, account, url: `https://example.com/${id}`, ...all })
+  for (const id of endpoints)
+    await insertEndpoint(database.pool, { id, account, mode: 'live', url: `https://example.com/${id}`, ...all })
 })
 
 afterAll(() => database.drop())
 
 const question = { owner, leaseMs: 60_000, limit: 512, capacity: 100, endpoints: new Map(), failuresToPause: 5 }
 
-const claim = (db: Queryable): Promise<WebhookClaim[]> =>
-  claimMessages(db, { ...question, perAccount: 1_000, accounts: new Map() })
+const claim = (db: Queryable): Promise<WebhookClaim[]> => claimMessages(db, { ...question, perScope: 1_000, scopes: new Map() })
 
 /** Rows of the queue that this connection has read. */
 const countRead = async (db: Queryable): Promise<number> => {
@@ -74,6 +74,7 @@ test('a claim contains everything about its endpoint', async () => {
   const claims = await claim(pool)
   const common = {
     account,
+    mode: 'live',
     notification,
     channel: 'voice',
     seq: 7,

@@ -478,8 +478,8 @@ describe('order and fairness', () => {
       limit: 10,
       capacity: 10,
       endpoints: new Map(),
-      perAccount: 10,
-      accounts: new Map(),
+      perScope: 10,
+      scopes: new Map(),
       failuresToPause: 5,
     }
     const [owner, successor] = ['018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000002']

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
+import { scopeKey } from '../../src/domain/scope.js'
 import { claimMessages, type MessageFence, renewMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { EndpointQueue, initialCapacity } from '../../src/webhooks/endpoint-queue.js'
 import { createNameLookup } from '../../src/webhooks/name-lookup.js'
 import { judgeReply, writeOutcomes } from '../../src/webhooks/outcome.js'
 import { nameServer } from '../channels/email/name-server.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
+import { createAccount, type Gateway, issueToken, startGateway } from '../support/gateway.js'
 import { receiverForTest } from '../support/receiver.js'
 import { request } from '../support/requests.js'
 import { createWebhook, QUICK, startTestDeliverer } from '../support/webhooks.js'
@@ -32,8 +33,8 @@ const question = {
   limit: 100,
   capacity: 10,
   endpoints: new Map(),
-  perAccount: 100,
-  accounts: new Map(),
+  perScope: 100,
+  scopes: new Map(),
   failuresToPause: 5,
 }
 const fenceOf = ({ id, attempt }: WebhookClaim): MessageFence => ({ message: id, owner, attempt })
@@ -46,6 +47,10 @@ async function endpointsWith(messages: number, urls: readonly string[]): Promise
 
 async function moreEndpointsWith(messages: number, urls: readonly string[]): Promise<{ account: string; ids: string[] }> {
   const { id: account, token } = await createAccount(database.pool)
+  return { account, ids: await addEndpoints(token, messages, urls) }
+}
+
+async function addEndpoints(token: string, messages: number, urls: readonly string[]): Promise<string[]> {
   const ids: string[] = []
   for (const url of urls) {
     const { id } = await createWebhook(gateway.url, token, { url })
@@ -54,7 +59,7 @@ async function moreEndpointsWith(messages: number, urls: readonly string[]): Pro
     }
     ids.push(id)
   }
-  return { account, ids }
+  return ids
 }
 
 const ADDRESS = 'https://example.com/'
@@ -62,15 +67,26 @@ const ADDRESS = 'https://example.com/'
 test('an account with many endpoints gets its share of a worker, and others get theirs', async () => {
   const { account } = await endpointsWith(4, [ADDRESS, ADDRESS, ADDRESS])
   const other = await moreEndpointsWith(2, [ADDRESS])
-  const claims = await claimMessages(database.pool, { ...question, perAccount: 5 })
+  const claims = await claimMessages(database.pool, { ...question, perScope: 5 })
   const countOf = (id: string) => claims.filter(claim => claim.account === id).length
   expect(countOf(account)).toBe(5)
   expect(countOf(other.account)).toBe(2)
   // The endpoints of an account still take turns.
   expect(new Set(claims.filter(claim => claim.account === account).map(claim => claim.endpoint)).size).toBe(3)
-  const full = { ...question, perAccount: 5, accounts: new Map([[account, 5]]) }
+  const full = { ...question, perScope: 5, scopes: new Map([[scopeKey({ account, mode: 'live' }), 5]]) }
   expect(await claimMessages(database.pool, full)).toEqual([])
-  expect(await claimMessages(database.pool, { ...full, accounts: new Map([[account, 3]]) })).toHaveLength(2)
+  expect(
+    await claimMessages(database.pool, { ...full, scopes: new Map([[scopeKey({ account, mode: 'live' }), 3]]) }),
+  ).toHaveLength(2)
+})
+
+test('the test mode of an account has a share of its own, which live endpoints do not wait for', async () => {
+  const { account, ids } = await endpointsWith(4, [ADDRESS])
+  const { token } = await issueToken(database.pool, account, { mode: 'test' })
+  await addEndpoints(token, 4, [ADDRESS, ADDRESS])
+  const scopes = new Map([[scopeKey({ account, mode: 'test' }), 5]])
+  const claims = await claimMessages(database.pool, { ...question, perScope: 5, scopes })
+  expect(claims.map(({ endpoint, mode }) => [endpoint, mode])).toEqual(Array(4).fill([ids[0], 'live']))
 })
 
 test('a queue holds what its endpoint answers within seconds: few messages of a slow one, many of a quick one', () => {

@@ -33,7 +33,7 @@ beforeEach(async () => {
   await database.pool.query('delete from webhook_message')
   account = (await createAccount(database.pool)).id
   endpoints = [crypto.randomUUID(), crypto.randomUUID()]
-  const all = { channels: null, statuses: null, version: 'v2', secret: Buffer.alloc(1) } as const
+  const all = { mode: 'live', channels: null, statuses: null, version: 'v2', secret: Buffer.alloc(1) } as const
   for (const id of endpoints) {
     await insertEndpoint(database.pool, { id, account, url: 'https://example.com/', ...all })
     await database.pool.query(
@@ -45,7 +45,7 @@ beforeEach(async () => {
 })
 
 const claim = async (): Promise<WebhookClaim[]> => {
-  const capacities = { capacity: 10, endpoints: new Map(), perAccount: 100, accounts: new Map() }
+  const capacities = { capacity: 10, endpoints: new Map(), perScope: 100, scopes: new Map() }
   const claims = await claimMessages(database.pool, { owner, leaseMs: 30_000, limit: 100, failuresToPause: 5, ...capacities })
   return claims.sort((a, b) => endpoints.indexOf(a.endpoint) - endpoints.indexOf(b.endpoint))
 }

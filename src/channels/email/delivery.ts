@@ -1,3 +1,4 @@
+import type { Mode } from '../../domain/token.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { suppress } from '../../store/accounts/suppressions.js'
 import { readBlobs } from '../../store/notification/blobs.js'
@@ -26,8 +27,8 @@ export interface EmailOptions {
 
 /** The simulator answers faster than real servers. */
 const SIMULATED_TIMEOUTS = { upload: 10_000, data: 15_000 }
-/** Of the e-mails on their way in this process: two of the largest, or fifty with a file of 1 MiB. */
-const BYTES_ON_THEIR_WAY = 128 * 1_048_576
+/** Of the e-mails on their way in this process. Live: two of the largest, or fifty with a file of 1 MiB. */
+const BYTES_ON_THEIR_WAY: Readonly<Record<Mode, number>> = { live: 128 * 1_048_576, test: 32 * 1_048_576 }
 /** Some servers return the whole original message. */
 const MAX_RETURN_BYTES = 40 * 1_048_576
 const DKIM_REFRESH_MS = 30_000
@@ -42,6 +43,8 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
   const signer = createSigner({ find: domain => keyring.find(domain) })
   const composer = createComposer()
   const inbound = await listenForReports(context, verp, composer)
+  const budgetOf = (mode: Mode): Semaphore => new Semaphore({ permits: BYTES_ON_THEIR_WAY[mode] })
+  const budgets = { live: budgetOf('live'), test: budgetOf('test') }
   const resolverOf = ({ simulatorUrl }: World): MailResolver => (simulatorUrl === null ? system : simulatedResolver(simulatorUrl))
   return {
     partsOf: (_, world) => ({
@@ -50,7 +53,7 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
       resolver: resolverOf(world),
       ...(world.simulatorUrl === null ? {} : { timeouts: SIMULATED_TIMEOUTS }),
     }),
-    memory: { budget: new Semaphore({ permits: BYTES_ON_THEIR_WAY }), weigh: weighEmail },
+    memory: ({ mode }) => ({ budget: budgets[mode], weigh: weighEmail }),
     async follow({ notification, fact }) {
       if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: email.channel, reason: 'hard bounce' })
     },

@@ -22,7 +22,7 @@ async function openDelivery(context: DeliveryContext<WhatsappConfig>): Promise<C
         rendering: createRendering(whatsapp, (id, version) => findVersionContent(pool, id, version)),
         shortLink,
         publicUrl,
-        isRetired: (account, name) => isRetiredTemplate(pool, account, whatsapp.channel, name),
+        isRetired: (sender, name) => isRetiredTemplate(pool, sender, whatsapp.channel, name),
       }),
   }
 }

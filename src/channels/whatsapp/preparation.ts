@@ -1,5 +1,6 @@
 import { type LinkTarget, linkBase } from '../../domain/link.js'
 import type { JsonObject } from '../../domain/notification.js'
+import type { Scope } from '../../domain/scope.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { type Rendering, refusedFor } from '../rendering.js'
@@ -11,8 +12,8 @@ interface WhatsappParts {
   /** The code of the link to the notification, the same at every attempt. */
   shortLink(target: LinkTarget): Promise<string>
   publicUrl: string
-  /** Whether the account may no longer use the template. */
-  isRetired(account: string, name: string): Promise<boolean>
+  /** Whether the sender may no longer use the template. */
+  isRetired(sender: Scope, name: string): Promise<boolean>
 }
 
 const LINK_PLACEHOLDER = '{SHORT_LINK}'
@@ -66,7 +67,7 @@ async function draftForeign(claim: Claim, values: JsonObject, { isRetired }: Wha
   const name = claim.request.template
   if (typeof name !== 'string' || name === '') return refusedFor('Falta indicar o template deste canal.')
   // A template that was deactivated here must not be sent under the carrier's name.
-  if (!CARRIER_NAME.test(name) || (await isRetired(claim.account, name))) {
+  if (!CARRIER_NAME.test(name) || (await isRetired(claim, name))) {
     return refusedFor(`O template "${name}" não existe, está inativo ou não é deste canal.`)
   }
   const { idioma, botaoLink, cabecalho, ...rest } = values

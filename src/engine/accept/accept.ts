@@ -17,6 +17,7 @@ import {
 } from '../../domain/notification.js'
 import { takeRandom } from '../../domain/random.js'
 import { hashReply } from '../../domain/reply.js'
+import { type Scope, scopeKey } from '../../domain/scope.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { remember } from '../../runtime/remember.js'
 import type { KeyUse } from '../../store/notification/notifications.js'
@@ -25,8 +26,8 @@ export interface AcceptStore {
   insertAcceptances(group: readonly Acceptance[]): Promise<Set<string>>
   findWritten(ids: readonly string[]): Promise<Set<string>>
   storeBlobs(attachments: SendRequest['attachments']): Promise<void>
-  resolveTemplates(account: string, named: ReturnType<typeof namedTemplates>): Promise<Map<Channel, TemplateVersion>>
-  findKeyUse(account: string, key: string): Promise<KeyUse | null>
+  resolveTemplates(scope: Scope, named: ReturnType<typeof namedTemplates>): Promise<Map<Channel, TemplateVersion>>
+  findKeyUse(scope: Scope, key: string): Promise<KeyUse | null>
   /** Whether a commit would wait for a synchronous standby that is not there. */
   isStandbyLost(): Promise<boolean>
   isRowFault(error: unknown): boolean
@@ -96,13 +97,13 @@ export function createAccept({ store, clock, pepper, onAccepted, ...limits }: Ac
   async function write(request: SendRequest, sender: Sender, idempotency: Acceptance['idempotency']): Promise<Accepted> {
     await requireStandby()
     if (idempotency !== null) {
-      const use = await store.findKeyUse(sender.account, idempotency.key)
+      const use = await store.findKeyUse(sender, idempotency.key)
       if (use !== null) return replay(use, idempotency)
     }
     const named = namedTemplates(request)
     const [validation, templates] = await Promise.all([
       request.validation && protect(request.validation, pepper),
-      named.length === 0 ? new Map<Channel, TemplateVersion>() : store.resolveTemplates(sender.account, named),
+      named.length === 0 ? new Map<Channel, TemplateVersion>() : store.resolveTemplates(sender, named),
       request.attachments.length === 0 ? undefined : store.storeBlobs(request.attachments),
     ])
     const acceptedAt = new Date(clock())
@@ -117,7 +118,7 @@ export function createAccept({ store, clock, pepper, onAccepted, ...limits }: Ac
     })
     if (written) return { id, replayed: false }
     // Another node used the key in the same moment.
-    const use = await store.findKeyUse(sender.account, idempotency!.key)
+    const use = await store.findKeyUse(sender, idempotency!.key)
     if (use === null) throw new Refusal('keyInProgress', [], { retryAfter: 1 })
     return replay(use, idempotency!)
   }
@@ -126,7 +127,7 @@ export function createAccept({ store, clock, pepper, onAccepted, ...limits }: Ac
     /** Resolves once the notification is committed, and not before. */
     async accept(request: SendRequest, sender: Sender, idempotency: Acceptance['idempotency']): Promise<Accepted> {
       if (idempotency === null) return write(request, sender, null)
-      const key = `${sender.account} ${idempotency.key}`
+      const key = `${scopeKey(sender)} ${idempotency.key}`
       if (keysInProgress.has(key)) throw new Refusal('keyInProgress', [], { retryAfter: 1 })
       keysInProgress.add(key)
       try {

@@ -45,7 +45,7 @@ export interface LaneOptions<Message> {
   record: Recorder['record']
   /** Makes the message for the carrier, or says why there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
-  /** Bounds the memory that messages hold; shared by all lanes whose messages may be large. */
+  /** Bounds the memory that messages hold; shared by the lanes of a channel and mode. */
   memory?: DeliveryMemory
   onError(error: unknown, what: string): void
   /**

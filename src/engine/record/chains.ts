@@ -24,7 +24,7 @@ export class Chains {
     return { ...fact, at: latest, data: { ...fact.data, occurredAt: at.toISOString() } }
   }
 
-  append({ notification, account, status }: StoredDelivery, fact: Fact): void {
+  append({ notification, account, mode, status }: StoredDelivery, fact: Fact): void {
     const head = this.#heads.get(notification)!
     const event = chainEvent({
       notification,
@@ -38,7 +38,7 @@ export class Chains {
     })
     this.#heads.set(notification, { seq: event.seq, at: fact.at, hash: event.hash })
     const announced = isAnnounced(fact.type) && isOfWhole(fact, status)
-    this.events.push({ event, account, channel: status.channel, announced })
+    this.events.push({ event, account, mode, channel: status.channel, announced })
   }
 }
 

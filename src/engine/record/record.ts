@@ -1,6 +1,7 @@
 import { channelModules, channels } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { Scope } from '../../domain/scope.js'
 import type { Wake } from '../../runtime/wake.js'
 import { wakeNamed, wakeTagged } from '../../store/carrier/early-reports.js'
 import { lockDueSteps } from '../../store/delivery/claims.js'
@@ -76,10 +77,10 @@ export async function promoteDueSteps(
 
 /**
  * Ends a notification's sequence: steps that still wait are cancelled, and deliveries that wait for nothing are sent anyway.
- * false: the account has no such notification. A second call changes nothing.
+ * false: the scope has no such notification. A second call changes nothing.
  */
-export async function finalize(pool: Pool, clock: Clock, account: string, notification: string): Promise<boolean> {
-  if (!(await belongsTo(pool, account, notification))) return false
+export async function finalize(pool: Pool, clock: Clock, scope: Scope, notification: string): Promise<boolean> {
+  if (!(await belongsTo(pool, scope, notification))) return false
   const data = { cancelReason: 'finalized', reason: 'Finalizado a pedido do remetente.' } as const
   const cancelled = { type: 'cancelled', at: new Date(clock()), source: 'api', data } as const
   await recordChanges(

@@ -40,16 +40,15 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
       const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
       const { request: send, bodySha256 } = await reader.read(body, key !== null)
       if (send.validation !== null && !caller.settings.validation) throw new Refusal('validationNotEnabled', [supportEmail])
-      if (token.mode === 'test' && !simulator) throw new Refusal('simulatorOff')
+      if (caller.mode === 'test' && !simulator) throw new Refusal('simulatorOff')
       const sender = {
         account: caller.account,
-        mode: token.mode,
+        mode: caller.mode,
         token: token.jti,
         address,
         rules: { sequence: caller.sequence, settings: caller.settings },
       }
-      // A key belongs to its mode, so that a test send never answers for the real one.
-      const idempotency = key === null ? null : { key: token.mode === 'test' ? `test ${key}` : key, bodySha256: bodySha256! }
+      const idempotency = key === null ? null : { key, bodySha256: bodySha256! }
       const accepted = await accept(send, sender, idempotency)
       if (accepted.replayed) reply.header('idempotency-replayed', 'true')
       return { idEmail: accepted.id }

@@ -56,6 +56,7 @@ export function addSequence(app: FastifyInstance, { pool, clock }: { pool: Pool;
     dataRoute('Régua', 'Muda a régua da conta', sequenceSchema, { body: sequenceSchema }),
     async request => {
       const sequence = readSequence(request.body.etapas)
+      if (request.caller.mode === 'test') refuse('sequenceInTestMode')
       await updateSequence(pool, request.caller.account, sequence.length === 0 ? null : sequence)
       return answer(sequence)
     },
@@ -64,7 +65,7 @@ export function addSequence(app: FastifyInstance, { pool, clock }: { pool: Pool;
     '/gw/sequence/:idEmail',
     dataRoute('Régua', 'O que vem a seguir numa notificação', Type.Array(comingSchema)),
     async request => {
-      const steps = (await findComing(pool, request.caller.account, notificationId(request))) ?? refuse('noStatus')
+      const steps = (await findComing(pool, request.caller, notificationId(request))) ?? refuse('noStatus')
       return dataAnswer(steps.map(toWire))
     },
   )
@@ -73,7 +74,7 @@ export function addSequence(app: FastifyInstance, { pool, clock }: { pool: Pool;
     '/regua-notificacao/finalizar/:idEmail',
     { schema: { summary: 'Finaliza a régua de uma notificação', tags: ['Régua'], response: { 200: finalizedSchema } } },
     async request => {
-      if (!(await finalize(pool, clock, request.caller.account, notificationId(request)))) refuse('noStatus')
+      if (!(await finalize(pool, clock, request.caller, notificationId(request)))) refuse('noStatus')
       return { message: DONE }
     },
   )

@@ -5,6 +5,7 @@ import { channelModules, moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
+import type { Scope } from '../../domain/scope.js'
 import { explainFailure, lastStep, type Step, timeline } from '../../domain/status.js'
 import type { FoundStatus, NotificationStatuses, StatusQuestion } from '../../store/delivery/deliveries.js'
 import { type ByNotification, notificationId } from './wire.js'
@@ -13,7 +14,7 @@ export interface StatusOptions {
   contracts: ReadonlyMap<Channel, ChannelContract>
   documentUrl: DocumentUrl
   findStatus(question: StatusQuestion): Promise<FoundStatus | null>
-  findNotification(account: string, id: string): Promise<NotificationStatuses | null>
+  findNotification(scope: Scope, id: string): Promise<NotificationStatuses | null>
 }
 
 /** GET /gw/{channel}/{idEmail}: the status of a notification on one channel, as the channel's contract shows it. */
@@ -23,7 +24,7 @@ export function addStatus(app: FastifyInstance, { contracts, findStatus, documen
       `/gw/${moduleOf(channel).wire}/:idEmail`,
       { schema: { summary: record.summary, tags: ['Situação'], response: { 200: record.schema } } },
       async request => {
-        const question = { account: request.caller.account, notification: notificationId(request), channel }
+        const question = { scope: request.caller, notification: notificationId(request), channel }
         return record.from((await findStatus(question)) ?? refuse('noStatus'), documentUrl)
       },
     )
@@ -69,7 +70,7 @@ export function addFull(app: FastifyInstance, { contracts, findNotification, doc
     '/gw/full/:idEmail',
     { schema: { summary: 'Situação de todos os canais', tags: ['Situação'], response: { 200: fullSchema } } },
     async request => {
-      const found = (await findNotification(request.caller.account, notificationId(request))) ?? refuse('noStatus')
+      const found = (await findNotification(request.caller, notificationId(request))) ?? refuse('noStatus')
       const used = found.statuses.map(status => ({ module: moduleOf(status.channel), status }))
       return {
         codEmail: found.code,
@@ -93,7 +94,7 @@ export function addProofs(app: FastifyInstance, { findNotification }: StatusOpti
     '/gw/sending-proof/:idEmail',
     { schema: { summary: 'Comprovante de envio', tags: ['Comprovantes'], response: { 200: proofSchema } } },
     async request => {
-      if ((await findNotification(request.caller.account, notificationId(request))) === null) refuse('noStatus')
+      if ((await findNotification(request.caller, notificationId(request))) === null) refuse('noStatus')
       return { message: 'Ainda não há o que comprovar: nenhum canal desta notificação foi enviado.' }
     },
   )

@@ -7,8 +7,8 @@ import { brazilianIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
 import type { JsonObject } from '../../domain/notification.js'
 import { freeObject, optionalText, requiredText } from '../../domain/schema.js'
+import type { Scope } from '../../domain/scope.js'
 import { MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable, templateRefusal } from '../../domain/template.js'
-import type { Caller } from '../../engine/access/directory.js'
 import { createTemplate, editTemplate, requireTemplate, type TemplateDraft, type TemplateEdit } from '../../engine/templates.js'
 import { listTemplates, type Template } from '../../store/accounts/templates.js'
 import type { Pool } from '../../store/postgres.js'
@@ -35,6 +35,9 @@ const templateSchema = Type.Object({
   atualizadoEm: Type.String(),
   criadoPor: Type.String(),
   metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
+  teste: Type.Optional(
+    Type.Boolean({ description: 'true: criado com um token de teste e visível só a eles. Ausente nos da conta.' }),
+  ),
 })
 
 const shared = {
@@ -61,7 +64,7 @@ export function addTemplates(app: FastifyInstance, { pool, clock }: { pool: Pool
     async request => {
       const { type } = request.query
       const channel = type === undefined ? null : byCode.get(type)?.channel
-      const found = channel === undefined ? [] : await listTemplates(pool, request.caller.account, channel)
+      const found = channel === undefined ? [] : await listTemplates(pool, request.caller, channel)
       return dataAnswer(found.map(toWire))
     },
   )
@@ -69,7 +72,7 @@ export function addTemplates(app: FastifyInstance, { pool, clock }: { pool: Pool
     '/gw/templates',
     route('Cria um template', templateSchema, { body: createBody, status: 201 }),
     async (request, reply) => {
-      const created = await createTemplate(pool, request.caller.account, readDraft(request.body), clock())
+      const created = await createTemplate(pool, request.caller, readDraft(request.body), clock())
       return reply.code(201).send(dataAnswer(toWire(created), 201))
     },
   )
@@ -77,10 +80,10 @@ export function addTemplates(app: FastifyInstance, { pool, clock }: { pool: Pool
     '/gw/templates/:id',
     route('Mostra um template', templateSchema, { querystring: versionQuery }),
     async ({ caller, params, query }) =>
-      dataAnswer(toWire(await requireTemplate(pool, caller.account, templateId(params), readVersion(query.versao)))),
+      dataAnswer(toWire(await requireTemplate(pool, caller, templateId(params), readVersion(query.versao)))),
   )
-  const edit = async ({ caller, params }: { caller: Caller; params: ById['Params'] }, changes: TemplateEdit) =>
-    dataAnswer(toWire(await editTemplate(pool, caller.account, templateId(params), changes)))
+  const edit = async ({ caller, params }: { caller: Scope; params: ById['Params'] }, changes: TemplateEdit) =>
+    dataAnswer(toWire(await editTemplate(pool, caller, templateId(params), changes)))
   app.put<ById & { Body: Static<typeof editBody> }>(
     '/gw/templates/:id',
     route('Edita um template', templateSchema, { body: editBody }),
@@ -98,7 +101,7 @@ export function addTemplates(app: FastifyInstance, { pool, clock }: { pool: Pool
     '/gw/templates/:id/preview',
     route('Mostra um template preenchido', Type.Object({ conteudo: Type.String() }), { body: previewBody }),
     async ({ caller, params, body }) => {
-      const template = await requireTemplate(pool, caller.account, templateId(params))
+      const template = await requireTemplate(pool, caller, templateId(params))
       const values = (body.variaveis ?? {}) as JsonObject
       const rendered = renderTemplate(moduleOf(template.channel).templates.html, template.content, template.variables, values)
       if ('fault' in rendered) throw templateRefusal(rendered)
@@ -167,4 +170,5 @@ const toWire = (template: Template): Static<typeof templateSchema> => ({
   atualizadoEm: brazilianIso(template.updatedAt),
   criadoPor: template.accountName,
   metadata: template.metadata,
+  ...(template.mode === 'test' ? { teste: true } : {}),
 })

@@ -36,7 +36,7 @@ export function addWebhookListening(app: FastifyInstance, options: WebhookOption
     '/gw/webhooks/listen',
     dataRoute('Webhooks', 'Abre uma escuta', listenerSchema, { body: createBody, status: 201 }),
     async ({ caller, body }, reply) => {
-      const { id, secret } = await createListener(options, caller.account, readInterests(body), options.clock())
+      const { id, secret } = await createListener(options, caller, readInterests(body), options.clock())
       return reply.code(201).send(dataAnswer({ id, segredo: secret }, 201))
     },
   )
@@ -45,7 +45,7 @@ export function addWebhookListening(app: FastifyInstance, options: WebhookOption
     dataRoute('Webhooks', 'Confirma o que recebeu e espera o que vem', messagesSchema, { body: listenBody }),
     async ({ caller, params, body, answer }) => {
       const acknowledged = (body.confirmados ?? []).map(text => readId(text) ?? refuse('notId', 'confirmados'))
-      const messages = await listen(caller.account, pathId(params.id, 'webhookMissing'), {
+      const messages = await listen(caller, pathId(params.id, 'webhookMissing'), {
         acknowledged,
         waitMs: (body.espera ?? 0) * 1_000,
         isAborted: () => answer.closed || options.isStopping(),

@@ -18,7 +18,7 @@ export const statusOf = Object.fromEntries(Object.entries(wireStatuses).map(([fa
 
 const statusName = Type.Unsafe<WireStatus>({ type: 'string', enum: Object.values(wireStatuses) })
 
-/** The events of the account that an endpoint or a listener gets. */
+/** The events, of the account and the mode of its token, that an endpoint or a listener gets. */
 export const interests = {
   versao: Type.Optional(
     Type.Unsafe<PayloadVersion | null>({

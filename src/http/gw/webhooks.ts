@@ -5,7 +5,7 @@ import { readIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
 import { optionalText, requiredText } from '../../domain/schema.js'
-import type { Caller } from '../../engine/access/directory.js'
+import type { Scope } from '../../domain/scope.js'
 import type { AttemptQuery } from '../../store/webhook/attempts.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../../store/webhook/endpoints.js'
 import type { ReplaySpan } from '../../store/webhook/messages.js'
@@ -50,9 +50,9 @@ const ATTEMPTS_PER_PAGE = 50
 const config = { emptyBody: true }
 const route = dataRoute.bind(null, 'Webhooks')
 
-/** The account and the endpoint of a request. */
-const targetOf = ({ caller, params }: { caller: Caller; params: ById['Params'] }) =>
-  [caller.account, pathId(params.id, 'webhookMissing')] as const
+/** The scope and the endpoint of a request. */
+const targetOf = ({ caller, params }: { caller: Scope; params: ById['Params'] }) =>
+  [caller, pathId(params.id, 'webhookMissing')] as const
 
 /** /gw/webhooks: the endpoints that get an account's events, the delivery attempts, and replays. */
 export function addWebhooks(app: FastifyInstance, options: WebhookOptions): void {
@@ -62,14 +62,14 @@ export function addWebhooks(app: FastifyInstance, options: WebhookOptions): void
 
 function addEndpoints(app: FastifyInstance, options: WebhookOptions): void {
   app.get('/gw/webhooks', route('Lista os webhooks', Type.Array(wire.endpointSchema)), async request =>
-    dataAnswer((await listEndpoints(options.pool, request.caller.account)).map(wire.endpointToWire)),
+    dataAnswer((await listEndpoints(options.pool, request.caller)).map(wire.endpointToWire)),
   )
   app.post<{ Body: Static<typeof createBody> }>(
     '/gw/webhooks',
     route('Cria um webhook', wire.endpointWithSecretSchema, { body: createBody, status: 201 }),
     async ({ caller, body }, reply) => {
       const draft = { url: body.url, ...wire.readInterests(body) }
-      return reply.code(201).send(withSecret(await createEndpoint(options, caller.account, draft, options.clock()), 201))
+      return reply.code(201).send(withSecret(await createEndpoint(options, caller, draft, options.clock()), 201))
     },
   )
   app.get<ById>('/gw/webhooks/:id', route('Mostra um webhook', wire.endpointSchema), async request =>
@@ -84,8 +84,8 @@ function addEndpoints(app: FastifyInstance, options: WebhookOptions): void {
     },
   )
   app.delete<ById>('/gw/webhooks/:id', route('Apaga um webhook', Type.Object({ id: uuid })), async request => {
-    const [account, id] = targetOf(request)
-    await removeEndpoint(options, account, id)
+    const [scope, id] = targetOf(request)
+    await removeEndpoint(options, scope, id)
     return dataAnswer({ id })
   })
 }
@@ -118,9 +118,9 @@ function addRepairs(app: FastifyInstance, options: WebhookOptions): void {
     route('Reenvia uma mensagem, ou todas desde um momento', Type.Object({ mensagens: Type.Integer() }), { body: replayBody }),
     async request => {
       const wanted = readReplay(request.body, options.clock())
-      const [account, id] = targetOf(request)
-      if (typeof wanted !== 'string') return dataAnswer({ mensagens: await replaySpan(options, account, id, wanted) })
-      await replayOne(options, account, id, wanted)
+      const [scope, id] = targetOf(request)
+      if (typeof wanted !== 'string') return dataAnswer({ mensagens: await replaySpan(options, scope, id, wanted) })
+      await replayOne(options, scope, id, wanted)
       return dataAnswer({ mensagens: 1 })
     },
   )

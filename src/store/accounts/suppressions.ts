@@ -1,28 +1,28 @@
 import type { Channel } from '../../domain/channel.js'
+import type { Scope } from '../../domain/scope.js'
 import { execute, matchesRow, type Queryable, queryRows } from '../postgres.js'
 
 /**
- * Why an account must not send to a recipient on a channel. Recipients are stored and compared in lower case, because a capital
+ * Why an account must not send to a recipient on a channel, in one mode. Recipients are stored and compared in lower case, because a capital
  * letter must not undo an opt-out and servers do not distinguish Maria@ from maria@.
  */
 export type SuppressionReason = 'hard bounce' | 'complaint' | 'stranger' | 'opt-out' | 'operator'
 
-/** Suppresses the recipient of a delivery. */
+/** Suppresses the recipient of a delivery, in the delivery's own mode. */
 export const suppress = (
   db: Queryable,
   entry: { notification: string; channel: Channel; reason: SuppressionReason },
 ): Promise<void> =>
   execute(
     db,
-    `insert into suppression (account_id, channel, recipient, reason, notification_id)
-     select account_id, channel, lower(recipient), $3, notification_id from delivery
+    `insert into suppression (account_id, mode, channel, recipient, reason, notification_id)
+     select account_id, mode, channel, lower(recipient), $3, notification_id from delivery
      where notification_id = $1 and channel = $2 and recipient is not null
      on conflict do nothing`,
     [entry.notification, entry.channel, entry.reason],
   )
 
-export interface Contact {
-  account: string
+export interface Contact extends Scope {
   channel: Channel
   recipient: string
 }
@@ -31,14 +31,15 @@ export interface Contact {
 export const addSuppression = (db: Queryable, contact: Contact, reason: SuppressionReason): Promise<boolean> =>
   matchesRow(
     db,
-    `insert into suppression (account_id, channel, recipient, reason) values ($1, $2, lower($3), $4) on conflict do nothing`,
-    [contact.account, contact.channel, contact.recipient, reason],
+    `insert into suppression (account_id, mode, channel, recipient, reason) values ($1, $2, $3, lower($4), $5) on conflict do nothing`,
+    [contact.account, contact.mode, contact.channel, contact.recipient, reason],
   )
 
 /** false: there was none. */
 export const removeSuppression = (db: Queryable, contact: Contact): Promise<boolean> =>
-  matchesRow(db, 'delete from suppression where account_id = $1 and channel = $2 and recipient = lower($3)', [
+  matchesRow(db, 'delete from suppression where account_id = $1 and mode = $2 and channel = $3 and recipient = lower($4)', [
     contact.account,
+    contact.mode,
     contact.channel,
     contact.recipient,
   ])
@@ -55,12 +56,12 @@ export interface Suppression {
 /** The latest first. */
 export const listSuppressions = (
   db: Queryable,
-  question: { account: string; channel: Channel | null; recipient: string | null; limit: number },
+  question: Scope & { channel: Channel | null; recipient: string | null; limit: number },
 ): Promise<Suppression[]> =>
   queryRows(
     db,
     `select channel, recipient, reason, notification_id as notification, created_at as "createdAt" from suppression
-     where account_id = $1 and ($2::text is null or channel = $2) and ($3::text is null or recipient = lower($3))
-     order by created_at desc, channel, recipient limit $4`,
-    [question.account, question.channel, question.recipient, question.limit],
+     where account_id = $1 and mode = $2 and ($3::text is null or channel = $3) and ($4::text is null or recipient = lower($4))
+     order by created_at desc, channel, recipient limit $5`,
+    [question.account, question.mode, question.channel, question.recipient, question.limit],
   )

@@ -1,12 +1,15 @@
 import type { Channel } from '../../domain/channel.js'
 import type { TemplateVersion } from '../../domain/notification.js'
+import type { Scope } from '../../domain/scope.js'
 import type { TemplateVariable } from '../../domain/template.js'
-import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
+import { execute, matchesRow, type Queryable, queryRow, queryRows, run } from '../postgres.js'
 
-/** A template as its readers see it, in one of its versions. */
-export interface Template {
+/**
+ * A template as its readers see it, in one of its versions. Templates of the mode `live` are part of the account's configuration, which
+ * test tokens read and use too; those of the mode `test` exist for test tokens alone.
+ */
+export interface Template extends Scope {
   id: string
-  account: string
   accountName: string
   externalId: string | null
   name: string
@@ -21,33 +24,36 @@ export interface Template {
   updatedAt: Date
 }
 
-/** $1 is the reading account: its own templates, and those that its entity's other accounts share. */
+/** In a query where $2 is the mode of the reader. */
+const IN_MODE = "t.mode in ('live', $2)"
+
+/** $1 and $2 are the reading scope: the account's own templates, and those that its entity's other accounts share. */
 const READABLE = `
-  select t.id, t.account_id as account, owner.name as "accountName", t.external_id as "externalId", t.name, t.channel, v.content, v.variables,
+  select t.id, t.account_id as account, t.mode, owner.name as "accountName", t.external_id as "externalId", t.name, t.channel, v.content, v.variables,
     t.shared, t.active, v.version, t.metadata, t.created_at as "createdAt", t.updated_at as "updatedAt"
   from template t
   join account owner on owner.id = t.account_id
-  join account me on me.id = $1 and (me.id = t.account_id or (t.shared and me.entity_id = owner.entity_id))`
+  join account me on me.id = $1 and ${IN_MODE} and (me.id = t.account_id or (t.shared and me.entity_id = owner.entity_id))`
 
-export const listTemplates = (db: Queryable, account: string, channel: Channel | null): Promise<Template[]> =>
+export const listTemplates = (db: Queryable, { account, mode }: Scope, channel: Channel | null): Promise<Template[]> =>
   queryRows(
     db,
     `${READABLE} join template_version v on v.template_id = t.id and v.version = t.version
-     where $2::text is null or t.channel = $2 order by t.created_at desc, t.id desc`,
-    [account, channel],
+     where $3::text is null or t.channel = $3 order by t.created_at desc, t.id desc`,
+    [account, mode, channel],
   )
 
 /** The template in the given version, or in its current one. */
 export const findTemplate = (
   db: Queryable,
-  account: string,
+  { account, mode }: Scope,
   id: string,
   version: number | null = null,
 ): Promise<Template | null> =>
   queryRow(
     db,
-    `${READABLE} join template_version v on v.template_id = t.id and v.version = coalesce($3, t.version) where t.id = $2`,
-    [account, id, version],
+    `${READABLE} join template_version v on v.template_id = t.id and v.version = coalesce($4, t.version) where t.id = $3`,
+    [account, mode, id, version],
   )
 
 /** One version of a template. Its name, external id and metadata are the current ones, because they have no versions. */
@@ -62,21 +68,22 @@ export const findVersionContent = (db: Queryable, id: string, version: number): 
     [id, version],
   )
 
-/** Locks a template for an edit and returns its account; null: there is no such template. */
-export const lockTemplateOwner = (db: Queryable, id: string): Promise<string | null> =>
-  queryValue(db, 'select account_id from template where id = $1 for update', [id])
+/** Locks a template for an edit and returns its scope; null: there is no such template, or none that this mode knows. */
+export const lockTemplate = (db: Queryable, { mode }: Scope, id: string): Promise<Scope | null> =>
+  queryRow(db, `select t.account_id as account, t.mode from template t where t.id = $1 and ${IN_MODE} for update`, [id, mode])
 
 export type NewTemplate = Omit<Template, 'accountName' | 'active' | 'version' | 'createdAt' | 'updatedAt'>
 
 export function insertTemplate(db: Queryable, template: NewTemplate): Promise<void> {
-  const { id, account, externalId, name, channel, shared, metadata, content, variables } = template
+  const { id, account, mode, externalId, name, channel, shared, metadata, content, variables } = template
   return execute(
     db,
     `with made as (
-       insert into template (id, account_id, external_id, name, channel, shared, metadata) values ($1, $2, $3, $4, $5, $6, $7) returning id
+       insert into template (id, account_id, mode, external_id, name, channel, shared, metadata)
+       values ($1, $2, $3, $4, $5, $6, $7, $8) returning id
      )
-     insert into template_version (template_id, version, content, variables) select made.id, 1, $8, $9 from made`,
-    [id, account, externalId, name, channel, shared, JSON.stringify(metadata), content, JSON.stringify(variables)],
+     insert into template_version (template_id, version, content, variables) select made.id, 1, $9, $10 from made`,
+    [id, account, mode, externalId, name, channel, shared, JSON.stringify(metadata), content, JSON.stringify(variables)],
   )
 }
 
@@ -110,34 +117,34 @@ export const addTemplateVersion = (
 
 /**
  * The active template that a request means by a name: public UUID, own external id, own name, then the same among those
- * that the entity shares. Among equals the newest counts.
+ * that the entity shares. A test send prefers the templates of its own mode. Among equals the newest counts.
  */
 export async function resolveTemplates(
   db: Queryable,
-  account: string,
+  { account, mode }: Scope,
   named: readonly { channel: Channel; name: string }[],
 ): Promise<Map<Channel, TemplateVersion>> {
   const { rows } = await run<{ channel: Channel; id: string; version: number }>(db, {
     name: 'resolve-templates',
     text: `select distinct on (w.channel) w.channel, t.id, t.version
-           from unnest($2::text[], $3::text[]) as w(channel, name)
+           from unnest($3::text[], $4::text[]) as w(channel, name)
            join account me on me.id = $1
            join account owner on owner.entity_id = me.entity_id
            join template t on t.account_id = owner.id and t.channel = w.channel
-           where t.active and (t.account_id = $1 or t.shared)
+           where t.active and ${IN_MODE} and (t.account_id = $1 or t.shared)
              and (t.id::text = lower(w.name) or t.external_id = w.name or t.name = w.name)
-           order by w.channel, t.id::text = lower(w.name) desc, t.account_id = $1 desc, t.external_id is not distinct from w.name desc, t.id desc`,
-    values: [account, named.map(item => item.channel), named.map(item => item.name)],
+           order by w.channel, t.id::text = lower(w.name) desc, t.account_id = $1 desc, t.mode desc, t.external_id is not distinct from w.name desc, t.id desc`,
+    values: [account, mode, named.map(item => item.channel), named.map(item => item.name)],
   })
   return new Map(rows.map(row => [row.channel, { id: row.id, version: row.version }]))
 }
 
-/** Whether a name means only templates that were switched off, among those that the account could use. */
-export const isRetiredTemplate = (db: Queryable, account: string, channel: Channel, name: string): Promise<boolean> =>
+/** Whether a name means only templates that were switched off, among those that the scope could use. */
+export const isRetiredTemplate = (db: Queryable, { account, mode }: Scope, channel: Channel, name: string): Promise<boolean> =>
   matchesRow(
     db,
     `select from template t join account owner on owner.id = t.account_id join account me on me.id = $1
-     where (t.account_id = me.id or (t.shared and owner.entity_id = me.entity_id)) and t.channel = $2 and not t.active
-       and (t.id::text = lower($3) or t.external_id = $3 or t.name = $3) limit 1`,
-    [account, channel, name],
+     where (t.account_id = me.id or (t.shared and owner.entity_id = me.entity_id)) and ${IN_MODE} and t.channel = $3 and not t.active
+       and (t.id::text = lower($4) or t.external_id = $4 or t.name = $4) limit 1`,
+    [account, mode, channel, name],
   )

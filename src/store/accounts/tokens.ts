@@ -1,4 +1,5 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { Scope } from '../../domain/scope.js'
 import type { SequenceStep } from '../../domain/sequence.js'
 import type { TokenClaims } from '../../domain/token.js'
 import { execute, matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
@@ -35,8 +36,7 @@ export const listTokens = (db: Queryable, account: string): Promise<ListedToken[
   queryRows(db, `select ${CLAIMS}, revoked_at as "revokedAt" from token where account_id = $1 order by issued_at`, [account])
 
 /** All that the accepting path needs to know of a caller. */
-export interface Grant {
-  account: string
+export interface Grant extends Scope {
   settings: AccountSettings
   sequence: SequenceStep[] | null
   ranges: string[]
@@ -46,7 +46,7 @@ export interface Grant {
 export async function findGrant(db: Queryable, jti: string): Promise<Grant | null> {
   const grant = await queryRow<Omit<Grant, 'settings'> & { settings: StoredSettings }>(db, {
     name: 'find-grant',
-    text: `select t.account_id as account, a.settings, a.sequence,
+    text: `select t.account_id as account, t.mode, a.settings, a.sequence,
              array(select r.range::text from address_range r where r.account_id = a.id) as ranges
            from token t join account a on a.id = t.account_id
            where t.jti = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())`,

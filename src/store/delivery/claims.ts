@@ -33,7 +33,7 @@ export interface Claim {
   unknownCount: number
   /** Its carrier may have the message already: no other carrier may take it. */
   bound: boolean
-  /** The account must not send to this recipient on this channel. */
+  /** The account must not send to this recipient on this channel, in this mode. */
   suppressed: boolean
   request: JsonObject
   template: { id: string; version: number } | null
@@ -156,7 +156,7 @@ function claim(
         case when $8::boolean and octet_length(n.content) <= 65536 then n.content end as content,
         coalesce(octet_length(n.content), 0) as "contentSize", n.validation is not null as protected, c.unknown_count as "unknownCount",
         c.bound_carrier is not null as bound,
-        exists (select from suppression s where s.account_id = c.account_id and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
+        exists (select from suppression s where s.account_id = c.account_id and s.mode = c.mode and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         c.request, case when c.template_id is not null then jsonb_build_object('id', c.template_id, 'version', c.template_version) end as template,
         coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
           from attachment f where f.notification_id = c.notification_id), '[]') as attachments,

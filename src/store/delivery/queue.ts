@@ -1,11 +1,13 @@
 import type { Channel } from '../../domain/channel.js'
 import type { DeliveryState } from '../../domain/status.js'
+import type { Mode } from '../../domain/token.js'
 import { type Queryable, queryRows, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
 /** The deliveries that are not finished: how many, since when, and which. */
 export interface QueueDepth {
   channel: Channel
+  mode: Mode
   state: DeliveryState
   count: number
   /** Since the oldest was due; 0 for what is not due yet, or waits for a failure instead of a date. */
@@ -17,8 +19,8 @@ export const unfinishedStates = ['waiting', 'queued', 'sending', 'uncertain', 'u
 export type UnfinishedState = (typeof unfinishedStates)[number]
 
 const countOf = (state: UnfinishedState, oldest = 'min(due_at)', filter = ''): string =>
-  `select channel, '${state}' as state, count(*) as count, ${oldest} as oldest
-   from delivery where state = '${state}'${filter} group by channel`
+  `select channel, mode, '${state}' as state, count(*) as count, ${oldest} as oldest
+   from delivery where state = '${state}'${filter} group by channel, mode`
 
 /** One select for each partial index: one select for all waiting steps would read the whole table. */
 const counts = [
@@ -30,20 +32,23 @@ const counts = [
 export const readQueue = (db: Queryable): Promise<QueueDepth[]> =>
   queryRows(
     db,
-    `select channel, state, sum(count)::int as count,
+    `select channel, mode, state, sum(count)::int as count,
        greatest(0, coalesce(extract(epoch from now() - min(oldest)), 0))::float8 as "oldestSeconds"
-     from (${counts.join(' union all ')}) c group by channel, state`,
+     from (${counts.join(' union all ')}) c group by channel, mode, state`,
   )
 
 export interface QueueFilter {
   state: UnfinishedState
   channel: Channel | null
+  /** null: both. */
+  mode: Mode | null
   account: string | null
   limit: number
 }
 
 export interface QueuedDelivery extends FoundStatus {
   account: string
+  mode: Mode
   recipient: string | null
   carrier: string | null
   reference: string | null
@@ -52,14 +57,15 @@ export interface QueuedDelivery extends FoundStatus {
 }
 
 /** The oldest first. */
-export const listQueue = (db: Queryable, { state, channel, account, limit }: QueueFilter): Promise<QueuedDelivery[]> =>
+export const listQueue = (db: Queryable, { state, channel, mode, account, limit }: QueueFilter): Promise<QueuedDelivery[]> =>
   queryRows(
     db,
-    `select ${STATUS_COLUMNS}, a.name as account, d.recipient, d.carrier, d.reference, d.attempt, d.due_at as "dueAt"
+    `select ${STATUS_COLUMNS}, a.name as account, d.mode, d.recipient, d.carrier, d.reference, d.attempt, d.due_at as "dueAt"
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.state = '${state}' and ($1::text is null or d.channel = $1) and ($2::uuid is null or d.account_id = $2)
-     order by d.notification_id limit $3`,
-    [channel, account, limit],
+       and ($3::text is null or d.mode = $3)
+     order by d.notification_id limit $4`,
+    [channel, account, mode, limit],
   )
 
 export interface RefusedQuestion {

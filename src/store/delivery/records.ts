@@ -1,14 +1,14 @@
 import type { Channel } from '../../domain/channel.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
+import type { Scope } from '../../domain/scope.js'
 import type { StepCondition } from '../../domain/sequence.js'
 import type { DeliveryStatus } from '../../domain/status.js'
 import { findWritten } from '../notification/notifications.js'
 import { type Queryable, queryValue, queryValues, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
-export interface StoredDelivery {
+export interface StoredDelivery extends Scope {
   notification: string
-  account: string
   step: number
   condition: StepCondition
   dueAt: Date
@@ -67,7 +67,7 @@ interface LockedDeliveries {
 export async function readLocked(db: Queryable, ids: readonly string[]): Promise<LockedDeliveries> {
   const { rows } = await run<LockedRow>(db, {
     name: 'read-locked',
-    text: `select ${STATUS_COLUMNS}, d.account_id as account, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner",
+    text: `select ${STATUS_COLUMNS}, d.account_id as account, d.mode, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner",
              (select count(*) from delivery s where s.notification_id = n.id) as siblings,
              e.seq as "headSeq", e.at as "headAt", encode(e.hash, 'hex') as "headHash"
            from notification n join delivery d on d.notification_id = n.id
@@ -81,12 +81,25 @@ export async function readLocked(db: Queryable, ids: readonly string[]): Promise
   const heads = new Map<string, ChainHead>()
   const deliveries: StoredDelivery[] = []
   for (const row of rows) {
-    const { notification, account, step, condition, dueAt, attempt, leaseOwner, siblings, headSeq, headAt, headHash, ...status } =
-      row
+    const {
+      notification,
+      account,
+      mode,
+      step,
+      condition,
+      dueAt,
+      attempt,
+      leaseOwner,
+      siblings,
+      headSeq,
+      headAt,
+      headHash,
+      ...status
+    } = row
     if (siblings !== seen.get(notification)) busy.add(notification)
     if (busy.has(notification)) continue
     heads.set(notification, { seq: headSeq, at: headAt, hash: headHash })
-    deliveries.push({ notification, account, step, condition, dueAt, attempt, leaseOwner, status })
+    deliveries.push({ notification, account, mode, step, condition, dueAt, attempt, leaseOwner, status })
   }
   return { deliveries: deliveries.sort((a, b) => a.step - b.step), heads, busy }
 }
@@ -113,9 +126,8 @@ export interface DeliveryWrite {
   bind: 'carrier' | 'none' | 'keep'
 }
 
-export interface EventWrite {
+export interface EventWrite extends Scope {
   event: ChainedEvent
-  account: string
   channel: Channel
   /** Whether senders' webhooks announce it. */
   announced: boolean
@@ -155,7 +167,7 @@ export const writeRecords = async (
 const WRITE_RECORDS = `
   with happened as materialized (
     select * from json_to_recordset($1) as e(notification uuid, seq int, at timestamptz, type text, source text, data jsonb, salt text,
-      commit text, prev text, hash text, account uuid, channel text, announced boolean)
+      commit text, prev text, hash text, account uuid, mode text, channel text, announced boolean)
   ), changed as materialized (
     select * from json_to_recordset($2) as u(notification uuid, channel text, state text, "delayMs" bigint, failover boolean, bind text,
       "processedAt" timestamptz, "preparedAt" timestamptz, "sentAt" timestamptz, "deliveredAt" timestamptz, "readAt" timestamptz,
@@ -169,7 +181,7 @@ const WRITE_RECORDS = `
     insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
     select gen_random_uuid(), w.id, e.notification, e.channel, e.seq, case when w.disabled_at is null then 'queued' else 'held' end
     from happened e
-    join webhook_endpoint w on w.account_id = e.account and w.deleted_at is null
+    join webhook_endpoint w on w.account_id = e.account and w.mode = e.mode and w.deleted_at is null
       and (w.channels is null or e.channel = any(w.channels)) and (w.statuses is null or e.type = any(w.statuses))
     where e.announced
     order by e.notification, e.seq

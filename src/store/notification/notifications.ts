@@ -1,4 +1,5 @@
 import type { Acceptance } from '../../domain/notification.js'
+import type { Scope } from '../../domain/scope.js'
 import { ensureMonths } from '../migrate.js'
 import {
   deleteInBatches,
@@ -61,10 +62,10 @@ const ACCEPT = `
     select * from json_to_recordset($1) as a(id uuid, account uuid, mode text, at timestamptz, "customId" text, "recipientName" text,
       subject text, content text, validation jsonb, data jsonb, salt text, commit text, prev text, hash text, key text, "bodySha256" text)
   ), keys as (
-    insert into idempotency as i (account_id, key, body_sha256, notification_id, created_at)
+    insert into idempotency as i (account_id, mode, key, body_sha256, notification_id, created_at)
     -- In one order everywhere: two nodes that write the same keys in opposite order would deadlock.
-    select account, key, decode("bodySha256", 'hex'), id, now() from asked where key is not null order by account, key
-    on conflict (account_id, key) do update
+    select account, mode, key, decode("bodySha256", 'hex'), id, now() from asked where key is not null order by account, mode, key
+    on conflict (account_id, mode, key) do update
       set body_sha256 = excluded.body_sha256, notification_id = excluded.notification_id, created_at = excluded.created_at
       where i.created_at < now() - interval '24 hours'
     returning notification_id
@@ -134,12 +135,12 @@ export const readContent = (db: Queryable, id: string): Promise<string | null> =
   queryValue(db, 'select content from notification where id = $1', [id])
 
 /** The send that a key belongs to, while it is remembered (24 hours). */
-export const findKeyUse = (db: Queryable, account: string, key: string): Promise<KeyUse | null> =>
+export const findKeyUse = (db: Queryable, { account, mode }: Scope, key: string): Promise<KeyUse | null> =>
   queryRow(
     db,
     `select encode(body_sha256, 'hex') as "bodySha256", notification_id as notification from idempotency
-     where account_id = $1 and key = $2 and created_at >= now() - interval '24 hours'`,
-    [account, key],
+     where account_id = $1 and mode = $2 and key = $3 and created_at >= now() - interval '24 hours'`,
+    [account, mode, key],
   )
 
 export interface KeyUse {

@@ -1,4 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
+import type { Scope } from '../../domain/scope.js'
+import type { Mode } from '../../domain/token.js'
 import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
 import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues, run } from '../postgres.js'
 
@@ -6,6 +8,7 @@ export type DisabledReason = 'manual' | 'gone' | 'failing'
 
 export interface WebhookEndpoint {
   id: string
+  mode: Mode
   url: string
   version: PayloadVersion
   /** null: all of them. */
@@ -22,7 +25,7 @@ export interface WebhookEndpoint {
 }
 
 const SELECT = `
-  select w.id, w.url, w.payload_version as version, w.channels, w.statuses, w.created_at as "createdAt", w.disabled_at as "disabledAt",
+  select w.id, w.mode, w.url, w.payload_version as version, w.channels, w.statuses, w.created_at as "createdAt", w.disabled_at as "disabledAt",
     w.disabled_reason as "disabledReason", w.failing_since as "failingSince",
     case when w.previous_secret_until > now() then w.previous_secret_until end as "previousSecretUntil",
     q.waiting, q.oldest as "oldestWaiting"
@@ -31,17 +34,16 @@ const SELECT = `
     select count(*) as waiting, min(m.created_at) as oldest from webhook_message m
     where m.endpoint_id = w.id and m.state in ('queued', 'sending')
   ) q
-  where w.account_id = $1 and w.url is not null and w.deleted_at is null`
+  where w.account_id = $1 and w.mode = $2 and w.url is not null and w.deleted_at is null`
 
-export const listEndpoints = (db: Queryable, account: string): Promise<WebhookEndpoint[]> =>
-  queryRows(db, `${SELECT} order by w.created_at desc, w.id desc`, [account])
+export const listEndpoints = (db: Queryable, { account, mode }: Scope): Promise<WebhookEndpoint[]> =>
+  queryRows(db, `${SELECT} order by w.created_at desc, w.id desc`, [account, mode])
 
-export const findEndpoint = (db: Queryable, account: string, id: string): Promise<WebhookEndpoint | null> =>
-  queryRow(db, `${SELECT} and w.id = $2`, [account, id])
+export const findEndpoint = (db: Queryable, { account, mode }: Scope, id: string): Promise<WebhookEndpoint | null> =>
+  queryRow(db, `${SELECT} and w.id = $3`, [account, mode, id])
 
-export interface NewEndpoint {
+export interface NewEndpoint extends Scope {
   id: string
-  account: string
   /** null: a listener. */
   url: string | null
   version: PayloadVersion
@@ -51,20 +53,21 @@ export interface NewEndpoint {
   secret: Buffer
 }
 
-/** Counts the endpoints or listeners of an account and locks the account until the transaction ends. */
-export async function countEndpoints(db: Queryable, account: string, kind: 'endpoints' | 'listeners'): Promise<number> {
+/** Counts the endpoints or listeners of a scope and locks the account until the transaction ends. */
+export async function countEndpoints(db: Queryable, { account, mode }: Scope, kind: 'endpoints' | 'listeners'): Promise<number> {
   await run(db, 'select from account where id = $1 for no key update', [account])
-  const text = 'select count(*) from webhook_endpoint where account_id = $1 and deleted_at is null and (url is null) = $2'
-  return (await queryValue<number>(db, text, [account, kind === 'listeners']))!
+  const text =
+    'select count(*) from webhook_endpoint where account_id = $1 and mode = $2 and deleted_at is null and (url is null) = $3'
+  return (await queryValue<number>(db, text, [account, mode, kind === 'listeners']))!
 }
 
 export async function insertEndpoint(db: Queryable, endpoint: NewEndpoint): Promise<void> {
-  const { id, account, url, version, channels, statuses, secret } = endpoint
+  const { id, account, mode, url, version, channels, statuses, secret } = endpoint
   await run(
     db,
-    `insert into webhook_endpoint (id, account_id, url, payload_version, channels, statuses, secret, seen_at)
-     values ($1, $2, $3, $4, $5, $6, $7, now())`,
-    [id, account, url, version, channels, statuses, secret],
+    `insert into webhook_endpoint (id, account_id, mode, url, payload_version, channels, statuses, secret, seen_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, now())`,
+    [id, account, mode, url, version, channels, statuses, secret],
   )
 }
 
@@ -77,41 +80,47 @@ export interface EndpointChanges {
 }
 
 /** Changes the given members. A new URL or enabling resets the failures. False: no such endpoint. */
-export const updateEndpoint = (db: Queryable, account: string, id: string, changes: EndpointChanges): Promise<boolean> =>
+export const updateEndpoint = (db: Queryable, { account, mode }: Scope, id: string, changes: EndpointChanges): Promise<boolean> =>
   matchesRow(
     db,
     `update webhook_endpoint w set
        url = coalesce(c.url, w.url),
        payload_version = coalesce(c.version, w.payload_version),
-       channels = case when $3::jsonb ? 'channels' then c.channels else w.channels end,
-       statuses = case when $3::jsonb ? 'statuses' then c.statuses else w.statuses end,
+       channels = case when $4::jsonb ? 'channels' then c.channels else w.channels end,
+       statuses = case when $4::jsonb ? 'statuses' then c.statuses else w.statuses end,
        disabled_at = case when c.active then null when not c.active then coalesce(w.disabled_at, now()) else w.disabled_at end,
        disabled_reason = case when c.active then null when not c.active then coalesce(w.disabled_reason, 'manual') else w.disabled_reason end,
        failures = case when c.active or c.url is not null then 0 else w.failures end,
        failing_since = case when c.active or c.url is not null then null else w.failing_since end,
        paused_until = case when c.active or c.url is not null then null else w.paused_until end,
        asked_until = case when c.active or c.url is not null then null else w.asked_until end
-     from jsonb_to_record($3) as c(url text, version text, channels text[], statuses text[], active boolean)
-     where w.id = $2 and w.account_id = $1 and w.url is not null and w.deleted_at is null`,
-    [account, id, JSON.stringify(changes)],
+     from jsonb_to_record($4) as c(url text, version text, channels text[], statuses text[], active boolean)
+     where w.id = $3 and w.account_id = $1 and w.mode = $2 and w.url is not null and w.deleted_at is null`,
+    [account, mode, id, JSON.stringify(changes)],
   )
 
 /** The previous secret continues to sign for `overlapMs`. False: no such endpoint. */
-export const rotateSecret = (db: Queryable, account: string, id: string, secret: Buffer, overlapMs: number): Promise<boolean> =>
+export const rotateSecret = (
+  db: Queryable,
+  { account, mode }: Scope,
+  id: string,
+  secret: Buffer,
+  overlapMs: number,
+): Promise<boolean> =>
   matchesRow(
     db,
-    `update webhook_endpoint set previous_secret = secret, previous_secret_until = now() + $4 * interval '1 millisecond', secret = $3
-     where id = $2 and account_id = $1 and url is not null and deleted_at is null`,
-    [account, id, secret, overlapMs],
+    `update webhook_endpoint set previous_secret = secret, previous_secret_until = now() + $5 * interval '1 millisecond', secret = $4
+     where id = $3 and account_id = $1 and mode = $2 and url is not null and deleted_at is null`,
+    [account, mode, id, secret, overlapMs],
   )
 
 /** Marks an endpoint or a listener as deleted; its rows are removed later. False: no such endpoint. */
-export const deleteEndpoint = (db: Queryable, account: string, id: string): Promise<boolean> =>
+export const deleteEndpoint = (db: Queryable, { account, mode }: Scope, id: string): Promise<boolean> =>
   matchesRow(
     db,
     `update webhook_endpoint set deleted_at = now(), disabled_at = coalesce(disabled_at, now()), disabled_reason = coalesce(disabled_reason, 'manual')
-     where id = $2 and account_id = $1 and deleted_at is null`,
-    [account, id],
+     where id = $3 and account_id = $1 and mode = $2 and deleted_at is null`,
+    [account, mode, id],
   )
 
 /** Locks endpoints whose health is to be written, in the order of their ids. Returns those that another transaction holds. */

@@ -1,4 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
+import type { Scope } from '../../domain/scope.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { execute, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 
@@ -74,12 +75,13 @@ export const replayBatch = (
   )
 
 /** Records that a listener polled. Returns its payload version, or null when there is no such listener. */
-export const touchListener = (db: Queryable, account: string, id: string): Promise<PayloadVersion | null> =>
+export const touchListener = (db: Queryable, { account, mode }: Scope, id: string): Promise<PayloadVersion | null> =>
   queryValue(
     db,
-    `update webhook_endpoint set seen_at = now() where id = $2 and account_id = $1 and url is null and deleted_at is null
+    `update webhook_endpoint set seen_at = now()
+     where id = $3 and account_id = $1 and mode = $2 and url is null and deleted_at is null
      returning payload_version as version`,
-    [account, id],
+    [account, mode, id],
   )
 
 export const acknowledge = (db: Queryable, listener: string, messages: readonly string[]): Promise<void> =>

@@ -1,13 +1,13 @@
 import type { Channel } from '../../domain/channel.js'
+import type { Scope } from '../../domain/scope.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { execute, type Queryable, queryValues, run } from '../postgres.js'
 import type { AttemptResult } from './attempts.js'
 
 /** A message of the outbox, claimed under a lease. */
-export interface WebhookClaim {
+export interface WebhookClaim extends Scope {
   id: string
   endpoint: string
-  account: string
   notification: string
   channel: Channel
   /** 0: a test event. */
@@ -33,10 +33,10 @@ export interface ClaimQuery {
   capacity: number
   /** The messages that this worker holds and may hold, by endpoint. */
   endpoints: ReadonlyMap<string, { held: number; capacity: number }>
-  /** The limit of held messages per account, so that an account with many slow endpoints leaves capacity for the others. */
-  perAccount: number
-  /** The messages that this worker holds, by account. */
-  accounts: ReadonlyMap<string, number>
+  /** The limit of held messages per scope, so that an account with many slow endpoints leaves capacity for the others. */
+  perScope: number
+  /** The messages that this worker holds, by scope. */
+  scopes: ReadonlyMap<string, number>
   /** Consecutive failures after which an endpoint gets one message at a time. */
   failuresToPause: number
 }
@@ -45,7 +45,7 @@ export interface ClaimQuery {
 const ORDERED_ATTEMPTS = 3
 
 /**
- * Claims due messages. Endpoints are served in rotation, and each endpoint and each account has a limit, so that a slow one
+ * Claims due messages. Endpoints are served in rotation, and each endpoint and each scope has a limit, so that a slow one
  * delays only itself. A message waits for the earlier ones of its notification and channel that are being sent, are due or are in
  * their first attempts. The endpoints with queued messages are found with `order by endpoint_id, due_at, position`, the order of
  * the queue's index: ordered by endpoint_id alone, PostgreSQL would choose another index and scan all messages ever sent.
@@ -62,15 +62,16 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
           order by m.endpoint_id, m.due_at, m.position limit 1)
         from waiting where waiting.endpoint_id is not null
       ), ready as (
-        select w.id, w.account_id, $7 - coalesce(a.held, 0) as account_capacity,
+        select w.id, a.scope, $7 - coalesce(s.held, 0) as scope_capacity,
           case when w.failures >= $5 then 1 else coalesce(h.capacity, $4) end - coalesce(h.held, 0) as capacity
         from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
         left join json_to_recordset($6) as h(id uuid, held int, capacity int) on h.id = w.id
-        left join json_to_recordset($8) as a(id uuid, held int) on a.id = w.account_id
+        cross join lateral (select w.account_id || ' ' || w.mode as scope) a
+        left join json_to_recordset($8) as s(scope text, held int) on s.scope = a.scope
         where w.url is not null and w.disabled_at is null and (w.paused_until is null or w.paused_until <= now())
       ), offered as (
-        select p.id, r.account_id, r.account_capacity, row_number() over (partition by r.id order by p.due_at, p.position) as rank
-        from (select * from ready where capacity > 0 and account_capacity > 0 order by random() limit 200) r
+        select p.id, r.scope, r.scope_capacity, row_number() over (partition by r.id order by p.due_at, p.position) as rank
+        from (select * from ready where capacity > 0 and scope_capacity > 0 order by random() limit 200) r
         cross join lateral (
           select m.id, m.due_at, m.position from webhook_message m
           where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now()
@@ -83,8 +84,8 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
           order by m.due_at, m.position limit r.capacity
         ) p
       ), picked as (
-        select id from (select id, rank, account_capacity, row_number() over (partition by account_id order by rank) as account_rank from offered) o
-        where account_rank <= account_capacity order by rank limit $3
+        select id from (select id, rank, scope_capacity, row_number() over (partition by scope order by rank) as scope_rank from offered) o
+        where scope_rank <= scope_capacity order by rank limit $3
       ), taken as (
         select m.id from webhook_message m where m.id = any(array(select id from picked)) and m.state = 'queued' and m.due_at <= now()
         for update skip locked
@@ -98,7 +99,7 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
           (extract(epoch from now() - queued_at) * 1000)::float8, (extract(epoch from created_at) * 1000)::float8) order by position)
         from claimed
       ) as messages, (
-        select json_agg(json_build_object('id', id, 'account', account_id, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
+        select json_agg(json_build_object('id', id, 'account', account_id, 'mode', mode, 'url', url, 'version', payload_version, 'secret', encode(secret, 'hex'),
           'previousSecret', case when previous_secret_until > now() then encode(previous_secret, 'hex') end, 'endpointFailing', failing_since is not null))
         from webhook_endpoint where id = any(array(select endpoint_id from claimed))
       ) as endpoints`,
@@ -109,8 +110,8 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
       query.capacity,
       query.failuresToPause,
       JSON.stringify(Array.from(query.endpoints, ([id, { held, capacity }]) => ({ id, held, capacity }))),
-      query.perAccount,
-      JSON.stringify(Array.from(query.accounts, ([id, held]) => ({ id, held }))),
+      query.perScope,
+      JSON.stringify(Array.from(query.scopes, ([scope, held]) => ({ scope, held }))),
     ],
   })
   const { messages, endpoints } = rows[0]!
@@ -118,7 +119,7 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
   return (messages ?? []).map(message => toClaim(message, targets.get(message[1])!))
 }
 
-type Target = Pick<WebhookClaim, 'account' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
+type Target = Pick<WebhookClaim, 'account' | 'mode' | 'url' | 'version' | 'secrets' | 'endpointFailing'>
 
 /** The secrets are in hexadecimal. */
 type ClaimedEndpoint = Omit<Target, 'secrets'> & { id: string; secret: string; previousSecret: string | null }
@@ -134,11 +135,12 @@ type ClaimedMessage = [string, string, string, Channel, number, number, number, 
 /** Written member by member, because adding members to a copy takes a hundred times as long. */
 const toClaim = (
   [id, endpoint, notification, channel, seq, attempt, attemptsSinceQueued, ageMs, createdMs]: ClaimedMessage,
-  { account, url, version, secrets, endpointFailing }: Target,
+  { account, mode, url, version, secrets, endpointFailing }: Target,
 ): WebhookClaim => ({
   id,
   endpoint,
   account,
+  mode,
   notification,
   channel,
   seq,

@@ -67,6 +67,7 @@ test('a step that only a failure releases has no date to be late by', async () =
   const depths = await readQueue(database.pool)
   expect(depths.find(({ channel, state }) => channel === 'voice' && state === 'waiting')).toEqual({
     channel: 'voice',
+    mode: 'live',
     state: 'waiting',
     count: expect.any(Number),
     oldestSeconds: 0,

@@ -49,7 +49,7 @@ const described = (id: string) =>
 const repair = (notification: string, how: 'retry' | 'sent' | 'failed') =>
   repairDelivery(database.pool, Date.now, { notification, channel: 'email', repair: how, by: 'ana' })
 
-const everything = { channel: null, account: null, limit: 10 }
+const everything = { channel: null, mode: null, account: null, limit: 10 }
 
 test('what gave up is listed with its reason and, once retried by a person, goes as a new message', async () => {
   let mended = false
@@ -57,10 +57,11 @@ test('what gave up is listed with its reason and, once retried by a person, goes
   work({ carrier, options: { retryDelaysMs: [] } })
   const id = await accept()
   await described(id).toBe('Falha no envio')
+  expect(await listQueue(database.pool, { ...everything, mode: 'test', state: 'dead' })).toEqual([])
   expect(await listQueue(database.pool, { ...everything, state: 'dead' })).toMatchObject([
     { notification: id, account: 'acme', failureDetail: 'Motivo: temporary', attempt: 1, carrier: 'scripted' },
   ])
-  expect(await readMetrics(gateway.url)).toContain('carteiro_deliveries{channel="email",state="dead"} 1')
+  expect(await readMetrics(gateway.url)).toContain('carteiro_deliveries{channel="email",mode="live",state="dead"} 1')
   mended = true
   expect(await repair(id, 'retry')).toBe('recorded')
   await described(id).toBe('Enviado')

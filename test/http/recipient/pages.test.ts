@@ -242,7 +242,7 @@ describe('not this person', () => {
   test('is announced to webhooks', async () => {
     const owner = await createAccount(database.pool)
     await database.pool.query(
-      "insert into webhook_endpoint (id, account_id, url, payload_version, secret) values (gen_random_uuid(), $1, 'https://example.com', 'v2', 'x')",
+      "insert into webhook_endpoint (id, account_id, mode, url, payload_version, secret) values (gen_random_uuid(), $1, 'live', 'https://example.com', 'v2', 'x')",
       [owner.id],
     )
     const { id, url, target } = await sent({}, 'email', owner)
