@@ -6,9 +6,10 @@ import type { Keys } from '../domain/keys.js'
 import { isLoopbackHost, type TargetRules } from '../domain/target-address.js'
 import { RETRY_PLAN, type RetryPlan } from '../domain/webhook.js'
 import { retryWhileUnavailable } from '../engine/record/recorder.js'
+import { engineTiming } from '../engine/timing.js'
 import type { Chore } from '../runtime/chores.js'
 import { GroupCommit } from '../runtime/group-commit.js'
-import { isRowFault, type Pool } from '../store/postgres.js'
+import { isRowFault, isTimeout, type Pool } from '../store/postgres.js'
 import { pruneAttempts } from '../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
 import { pruneMessages } from '../store/webhook/messages.js'
@@ -78,13 +79,19 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   const health = { ...HEALTH, maxPauseMs: timing?.maxPauseMs ?? HEALTH.maxPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean>({
     write: async outcomes => {
-      const { settled, suspended } = await retryWhileUnavailable(() => writeOutcomes(pool, outcomes, health))
+      // A group that takes too long is halved, and its last halves are written again: an outcome that is lost means another post.
+      const isWhole = outcomes.length === 1
+      const { settled, suspended } = await retryWhileUnavailable(
+        () => writeOutcomes(pool, outcomes, health),
+        engineTiming,
+        isWhole,
+      )
       for (const { endpoint, account, suspended: reason } of suspended) {
         log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')
       }
       return outcomes.map(({ settlement }) => settled.has(settlement.message))
     },
-    isItemFault: isRowFault,
+    isItemFault: error => isRowFault(error) || isTimeout(error),
     maxItems: 256,
     // One at a time: the outcomes that wait make the next group larger, and no delivery waits for them.
     parallel: 1,

@@ -237,8 +237,8 @@ export interface ChannelDelivery<Message> {
   /** From a claim to a message for the carrier, or the reason why there can be none. */
   prepare(world: World): (claim: Claim) => Promise<Message | Refused>
   readonly memory?: DeliveryMemory
-  /** Called after a fact was recorded, to update the state that later messages of the channel depend on. */
-  follow?(change: { notification: string; fact: Fact }): Promise<void>
+  /** Whether an attempt's fact says that the recipient does not exist. The suppression is committed with the fact. */
+  suppresses?(fact: Fact): boolean
   readonly chores?: readonly Chore[]
   /** Addresses that the simulator sends things back to, given the host under which it reaches us. */
   returnRoutes?(host: string): Readonly<Record<string, string>>

@@ -29,3 +29,22 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
   const { rows } = await pool.query("select subject, detail from audit where action = 'queue retry'")
   expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', retried: 1 } }])
 })
+
+test('a decision made on a machine whose clock is a day ahead is dated by the database', async () => {
+  const { url, pool } = await databaseForTest()
+  const account = await createAccount(pool, { name: 'acme' })
+  const gateway = await startGateway(pool)
+  const worker = startTestWorker(pool, [{ carrier: new ScriptedCarrier(() => Promise.reject(refused('permanent'))) }])
+  const { idEmail } = (await send(gateway.url, account.token, validSend)).body as { idEmail: string }
+  const typesOf = async () =>
+    (await pool.query('select type, at <= now() as past from event where notification_id = $1 order by seq', [idEmail])).rows
+  await expect.poll(typesOf).toMatchObject([{ type: 'accepted' }, { type: 'failed' }])
+  await worker.stop()
+  await gateway.close()
+  const ahead = 'data:text/javascript,const%20now=Date.now;Date.now=()=>now()+86400000'
+  const env = { DATABASE_URL: url, CARTEIRO_MASTER_KEY: '07'.repeat(32), NODE_OPTIONS: `--import=${ahead}` }
+  const { stderr } = carteiro(['queue', 'retry', idEmail, '--channel', 'email', '--json'], { data: dataFolder(), env })
+  expect(stderr).toBe('')
+  // A date of tomorrow would hold every later date of this notification there.
+  expect(await typesOf()).toMatchObject([{ type: 'accepted' }, { type: 'failed' }, { type: 'revived', past: true }])
+})

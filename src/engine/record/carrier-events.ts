@@ -3,6 +3,7 @@ import type { CarrierEvent, CarrierFile, CarrierReport } from '../../channels/pr
 import { moduleOf } from '../../channels/registry.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import { storableValue } from '../../domain/text.js'
 import { keepEarlyReport } from '../../store/carrier/early-reports.js'
 import { type CarrierReference, findReference, findUnknownTo } from '../../store/carrier/references.js'
 import type { Pool } from '../../store/postgres.js'
@@ -24,7 +25,7 @@ export async function takeCarrierEvents(
   events: readonly CarrierEvent[],
   parts: CarrierEventParts,
 ): Promise<void> {
-  await Promise.all(events.map(event => takeEvent(source, event, parts)))
+  await Promise.all(events.map(event => takeEvent(source, storableValue(event), parts)))
 }
 
 export const eventContext = (parts: CarrierEventParts): EventContext => ({

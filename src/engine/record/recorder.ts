@@ -34,17 +34,22 @@ export function createRecorder(
   return { record: change => groups.submit(change) }
 }
 
-/** Repeats a write while the database is unreachable. Only for writes that are harmless to repeat. */
+/**
+ * Repeats a write while the database is unreachable. Only for writes that are harmless to repeat. A write that takes too long is
+ * repeated only where that is asked for: the caller may rather divide it.
+ */
 export async function retryWhileUnavailable<T>(
   work: () => Promise<T>,
   { unavailableMs, rewriteMs }: Pick<EngineTiming, 'unavailableMs' | 'rewriteMs'> = engineTiming,
+  alsoTimeouts = false,
 ): Promise<T> {
   const giveUpAt = performance.now() + unavailableMs
   for (;;) {
     try {
       return await work()
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || isTimeout(error) || performance.now() > giveUpAt) throw error
+      const isRepeatable = error instanceof StoreUnavailable && (alsoTimeouts || !isTimeout(error))
+      if (!isRepeatable || performance.now() > giveUpAt) throw error
       await sleep(rewriteMs)
     }
   }

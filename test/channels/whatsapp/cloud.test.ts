@@ -132,11 +132,11 @@ describe('answers', () => {
   test.each<[string, number, string, string]>([
     ['a gateway’s own page instead of the carrier’s answer', 502, '<html>Bad Gateway</html>', 'uncertain'],
     ['a gateway that ran out of time', 504, '', 'uncertain'],
-    ['a gateway that says that nobody is there', 503, '<html>', 'temporary'],
+    ['a gateway that says that nobody is there', 503, '<html>', 'uncertain'],
     ['a redirect', 302, '', 'temporary'],
     ['a page where no carrier is', 404, '<html>Not Found</html>', 'temporary'],
     ['a proxy that wants to know who asks', 407, '', 'temporary'],
-    ['a request that took too long to arrive', 408, '', 'temporary'],
+    ['a gateway that says that the request took too long', 408, '', 'uncertain'],
     ['a no without a reason', 400, '{"error":{"message":"no"}}', 'temporary'],
     ['a no that is JSON and nothing else', 400, 'null', 'temporary'],
     ['a yes without a name', 200, '{"messages":[]}', 'uncertain'],
