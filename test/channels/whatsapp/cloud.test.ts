@@ -203,6 +203,16 @@ describe('WHATSAPP_URL', () => {
       version: 'v23.0',
       phoneNumberId: '106540352242922',
       connections: 50,
+      unanswered: 'person',
     })
+  })
+
+  test.each([
+    ['', undefined],
+    ['&unanswered=repeat', 7 * 86_400_000],
+  ])('without a report, %j: repeated after %s ms', async (option, ms) => {
+    const carrier = await cloudProvider.open(new URL(`whatsapp://t@graph.facebook.com/v23.0/106540352242922?pool=1${option}`))
+    onTestFinished(() => carrier.close())
+    expect(carrier.repeatAfterMs).toBe(ms)
   })
 })
