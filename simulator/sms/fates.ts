@@ -159,6 +159,17 @@ export const FATES: readonly Fate[] = [
     does: 'Manda o recibo de entrega e, em seguida, um robô visita o link (GET e HEAD). Não é leitura.',
     steps: [delivered, { afterMs: 500, act: { act: 'scan' } }],
   },
+  {
+    digits: '17',
+    name: 'liga depois',
+    meaning: 'Celular desligado, e a resposta se perde',
+    does: 'Guarda a mensagem e derruba a conexão sem responder; avisa que ela está a caminho, se o aviso intermediário foi pedido, e a entrega 3 s depois.',
+    breaksConnection: true,
+    steps: [
+      { afterMs: 500, act: { act: 'enroute' } },
+      { afterMs: 3_000, act: { act: 'delivered' } },
+    ],
+  },
 ]
 
 const byDigits = new Map(FATES.map(fate => [fate.digits, fate]))

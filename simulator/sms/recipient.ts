@@ -41,6 +41,7 @@ export class Recipient {
 
   receive(sms: Sms, fate: Fate): void {
     for (const { act, afterMs } of fate.steps) {
+      if (act.act === 'enroute' && !sms.intermediate) continue
       if (!needsLink(act) || linkIn(sms) !== null) this.#perform(sms, act, afterMs)
     }
   }

@@ -9,6 +9,7 @@ declare module 'smpp' {
     source_addr: string
     destination_addr: string
     data_coding: number
+    registered_delivery: number
     short_message: { message: string | Buffer; udh?: Buffer[] }
     user_message_reference?: number
     system_id: string

@@ -7,6 +7,8 @@ export interface Sms extends Message {
   text: string
   encoding: 'gsm7' | 'ucs2'
   parts: readonly SmsPart[]
+  /** Whether the sender asked to be told of what happens before the end, such as a phone that is switched off. */
+  intermediate: boolean
 }
 
 export interface SmsPart {

@@ -21,6 +21,8 @@ export interface SmscParts {
   accept(sms: Sms, raw: Buffer, fate: Fate): void
 }
 
+/** Of registered_delivery: SMPP 3.4, 5.2.17. */
+const INTERMEDIATE = 0x10
 const SYSTEM_ERROR = 0x08
 const BAD_NUMBER = 0x0b
 const THROTTLED = 0x58
@@ -166,6 +168,7 @@ export class Smsc implements SmsReports {
       text,
       encoding: pdu.data_coding === 8 ? 'ucs2' : 'gsm7',
       parts: parts.map(({ id: name, mark }) => ({ id: name, mark })),
+      intermediate: (pdu.registered_delivery & INTERMEDIATE) !== 0,
     }
     accept(sms, Buffer.from(text), fate)
   }

@@ -138,6 +138,7 @@ export class Zenvia implements SmsReports {
       text,
       encoding: planParts(text).encoding,
       parts: [{ id, mark: null }],
+      intermediate: true,
     }
   }
 }

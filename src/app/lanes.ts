@@ -16,7 +16,7 @@ import { claimDeliveries, claimFailovers } from '../store/delivery/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** A channel with its carriers, from which its lanes are made. */
-export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, 'prepare' | 'memory' | 'follow'> {
+export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, 'prepare' | 'memory' | 'suppresses'> {
   channel: Channel
   provider(url: URL, world: World): Provider<Message>
   concurrency(url: URL): number
@@ -146,26 +146,13 @@ async function openLane<Message>(
     ...(trace === undefined ? {} : { trace }),
     clock,
     ...queueOf(pool),
-    record: followed(recorder, wiring, onError),
+    record: recorder.record,
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),
+    ...(wiring.suppresses === undefined ? {} : { suppresses: wiring.suppresses }),
     onError,
   })
   return lane as unknown as Lane<unknown>
-}
-
-/** After the commit: a fact stays recorded even if its consequences fail. */
-function followed(
-  { record }: Recorder,
-  { follow }: Pick<ChannelWiring<unknown>, 'follow'>,
-  onError: LaneParts['onError'],
-): Recorder['record'] {
-  if (follow === undefined) return record
-  return async change => {
-    const outcome = await record(change)
-    if (outcome === 'recorded') await follow(change).catch(error => onError(error, 'what follows from a fact'))
-    return outcome
-  }
 }
 
 /** The option that every carrier's URL has: messages per second. */

@@ -10,7 +10,7 @@ import { retryWhileUnavailable, submitTo } from '../engine/record/recorder.js'
 import { engineTiming } from '../engine/timing.js'
 import type { Chore } from '../runtime/chores.js'
 import { GroupCommit } from '../runtime/group-commit.js'
-import { isRowFault, isTooSlow, type Pool } from '../store/postgres.js'
+import { isLocked, isRowFault, isTooSlow, type Pool } from '../store/postgres.js'
 import { pruneAttempts } from '../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
 import { pruneMessages } from '../store/webhook/messages.js'
@@ -80,10 +80,12 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
   const health = { ...HEALTH, maxPauseMs: timing?.maxPauseMs ?? HEALTH.maxPauseMs }
   const reports = new GroupCommit<AttemptOutcome, boolean | Busy>({
     write: async outcomes => {
+      // A group that takes too long is halved, and its last halves are written again: an outcome that is lost means another post.
+      const isWorthRepeating = (error: unknown): boolean => (outcomes.length === 1 ? !isLocked(error) : !isTooSlow(error))
       const { settled, suspended, busy } = await retryWhileUnavailable(
         () => writeOutcomes(pool, outcomes, health),
         engineTiming,
-        error => !isTooSlow(error),
+        isWorthRepeating,
       )
       for (const { endpoint, account, suspended: reason } of suspended) {
         log.error({ endpoint, account, reason }, 'a webhook endpoint was switched off')

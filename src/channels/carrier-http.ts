@@ -1,5 +1,6 @@
 import { Agent } from 'undici'
 import { readRetryAfter } from '../domain/retry-after.js'
+import { storable } from '../domain/text.js'
 import { SendError } from './provider.js'
 
 /**
@@ -130,10 +131,14 @@ function wordsOf(error: unknown): string {
   return typeof code === 'string' && !message.includes(code) ? `${code} ${message}`.trim() : message || String(error)
 }
 
-/** The text of an answer as it can be stored: a NUL cannot, nor half a character, as a cut may leave it. */
+/** The text of an answer as it can be stored. */
 export const textOf = ({ body }: CarrierAnswer): string => storable(body.toString('utf8'))
 
-export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
+/**
+ * Answers that a proxy gives too when it passed the request on and got no answer itself. Unless the carrier itself speaks in them,
+ * nobody knows whether it took the message.
+ */
+export const mayComeFromProxy = (status: number): boolean => status === 408 || status >= 500
 
 /** The JSON object of an answer; null: the answer is not one. */
 export function objectOf({ body, complete }: Pick<CarrierAnswer, 'body' | 'complete'>): Record<string, unknown> | null {

@@ -240,8 +240,8 @@ export interface ChannelDelivery<Message> {
   prepare(world: World): (claim: Claim) => Promise<Message | Refused>
   /** The budget of one mode: large test messages to a silent simulator must not hold up live ones. */
   memory?(world: World): DeliveryMemory
-  /** Called after a fact was recorded, to update the state that later messages of the channel depend on. */
-  follow?(change: { notification: string; fact: Fact }): Promise<void>
+  /** Whether an attempt's fact says that the recipient does not exist. The suppression is committed with the fact. */
+  suppresses?(fact: Fact): boolean
   readonly chores?: readonly Chore[]
   /** Addresses that the simulator sends things back to, given the host under which it reaches us. */
   returnRoutes?(host: string): Readonly<Record<string, string>>

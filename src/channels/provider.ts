@@ -23,8 +23,8 @@ export interface Provider<Message> {
 
 /**
  * What happens to an attempt whose outcome is unknown. safe: sent again under the same reference (a duplicate is harmless, a
- * loss is not); report: waits for the carrier's report, and without a report sends once more; lookup: asks the carrier; never: shown to
- * a person.
+ * loss is not); report: waits for the carrier's report, and without a report is shown to a person, unless the operator chose to have it
+ * sent once more (`repeatAfterMs`); lookup: asks the carrier; never: shown to a person.
  */
 export type WhenUnknown = 'safe' | 'report' | 'lookup' | 'never'
 
@@ -127,6 +127,11 @@ export interface Carrier<Message> {
   send(message: Message, signal: AbortSignal): Promise<Receipt>
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */
   find?(reference: string, sentTo: string | null, signal: AbortSignal): Promise<Found>
+  /**
+   * Of a 'report' provider whose operator chose so: a message without a report is sent once more, so long after its outcome became
+   * unknown. A repetition may be a second copy.
+   */
+  readonly repeatAfterMs?: number
   close(): Promise<void>
 }
 

@@ -13,6 +13,14 @@ export const integerReader =
     return value >= least && value <= most ? value : wrong(`${name} deve ser um número de ${least} a ${most}`)
   }
 
+/** Reads one of several words from the options of a URL; the first word is the default. */
+export const choiceReader =
+  (url: URL, wrong: (what: string) => never) =>
+  <Word extends string>(name: string, words: readonly [Word, ...Word[]]): Word => {
+    const text = url.searchParams.get(name) ?? words[0]
+    return words.find(word => word === text) ?? wrong(`${name} deve ser ${words.slice(0, -1).join(', ')} ou ${words.at(-1)}`)
+  }
+
 /** A part of a URL's credentials. A percent sign that is not part of a code would otherwise end the start with a bare URIError. */
 export function readCredential(text: string, wrong: (what: string) => never, name = 'usuário ou senha'): string {
   try {

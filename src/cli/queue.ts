@@ -8,6 +8,7 @@ import { describe } from '../domain/status.js'
 import type { Mode } from '../domain/token.js'
 import { type Repair, repairDelivery, reviveRefused } from '../engine/unknown/operator-decision.js'
 import { listQueue, readQueue, type UnfinishedState, unfinishedStates } from '../store/delivery/queue.js'
+import { databaseClock } from '../store/installation.js'
 import { audit, requireAccount, run } from './administration.js'
 import { addVerb, channelOption, modeOption, readLimit, readMoment, required } from './options.js'
 import type { OutputOptions } from './output.js'
@@ -91,7 +92,8 @@ const requireNotification = (text: string): string => required(readId(text), `"$
 
 const decide = (notification: string, repair: Repair, { channel, ...output }: DecisionOptions): Promise<void> =>
   run(output, async ({ pool }) => {
-    const outcome = await repairDelivery(pool, Date.now, { notification, channel, repair, by: userInfo().username })
+    const clock = await databaseClock(pool)
+    const outcome = await repairDelivery(pool, clock, { notification, channel, repair, by: userInfo().username })
     if (outcome !== 'recorded') throw new OperatorError(explain(channel, repair, outcome === 'unknown'))
     await audit(pool, `queue ${repair}`, notification, { channel })
     return { id: notification, channel, done: repair }
@@ -101,7 +103,7 @@ function retryRefused({ channel, carrier, since, reason = null, dryRun = false, 
   if (carrier === undefined || since === undefined) throw new OperatorError('Informe o idEmail, ou --carrier e --since.')
   return run(output, async ({ pool }) => {
     const question = { channel, carrier, since, reason }
-    const total = await reviveRefused(pool, Date.now, { ...question, by: userInfo().username, dryRun })
+    const total = await reviveRefused(pool, await databaseClock(pool), { ...question, by: userInfo().username, dryRun })
     if (!dryRun) await audit(pool, 'queue retry', carrier, { ...question, ...total })
     return { channel, carrier, ...total }
   })

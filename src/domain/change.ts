@@ -39,6 +39,8 @@ export interface AttemptOutcome extends FactOf {
   delivered?: Fact
   /** The outcome is unknown and only a person can find it out. */
   unresolved?: Fact
+  /** The fact says that the recipient's mailbox does not exist: from its commit on the account does not send there any more. */
+  suppresses?: boolean
 }
 
 /** The result of looking for an unknown outcome. It counts only while this attempt is the latest and the delivery is in this state. */

@@ -1,3 +1,4 @@
+import type { Clock } from '../domain/clock.js'
 import { execute, type Queryable, queryRow, queryValue, run } from './postgres.js'
 
 /** Remembers the master key's fingerprint on the first call; returns the remembered one. */
@@ -16,6 +17,15 @@ export const readRevision = async (db: Queryable): Promise<{ revision: number; n
     name: 'read-revision',
     text: 'select revision, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs" from installation',
   }))!
+
+/**
+ * The database's clock, for a command that may run on a machine of its own: a decision dated by a wrong clock would hold all later
+ * dates of its notification at that date.
+ */
+export async function databaseClock(db: Queryable): Promise<Clock> {
+  const aheadMs = (await readRevision(db)).nowMs - Date.now()
+  return () => Date.now() + aheadMs
+}
 
 export const recordAudit = (
   db: Queryable,

@@ -193,6 +193,11 @@ export function describeContract<Message>(subject: Subject<Message>): void {
       }
     })
 
+    testUnless(['stand behind a proxy'], 'a 503 or 408 that a proxy can have given is an unknown outcome', async () => {
+      const { carrier } = await start('answer by a proxy')
+      for (let turn = 0; turn < 3; turn++) expect((await failureOf(carrier.send(message(), never()))).kind).toBe('uncertain')
+    })
+
     test('a signal that has fired already sends nothing', async () => {
       const { carrier, side } = await start()
       expect((await failureOf(carrier.send(message(), AbortSignal.abort()))).kind).toBe('temporary')

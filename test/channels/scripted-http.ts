@@ -32,6 +32,11 @@ export interface HttpScript<Message> {
 }
 
 const PAGE: HttpAnswer = { status: 200, body: '<html>lixo</html>' }
+const PROXY_PAGES: readonly HttpAnswer[] = [
+  { status: 503, body: '<html>Service Unavailable</html>' },
+  { status: 408, body: '' },
+  { status: 503, body: '{"message":"no healthy upstream"}' },
+]
 const NOT_HTTP = 'lixo\r\n\r\n'
 
 export async function startHttpSide<Message>(script: HttpScript<Message>): Promise<ScriptedSide<Message>> {
@@ -39,6 +44,7 @@ export async function startHttpSide<Message>(script: HttpScript<Message>): Promi
   const sockets = new Set<Socket>()
   const plan = new Plan()
   let garbled = 0
+  let passedOn = 0
   const server = createServer(async (incoming, response) => {
     const { method = '', url: path = '', headers, socket } = incoming
     let body = ''
@@ -55,6 +61,7 @@ export async function startHttpSide<Message>(script: HttpScript<Message>): Promi
     if (behaviour !== 'drop') taken.push(script.nameOf(request))
     if (behaviour === 'accept') return say(script.accept(taken.length))
     if (behaviour === 'reset' || behaviour === 'drop') return void socket.resetAndDestroy()
+    if (behaviour === 'answer by a proxy') return say(PROXY_PAGES[passedOn++ % PROXY_PAGES.length]!)
     if (behaviour === 'answer garbage') return ++garbled % 2 === 1 ? say(PAGE) : void socket.end(NOT_HTTP)
   })
   server.on('connection', socket => {

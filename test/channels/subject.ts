@@ -16,6 +16,8 @@ export type Behaviour =
   | 'drop'
   /** Takes the message and answers with something that means nothing. */
   | 'answer garbage'
+  /** Takes the message, and a proxy before the carrier answers 503 and 408 in turn, with a page of its own. */
+  | 'answer by a proxy'
 
 /** Treats the first message by one behaviour, and all others by another. */
 export class Plan {
@@ -86,7 +88,13 @@ export interface Subject<Message> {
 }
 
 /** What a protocol may not be able to do. */
-export type Inapplicable = 'refuse for good' | 'throttle' | 'say how long to wait' | 'carry our reference' | 'hold a password'
+export type Inapplicable =
+  | 'refuse for good'
+  | 'throttle'
+  | 'say how long to wait'
+  | 'carry our reference'
+  | 'hold a password'
+  | 'stand behind a proxy'
 
 /** Every subject's messages go to the same person, and so do the deliveries that the engine sends by them. */
 export const RECIPIENT = { number: '+5511987654321', email: 'maria@example.net' }

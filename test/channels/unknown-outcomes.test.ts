@@ -45,10 +45,15 @@ interface Delivery {
 }
 
 /** Accepts one delivery and sends it by the subject to a carrier that treats the first attempt and the next ones as the test says. */
-async function deliver(subject: Subject<unknown>, behaviours: [Behaviour, Behaviour], settleMs: number): Promise<Delivery> {
+async function deliver(
+  subject: Subject<unknown>,
+  behaviours: [Behaviour, Behaviour],
+  settleMs: number,
+  repeatAfterMs?: number,
+): Promise<Delivery> {
   const side = await subject.start()
   side.behave(...behaviours)
-  worker = await startUnknownWorker(database.pool, subject, side, settleMs)
+  worker = await startUnknownWorker(database.pool, subject, side, settleMs, repeatAfterMs)
   const { body } = await send(gateway.url, account.token, { ...validSend, to: undefined, ...subject.request })
   const { idEmail } = body as { idEmail: string }
   return {
@@ -81,14 +86,39 @@ const classes: Record<WhenUnknown, Statements> = {
       await becomes({ state: 'done', attempt: 1 })
       expect(side.taken()).toHaveLength(1)
     },
-    'is sent once more under the same reference where no report comes': async subject => {
-      const { side, becomes } = await deliver(subject, ['reset', 'accept'], SOON_MS)
+    'is left to a person where no report comes, not sent again, and resolved by a report that comes hours later':
+      async subject => {
+        const { side, becomes } = await deliver(subject, ['reset', 'accept'], SOON_MS)
+        await becomes({ state: 'unresolved', attempt: 1 })
+        await side.report!(worker!.onEvents)
+        await becomes({ state: 'done', attempt: 1 })
+        expect(side.taken()).toHaveLength(1)
+      },
+    'is left to a person also where the carrier never took it: without a report nobody can tell the two apart': async subject => {
+      const { side, becomes } = await deliver(subject, ['drop', 'accept'], SOON_MS)
+      await becomes({ state: 'unresolved', attempt: 1 })
+      expect(side.taken()).toHaveLength(0)
+    },
+    'waits for the end of its validity where the operator chose to repeat': async subject => {
+      const { side, becomes } = await deliver(subject, ['reset', 'accept'], SOON_MS, NEVER_MS)
+      const dueInMs = async () =>
+        (
+          await database.pool.query(
+            "select extract(epoch from due_at - now()) * 1000 as ms from delivery where state = 'uncertain'",
+          )
+        ).rows[0]?.ms
+      await expect.poll(async () => Number(await dueInMs()), LONGEST).toBeGreaterThan(NEVER_MS / 2)
+      await becomes({ state: 'uncertain', attempt: 1 })
+      expect(side.taken()).toHaveLength(1)
+    },
+    'is then sent once more under the same reference': async subject => {
+      const { side, becomes } = await deliver(subject, ['reset', 'accept'], SOON_MS, SOON_MS)
       await becomes({ state: 'done', attempt: 2 })
       expect(side.taken()).toHaveLength(2)
       expect(new Set(side.taken()).size).toBe(1)
     },
     'is left to a person where the second answer is lost too': async subject => {
-      const { side, becomes } = await deliver(subject, ['reset', 'reset'], SOON_MS)
+      const { side, becomes } = await deliver(subject, ['reset', 'reset'], SOON_MS, SOON_MS)
       await becomes({ state: 'unresolved', attempt: 2 })
       expect(side.taken()).toHaveLength(2)
     },

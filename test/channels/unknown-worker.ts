@@ -13,12 +13,16 @@ export interface UnknownWorker {
   stop(): Promise<void>
 }
 
-/** `settleMs`: how long the carrier is given to report a message whose answer was lost. */
+/**
+ * `settleMs`: how long the carrier is given to report a message whose answer was lost. `repeatAfterMs`: as if the operator had chosen in the
+ * carrier's URL to repeat after so long.
+ */
 export async function startUnknownWorker<Message>(
   pool: Pool,
   { name, channel, message }: Subject<Message>,
   side: ScriptedSide<Message>,
   settleMs: number,
+  repeatAfterMs?: number,
 ): Promise<UnknownWorker> {
   let worker: TestWorker | undefined
   const onEvents: ProviderParts['onEvents'] = events =>
@@ -32,7 +36,7 @@ export async function startUnknownWorker<Message>(
   const carrier = await provider.open(side.url)
   const { whenUnknown, timeoutMs } = provider
   let lookups = 0
-  const counted = carryParcels(carrier, message, () => lookups++)
+  const counted = carryParcels(carrier, message, () => lookups++, repeatAfterMs ?? carrier.repeatAfterMs)
   worker = startTestWorker(
     pool,
     [{ name, channel, whenUnknown, timeoutMs, carrier: counted, options: { settleMs } }],
@@ -50,12 +54,14 @@ const carryParcels = <Message>(
   carrier: Carrier<Message>,
   message: Subject<Message>['message'],
   onLookup: () => void,
+  repeatAfterMs: number | undefined,
 ): Carrier<Parcel> => ({
   get ready() {
     return carrier.ready !== false
   },
   send: ({ reference }, signal) => carrier.send(message(reference), signal),
   ...(carrier.find === undefined ? {} : { find: (...question) => carrier.find!(...question).finally(onLookup) }),
+  ...(repeatAfterMs === undefined ? {} : { repeatAfterMs }),
   close: () => carrier.close(),
 })
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { runCommand } from '../support/command.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount, startGateway } from '../support/gateway.js'
@@ -30,4 +30,25 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
   expect(await states()).toEqual([{ state: 'queued', ordinal: 2, failure: null }])
   const { rows } = await pool.query("select subject, detail from audit where action = 'queue retry'")
   expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', retried: 1 } }])
+})
+
+test('a decision made on a machine whose clock is a day ahead is dated by the database', async () => {
+  const { url, pool } = await databaseForTest()
+  const account = await createAccount(pool, { name: 'acme' })
+  const gateway = await startGateway(pool)
+  const worker = startTestWorker(pool, [{ carrier: new ScriptedCarrier(() => Promise.reject(refused('permanent'))) }])
+  const { idEmail } = (await send(gateway.url, account.token, validSend)).body as { idEmail: string }
+  const typesOf = async () =>
+    (await pool.query('select type, at <= now() as past from event where notification_id = $1 order by seq', [idEmail])).rows
+  await expect.poll(typesOf).toMatchObject([{ type: 'accepted' }, { type: 'failed' }])
+  await worker.stop()
+  await gateway.close()
+  const clock = Date.now
+  const ahead = vi.spyOn(Date, 'now').mockImplementation(() => clock() + 86_400_000)
+  onTestFinished(() => ahead.mockRestore())
+  const { stderr } = await runCommand(['queue', 'retry', idEmail, '--channel', 'email', '--json'], url)
+  ahead.mockRestore()
+  expect(stderr).toBe('')
+  // A date of tomorrow would hold every later date of this notification there.
+  expect(await typesOf()).toMatchObject([{ type: 'accepted' }, { type: 'failed' }, { type: 'revived', past: true }])
 })

@@ -432,8 +432,8 @@ async function countOpen(cluster: Cluster, channel: DrillChannel): Promise<numbe
 }
 
 /**
- * Ends the wait for a report at once where the carrier did not get the message or can be asked. Where it did get the message,
- * the report comes when the machine has time for it: a retry before the report would be a duplicate of the drill's own making.
+ * Ends the wait for a report at once where the carrier did not get the message, which is then left to a person, or can be asked. Where
+ * it did get the message, the report comes when the machine has time for it and resolves the outcome.
  */
 async function settleUntaken(cluster: Cluster, channel: DrillChannel): Promise<void> {
   const taken = loads[channel].asked ? new Set<string>() : await findTaken(cluster, channel)

@@ -149,6 +149,16 @@ describe('each fixed fate ends in its documented status', () => {
     expect(await messagesTo(number)).toHaveLength(1)
   })
 
+  test('liga depois: an intermediate report settles it before the phone is switched on, without a second send', async () => {
+    const number = numberOf('17')
+    const id = await accept('', { number, customMessage: 'Celular desligado' })
+    await settled(id, 'Entregue')
+    // The note of the state may come to the chain before or after what it proves.
+    const types = (await eventsOf(id)).map(({ type }) => type)
+    expect(types.filter(type => type !== 'note')).toEqual(['accepted', 'uncertain', 'sent', 'delivered'])
+    expect(await messagesTo(number)).toHaveLength(1)
+  })
+
   test.each([
     ['14', 'apressado: a receipt that overtakes the answer is not lost'],
     ['15', 'decimal: ids in hexadecimal here and in decimal there are the same'],

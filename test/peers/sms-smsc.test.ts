@@ -56,7 +56,7 @@ describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-p
     expect(parts.length).toBe(receipt.references.length)
     expect(parts.length).toBeGreaterThan(1)
     for (const [index, part] of parts.entries()) {
-      expect(part).toMatchObject({ to: TO.slice(1), esmClass: '64', coding: '8', registered: '1' })
+      expect(part).toMatchObject({ to: TO.slice(1), esmClass: '64', coding: '8', registered: '17' })
       expect([...part.header]).toEqual([5, 0, 3, expect.any(Number), parts.length, index + 1])
       expect(readTag(part.tag, reference(1))).toEqual({ part: index + 1, parts: parts.length })
     }

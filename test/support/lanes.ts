@@ -24,6 +24,7 @@ export class ScriptedCarrier implements Carrier<Parcel> {
   readonly got: Parcel[] = []
   find?: NonNullable<Carrier<Parcel>['find']>
   lacks?: NonNullable<Carrier<Parcel>['lacks']>
+  repeatAfterMs?: number
   readonly #script: Script
 
   constructor(script: Script = () => ({})) {

@@ -1,5 +1,6 @@
+import pg from 'pg'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { channels } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook/queue.js'
@@ -467,6 +468,36 @@ describe('order and fairness', () => {
       [2, null],
       [1, 'O processo foi interrompido.'],
     ])
+  })
+
+  test('an outcome that takes too long to write is written again, not sent again', async () => {
+    await fresh()
+    const holder = await database.pool.connect()
+    const receiver = await receiverForTest(async (_, response) => {
+      await holder.query('begin')
+      await holder.query('select from webhook_message for update')
+      response.end()
+    })
+    const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
+    const impatient = new pg.Pool({ connectionString: database.url, max: 5, statement_timeout: 300, options: '-c timezone=UTC' })
+    onTestFinished(() => impatient.end())
+    let timeouts = 0
+    const query = impatient.query.bind(impatient) as (...args: unknown[]) => Promise<unknown>
+    const counted = (...args: unknown[]): Promise<unknown> =>
+      query(...args).catch(error => {
+        if (String(args[0] && (args[0] as { name?: string }).name) === 'settle-webhooks') timeouts++
+        throw error
+      })
+    Object.assign(impatient, { query: counted })
+    deliverers.push(startTestDeliverer(impatient))
+    await happen(database.pool, await accept(), 'email', 'sent')
+    await expect.poll(() => timeouts).toBeGreaterThan(1)
+    await holder.query('commit')
+    holder.release()
+    const states = async () =>
+      (await database.pool.query('select state, attempt from webhook_message where endpoint_id = $1', [id])).rows
+    await expect.poll(states).toEqual([{ state: 'done', attempt: 1 }])
+    expect(receiver.got).toHaveLength(1)
   })
 
   test('a worker that lost its lease cannot overwrite what its successor wrote', async () => {

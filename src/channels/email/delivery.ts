@@ -54,9 +54,7 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
       ...(world.simulatorUrl === null ? {} : { timeouts: SIMULATED_TIMEOUTS }),
     }),
     memory: ({ mode }) => ({ budget: budgets[mode], weigh: weighEmail }),
-    async follow({ notification, fact }) {
-      if (saysMailboxIsGone(fact)) await suppress(pool, { notification, channel: email.channel, reason: 'hard bounce' })
-    },
+    suppresses: saysMailboxIsGone,
     prepare(world) {
       const resolver = resolverOf(world)
       return createEmailPreparation({

@@ -2,8 +2,9 @@ import { createHmac } from 'node:crypto'
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
 import { isSameSecret } from '../../domain/secret.js'
+import { cutText } from '../../domain/text.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
-import { type CarrierAnswer, CarrierHttp, objectOf, storable, textOf } from '../carrier-http.js'
+import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import { type Callback, type CallbackRequest, type CarrierReport, type Provider, type Receipt, SendError } from '../provider.js'
 import { readCredential, refuseUnknown } from '../url-options.js'
@@ -95,11 +96,11 @@ function toAddress({ street, number, complement, district, city, state, postcode
   return { logradouro: street, numero: number, complemento: complement, ...place }
 }
 
-/** A service that answers with a 5xx other than 503 may have taken the order: it is looked up before it is sent again. */
+/** Only its own 503, with a `mensagem`, says that the order was not taken. After any other 5xx, or a 408, it is looked up before it is sent again. */
 function readReceipt(answer: CarrierAnswer): Receipt {
   const { status, retryAfterMs } = answer
   const body = objectOf(answer)
-  const text = `${status} ${storable(textOf(answer).slice(0, 500))}`
+  const text = `${status} ${cutText(textOf(answer), 500)}`
   if (status >= 200 && status < 300) {
     const id = body?.id
     if (typeof id === 'string' && id !== '') return { references: [id], answer: text, delivered: false }
@@ -107,12 +108,12 @@ function readReceipt(answer: CarrierAnswer): Receipt {
   }
   const options = { answer: text, ...(retryAfterMs === null ? {} : { retryAfterMs }) }
   if (status === 429) throw new SendError('throttled', 'O serviço de impressão pediu para esperar.', options)
-  if (status === 503) throw new SendError('temporary', 'O serviço de impressão está fora do ar.', options)
+  const said = typeof body?.mensagem === 'string' ? cutText(body.mensagem, 300) : null
+  if (status === 503 && said !== null) throw new SendError('temporary', 'O serviço de impressão está fora do ar.', options)
   if ([400, 409, 413, 422].includes(status)) {
-    const said = typeof body?.mensagem === 'string' ? body.mensagem.slice(0, 300) : `resposta ${status}`
-    throw new SendError('permanent', `O serviço de impressão recusou a carta: ${said}`, options)
+    throw new SendError('permanent', `O serviço de impressão recusou a carta: ${said ?? `resposta ${status}`}`, options)
   }
-  if (status >= 500) throw new SendError('uncertain', 'O serviço de impressão falhou ao responder.', options)
+  if (mayComeFromProxy(status)) throw new SendError('uncertain', 'O serviço de impressão falhou ao responder.', options)
   // The operator can correct a wrong token or path: the letters wait.
   throw new SendError('temporary', `O serviço de impressão não aceitou a chamada (${status}). Verifique LETTER_URL.`, options)
 }
@@ -154,7 +155,7 @@ function readReports(body: Buffer): CarrierReport[] {
   if (typeof referencia !== 'string' || situation === null) return []
   const at = typeof em === 'string' && !Number.isNaN(Date.parse(em)) ? new Date(em) : null
   const code = typeof sro === 'string' ? readTrackingCode(sro) : null
-  const reason = typeof motivo === 'string' && motivo.trim() !== '' ? motivo.trim().slice(0, 200) : undefined
+  const reason = typeof motivo === 'string' && motivo.trim() !== '' ? cutText(motivo.trim(), 200) : undefined
   const answer = reason === undefined ? `${situacao}` : `${situacao}: ${reason}`
   const failed = situation.failure === undefined ? {} : { reason: reason ?? 'motivo não informado' }
   const tracking = code === null ? {} : { trackingCode: code }

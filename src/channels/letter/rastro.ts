@@ -1,5 +1,6 @@
 import type { Clock } from '../../domain/clock.js'
 import { OperatorError } from '../../domain/errors.js'
+import { cutText } from '../../domain/text.js'
 import { CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import type { CarrierReport } from '../provider.js'
 import { outcomeOf } from './return-reasons.js'
@@ -75,7 +76,7 @@ function readEvent(event: unknown): PostEvent[] {
   if (typeof codigo !== 'string' || typeof dtHrCriado !== 'string') return []
   const at = readPostDate(dtHrCriado)
   if (Number.isNaN(at.getTime())) return []
-  const text = typeof descricao === 'string' ? descricao.slice(0, 200) : `${codigo}/${String(tipo)}`
+  const text = typeof descricao === 'string' ? cutText(descricao, 200) : `${codigo}/${String(tipo)}`
   return [{ at, text, ...meaningOf(codigo, Number(tipo)) }]
 }
 

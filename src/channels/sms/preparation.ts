@@ -31,7 +31,8 @@ export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
       typeof custom === 'string'
         ? fitSms(custom.replaceAll(PLACEHOLDER, link), accents)
         : ownText(settings['brand.name'] || claim.accountName, claim.subject, link, accents)
-    return { reference, to: claim.recipient!, text, ...(claim.taken ? { taken: claim.taken } : {}) }
+    const repeated = claim.unknownCount > 0
+    return { reference, to: claim.recipient!, text, repeated, ...(claim.taken ? { taken: claim.taken } : {}) }
   }
 }
 

@@ -1,6 +1,6 @@
 import { readGsm7 } from '../../domain/gsm7.js'
 import { readNumber } from '../../domain/phone.js'
-import { storable } from '../carrier-http.js'
+import { storable } from '../../domain/text.js'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { type Deliver, readDeliver, tags } from './smpp-pdu.js'
 
@@ -8,6 +8,8 @@ import { type Deliver, readDeliver, tags } from './smpp-pdu.js'
 const MESSAGE_TYPE = 0x3c
 export const HAS_HEADER = 0x40
 const UCS2 = 8
+/** SMPP 3.4, 5.2.23 allows 64 characters. A longer id is cut in the same way wherever it comes: no index holds one of any length. */
+const MAX_ID = 100
 
 type State = Pick<CarrierReport, 'type' | 'failure' | 'reason'>
 const delivered: State = { type: 'delivered' }
@@ -24,6 +26,9 @@ const states: Readonly<Record<string, State>> = {
   ...{ REJECTD: rejected, REJECTED: rejected },
 }
 const stateNames = ['SCHEDULED', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD']
+
+/** States before the end. They prove that the carrier has the message: a report of one resolves an attempt whose answer was lost. */
+const TAKEN_STATES: ReadonlySet<string> = new Set(['SCHEDULED', 'ENROUTE', 'ACCEPTD', 'ACCEPTED', 'BUFFRED', 'BUFFERED'])
 
 /** Throws when the bytes are not a deliver_sm. */
 export function readEvents(body: Buffer): CarrierEvent[] {
@@ -57,16 +62,16 @@ function readReceipt(deliver: Deliver): CarrierReport[] {
   const isTagged = referenceTag !== undefined && referenceTag.length >= 2 && recipient !== null
   const tag = isTagged ? { tag: { recipient, bits: referenceTag.readUInt16BE(0) } } : {}
   const hasCode = known.reason !== undefined && code !== null && !/^0*$/.test(code)
-  return [
-    {
-      kind: 'report',
-      of: { carrier: possibleReferences(id, deliver), ...tag },
-      at: null,
-      answer: `id:${id} stat:${word}${code === null ? '' : ` err:${code}`}`,
-      ...known,
-      ...(hasCode ? { reason: `${known.reason} Código da operadora: ${code}.` } : {}),
-    },
-  ]
+  const report: CarrierReport = {
+    kind: 'report',
+    of: { carrier: possibleReferences(id, deliver), ...tag },
+    at: null,
+    answer: `id:${id} stat:${word}${code === null ? '' : ` err:${code}`}`,
+    ...known,
+    ...(hasCode ? { reason: `${known.reason} Código da operadora: ${code}.` } : {}),
+  }
+  // The note keeps the state in the timeline of a message that was known to be sent.
+  return TAKEN_STATES.has(word) ? [{ ...report, type: 'sent' }, report] : [report]
 }
 
 function readReply(deliver: Deliver): CarrierReply {
@@ -129,6 +134,7 @@ const normaliseId = (id: string): string =>
     .trim()
     .toLowerCase()
     .replace(/^0+(?=.)/, '')
+    .slice(0, MAX_ID)
 
 /** All references that a receipt may mean. Some carriers swap sender and recipient in a receipt. */
 function possibleReferences(id: string, { source, to }: Deliver): string[] {

@@ -79,28 +79,38 @@ export const bindBody = (systemId: string, password: string, systemType: string)
 
 export type Address = { ton: number; npi: number; digits: string }
 
+/** SMPP 3.4, 5.2.17: a receipt of the end, and one of what happens before, such as a telephone that is switched off. */
+export const FINAL_RECEIPT = 0x01
+export const INTERMEDIATE_RECEIPT = 0x10
+
 interface Submit {
+  /** At most five characters; empty: the carrier's default. */
+  serviceType: string
   source: Address
   to: Address
   esmClass: number
   /** Relative time (7.1.1); empty: the carrier's default. */
   validity: string
+  registeredDelivery: number
+  /** Takes the place of a message with the same source, recipient and service type that is not delivered yet (5.2.18). */
+  replacesPending: boolean
   dataCoding: number
   message: Buffer
   referenceTag: number
 }
 
-export function submitBody({ source, to, esmClass, validity, dataCoding, message, referenceTag }: Submit): Buffer {
-  const registeredDelivery = 1
+export function submitBody(submit: Submit): Buffer {
+  const { serviceType, source, to, esmClass, validity, registeredDelivery, replacesPending, dataCoding, message, referenceTag } =
+    submit
   const address = ({ ton, npi, digits }: Address): Buffer[] => [Buffer.from([ton, npi]), text(digits)]
   return Buffer.concat([
-    text(''),
+    text(serviceType),
     ...address(source),
     ...address(to),
     Buffer.from([esmClass, 0, 0]),
     text(''),
     text(validity),
-    Buffer.from([registeredDelivery, 0, dataCoding, 0, message.length]),
+    Buffer.from([registeredDelivery, replacesPending ? 1 : 0, dataCoding, 0, message.length]),
     message,
     Buffer.from([tags.userMessageReference >> 8, tags.userMessageReference & 0xff, 0, 2, referenceTag >> 8, referenceTag & 0xff]),
   ])

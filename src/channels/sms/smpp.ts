@@ -6,17 +6,17 @@ import { type PartPlan, planParts } from '../../domain/message-parts.js'
 import { MAX_TAGGED_PARTS, makeTag } from '../../domain/reference-tag.js'
 import type { ProviderModule } from '../channel.js'
 import { type Carrier, type CarrierEvent, type Provider, SendError } from '../provider.js'
-import { integerReader, readCredential, readHost, refuseUnknown } from '../url-options.js'
+import { choiceReader, integerReader, readCredential, readHost, refuseUnknown } from '../url-options.js'
 import { carrierReference, HAS_HEADER, readEvents } from './smpp-events.js'
 import { SmppLink } from './smpp-link.js'
-import { type Address, submitBody } from './smpp-pdu.js'
+import { type Address, FINAL_RECEIPT, INTERMEDIATE_RECEIPT, submitBody } from './smpp-pdu.js'
 import type { Part, PartOutcome } from './smpp-session.js'
 import type { SmsMessage } from './sms-message.js'
 
 /**
  * SMS through a carrier's SMSC, SMPP 3.4: smpp://user:password@host:2775, smpps:// with TLS.
- * Options: from=sender, ton and npi of the sender, system-type, window=messages in flight, validity=hours, rate=messages per
- * second (of the lane).
+ * Options: from=sender, ton and npi of the sender, system-type, window=messages in flight, validity=hours, intermediate=on or off,
+ * unanswered=person, repeat or replace, rate=messages per second (of the lane).
  */
 export interface SmppOptions {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
@@ -37,11 +37,14 @@ const WINDOW = 50
 /** The pause before a part is submitted again after the carrier has accepted other parts of the message. */
 const PART_PAUSE_MS = 300
 const INTERNATIONAL = { ton: 1, npi: 1 }
+const HOUR_MS = 3_600_000
+/** After the end of the validity the carrier reports it, and the report travels. */
+const REPORT_MARGIN_HOURS = 1
 
 export const smppProvider = (options: SmppOptions): Provider<SmsMessage> => ({
   name: 'smpp',
   channel: 'sms',
-  // Receipts return our user_message_reference, so a message that arrived is recognised and a missing one is resent once.
+  // Receipts return our user_message_reference, so a message that arrived is recognised. A missing receipt proves nothing: docs/adr/0026.
   whenUnknown: 'report',
   timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
   open: async url => openSmsc(url, options),
@@ -58,7 +61,7 @@ export const smpp: ProviderModule<SmsMessage, SmppOptions> = {
 }
 
 function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
-  const { session, source, validity } = readSmppUrl(url, options)
+  const { session, submission, repeatAfterMs } = readSmppUrl(url, options)
   const link = new SmppLink(session, {
     onDeliver: body => handleDeliver(body, options),
     onLate({ reference, to, number, total }, id) {
@@ -70,12 +73,13 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
     get ready() {
       return link.ready
     },
+    ...(repeatAfterMs === null ? {} : { repeatAfterMs }),
     async send(message, signal) {
       const plan = planParts(message.text)
       if (plan.parts.length > MAX_TAGGED_PARTS) {
         throw new SendError('permanent', `O texto precisa de ${plan.parts.length} partes; o máximo são ${MAX_TAGGED_PARTS}.`)
       }
-      const outcomes = await submitAll(link, partsToSend(message, createParts(message, plan, source, validity)), signal)
+      const outcomes = await submitAll(link, partsToSend(message, createParts(message, plan, submission)), signal)
       const idOf = (outcome: PartOutcome | undefined) => (outcome !== undefined && 'id' in outcome ? outcome.id : null)
       const references = plan.parts.map((_, place) => {
         const id = idOf(outcomes.get(place))
@@ -143,7 +147,17 @@ function combineErrors(outcomes: readonly PartOutcome[], references: readonly (s
   return new SendError('uncertain', reason, { cause: worst, references, answer: worst.answer })
 }
 
-function createParts(message: SmsMessage, plan: PartPlan, source: Address, validity: string): Part[] {
+/** What the URL says about every message. */
+interface Submission {
+  source: Address
+  validity: string
+  registeredDelivery: number
+  /** A repeated message takes the place of the first one where that is still with the carrier. */
+  replaces: boolean
+}
+
+function createParts(message: SmsMessage, plan: PartPlan, submission: Submission): Part[] {
+  const { source, validity, registeredDelivery, replaces } = submission
   const total = plan.parts.length
   // The series number is the same at every attempt, so that a phone recognises a part that it already has.
   const series = createHash('sha256').update(message.reference).digest()[31]!
@@ -153,10 +167,13 @@ function createParts(message: SmsMessage, plan: PartPlan, source: Address, valid
     return {
       name: { reference: message.reference, to: message.to, number: index + 1, total },
       body: submitBody({
+        serviceType: replaces ? serviceTypeOf(message.reference, index + 1) : '',
         source,
         to,
         esmClass: total === 1 ? 0 : HAS_HEADER,
         validity,
+        registeredDelivery,
+        replacesPending: replaces && message.repeated === true,
         dataCoding: plan.encoding === 'gsm7' ? 0 : 8,
         message: Buffer.concat([Buffer.from(header), encode(text, plan.encoding)]),
         referenceTag: makeTag(message.reference, index + 1, total),
@@ -164,6 +181,13 @@ function createParts(message: SmsMessage, plan: PartPlan, source: Address, valid
     }
   })
 }
+
+/**
+ * One service type for each message and part. The carrier finds the message to be replaced by source, recipient and service type alone:
+ * with the same type for all, a repetition would take the place of another notification to the same number.
+ */
+const serviceTypeOf = (reference: string, part: number): string =>
+  (createHash('sha256').update(`${reference} ${part}`).digest().readUIntBE(0, 6) % 36 ** 5).toString(36).padStart(5, '0')
 
 const encode = (text: string, encoding: PartPlan['encoding']): Buffer =>
   encoding === 'gsm7'
@@ -177,7 +201,7 @@ function readSmppUrl(url: URL, { ca, responseTimeoutMs = RESPONSE_TIMEOUT_MS, ke
   const secure = url.protocol === 'smpps:'
   if (!secure && url.protocol !== 'smpp:') wrong('deve começar com smpp:// ou smpps://')
   if (url.hostname === '') wrong('falta o nome do servidor')
-  refuseUnknown(url, ['from', 'ton', 'npi', 'system-type', 'window', 'validity', 'rate'], wrong)
+  refuseUnknown(url, ['from', 'ton', 'npi', 'system-type', 'window', 'validity', 'intermediate', 'unanswered', 'rate'], wrong)
   const integer = integerReader(url, wrong)
   const from = url.searchParams.get('from') ?? ''
   if (!/^(\+?\d{1,20}|[\w .&-]{0,11})$/.test(from)) wrong('from deve ser um número ou um nome de até 11 caracteres, sem acentos')
@@ -194,8 +218,17 @@ function readSmppUrl(url: URL, { ca, responseTimeoutMs = RESPONSE_TIMEOUT_MS, ke
     responseTimeoutMs,
     keepAliveMs,
   }
-  const source = { ton: integer('ton', ton, 0, 6), npi: integer('npi', npi, 0, 18), digits }
-  return { session, source, validity: relativeTime(integer('validity', 48, 1, 24 * 28)) }
+  const choice = choiceReader(url, wrong)
+  const hours = integer('validity', 48, 1, 24 * 28)
+  const unanswered = choice('unanswered', ['person', 'repeat', 'replace'])
+  const submission: Submission = {
+    source: { ton: integer('ton', ton, 0, 6), npi: integer('npi', npi, 0, 18), digits },
+    validity: relativeTime(hours),
+    registeredDelivery: choice('intermediate', ['on', 'off']) === 'on' ? FINAL_RECEIPT | INTERMEDIATE_RECEIPT : FINAL_RECEIPT,
+    replaces: unanswered === 'replace',
+  }
+  const repeatAfterMs = { person: null, repeat: (hours + REPORT_MARGIN_HOURS) * HOUR_MS, replace: 0 }[unanswered]
+  return { session, submission, repeatAfterMs }
 }
 
 /** TON/NPI of the sender: a name is alphanumeric (5/0), a short code network specific (3/0), a full number international (1/1). */

@@ -2,7 +2,8 @@ import { OperatorError } from '../../domain/errors.js'
 import { planParts } from '../../domain/message-parts.js'
 import { readNumber } from '../../domain/phone.js'
 import { isSameSecret } from '../../domain/secret.js'
-import { type CarrierAnswer, CarrierHttp, objectOf, parseJson, storable, textOf } from '../carrier-http.js'
+import { cutText, storable } from '../../domain/text.js'
+import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, parseJson, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import {
   type Callback,
@@ -115,10 +116,9 @@ export function readZenviaUrl(url: URL): { endpoint: URL; token: string; from: s
   return { endpoint, token: readCredential(username, wrong, 'token'), from, secret }
 }
 
-/** 503 says that the message was not taken; after another 5xx the outcome is unknown. */
 function errorOf(answer: CarrierAnswer): SendError {
   const { status, retryAfterMs } = answer
-  const shown = `${status} ${storable(textOf(answer).slice(0, MAX_WORDS))}`
+  const shown = `${status} ${cutText(textOf(answer), MAX_WORDS)}`
   return new SendError(...meaningOf(answer), { answer: shown, retryAfterMs })
 }
 
@@ -126,8 +126,10 @@ function errorOf(answer: CarrierAnswer): SendError {
 function meaningOf(answer: CarrierAnswer): [SendErrorKind, string] {
   const { status } = answer
   if (status === 429) return ['throttled', 'A Zenvia pediu para enviar mais devagar.']
-  if (status === 503 || status === 408) return ['temporary', 'A Zenvia não pôde aceitar a mensagem agora.']
-  if (status >= 500 || status < 400) return ['uncertain', 'A Zenvia falhou sem dizer se aceitou a mensagem.']
+  // Its own 503 or 408 says that the message was not taken.
+  if ((status === 503 || status === 408) && isOwnError(answer))
+    return ['temporary', 'A Zenvia não pôde aceitar a mensagem agora.']
+  if (mayComeFromProxy(status) || status < 400) return ['uncertain', 'A Zenvia falhou sem dizer se aceitou a mensagem.']
   if (status === 401 || status === 403) return ['temporary', 'A Zenvia recusou o token (SMS_URL).']
   if (status === 402) return ['temporary', 'A Zenvia recusou por falta de saldo ou de pagamento. Confira a conta.']
   if (![400, 413, 422].includes(status)) return ['temporary', `A Zenvia não aceitou a chamada (${status}). Verifique SMS_URL.`]
@@ -136,6 +138,12 @@ function meaningOf(answer: CarrierAnswer): [SendErrorKind, string] {
   return isOfSender
     ? ['temporary', 'A Zenvia não aceita o remetente (from em SMS_URL).']
     : ['permanent', 'A Zenvia recusou a mensagem.']
+}
+
+/** Every error of Zenvia's API has a code and a message. A page, or the JSON of a gateway before it, does not. */
+function isOwnError(answer: CarrierAnswer): boolean {
+  const { code, message } = objectOf(answer) ?? {}
+  return typeof code === 'string' && typeof message === 'string'
 }
 
 /** Any other value could not be stored as a reference. */
@@ -161,8 +169,8 @@ function readEvent(body: Buffer): CarrierEvent[] {
 function readStatus({ messageId, messageStatus }: ZenviaEvent): CarrierEvent[] {
   const code = messageStatus?.code
   if (!isId(messageId) || typeof code !== 'string') return []
-  const causes = messageStatus?.causes === undefined ? '' : ` ${JSON.stringify(messageStatus.causes).slice(0, MAX_WORDS)}`
-  const answer = storable(`${code.slice(0, MAX_WORDS)}${causes}`)
+  const causes = messageStatus?.causes === undefined ? '' : ` ${cutText(JSON.stringify(messageStatus.causes), MAX_WORDS)}`
+  const answer = `${cutText(code, MAX_WORDS)}${causes}`
   return [{ kind: 'report', of: { carrier: [messageId] }, at: null, answer, ...(statuses[code] ?? { type: 'note' }) }]
 }
 

@@ -1,4 +1,5 @@
-import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
+import { cutText } from '../../domain/text.js'
+import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
 import { scopedProvider } from '../carrier-name.js'
 import type { ProviderModule } from '../channel.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
@@ -113,7 +114,7 @@ function callForm(message: VoiceMessage, account: TwilioAccount, base: string): 
 
 function readAnswer(given: CarrierAnswer): Receipt {
   const { status } = given
-  const answer = `${status} ${textOf(given).slice(0, 500)}`
+  const answer = `${status} ${cutText(textOf(given), 500)}`
   const { sid, code } = objectOf(given) ?? {}
   if (status < 400) {
     const taken = status >= 200 && status < 300
@@ -124,8 +125,10 @@ function readAnswer(given: CarrierAnswer): Receipt {
     const retryAfterMs = given.retryAfterMs ?? 1_000
     throw new SendError('throttled', 'A operadora de voz pediu para ir mais devagar.', { answer, retryAfterMs })
   }
-  // 503 says that the call was not begun; another 5xx may have come after it was.
-  if (status >= 500 && status !== 503) throw new SendError('uncertain', 'A operadora de voz teve um erro interno.', { answer })
+  // Its own 503 or 408, with one of its codes, says that the call was not begun; another one may have come after it was.
+  const isOwnDelay = (status === 503 || status === 408) && typeof code === 'number'
+  if (mayComeFromProxy(status) && !isOwnDelay)
+    throw new SendError('uncertain', 'A operadora de voz falhou sem dizer se começou a ligação.', { answer })
   if (status === 400) throw refusalOf(Number(code), answer)
   throw new SendError('temporary', 'A operadora de voz não aceitou o pedido agora (credenciais ou disponibilidade).', { answer })
 }

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { numberForms } from '../../domain/phone.js'
 import { isSameSecret } from '../../domain/secret.js'
-import { parseJson, storable } from '../carrier-http.js'
+import { cutText } from '../../domain/text.js'
+import { parseJson } from '../carrier-http.js'
 import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { meaningOf, unknownReason } from './graph-errors.js'
 import { replyText } from './reply-text.js'
@@ -120,7 +121,7 @@ function readReply(message: Incoming): CarrierReply | null {
 }
 
 /** A person's text may hold characters that PostgreSQL does not store. */
-const clean = (text: string): string => storable(text.slice(0, 10_000))
+const clean = (text: string): string => cutText(text, 10_000)
 const textOf = (value: unknown): string => (typeof value === 'string' ? clean(value) : '')
 const listOf = <T>(value: readonly T[] | undefined): readonly T[] =>
   Array.isArray(value) ? value.filter(item => typeof item === 'object' && item !== null) : []

@@ -2,7 +2,7 @@ import { OperatorError } from '../../domain/errors.js'
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import { type Provider, type Receipt, SendError } from '../provider.js'
-import { integerReader, refuseUnknown } from '../url-options.js'
+import { choiceReader, integerReader, refuseUnknown } from '../url-options.js'
 import { CLOUD_NAME, cloudCallback } from './cloud-callback.js'
 import { readRefusal } from './graph-errors.js'
 import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
@@ -10,6 +10,8 @@ import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
 /** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
+/** Meta repeats a callback that failed for seven days: until then its report may come. */
+const LONGEST_REPORT_MS = 7 * 86_400_000
 const REASONS = {
   unsent: 'Não foi possível conectar ao WhatsApp.',
   unanswered: 'O WhatsApp recebeu a mensagem e não respondeu.',
@@ -17,16 +19,16 @@ const REASONS = {
 
 /**
  * WhatsApp through Meta's Cloud API: whatsapp://TOKEN@graph.facebook.com/v23.0/PHONE_NUMBER_ID.
- * Options: pool=connections, tls=off (simulator and tests), rate=messages a second (of the lane).
+ * Options: pool=connections, tls=off (simulator and tests), unanswered=person or repeat, rate=messages a second (of the lane).
  */
 export const cloudProvider: Provider<WhatsappMessage> = {
   name: CLOUD_NAME,
   channel: 'whatsapp',
-  // The carrier cannot be asked, but its reports give our reference back.
+  // The carrier cannot be asked, but its reports give our reference back. A missing report proves nothing: docs/adr/0026.
   whenUnknown: 'report',
   timeoutMs: TIMEOUT_MS,
   async open(url) {
-    const { origin, token, version, phoneNumberId, connections } = readCloudUrl(url)
+    const { origin, token, version, phoneNumberId, connections, unanswered } = readCloudUrl(url)
     const http = new CarrierHttp({ timeoutMs: TIMEOUT_MS, maxAnswerBytes: MAX_ANSWER, connections, reasons: REASONS })
     const target = `${origin}/${version}/${phoneNumberId}/messages`
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -35,6 +37,7 @@ export const cloudProvider: Provider<WhatsappMessage> = {
         const body = JSON.stringify(toRequest(message))
         return readAnswer(await http.send({ method: 'POST', url: target, headers, body }, signal))
       },
+      ...(unanswered === 'repeat' ? { repeatAfterMs: LONGEST_REPORT_MS } : {}),
       close: () => http.close(),
     }
   },
@@ -75,7 +78,7 @@ export function readCloudUrl(url: URL) {
   const token = url.username.replaceAll('%7C', '|')
   if (!/^[\w.~|-]+$/.test(token) || url.password !== '') wrong('falta o token de acesso, como a Meta o deu, antes do @')
   if (version === undefined || phoneNumberId === undefined) wrong('o caminho deve ser /versão/identificador-do-número')
-  refuseUnknown(url, ['pool', 'tls', 'rate'], wrong)
+  refuseUnknown(url, ['pool', 'tls', 'unanswered', 'rate'], wrong)
   const tls = url.searchParams.get('tls')
   if (tls !== null && tls !== 'off') wrong('tls só pode ser off')
   return {
@@ -84,6 +87,7 @@ export function readCloudUrl(url: URL) {
     version: version!,
     phoneNumberId: phoneNumberId!,
     connections: integerReader(url, wrong)('pool', 20, 1, 200),
+    unanswered: choiceReader(url, wrong)('unanswered', ['person', 'repeat']),
   }
 }
 

@@ -1,4 +1,4 @@
-import { type CarrierAnswer, objectOf, textOf } from '../carrier-http.js'
+import { type CarrierAnswer, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
 import { SendError, type SendErrorKind } from '../provider.js'
 
 /** The meaning of Meta's error codes and the reason shown to people. One table for answers and for reports. */
@@ -78,8 +78,8 @@ export function readRefusal(given: CarrierAnswer): SendError {
   const { status } = given
   const answer = `${status} ${textOf(given)}`
   const error = readError(given)
-  // A proxy between us and the carrier knows nothing of the message: only 503 says that it was not passed on.
-  if (error === null && status >= 500 && status !== 503) {
+  // Without an error of Meta's a proxy in between may have answered, which knows nothing of the message.
+  if (error === null && mayComeFromProxy(status)) {
     return new SendError('uncertain', 'O WhatsApp não confirmou o recebimento da mensagem.', { answer })
   }
   const { kind, reason, waitMs, ofMessage } = meaningOfAnswer(status, error)

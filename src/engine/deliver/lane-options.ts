@@ -3,6 +3,7 @@ import type { Carrier, Provider } from '../../channels/provider.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
+import type { Fact } from '../../domain/transition.js'
 import type { RateGrant } from '../../store/carrier/rates.js'
 import type { HeldDelivery, Taker } from '../../store/delivery/claim-returns.js'
 import type { Claim, ClaimQuestion } from '../../store/delivery/claims.js'
@@ -45,6 +46,8 @@ export interface LaneOptions<Message> {
   record: Recorder['record']
   /** Makes the message for the carrier, or says why there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
+  /** Whether a fact says that the recipient does not exist. */
+  suppresses?(fact: Fact): boolean
   /** Bounds the memory that messages hold; shared by the lanes of a channel and mode. */
   memory?: DeliveryMemory
   onError(error: unknown, what: string): void

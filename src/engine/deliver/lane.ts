@@ -327,7 +327,8 @@ export class Lane<Message> {
   ): Promise<void> {
     const { notification, owner, attempt, ordinal } = claim
     const fence = { owner, attempt, ordinal }
-    const outcome = await this.#options.record({ kind: 'attempt', notification, fact, fence, ...more })
+    const suppressed = this.#options.suppresses?.(fact) === true ? { suppresses: true } : {}
+    const outcome = await this.#options.record({ kind: 'attempt', notification, fact, fence, ...more, ...suppressed })
     if (outcome === 'fenced') this.counts.fenced++
     else if (fact.type === 'processed') this.counts.sent++
     else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++

@@ -1,12 +1,17 @@
 import { moduleOf } from '../../channels/registry.js'
 import type { CarrierReferences, Change, ChangeOutcome } from '../../domain/change.js'
+import type { Channel } from '../../domain/channel.js'
 import { decide } from '../../domain/decision.js'
 import type { DeliveryStatus } from '../../domain/status.js'
+import { isStorable, storableValue } from '../../domain/text.js'
 import { applyFact, type Fact } from '../../domain/transition.js'
 import type { ChainHead, DeliveryWrite, EventWrite, ReferenceWrite, StoredDelivery } from '../../store/delivery/records.js'
 import { Chains } from './chains.js'
 import { isFenced, mayStillBeReported } from './fence.js'
 import { type KeptNotes, noteLimitOf } from './kept-notes.js'
+
+/** The names of carriers are short. One that an index cannot hold must not keep a fact from being recorded. */
+const MAX_NAME = 500
 
 type WriteTiming = Pick<DeliveryWrite, 'delayMs' | 'failover' | 'bind'>
 
@@ -15,6 +20,8 @@ export class Batch {
   readonly references: ReferenceWrite[] = []
   /** Notifications with an attempt whose outcome has just become unknown. */
   readonly newlyUnknown = new Set<string>()
+  /** Deliveries whose recipients do not exist. */
+  readonly suppressed: { notification: string; channel: Channel }[] = []
   released = false
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #chains: Chains
@@ -47,6 +54,7 @@ export class Batch {
     // The carrier of an attempt that lost its lease may still report under these names.
     if (fenced && mayStillBeReported(fence, delivery)) this.#name(delivery, references, fence.ordinal)
     if (delivered !== undefined) this.apply({ kind: 'fact', notification, fact: delivered })
+    if (change.suppresses === true && !fenced) this.suppressed.push({ notification, channel: fact.channel })
     if (unresolved !== undefined && !fenced) this.#applyTo(delivery, { kind: 'fact', notification, fact: unresolved })
     return outcome
   }
@@ -54,7 +62,7 @@ export class Batch {
   #applyTo(delivery: StoredDelivery, change: Change): ChangeOutcome {
     const { notification } = change
     const before = delivery.status
-    const dated = this.#chains.date(notification, change.fact)
+    const dated = this.#chains.date(notification, storableFact(change.fact))
     const status = applyFact(before, dated, moduleOf(before.channel))
     const limit = status === before ? noteLimitOf(change) : null
     const fact = limit === null ? dated : this.#notes.admit(notification, dated, limit)
@@ -87,7 +95,7 @@ export class Batch {
     if (references === undefined) return
     const { provider, names } = references
     for (const [index, reference] of names.entries()) {
-      if (reference === null) continue
+      if (reference === null || reference.length > MAX_NAME || !isStorable(reference)) continue
       this.references.push({ provider, reference, notification, channel, ordinal, part: index + 1, parts: names.length })
     }
   }
@@ -128,5 +136,14 @@ function bindingOf(change: Change, before: DeliveryStatus, next: DeliveryStatus)
 
 const isToAnyCarrier = (change: Change): boolean =>
   (change.kind === 'resolution' && change.toAnyCarrier === true) || (change.kind === 'operator' && change.decision === 'retry')
+
+/**
+ * Whatever a carrier answered, the fact is recorded: words that the database refuses would otherwise undo the transaction, at
+ * every attempt, and a message that was sent would be sent again.
+ */
+function storableFact(fact: Fact): Fact {
+  const data = storableValue(fact.data)
+  return data === fact.data ? fact : { ...fact, data }
+}
 
 const referencesOf = (change: Change): CarrierReferences | undefined => ('references' in change ? change.references : undefined)

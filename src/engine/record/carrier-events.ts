@@ -5,6 +5,7 @@ import { moduleOf } from '../../channels/registry.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { StoreUnavailable } from '../../domain/errors.js'
+import { storableValue } from '../../domain/text.js'
 import { keepEarlyReport } from '../../store/carrier/early-reports.js'
 import { type CarrierReference, findReference, findUnknownTo } from '../../store/carrier/references.js'
 import { isConflict, type Pool } from '../../store/postgres.js'
@@ -26,7 +27,7 @@ export async function takeCarrierEvents(
   events: readonly CarrierEvent[],
   parts: CarrierEventParts,
 ): Promise<void> {
-  await Promise.all(events.map(event => withoutConflict(() => takeEvent(source, event, parts))))
+  await Promise.all(events.map(event => withoutConflict(() => takeEvent(source, storableValue(event), parts))))
 }
 
 const MAX_TRIES = 4

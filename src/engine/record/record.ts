@@ -3,6 +3,7 @@ import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Scope } from '../../domain/scope.js'
 import type { Wake } from '../../runtime/wake.js'
+import { suppress } from '../../store/accounts/suppressions.js'
 import { wakeNamed, wakeTagged } from '../../store/carrier/early-reports.js'
 import { lockDueSteps } from '../../store/delivery/claims.js'
 import { belongsTo } from '../../store/delivery/deliveries.js'
@@ -107,6 +108,7 @@ async function applyChanges(
   const events = batch.events.length
   const hasChanges = events > 0 || batch.references.length > 0
   const messages = hasChanges ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+  for (const delivery of batch.suppressed) await suppress(db, { ...delivery, reason: 'hard bounce' })
   await wakeEarlyReports(db, batch)
   for (const { channel, onReferences } of channelModules) {
     const references = onReferences === undefined ? [] : batch.references.filter(reference => reference.channel === channel)

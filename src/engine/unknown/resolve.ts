@@ -8,20 +8,22 @@ import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 /** What is done about one attempt with unknown outcome, by the class of its provider. */
 export interface ResolveParts {
   provider: Pick<Provider<unknown>, 'whenUnknown' | 'takenIs' | 'timeoutMs'>
-  carrier: Pick<Carrier<unknown>, 'find'>
+  carrier: Pick<Carrier<unknown>, 'find' | 'repeatAfterMs'>
   identity: string
   clock: Clock
   record: Recorder['record']
 }
 
-/** resolved: recorded; later: the carrier could not be asked; unresolved: only a person can find out, for this reason. */
-export type ResolveResult = 'resolved' | 'later' | { unresolved: string }
+/** resolved: recorded; later: the carrier could not be asked; laterMs: there is nothing to do before; unresolved: only a person can find out, for this reason. */
+export type ResolveResult = 'resolved' | 'later' | { laterMs: number } | { unresolved: string }
 
 /** Why an attempt is repeated whose worker is gone. */
 export const INTERRUPTED = 'O processo que fazia este envio foi interrompido.'
 const NOT_TAKEN = 'A operadora não recebeu este envio: ele é repetido.'
 const UNANSWERED = 'A operadora não confirmou se recebeu este envio: ele é repetido com o mesmo identificador.'
 const NO_REPORT = 'A operadora não deu notícia deste envio, ou não de todo: o que falta é enviado mais uma vez.'
+const NO_REPORT_YET =
+  'A operadora não deu notícia deste envio, ou não de todo. O aviso dela ainda pode chegar e esclarecer; sem ele, uma pessoa precisa conferir.'
 export const UNANSWERED_AGAIN =
   'A operadora não confirmou se recebeu este envio, nem depois de ele ser repetido. Uma pessoa precisa conferir.'
 const UNANSWERED_LAST = 'A operadora não confirmou se recebeu este envio, e era a última tentativa. Uma pessoa precisa conferir.'
@@ -44,7 +46,13 @@ export async function resolveOutcome(
     if (unknownCount > MAX_RESENDS) return { unresolved: UNANSWERED_AGAIN }
     return planned === null ? { unresolved: UNANSWERED_LAST } : retryNow(UNANSWERED)
   }
-  if (provider.whenUnknown === 'report') return unknownCount === 1 ? retryNow(NO_REPORT) : { unresolved: UNANSWERED_AGAIN }
+  if (provider.whenUnknown === 'report') {
+    // A report may come hours later, when a telephone is switched on: until then nobody knows that the message did not arrive.
+    if (carrier.repeatAfterMs === undefined) return { unresolved: NO_REPORT_YET }
+    if (unknownCount > 1) return { unresolved: UNANSWERED_AGAIN }
+    const laterMs = carrier.repeatAfterMs - outcome.unknownForMs
+    return laterMs > 0 ? { laterMs } : retryNow(NO_REPORT)
+  }
   if (provider.whenUnknown !== 'lookup' || carrier.find === undefined) return { unresolved: CANNOT_BE_ASKED }
   const found = await ask(carrier.find.bind(carrier), outcome, provider.timeoutMs, stop)
   if (found === null) return 'later'

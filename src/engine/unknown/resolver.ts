@@ -16,8 +16,8 @@ import type { EngineTiming } from '../timing.js'
 import { INTERRUPTED, MAX_RESENDS, type ResolveResult, UNANSWERED_AGAIN } from './resolve.js'
 
 /**
- * Resolves attempts whose outcome is unknown: asks the carrier, or waits for its report and sends once more without one, or hands the
- * attempts to an operator.
+ * Resolves attempts whose outcome is unknown: asks the carrier, or waits for its report, sends again where the class or the operator
+ * allows it, or hands the attempts to an operator.
  */
 export interface ResolverParts {
   pool: Pool
@@ -70,7 +70,9 @@ async function follow(
   try {
     const result = await resolving
     if (result === 'later') await putOffUnknown(parts.pool, outcome, laterMs())
-    else if (result !== 'resolved') await parts.record(resolutionOf(parts, outcome, 'unresolved', result.unresolved))
+    else if (result === 'resolved') return
+    else if ('laterMs' in result) await putOffUnknown(parts.pool, outcome, Math.ceil(result.laterMs))
+    else await parts.record(resolutionOf(parts, outcome, 'unresolved', result.unresolved))
   } catch (error) {
     parts.onError(error, 'an unknown outcome')
   }

@@ -15,10 +15,14 @@ export interface UnknownOutcome {
   ordinal: number
   failovers: number
   unknownCount: number
+  /** Since the outcome of an attempt was last recorded as unknown. */
+  unknownForMs: number
 }
 
 const COLUMNS = `d.notification_id as notification, d.channel, d.mode, d.carrier, d.reference, d.recipient, d.attempt, d.ordinal,
-  d.failovers, d.unknown_count as "unknownCount"`
+  d.failovers, d.unknown_count as "unknownCount",
+  coalesce((select extract(epoch from now() - max(e.at)) * 1000 from event e
+    where e.notification_id = d.notification_id and e.type = 'uncertain' and e.data ->> 'channel' = d.channel), 0)::float8 as "unknownForMs"`
 
 export interface UnknownQuestion {
   channel: Channel

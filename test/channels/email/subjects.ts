@@ -73,7 +73,7 @@ export const smtpSubject: Subject<EmailMessage> = {
     ['smtps://relay.example.com?tls=off', 'o TLS é sempre exigido'],
   ],
   givesNames: false,
-  cannot: {},
+  cannot: { 'stand behind a proxy': 'SMTP is not HTTP' },
 }
 
 export const mxSubject: Subject<EmailMessage> = {
@@ -104,5 +104,5 @@ export const mxSubject: Subject<EmailMessage> = {
     ['mx://x.example?private=true', 'private'],
   ],
   givesNames: false,
-  cannot: { 'hold a password': 'its URL names no user' },
+  cannot: { 'hold a password': 'its URL names no user', 'stand behind a proxy': 'SMTP is not HTTP' },
 }

@@ -37,7 +37,10 @@ describe('the print service', () => {
     [409, '{}', 'permanent'],
     [401, '{}', 'temporary'],
     [404, '{}', 'temporary'],
-    [503, '{}', 'temporary'],
+    [503, '{"mensagem":"Volto logo."}', 'temporary'],
+    // A proxy can have said it.
+    [503, '{}', 'uncertain'],
+    [408, '', 'uncertain'],
     [429, '{}', 'throttled'],
     // It may have been taken: it is asked for before anything is printed again.
     [500, '{}', 'uncertain'],

@@ -24,7 +24,7 @@ export const printShopSubject: Subject<LetterMessage> = {
       accept: number => ({ status: 201, body: JSON.stringify({ id: `C-${number}` }) }),
       refusals: {
         'refuse for good': { status: 422, body: '{"mensagem":"O CEP não existe."}' },
-        'refuse for a while': { status: 503, body: '{}' },
+        'refuse for a while': { status: 503, body: '{"mensagem":"Fora do ar."}' },
         throttle: { status: 429, body: '{}', headers: { 'retry-after': String(WAIT_SECONDS) } },
       },
       lookUp({ path }, taken) {
@@ -100,5 +100,6 @@ export const eCartaSubject: Subject<LetterMessage> = {
   cannot: {
     'refuse for good': 'a folder takes every file; the post tells what is wrong in a return',
     throttle: 'SFTP has no answer that asks for fewer files',
+    'stand behind a proxy': 'SFTP is not HTTP',
   },
 }

@@ -44,7 +44,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** A worker with one carrier: the real provider, and answers given up after a while. */
+/** A worker with one carrier: the real provider, which repeats what stays without an answer, and answers given up after a while. */
 async function workWith(settleMs: number, script: Script) {
   const { pool } = database
   const smsc = await smscForTest(script)
@@ -58,7 +58,7 @@ async function workWith(settleMs: number, script: Script) {
   })
   const lane = new Lane({
     provider,
-    carrier: await provider.open(new URL(smsc.url)),
+    carrier: await provider.open(new URL(`${smsc.url}?unanswered=replace`)),
     identity: 'smpp',
     mode: 'live',
     rank: 0,

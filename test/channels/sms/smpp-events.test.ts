@@ -40,8 +40,8 @@ describe('receipts', () => {
     ['DELETED', 'failed'],
     ['UNDELIV', 'failed'],
     ['REJECTD', 'failed'],
-    ['ENROUTE', 'note'],
-    ['ACCEPTD', 'note'],
+    ['ENROUTE', 'sent'],
+    ['ACCEPTD', 'sent'],
     ['UNKNOWN', 'note'],
     ['WHATEVER', 'note'],
     ['DELIVERED', 'delivered'],
@@ -56,12 +56,12 @@ describe('receipts', () => {
   })
 
   test.each([
-    [1, 'note'],
+    [1, 'sent'],
     [2, 'delivered'],
     [3, 'failed'],
     [4, 'failed'],
     [5, 'failed'],
-    [6, 'note'],
+    [6, 'sent'],
     [7, 'note'],
     [8, 'failed'],
   ])('by TLV alone, message_state %d: %s', (state, type) => {
@@ -69,13 +69,32 @@ describe('receipts', () => {
       [tags.receiptedMessageId, Buffer.from('abc-1\0')],
       [tags.messageState, Buffer.from([state])],
     ]
-    expect(readEvents(body({ tlvs }))).toMatchObject([
-      { type, of: { carrier: expect.arrayContaining([carrierReference('abc-1', '+5511987654321')]) } },
+    expect(readEvents(body({ tlvs }))[0]).toMatchObject({
+      type,
+      of: { carrier: expect.arrayContaining([carrierReference('abc-1', '+5511987654321')]) },
+    })
+  })
+
+  test('an intermediate notification proves that the carrier has the message, and stays in the timeline as a note', () => {
+    expect(readEvents(body({ esmClass: 0x20, message: receipt('1', 'ENROUTE') }))).toMatchObject([
+      { type: 'sent' },
+      { type: 'note' },
     ])
   })
 
-  test('an intermediate notification that says DELIVRD is not taken from one that says so of itself', () => {
-    expect(readEvents(body({ esmClass: 0x20, message: receipt('1', 'ENROUTE') }))).toMatchObject([{ type: 'note' }])
+  test('an id of any length is cut where it is stored and where it is looked for', () => {
+    const id = 'f'.repeat(300)
+    const [report] = readEvents(body({ message: receipt('x'.repeat(90), 'DELIVRD') }))
+    expect(report).toMatchObject({
+      of: { carrier: expect.arrayContaining([carrierReference('x'.repeat(90), '+5511987654321')]) },
+    })
+    const tlvs: [number, Buffer][] = [
+      [tags.receiptedMessageId, Buffer.from(id)],
+      [tags.messageState, Buffer.from([2])],
+    ]
+    const [long] = readEvents(body({ tlvs })) as unknown as { of: { carrier: string[] } }[]
+    expect(long!.of.carrier).toContain(carrierReference(id, '+5511987654321'))
+    expect(Math.max(...long!.of.carrier.map(({ length }) => length))).toBeLessThan(200)
   })
 
   test('the carrier’s code is in the reason', () => {

@@ -41,12 +41,21 @@ function readSubmit(body: Buffer) {
   const service = text()
   const source = [byte(), byte(), text()]
   const to = [byte(), byte(), text()]
-  const [esmClass, , , , validity, registered, , dataCoding] = [byte(), byte(), byte(), text(), text(), byte(), byte(), byte()]
+  const [esmClass, , , , validity, registered, replaces, dataCoding] = [
+    byte(),
+    byte(),
+    byte(),
+    text(),
+    text(),
+    byte(),
+    byte(),
+    byte(),
+  ]
   byte()
   const length = byte()
   const content = body.subarray(at, at + length)
   const tlv = body.subarray(at + length)
-  return { service, source, to, esmClass, validity, registered, dataCoding, content, tlv }
+  return { service, source, to, esmClass, validity, registered, replaces, dataCoding, content, tlv }
 }
 
 describe('what is written', () => {
@@ -62,7 +71,9 @@ describe('what is written', () => {
       to: [1, 1, '5511987654321'],
       esmClass: 0,
       validity: '000001060000000R',
-      registered: 1,
+      // A receipt of the end, and one of what happens before.
+      registered: 0x11,
+      replaces: 0,
       dataCoding: 0,
       content: Buffer.from([0x4f, 0x6c, 0x05, 0x20, 0x00, 0x20, 0x1b, 0x3c, 0x31, 0x1b, 0x3e]),
       tlv: Buffer.from([0x02, 0x04, 0, 2, tag >> 8, tag & 255]),
@@ -92,6 +103,39 @@ describe('what is written', () => {
       { esmClass: 0x40, dataCoding: 8 },
     ])
     expect(parts.map(part => part.tlv.readUInt16BE(4))).toEqual([makeTag(reference, 1, 2), makeTag(reference, 2, 2)])
+  })
+
+  test('no intermediate receipts are asked for where the carrier refuses that', async () => {
+    const smsc = await smscForTest()
+    await (await open(smsc, '?intermediate=off')).send(message(), soon())
+    expect(readSubmit(submits(smsc)[0]!.body)).toMatchObject({ registered: 1 })
+  })
+
+  test('a repetition replaces its own first copy and nothing else, where the operator chose that', async () => {
+    const smsc = await smscForTest()
+    const carrier = await open(smsc, '?unanswered=replace')
+    const other = { ...message(), reference: reference.replace(/1\.sms/, '2.sms') }
+    for (const sent of [message(), { ...message(), repeated: true }, other]) await carrier.send(sent, soon())
+    const [first, again, another] = submits(smsc).map(({ body }) => readSubmit(body))
+    expect([first!.replaces, again!.replaces, another!.replaces]).toEqual([0, 1, 0])
+    expect(first!.service).toMatch(/^[0-9a-z]{5}$/)
+    expect(again!.service).toBe(first!.service)
+    expect(another!.service).not.toBe(first!.service)
+  })
+
+  test('a repetition replaces nothing by default', async () => {
+    const smsc = await smscForTest()
+    await (await open(smsc)).send({ ...message(), repeated: true }, soon())
+    expect(readSubmit(submits(smsc)[0]!.body)).toMatchObject({ service: '', replaces: 0 })
+  })
+
+  test.each([
+    ['', undefined],
+    ['?unanswered=person', undefined],
+    ['?unanswered=repeat&validity=30', 31 * 3_600_000],
+    ['?unanswered=replace', 0],
+  ])('without a report, %j: repeated after %s ms', async (query, ms) => {
+    expect((await open(await smscForTest(), query)).repeatAfterMs).toBe(ms)
   })
 
   test('a text that would take more than eight parts is refused before anything leaves', async () => {

@@ -68,13 +68,18 @@ export const smppSubject: Subject<SmsMessage> = {
     ['smpp://u:p@h?window=0', 'window deve ser um número de 1 a 1000'],
     ['smpp://u:p@h?validity=x', 'validity'],
     ['smpp://u:p@h?from=Operação', 'from'],
+    ['smpp://u:p@h?unanswered=sempre', 'unanswered deve ser person, repeat ou replace'],
+    ['smpp://u:p@h?intermediate=1', 'intermediate deve ser on ou off'],
     [
       'smpp://u:p@h?Window=9',
-      'a opção Window não existe; as que existem são from, ton, npi, system-type, window, validity, rate.',
+      'a opção Window não existe; as que existem são from, ton, npi, system-type, window, validity, intermediate, unanswered, rate.',
     ],
   ],
   givesNames: true,
-  cannot: { 'say how long to wait': 'a submit_sm_resp has a status and nothing else' },
+  cannot: {
+    'say how long to wait': 'a submit_sm_resp has a status and nothing else',
+    'stand behind a proxy': 'SMPP is not HTTP',
+  },
 }
 
 export const zenviaSubject: Subject<SmsMessage> = {
@@ -89,7 +94,7 @@ export const zenviaSubject: Subject<SmsMessage> = {
       accept: number => ({ status: 200, body: JSON.stringify({ id: `z-${number}` }) }),
       refusals: {
         'refuse for good': { status: 400, body: '{"code":"VALIDATION_ERROR"}' },
-        'refuse for a while': { status: 503, body: '{"code":"UNAVAILABLE"}' },
+        'refuse for a while': { status: 503, body: '{"code":"UNAVAILABLE","message":"Falha"}' },
         throttle: { status: 429, body: '{"code":"RATE"}', headers: { 'retry-after': String(WAIT_SECONDS) } },
       },
     }),

@@ -55,13 +55,13 @@ describe('a send', () => {
     [402, 'temporary'],
     [403, 'temporary'],
     [404, 'temporary'],
-    [408, 'temporary'],
+    [408, 'uncertain'],
     [413, 'permanent'],
     [422, 'permanent'],
     [429, 'throttled'],
     [500, 'uncertain'],
     [502, 'uncertain'],
-    [503, 'temporary'],
+    [503, 'uncertain'],
     [504, 'uncertain'],
   ])('answered with %d is %s', async (status, kind) => {
     const url = await zenviaForTest((_request, response) =>
@@ -69,6 +69,12 @@ describe('a send', () => {
     )
     const error = (await sendTo(url).catch((caught: SendError) => caught)) as SendError
     expect(error).toMatchObject({ kind, answer: `${status} {"code":"X"}`, retryAfterMs: 7_000 })
+  })
+
+  test.each([408, 503])('its own %d says that the message was not taken: temporary', async status => {
+    const body = '{"code":"UNAVAILABLE","message":"Try again"}'
+    const url = await zenviaForTest((_request, response) => response.writeHead(status).end(body))
+    expect(await sendTo(url).catch((caught: SendError) => caught)).toMatchObject({ kind: 'temporary' })
   })
 
   test('refused for its sender waits until SMS_URL is mended; refused for its recipient as well, it is over', async () => {

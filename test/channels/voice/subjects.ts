@@ -45,7 +45,7 @@ export const twilioSubject: Subject<VoiceMessage> = {
       accept: number => ({ status: 201, body: JSON.stringify({ sid: `CA${number}`, status: 'queued' }) }),
       refusals: {
         'refuse for good': { status: 400, body: '{"code":21211}' },
-        'refuse for a while': { status: 503, body: '{}' },
+        'refuse for a while': { status: 503, body: '{"code":20503}' },
         throttle: { status: 429, body: '{"code":20429}', headers: { 'retry-after': String(WAIT_SECONDS) } },
       },
       lookUp: (_, taken) => callList(taken),
@@ -91,5 +91,6 @@ export const sipSubject: Subject<VoiceMessage> = {
   cannot: {
     throttle: 'a trunk with too many calls answers 503, like one that is down',
     'carry our reference': 'a call carries numbers and sound',
+    'stand behind a proxy': 'a final answer to an INVITE, whoever gave it, says that nobody took the call',
   },
 }

@@ -132,11 +132,11 @@ describe('answers', () => {
   test.each<[string, number, string, string]>([
     ['a gateway’s own page instead of the carrier’s answer', 502, '<html>Bad Gateway</html>', 'uncertain'],
     ['a gateway that ran out of time', 504, '', 'uncertain'],
-    ['a gateway that says that nobody is there', 503, '<html>', 'temporary'],
+    ['a gateway that says that nobody is there', 503, '<html>', 'uncertain'],
     ['a redirect', 302, '', 'temporary'],
     ['a page where no carrier is', 404, '<html>Not Found</html>', 'temporary'],
     ['a proxy that wants to know who asks', 407, '', 'temporary'],
-    ['a request that took too long to arrive', 408, '', 'temporary'],
+    ['a gateway that says that the request took too long', 408, '', 'uncertain'],
     ['a no without a reason', 400, '{"error":{"message":"no"}}', 'temporary'],
     ['a no that is JSON and nothing else', 400, 'null', 'temporary'],
     ['a yes without a name', 200, '{"messages":[]}', 'uncertain'],
@@ -203,6 +203,16 @@ describe('WHATSAPP_URL', () => {
       version: 'v23.0',
       phoneNumberId: '106540352242922',
       connections: 50,
+      unanswered: 'person',
     })
+  })
+
+  test.each([
+    ['', undefined],
+    ['&unanswered=repeat', 7 * 86_400_000],
+  ])('without a report, %j: repeated after %s ms', async (option, ms) => {
+    const carrier = await cloudProvider.open(new URL(`whatsapp://t@graph.facebook.com/v23.0/106540352242922?pool=1${option}`))
+    onTestFinished(() => carrier.close())
+    expect(carrier.repeatAfterMs).toBe(ms)
   })
 })

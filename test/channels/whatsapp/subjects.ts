@@ -55,6 +55,7 @@ export const cloudSubject: Subject<WhatsappMessage> = {
     [`whatsapp://${TOKEN}@graph.facebook.com/v23.0/abc`, 'caminho'],
     [`whatsapp://${TOKEN}@graph.facebook.com/v23.0/106540352242922?pool=0`, 'pool'],
     [`whatsapp://${TOKEN}@graph.facebook.com/v23.0/106540352242922?tls=no`, 'tls'],
+    [`whatsapp://${TOKEN}@graph.facebook.com/v23.0/106540352242922?unanswered=replace`, 'unanswered deve ser person ou repeat'],
   ],
   givesNames: true,
   cannot: {},

@@ -180,7 +180,8 @@ function dropping(): ScriptedCarrier & { ready: boolean } {
       carrier.ready = false
       return Promise.reject(refused('uncertain'))
     }),
-    { ready: true },
+    // Of the class 'report': its operator chose to repeat.
+    { ready: true, repeatAfterMs: 0 },
   )
   return carrier
 }
@@ -216,6 +217,7 @@ test('a carrier that is not the preferred one repeats what it left in doubt itse
     preferred.ready = true
     return attempt === 1 ? Promise.reject(refused('uncertain')) : {}
   })
+  second.repeatAfterMs = 0
   const options = { settleMs: 20 }
   work({ carrier: preferred, whenUnknown: 'report', options }, { carrier: second, whenUnknown: 'report', options })
   const id = await accept()
@@ -228,6 +230,7 @@ test('a carrier that is not the preferred one repeats what it left in doubt itse
 test('a refusal after a doubt is no reason to go elsewhere', async () => {
   const standby = new ScriptedCarrier()
   const broken = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'temporary')))
+  broken.repeatAfterMs = 0
   work({ carrier: broken, whenUnknown: 'report', options: { settleMs: 20 } }, { carrier: standby, whenUnknown: 'report' })
   const id = await accept()
   await expect.poll(() => rowOf(id)).toMatchObject({ state: 'queued', attempt: 2, waits: true, tried: null })

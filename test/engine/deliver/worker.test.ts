@@ -183,6 +183,7 @@ test.each(['safe', 'report'] as const)(
   'a final refusal after a doubt of a carrier of the class %s is a person’s: nobody says that it failed',
   async whenUnknown => {
     const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
+    carrier.repeatAfterMs = 0
     const { recorder } = work({ carrier, whenUnknown })
     const id = await accept({ sms: { number: '11987654321' } })
     await stateOf(id).toBe('unresolved')

@@ -372,8 +372,9 @@ describe('a send whose answer was lost', () => {
     expect(carrier.got).toHaveLength(1)
   })
 
-  test('is sent once more when no report comes, and no third time', async () => {
+  test('is sent once more when no report comes and the operator chose so, and no third time', async () => {
     const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
+    carrier.repeatAfterMs = 0
     work({ carrier, whenUnknown: 'report', options: { settleMs: 10 } })
     const id = await accept()
     const stateOf = async (): Promise<string> =>

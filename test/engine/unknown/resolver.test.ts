@@ -137,3 +137,29 @@ test('while one worker asks about a doubt, no other one does', async () => {
   await eventually(id).toMatchObject({ state: 'done', attempt: 1 })
   await idle.stop()
 })
+
+test('a repetition that the operator chose waits from when the outcome became unknown, whoever looks and however often', async () => {
+  const carrier = new ScriptedCarrier(({ attempt }) => (attempt === 1 ? Promise.reject(refused('uncertain')) : {}))
+  carrier.repeatAfterMs = 3_600_000
+  work({ carrier, whenUnknown: 'report', options: { settleMs: 20 } })
+  const id = await accept()
+  const minutesLeft = async (): Promise<number> =>
+    Number(
+      (
+        await database.pool.query(
+          'select extract(epoch from due_at - now()) / 60 as m from delivery where notification_id = $1',
+          [id],
+        )
+      ).rows[0].m,
+    )
+  await expect.poll(minutesLeft).toBeGreaterThan(50)
+  // As a worker leaves it to which the carrier is unknown: it looks every few minutes.
+  await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
+  await expect.poll(minutesLeft).toBeGreaterThan(50)
+  expect(await minutesLeft()).toBeLessThan(60)
+  expect(carrier.got).toHaveLength(1)
+  carrier.repeatAfterMs = 0
+  await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
+  await eventually(id).toMatchObject({ state: 'done', attempt: 2 })
+  expect(carrier.got.map(({ reference }) => reference)).toEqual([`${id}.email.1`, `${id}.email.1`])
+})

@@ -1,3 +1,5 @@
+import { StringDecoder } from 'node:string_decoder'
+import { cutText } from '../../../domain/text.js'
 import { SendError, type SendErrorKind } from '../../provider.js'
 import { findStatus, reasonOfStatus } from '../status-code.js'
 
@@ -17,6 +19,8 @@ const MAX_ANSWER = 1_000
 
 /** Assembles replies from the bytes of a connection. Throws when the server breaks the grammar of SMTP. */
 export class ReplyReader {
+  /** Keeps a character that is split between two reads together. */
+  readonly #decoder = new StringDecoder('utf8')
   #rest = ''
   #lines: string[] = []
 
@@ -25,8 +29,8 @@ export class ReplyReader {
   }
 
   *read(bytes: Buffer): Generator<Reply> {
-    // Replies are ASCII, or UTF-8 with SMTPUTF8. A character that is split between two reads becomes two replacement characters.
-    const text = this.#rest + bytes.toString('utf8')
+    // Replies are ASCII, or UTF-8 with SMTPUTF8.
+    const text = this.#rest + this.#decoder.write(bytes)
     let start = 0
     for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
       const line = text.slice(start, text[end - 1] === '\r' ? end - 1 : end)
@@ -48,7 +52,7 @@ function createReply(lines: string[]): Reply {
   const clean = lines.map(line => line.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ').toWellFormed())
   return {
     code: Number(clean.at(-1)!.slice(0, 3)),
-    text: clean.join('\n').slice(0, MAX_ANSWER),
+    text: cutText(clean.join('\n'), MAX_ANSWER),
     lines: clean.map(line => line.slice(4)),
   }
 }

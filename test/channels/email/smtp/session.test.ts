@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { stuffDots } from '../../../../src/channels/email/smtp/commands.js'
+import { ReplyReader } from '../../../../src/channels/email/smtp/reply.js'
 import { type Limits, type ServerSettings, SmtpSession, StaleSession } from '../../../../src/channels/email/smtp/session.js'
 import { SendError, type SendErrorKind } from '../../../../src/channels/provider.js'
 import { deferred } from '../../../support/deferred.js'
@@ -199,6 +200,21 @@ describe('what a reply means for the message, with and without pipelining', () =
       reason: 'O servidor recusou a mensagem: autenticação do remetente (SPF, DKIM) não confere.',
       answer: '550-5.7.26 This mail  is not\n550-5.7.26 authenticated\n550 5.7.26 Bye',
     })
+  })
+
+  test('a yes that is cut inside a character is a yes that can be stored', async () => {
+    // The answer is kept up to a length at which a character of two halves stands.
+    const server = await scriptedServer({ at: at => (at === 'end' ? `250 ${'x'.repeat(995)}😀 guardada` : undefined) })
+    const reply = (await attempt(server)) as { code: number; text: string }
+    expect(reply).toMatchObject({ code: 250, text: expect.stringMatching(/^250 x+/) })
+    expect(reply.text.isWellFormed()).toBe(true)
+  })
+
+  test('a character that is split between two reads stays whole', () => {
+    const reader = new ReplyReader()
+    const bytes = Buffer.from('250 Olá, João 😀\r\n')
+    const replies = [...bytes].flatMap(byte => [...reader.read(Buffer.from([byte]))])
+    expect(replies).toMatchObject([{ code: 250, text: '250 Olá, João 😀' }])
   })
 
   test.each([
