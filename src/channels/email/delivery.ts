@@ -1,5 +1,6 @@
 import { Semaphore } from '../../runtime/semaphore.js'
 import { suppress } from '../../store/accounts/suppressions.js'
+import { findRecipient } from '../../store/delivery/deliveries.js'
 import { readBlobs } from '../../store/notification/blobs.js'
 import { readContent } from '../../store/notification/notifications.js'
 import type { ChannelDelivery, ChannelRuntime, DeliveryContext, World } from '../channel.js'
@@ -60,11 +61,11 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
         publicUrl,
         defaultFrom: config.from,
         linkKey: keys.link,
-        envelopeSender: notification => verpAddress(notification, verp),
+        returnAddress: (notification, purpose) => verpAddress(notification, verp, purpose),
         validate: address => validateRecipient(address, { resolver }),
         readContent: notification => readContent(pool, notification),
         readBlobs: hashes => readBlobs(pool, hashes),
-        toText: html => composer.toText(html),
+        enclose: (content, footer) => composer.enclose(content, footer),
       })
     },
     chores: [{ name: 'DKIM keys', everyMs: dkimRefreshMs, run: () => keyring.refresh() }],
@@ -85,6 +86,7 @@ function listenForReports(
   const takeReturn = createReturns({
     clock,
     record,
+    findRecipient: notification => findRecipient(pool, notification, email.channel),
     suppress: (notification, reason) => suppress(pool, { notification, channel: email.channel, reason }),
     onLastNote: (notification, kind) => warn({ notification, kind }, 'no more of what comes back for this e-mail is kept'),
   })
@@ -94,7 +96,7 @@ function listenForReports(
     verp,
     onMessage: async (recipients, raw) => {
       const report = await readReport(raw, composer.toText)
-      for (const { notification } of recipients) await takeReturn(notification, report)
+      for (const address of recipients) await takeReturn(address, report)
     },
   })
 }
