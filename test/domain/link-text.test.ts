@@ -51,7 +51,12 @@ describe('a link that somebody quotes', () => {
   })
 
   test('is hidden wherever it is in a value', () => {
-    const value = { answer: '/s/0k3m9z7q1a', list: ['/n/0123456789', 1, null, { deep: '/o/0123456789.gif' }], at: undefined, n: 2 }
+    const value = {
+      answer: '/s/0k3m9z7q1a',
+      list: ['/n/0123456789', 1, null, { deep: '/o/0123456789.gif' }],
+      at: undefined,
+      n: 2,
+    }
     expect(hideLinks(value)).toEqual({ answer: '/s/…', list: ['/n/…', 1, null, { deep: '/o/….gif' }], at: undefined, n: 2 })
   })
 })

@@ -197,18 +197,21 @@ describe('what is told of an earlier time', () => {
 })
 
 describe('what contradicts the recipient', () => {
-  const email = (type: Fact['type'], minute: number, data: Fact['data'] = {}): Fact => ({ ...fact(type, minute, data), channel: 'email' })
-  const after = (...facts: Fact[]): DeliveryStatus =>
+  const email = (type: Fact['type'], minute: number, data: Fact['data'] = {}): Fact => ({
+    ...fact(type, minute, data),
+    channel: 'email',
+  })
+  const statusAfter = (...facts: Fact[]): DeliveryStatus =>
     facts.reduce((status, next) => applyFact(status, next) ?? status, newStatus('email', 'sending', at(0)))
 
   test.each(['read', 'confirmed'] as const)('a failure after the message was %s changes nothing', type => {
-    const status = after(email('sent', 1), email(type, 2))
+    const status = statusAfter(email('sent', 1), email(type, 2))
     for (const failure of ['bounced', 'undelivered', 'rejected', 'returned'] as const)
       expect(applyFact(status, email('failed', 3, { failure, ordinal: 1 }))).toBe(status)
   })
 
   test('is a note that says what it claims and why it does not count', () => {
-    const status = after(email('sent', 1), email('confirmed', 2))
+    const status = statusAfter(email('sent', 1), email('confirmed', 2))
     expect(weighFact(status, email('failed', 3, { failure: 'bounced' }), moduleOf('email'))).toMatchObject({
       type: 'note',
       data: { failure: 'bounced', claimed: 'failed', because: 'confirmed before' },
@@ -217,29 +220,31 @@ describe('what contradicts the recipient', () => {
 
   test('a person who read may still say that they are somebody else; one who confirmed may not', () => {
     const stranger = email('failed', 3, { failure: 'stranger' })
-    expect(applyFact(after(email('read', 2)), stranger)).toMatchObject({ failure: 'stranger' })
-    const confirmed = after(email('confirmed', 2))
+    expect(applyFact(statusAfter(email('read', 2)), stranger)).toMatchObject({ failure: 'stranger' })
+    const confirmed = statusAfter(email('confirmed', 2))
     expect(applyFact(confirmed, stranger)).toBe(confirmed)
   })
 
   test('a bounce after the delivery, without a reading, counts', () => {
-    expect(applyFact(after(email('delivered', 2)), email('failed', 3, { failure: 'bounced' }))).toMatchObject({ failure: 'bounced' })
+    expect(applyFact(statusAfter(email('delivered', 2)), email('failed', 3, { failure: 'bounced' }))).toMatchObject({
+      failure: 'bounced',
+    })
   })
 })
 
 describe('a message that is read where it is delivered', () => {
   const letter = (type: Fact['type'], minute: number): Fact => ({ ...fact(type, minute), channel: 'letter' })
-  const after = (...facts: Fact[]): DeliveryStatus =>
+  const statusAfter = (...facts: Fact[]): DeliveryStatus =>
     facts.reduce((status, next) => applyFact(status, next) ?? status, newStatus('letter', 'sending', at(0)))
 
   test.each(['read', 'confirmed'] as const)('cannot be %s before', type => {
-    for (const before of [after(), after(letter('sent', 1)), after(letter('sent', 1), letter('failed', 2))]) {
+    for (const before of [statusAfter(), statusAfter(letter('sent', 1)), statusAfter(letter('sent', 1), letter('failed', 2))]) {
       expect(applyFact(before, letter(type, 3))).toBe(before)
       expect(weighFact(before, letter(type, 3), moduleOf('letter'))).toMatchObject({
         type: 'note',
         data: { claimed: type, because: 'not delivered' },
       })
     }
-    expect(applyFact(after(letter('delivered', 2)), letter(type, 3))).toMatchObject({ readAt: at(3) })
+    expect(applyFact(statusAfter(letter('delivered', 2)), letter(type, 3))).toMatchObject({ readAt: at(3) })
   })
 })

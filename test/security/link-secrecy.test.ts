@@ -34,14 +34,20 @@ test('answers, carriers’ words and failures that repeat the link are recorded 
   const escaped = JSON.stringify({ contents: [{ text: `Leia ${sent.short}` }] }).replaceAll('/', '\\/')
   await tell(sent, 'note', { answer: escaped, reason: sent.short })
   await tell(sent, 'answered', { answer: `Que link é este? ${sent.short}`, answerId: 'a' })
-  await tell(sent, 'failed', { failure: 'undelivered', failureDetail: `spam: ${sent.short}`, answer: encodeURIComponent(sent.short) })
+  await tell(sent, 'failed', {
+    failure: 'undelivered',
+    failureDetail: `spam: ${sent.short}`,
+    answer: encodeURIComponent(sent.short),
+  })
   const seen = await Promise.all(
     ['sms', 'full'].map(async path => (await request(`${gateway.url}/gw/${path}/${sent.id}`, { token: account.token })).body),
   )
   expect(seen[0]).toMatchObject({ answered: [expect.stringMatching(/^Que link é este\? http.*\/s\/…$/)] })
   const { rows } = await database.pool.query('select data from event where notification_id = $1', [sent.id])
   expect(rows).toHaveLength(5)
-  const { rows: kept } = await database.pool.query('select failure_detail, answers from delivery where notification_id = $1', [sent.id])
+  const { rows: kept } = await database.pool.query('select failure_detail, answers from delivery where notification_id = $1', [
+    sent.id,
+  ])
   for (const shown of [seen, rows, kept]) expect(JSON.stringify(shown).toLowerCase()).not.toContain(code)
 })
 

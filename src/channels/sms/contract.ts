@@ -18,7 +18,9 @@ export const smsContract: ChannelContract = {
     schema: optionalObject({
       number: recipientNumber('Celular, só dígitos.'),
       typeSend: Type.Optional(Type.Unsafe<string | null>({ enum: ['1', '2', null] })),
-      customMessage: optionalText({ description: 'Texto próprio, até 140 caracteres; aceita {SHORT_LINK}, separado por espaços.' }),
+      customMessage: optionalText({
+        description: 'Texto próprio, até 140 caracteres; aceita {SHORT_LINK}, separado por espaços.',
+      }),
     }),
     refusals: { 'sms.number': 'badNumber', 'sms.typeSend': 'badTypeSend' },
     read({ number, typeSend, customMessage }: SmsPart) {

@@ -1,5 +1,5 @@
-import { LINK_PLACEHOLDER, type LinkTarget, linkBase, linkStandsAlone } from '../../domain/link.js'
 import type { Json } from '../../domain/canonical-json.js'
+import { LINK_PLACEHOLDER, type LinkTarget, linkBase, linkStandsAlone } from '../../domain/link.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'

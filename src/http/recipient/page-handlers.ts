@@ -104,7 +104,11 @@ export function createPageHandlers(recipient: RecipientActions, cleaner: Content
       const counted = await recipient.reportWrongPerson(arrival.visit)
       // The receipt was confirmed while this page was open.
       if (counted === 'noted') return reply.redirect(arrival.path, 303)
-      return sendPage(reply, 200, counted === 'program' ? wrongPersonPage(arrival, true) : wrongPersonReportedPage(arrival.visited))
+      return sendPage(
+        reply,
+        200,
+        counted === 'program' ? wrongPersonPage(arrival, true) : wrongPersonReportedPage(arrival.visited),
+      )
     },
   } satisfies Record<string, Handler>
 }

@@ -152,7 +152,10 @@ describe('a letter', () => {
     expect(confirmed.status).toBe(200)
     expect(confirmed.text).toContain('ainda não consta como feita')
     expect(await status('carta', id)).toMatchObject({ description: 'Enviado' })
-    const { rows } = await database.pool.query('select delivered_at, read_at, confirmed_at from delivery where notification_id = $1', [id])
+    const { rows } = await database.pool.query(
+      'select delivered_at, read_at, confirmed_at from delivery where notification_id = $1',
+      [id],
+    )
     expect(rows).toEqual([{ delivered_at: null, read_at: null, confirmed_at: null }])
     const circumstances = { address: '127.0.0.1', userAgent: expect.stringContaining('Mozilla'), because: 'not delivered' }
     expect((await events(id)).filter(({ data }) => data.claimed !== undefined)).toMatchObject([

@@ -176,9 +176,7 @@ function readEntries(groups: Fields[]): DeliveryEntry[] {
 
 const RECIPIENTS = ['final-recipient', 'original-recipient', 'original-rcpt-to']
 
-const recipientsIn = (groups: Fields[]): string[] => [
-  ...new Set(RECIPIENTS.flatMap(name => addresses(find(groups, name)))),
-]
+const recipientsIn = (groups: Fields[]): string[] => [...new Set(RECIPIENTS.flatMap(name => addresses(find(groups, name))))]
 
 /** Reads "rfc822; <a@b>" as a@b, as it is and as xtext: servers disagree. "utf-8; j\x{E3}o@b" (RFC 6533 3) is jão@b. */
 function addresses(field: string | null): string[] {

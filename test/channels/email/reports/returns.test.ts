@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Report, readReport } from '../../../../src/channels/email/reports/reports.js'
 import { createReturns, RETURNED_NOTES, type TakeReturn } from '../../../../src/channels/email/reports/returns.js'
 import { makeLinkCode } from '../../../../src/domain/link.js'
+import { recordChanges } from '../../../../src/engine/record/record.js'
 import { createRecorder } from '../../../../src/engine/record/recorder.js'
 import { Wake } from '../../../../src/runtime/wake.js'
-import { recordChanges } from '../../../../src/engine/record/record.js'
 import { suppress } from '../../../../src/store/accounts/suppressions.js'
 import { findRecipient } from '../../../../src/store/delivery/deliveries.js'
 import { brokenChains } from '../../../support/chain.js'
@@ -98,22 +98,25 @@ describe('a report that anybody may have written', () => {
   test.each([
     ['read', 'read before', 'Lido'],
     ['confirmed', 'confirmed before', 'Confirmou o recebimento'],
-  ] as const)('a bounce after the e-mail was %s is a note: the status stays, and nobody is suppressed', async (type, because, label) => {
-    const id = await accept()
-    await happened(id, type)
-    const before = await statusOf(id)
-    expect(before).toMatchObject({ description: label, error: false })
-    await take(id, bounce(id))
-    expect(await statusOf(id)).toEqual(before)
-    expect(await suppressed()).toEqual([])
-    expect(await notesOf(id, 'report:dsn')).toMatchObject([{ claimed: 'failed', because, status: '5.1.1' }])
-    // However many come, they do not make the chain grow without end.
-    for (let n = 0; n < RETURNED_NOTES.most + 5; n++) await take(id, bounce(id))
-    expect(await notesOf(id, 'report:dsn')).toHaveLength(RETURNED_NOTES.most)
-    expect(await statusOf(id)).toEqual(before)
-    expect(await suppressed()).toEqual([])
-    expect(await brokenChains(database.pool)).toEqual([])
-  })
+  ] as const)(
+    'a bounce after the e-mail was %s is a note: the status stays, and nobody is suppressed',
+    async (type, because, label) => {
+      const id = await accept()
+      await happened(id, type)
+      const before = await statusOf(id)
+      expect(before).toMatchObject({ description: label, error: false })
+      await take(id, bounce(id))
+      expect(await statusOf(id)).toEqual(before)
+      expect(await suppressed()).toEqual([])
+      expect(await notesOf(id, 'report:dsn')).toMatchObject([{ claimed: 'failed', because, status: '5.1.1' }])
+      // However many come, they do not make the chain grow without end.
+      for (let n = 0; n < RETURNED_NOTES.most + 5; n++) await take(id, bounce(id))
+      expect(await notesOf(id, 'report:dsn')).toHaveLength(RETURNED_NOTES.most)
+      expect(await statusOf(id)).toEqual(before)
+      expect(await suppressed()).toEqual([])
+      expect(await brokenChains(database.pool)).toEqual([])
+    },
+  )
 
   test('a confirmation and a bounce that are recorded together: the confirmation stays', async () => {
     const id = await accept()
@@ -156,7 +159,11 @@ describe('a report that anybody may have written', () => {
     ['the Message-ID of the returned headers', (id: string) => ['outro', `${id}.email.1@orgao.example.com`]],
   ])('a bounce that names our message by %s, and our recipient in any case, counts', async (_, messages) => {
     const id = await accept()
-    await take(id, { ...bounce(id), messages: messages(id), entries: [{ ...failed, recipients: ['x', 'MARIA@example.com'] }] } as Report)
+    await take(id, {
+      ...bounce(id),
+      messages: messages(id),
+      entries: [{ ...failed, recipients: ['x', 'MARIA@example.com'] }],
+    } as Report)
     expect(await statusOf(id)).toMatchObject({ description: 'Devolvido', error: true })
   })
 
@@ -194,7 +201,12 @@ describe('a report that anybody may have written', () => {
 
   test('a complaint that does not name our message, or names somebody else, suppresses nobody', async () => {
     const id = await accept()
-    const complaint = { kind: 'complaint', messages: [`${id}.email.1`], recipients: [] as string[], feedbackType: 'abuse' } as const
+    const complaint = {
+      kind: 'complaint',
+      messages: [`${id}.email.1`],
+      recipients: [] as string[],
+      feedbackType: 'abuse',
+    } as const
     await take(id, { ...complaint, messages: [] })
     await take(id, { ...complaint, messages: [...complaint.messages], recipients: ['outra@example.com'] })
     expect(await suppressed()).toEqual([])
