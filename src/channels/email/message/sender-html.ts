@@ -82,7 +82,7 @@ class Reader {
   ontext(start: number, end: number): void {
     const text = this.#source.slice(start, end)
     if (this.#silent.tag === 'style') this.#styles.push(text)
-    else if (this.#silent.depth === 0) this.#pieces.push(escape(text))
+    else if (this.#silent.depth === 0) this.#pieces.push(quoted(text))
   }
 
   onopentagname(start: number, end: number): void {
@@ -147,7 +147,7 @@ class Reader {
   #written(): string {
     let text = ''
     for (const [name, value] of this.#attributes) {
-      if (ATTRIBUTES.has(name) && (!ADDRESSES.has(name) || ADDRESS.test(value))) text += ` ${name}="${escape(value)}"`
+      if (ATTRIBUTES.has(name) && (!ADDRESSES.has(name) || ADDRESS.test(value))) text += ` ${name}="${quoted(value)}"`
     }
     return text
   }
@@ -163,6 +163,6 @@ class Reader {
 }
 
 /** Character references stay as they are. */
-const escape = (text: string): string => text.replace(/[<>"]/g, character => ESCAPES[character]!)
+const quoted = (text: string): string => text.replace(/[<>"]/g, character => ESCAPES[character]!)
 
 const ESCAPES: Record<string, string> = { '<': '&lt;', '>': '&gt;', '"': '&quot;' }
