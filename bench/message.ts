@@ -1,5 +1,5 @@
 import type { EmailMessage } from '../src/channels/email/email-message.js'
-import { textFromHtml } from '../src/channels/email/message/text.js'
+import { encloseContent } from '../src/channels/email/message/enclose.js'
 import { createEmailPreparation } from '../src/channels/email/preparation.js'
 import { verpAddress } from '../src/channels/email/verp.js'
 import { completeSettings } from '../src/domain/account.js'
@@ -21,11 +21,12 @@ const prepare = createEmailPreparation({
   publicUrl: 'http://127.0.0.1:8080',
   defaultFrom: SENDER,
   linkKey: Buffer.alloc(32, 1),
-  envelopeSender: notification => verpAddress(notification, { domain: 'retorno.example.org', key: Buffer.alloc(32, 2) }),
+  returnAddress: (notification, purpose) =>
+    verpAddress(notification, { domain: 'retorno.example.org', key: Buffer.alloc(32, 2) }, purpose),
   validate: async () => null,
   readContent: async () => null,
   readBlobs: async () => new Map(),
-  toText: textFromHtml,
+  enclose: encloseContent,
 })
 
 /** As the worker makes it of the request above. */

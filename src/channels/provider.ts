@@ -1,5 +1,6 @@
 import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/channel.js'
+import { hideLinksIn } from '../domain/link.js'
 import type { Failure } from '../domain/status.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
@@ -172,7 +173,8 @@ export class SendError extends Error {
   readonly untried: boolean
 
   constructor(kind: SendErrorKind, reason: string, options: SendErrorOptions = {}) {
-    super(`${kind}: ${options.answer ?? reason}`, { cause: options.cause })
+    // The message goes to the log, and some carriers' answers repeat the text with the recipient's link.
+    super(hideLinksIn(`${kind}: ${options.answer ?? reason}`), { cause: options.cause })
     this.name = 'SendError'
     this.kind = kind
     this.reason = reason

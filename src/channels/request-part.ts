@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import type { Json } from '../domain/canonical-json.js'
 import { refuse } from '../domain/errors.js'
+import { linkStandsAlone } from '../domain/link.js'
 import type { JsonObject } from '../domain/notification.js'
 import { type NumberUse, readNumber } from '../domain/phone.js'
 import { countCharacters } from '../domain/text.js'
@@ -15,6 +16,14 @@ export function atMost(value: string | null | undefined, limit: number, field: s
   if (value == null) return null
   // Code points never outnumber UTF-16 units, so that most texts need no count.
   if (value.length > limit && countCharacters(value) > limit) refuse('tooLong', field, String(limit))
+  return value
+}
+
+/** Refuses a text, or any text inside a value, that would make the recipient's link a part of another address. */
+export function requireLoneLinks<T>(value: T, field: string): T {
+  if (typeof value === 'string' && !linkStandsAlone(value)) refuse('linkNotAlone', field)
+  if (typeof value === 'object' && value !== null)
+    for (const [name, member] of Object.entries(value)) requireLoneLinks(member, `${field}.${name}`)
   return value
 }
 

@@ -11,7 +11,7 @@ interface FactOf {
 /** A fact that is true whatever the state of the delivery. */
 export interface LearnedFact extends FactOf {
   kind: 'fact'
-  /** For a note that may come again and again. */
+  /** For a note that may come again and again, and for a fact that may become one. */
   repeatable?: NoteLimit
 }
 
@@ -91,10 +91,10 @@ export interface NoteLimit {
 }
 
 /**
- * last note: recorded, and no further notes of its source are kept; fenced: the change came too late to count; unknown: there is no
- * such delivery.
+ * noted: the fact does not count, and at most a note tells of it; last note: no further notes of its source are kept; fenced: the
+ * change came too late to count; unknown: there is no such delivery.
  */
-export type ChangeOutcome = 'recorded' | 'last note' | 'nothing new' | 'fenced' | 'unknown'
+export type ChangeOutcome = 'recorded' | 'noted' | 'last note' | 'nothing new' | 'fenced' | 'unknown'
 
 export interface Recorder {
   record(change: Change): Promise<ChangeOutcome>

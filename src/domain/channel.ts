@@ -11,6 +11,8 @@ export interface ChannelTraits {
   readonly label: string
   /** The carrier produces the message before it sends it, so that taking it over is not yet sending it. */
   readonly producedFirst?: boolean
+  /** The link travels with the message alone: a reading before the carrier reports the delivery is noted and does not count. */
+  readonly readAfterDelivery?: boolean
   /** The channel waits for another one where neither the sender nor a sequence says otherwise. */
   readonly fallback?: { readonly for: Channel; waitMinutes(settings: AccountSettings): number }
   /** The Portuguese descriptions of a delivery that differ from the common ones. */

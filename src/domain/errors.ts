@@ -36,6 +36,8 @@ const messages = {
     badEmail: 'O campo $field não é um endereço de e-mail válido. Informe um único endereço, como nome@dominio.com.br.',
     badNumber: 'Número do destinatário inválido. Verifique o número informado. Campo: $field.',
     badTypeSend: "O campo $field deve ser '1' (só se o e-mail não for entregue) ou '2' (sempre).",
+    linkNotAlone:
+      'No campo $field, {SHORT_LINK} deve ficar sozinho: no início, no fim ou com um espaço de cada lado. Separe-o do resto do texto.',
     // Attachments
     badFileName:
       'O campo $field deve ser só o nome do arquivo, sem caminho, sem caracteres de controle e com até 255 caracteres.',

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { AccountSettings } from './account.js'
+import type { Json } from './canonical-json.js'
 import type { Channel } from './channel.js'
 import type { DeliveryState, Failure } from './status.js'
 
@@ -61,6 +62,31 @@ export const readShortCode = (text: string): string =>
     .replaceAll('o', '0')
     .replaceAll(/[il]/g, '1')
     .replaceAll(/[^0-9a-z]/g, '-')
+
+/** Senders write this where the short link is to stand. */
+export const LINK_PLACEHOLDER = '{SHORT_LINK}'
+
+/**
+ * Whether the link will stand alone wherever the text asks for it. As part of a longer address it would reach whoever owns that
+ * address. Only these blanks: others have no width, or are dropped where a text is fitted to an alphabet.
+ */
+export const linkStandsAlone = (text: string): boolean => !/[^ \t\r\n]\{SHORT_LINK\}|\{SHORT_LINK\}[^ \t\r\n]/.test(text)
+
+/** A link in any text: its slashes may be written as in JSON or in a URL's query, and its code may be cut. */
+const LINK_IN_TEXT = /((?:\\?\/|%2f)[nos](?:\\?\/|%2f))[\w-]{6,}/gi
+
+/** The text without the secret part of recipients' links: carriers and recipients quote messages, and senders read what they say. */
+export const hideLinksIn = (text: string): string => text.replace(LINK_IN_TEXT, '$1…')
+
+/** The same for every text inside a value. */
+export function hideLinks<T extends Json | { [member: string]: Json | undefined }>(value: T): T {
+  if (typeof value === 'string') return hideLinksIn(value) as T
+  if (Array.isArray(value)) return value.map(hideLinks) as unknown as T
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, member === undefined ? member : hideLinks(member)]),
+  ) as T
+}
 
 /** Why a link no longer opens. stranger: it reached a wrong person; withdrawn: the channel was cancelled; expired: link.days are over. */
 export type LinkEnd = 'stranger' | 'withdrawn' | 'expired'

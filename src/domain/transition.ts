@@ -53,20 +53,52 @@ export interface Fact {
     trackingCode?: string
     /** SHA-256. */
     recording?: string
+    /** Of a note: the fact that it would have been, and why it does not count. */
+    claimed?: FactType
+    because?: Objection
     /** The earlier time that the source named, where the chain already held later events. The status shows this time. */
     occurredAt?: string
     [member: string]: Json | undefined
   }
 }
 
-type Traits = Pick<ChannelTraits, 'producedFirst'>
+export type Objection =
+  | 'read before'
+  | 'confirmed before'
+  | 'not delivered'
+  | 'another message'
+  | 'another recipient'
+  | 'not asked for'
+
+type Traits = Pick<ChannelTraits, 'producedFirst' | 'readAfterDelivery'>
+
+/**
+ * The fact as it counts. What contradicts an act of the recipient, or claims one that cannot have happened yet, becomes a note
+ * with its circumstances: whoever can write to an address of ours must not undo a confirmation.
+ */
+export function weighFact(status: DeliveryStatus, fact: Fact, traits: Traits): Fact {
+  const because = mayBecomeNote(fact, traits) ? objectionTo(status, fact) : null
+  return because === null ? fact : { ...fact, type: 'note', data: { ...fact.data, claimed: fact.type, because } }
+}
+
+/** Whether some status makes a note of the fact. */
+export const mayBecomeNote = ({ type }: Fact, { readAfterDelivery }: Traits): boolean =>
+  type === 'failed' || (readAfterDelivery === true && (type === 'read' || type === 'confirmed'))
+
+function objectionTo({ deliveredAt, readAt, confirmedAt }: DeliveryStatus, { type, data }: Fact): Objection | null {
+  if (type !== 'failed') return deliveredAt === null ? 'not delivered' : null
+  if (confirmedAt !== null) return 'confirmed before'
+  // A person may open a message and then see that it is for somebody else.
+  return readAt !== null && data.failure !== 'stranger' ? 'read before' : null
+}
 
 /**
  * The status after a fact; null: the fact changes nothing (a report that came twice, or too late). The same function computes the
  * status columns when a fact is recorded, and again from the stored events for comparison.
  */
 export function applyFact(status: DeliveryStatus, reported: Fact, traits: Traits): DeliveryStatus | null {
-  const fact = { ...reported, at: dateOf(status, reported) }
+  const weighed = weighFact(status, reported, traits)
+  const fact = { ...weighed, at: dateOf(status, weighed) }
   const next = withConsequences(status, advance(status, fact, traits), fact, traits)
   const { trackingCode } = fact.data
   // A report that changes nothing else may still be the first one with the tracking code.

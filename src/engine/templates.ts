@@ -1,6 +1,7 @@
 import type { Channel } from '../domain/channel.js'
-import { Refusal } from '../domain/errors.js'
+import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
+import { linkStandsAlone } from '../domain/link.js'
 import type { Scope } from '../domain/scope.js'
 import { checkTemplate, type TemplateVariable, templateRefusal } from '../domain/template.js'
 import {
@@ -13,6 +14,9 @@ import {
   updateTemplate,
 } from '../store/accounts/templates.js'
 import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+
+/** Liquid's {{- and -}} remove the blanks beside them, so that these do not separate the link from other text. */
+const LINK_BESIDE_TRIM = /-[}%]\}\s+\{SHORT_LINK\}|\{SHORT_LINK\}\s+\{[{%]-/
 
 /**
  * A template is edited by its owner only, in its own mode; every account of the entity reads a shared one, and test tokens read the
@@ -73,6 +77,7 @@ function keptVariables(content: string, known: readonly TemplateVariable[]): Tem
 }
 
 function requireVariables(content: string, declared: TemplateVariable[] | null): TemplateVariable[] {
+  if (!linkStandsAlone(content) || LINK_BESIDE_TRIM.test(content)) refuse('linkNotAlone', 'conteudo')
   const variables = checkTemplate(content, declared)
   if ('fault' in variables) throw templateRefusal(variables)
   return variables

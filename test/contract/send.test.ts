@@ -616,11 +616,20 @@ describe('2.3 sms', () => {
   })
 
   test('2.3 the placeholder {SHORT_LINK} counts as its own text and is kept', async () => {
-    const customMessage = `${'a'.repeat(128)}{SHORT_LINK}`
+    const customMessage = `${'a'.repeat(127)} {SHORT_LINK}`
     const stored = await accepted({ ...validSend, sms: { number, customMessage } })
     expect(delivery(stored, 'sms')!.request.customMessage).toBe(customMessage)
     await refused({ ...validSend, sms: { number, customMessage: `a${customMessage}` } }, /campo sms\.customMessage .*140/)
   })
+
+  test.each(['https://evil.example/?x={SHORT_LINK}', '{SHORT_LINK}.evil.example', 'Leia ({SHORT_LINK})', 'x\u200b{SHORT_LINK}'])(
+    '2.3 customMessage with the link inside a longer word (%j) is 400',
+    customMessage =>
+      refused(
+        { ...validSend, sms: { number, customMessage } },
+        'No campo sms.customMessage, {SHORT_LINK} deve ficar sozinho: no início, no fim ou com um espaço de cada lado. Separe-o do resto do texto.',
+      ),
+  )
 
   test.each([5, true, {}, ['a']])('2.3 customMessage of the wrong type (%j) is 400', customMessage =>
     refused({ ...validSend, sms: { number, customMessage } }, aboutField('sms.customMessage')),
@@ -653,6 +662,22 @@ describe('2.3 channel objects', () => {
   ])('2.3 %s.%s that is no text is 400', async (channel, member, base) => {
     for (const value of [5, true, {}, ['a']])
       await refused({ ...validSend, [channel]: { ...base, [member]: value } }, aboutField(`${channel}.${member}`))
+  })
+
+  test.each([
+    ['whatsapp.variables.link', { link: 'https://evil.example/?x={SHORT_LINK}' }],
+    ['whatsapp.variables.1', { 1: '{SHORT_LINK}/x' }],
+    ['whatsapp.variables.cabecalho', { cabecalho: 'a{SHORT_LINK}' }],
+  ])('2.3 a link inside a longer word is 400: %s', async (field, variables) => {
+    await refused(
+      { ...validSend, whatsapp: { number, variables: { template: 'aviso', ...variables } } },
+      new RegExp(`^No campo ${field.replaceAll('.', '\\.')}, \\{SHORT_LINK\\} deve ficar sozinho`),
+    )
+    const alone = { template: 'aviso', link: 'Veja {SHORT_LINK}' }
+    expect(delivery(await accepted({ ...validSend, whatsapp: { number, variables: alone } }), 'whatsapp')!.request).toEqual({
+      template: 'aviso',
+      variables: alone,
+    })
   })
 
   test('2.3 whatsapp.variables.template that is no text is 400', async () => {

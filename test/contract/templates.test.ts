@@ -82,6 +82,25 @@ const missing = 'Template não encontrado. Verifique o identificador.'
 const tooMuch = 'O template demora ou cresce demais ao ser preenchido. Reduza repetições e tamanhos.'
 const isoDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-03:00$/
 
+describe('the link in a template', () => {
+  test.each([
+    'https://evil.example/?x={SHORT_LINK}',
+    'Veja {SHORT_LINK}.',
+    '{{ nome }}{SHORT_LINK}',
+    '{{ nome -}} {SHORT_LINK}',
+    '{SHORT_LINK} {%- if nome %}.evil.example{% endif %}',
+  ])('stands alone, or the template is refused: %s', async conteudo => {
+    const message = expect.stringMatching(/^No campo conteudo, \{SHORT_LINK\} deve ficar sozinho/)
+    for (const tipo of ['sms', 'whatsapp'])
+      expect(await ask('/gw/templates', { method: 'POST', body: { nome: 'link', tipo, conteudo } })).toMatchObject({
+        status: 400,
+        body: errorBody(400, message, 'Bad Request'),
+      })
+    const made = await create({ nome: `link ${conteudo}`.slice(0, 60), tipo: 'sms', conteudo: 'Olá {{ nome }}: {SHORT_LINK}' })
+    expect(await ask(`/gw/templates/${made.id}`, { method: 'PUT', body: { conteudo } })).toMatchObject({ status: 400 })
+  })
+})
+
 describe('2.6 creating', () => {
   test('2.6 answers 201 with the whole record and nothing else', async () => {
     const made = await create({

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { moduleOf } from '../../src/channels/registry.js'
 import { type DeliveryStatus, newStatus } from '../../src/domain/status.js'
-import type { Fact } from '../../src/domain/transition.js'
+import { type Fact, weighFact } from '../../src/domain/transition.js'
 import { applyFact } from '../support/statuses.js'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 12, minute))
@@ -192,5 +193,58 @@ describe('what is told of an earlier time', () => {
 
   test('does not wait for what happened on the side', () => {
     expect(sum(fact('sent', 1), fact('link opened', 8), fact('delivered', 9, told(3)))).toMatchObject({ deliveredAt: at(3) })
+  })
+})
+
+describe('what contradicts the recipient', () => {
+  const email = (type: Fact['type'], minute: number, data: Fact['data'] = {}): Fact => ({
+    ...fact(type, minute, data),
+    channel: 'email',
+  })
+  const statusAfter = (...facts: Fact[]): DeliveryStatus =>
+    facts.reduce((status, next) => applyFact(status, next) ?? status, newStatus('email', 'sending', at(0)))
+
+  test.each(['read', 'confirmed'] as const)('a failure after the message was %s changes nothing', type => {
+    const status = statusAfter(email('sent', 1), email(type, 2))
+    for (const failure of ['bounced', 'undelivered', 'rejected', 'returned'] as const)
+      expect(applyFact(status, email('failed', 3, { failure, ordinal: 1 }))).toBe(status)
+  })
+
+  test('is a note that says what it claims and why it does not count', () => {
+    const status = statusAfter(email('sent', 1), email('confirmed', 2))
+    expect(weighFact(status, email('failed', 3, { failure: 'bounced' }), moduleOf('email'))).toMatchObject({
+      type: 'note',
+      data: { failure: 'bounced', claimed: 'failed', because: 'confirmed before' },
+    })
+  })
+
+  test('a person who read may still say that they are somebody else; one who confirmed may not', () => {
+    const stranger = email('failed', 3, { failure: 'stranger' })
+    expect(applyFact(statusAfter(email('read', 2)), stranger)).toMatchObject({ failure: 'stranger' })
+    const confirmed = statusAfter(email('confirmed', 2))
+    expect(applyFact(confirmed, stranger)).toBe(confirmed)
+  })
+
+  test('a bounce after the delivery, without a reading, counts', () => {
+    expect(applyFact(statusAfter(email('delivered', 2)), email('failed', 3, { failure: 'bounced' }))).toMatchObject({
+      failure: 'bounced',
+    })
+  })
+})
+
+describe('a message that is read where it is delivered', () => {
+  const letter = (type: Fact['type'], minute: number): Fact => ({ ...fact(type, minute), channel: 'letter' })
+  const statusAfter = (...facts: Fact[]): DeliveryStatus =>
+    facts.reduce((status, next) => applyFact(status, next) ?? status, newStatus('letter', 'sending', at(0)))
+
+  test.each(['read', 'confirmed'] as const)('cannot be %s before', type => {
+    for (const before of [statusAfter(), statusAfter(letter('sent', 1)), statusAfter(letter('sent', 1), letter('failed', 2))]) {
+      expect(applyFact(before, letter(type, 3))).toBe(before)
+      expect(weighFact(before, letter(type, 3), moduleOf('letter'))).toMatchObject({
+        type: 'note',
+        data: { claimed: type, because: 'not delivered' },
+      })
+    }
+    expect(applyFact(statusAfter(letter('delivered', 2)), letter(type, 3))).toMatchObject({ readAt: at(3) })
   })
 })

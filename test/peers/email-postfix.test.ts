@@ -8,7 +8,7 @@ import type { EmailMessage } from '../../src/channels/email/email-message.js'
 import { openInbound } from '../../src/channels/email/reports/inbound.js'
 import { type Report, readReport } from '../../src/channels/email/reports/reports.js'
 import { smtpProvider } from '../../src/channels/email/smtp/smtp.js'
-import { verpAddress } from '../../src/channels/email/verp.js'
+import { type ReturnAddress, verpAddress } from '../../src/channels/email/verp.js'
 import type { Receipt } from '../../src/channels/provider.js'
 import { newId } from '../../src/domain/id.js'
 import { email } from '../channels/email/messages.js'
@@ -100,7 +100,7 @@ async function startPostfix(routes: Record<string, number>): Promise<{ port: num
 const verp = { domain: 'bounce.example.com', key: Buffer.alloc(32, 9) }
 
 interface Returned {
-  recipients: { notification: string }[]
+  recipients: ReturnAddress[]
   report: Report
 }
 
@@ -186,10 +186,11 @@ describe.skipIf(missing)('through a private Postfix (as root, with smtp-sink)', 
     const port = await smtpSink(sink!, ['-N'])
     const { id, receipt, returned } = await roundTrip({ 'example.net': port }, { to: 'joao@example.net' })
     expect(receipt.answer).toMatch(/^250 2\.0\.0 Ok: queued as /)
-    expect(returned.recipients).toEqual([{ notification: id }])
+    expect(returned.recipients).toEqual([{ notification: id, purpose: 'return' }])
     expect(returned.report).toMatchObject({
       kind: 'dsn',
-      entries: [{ action: 'relayed', status: '2.0.0', finalRecipient: 'joao@example.net' }],
+      messages: expect.arrayContaining([`${id}.email.1`, `${id}.email.1@orgao.example.com`]),
+      entries: [{ action: 'relayed', status: '2.0.0', recipients: ['joao@example.net'] }],
     })
   })
 
@@ -199,7 +200,8 @@ describe.skipIf(missing)('through a private Postfix (as root, with smtp-sink)', 
     expect(returned.recipients[0]!.notification).toBe(id)
     expect(returned.report).toMatchObject({
       kind: 'dsn',
-      entries: [{ action: 'failed', status: '5.1.1', finalRecipient: 'ninguem@example.net' }],
+      messages: expect.arrayContaining([`${id}.email.1`]),
+      entries: [{ action: 'failed', status: '5.1.1', recipients: ['ninguem@example.net'] }],
     })
   })
 

@@ -18,7 +18,8 @@ afterAll(async () => {
 const missing = ['pdftotext', 'pdftoppm', 'pdffonts', 'pdfdetach', 'zbarimg'].filter(
   name => spawnSync(name, ['-h']).error !== undefined,
 )
-const verification = 'https://notifica.example.com/n/AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq'
+const link = 'https://notifica.example.com/n/AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq'
+const proof = 'https://notifica.example.com/comprovante/carta/AZqPLnequ3yNkhIzRFVniaIEz2bWcV0xS3q9YtRk8LmN4pQw.pdf'
 const sheet = (html: string, more: Partial<Sheet> = {}): Sheet => ({
   layout: 'registrada',
   reference: '019a8f2e-77aa-7c3e-9d12-0123456789ab',
@@ -28,12 +29,12 @@ const sheet = (html: string, more: Partial<Sheet> = {}): Sheet => ({
   moment: 1_763_200_000,
   subject: 'Notificação extrajudicial',
   blocks: readBlocks(html),
-  verification,
   ...more,
 })
+const printed = { for: 'recipient', link } as const
 
 async function make(given: Sheet): Promise<{ file: string; pages: number; pdf: Uint8Array }> {
-  const { pdf, pages } = await typesetter.compose(given)
+  const { pdf, pages } = await typesetter.compose(given, printed)
   const file = join(folder, `${Math.random().toString(36).slice(2)}.pdf`)
   writeFileSync(file, pdf)
   return { file, pages, pdf }
@@ -45,10 +46,10 @@ const text = (file: string, ...options: string[]): string => run('pdftotext', [.
 test('the same sheet gives the same bytes, in any thread', async () => {
   const other = createTypesetter(1)
   const given = sheet('<p>Olá</p><table><tr><td>1</td></tr></table>')
-  const [first, second] = await Promise.all([typesetter.compose(given), other.compose(given)])
+  const [first, second] = await Promise.all([typesetter.compose(given, printed), other.compose(given, printed)])
   await other.close()
   expect(Buffer.from(second.pdf).equals(Buffer.from(first.pdf))).toBe(true)
-  expect(Buffer.from((await typesetter.compose(given)).pdf).equals(Buffer.from(first.pdf))).toBe(true)
+  expect(Buffer.from((await typesetter.compose(given, printed)).pdf).equals(Buffer.from(first.pdf))).toBe(true)
 })
 
 test('nothing in a letter is a command of the typesetter', async () => {
@@ -59,6 +60,7 @@ test('nothing in a letter is a command of the typesetter', async () => {
       recipient: { name: nasty, lines: [nasty] },
       sender: { name: nasty, lines: [nasty], color: '#000000' },
     }),
+    printed,
   )
   expect(pages).toBe(1)
 })
@@ -66,13 +68,13 @@ test('nothing in a letter is a command of the typesetter', async () => {
 test('what people paste from word processors and telephones is printed, in any face', async () => {
   const pasted = '✓ ☑ ☐ ▪ ➢ ☎ ✉ ﬁ \uf0b7 🎉 👨‍👩‍👧 ½ m² № → Ж'
   const html = `<p>${pasted} <b>${pasted}</b> <i>${pasted}</i> <b><i>${pasted}</i></b></p>`
-  const { pages } = await typesetter.compose(sheet(html, { subject: `Aviso ${pasted}` }))
+  const { pages } = await typesetter.compose(sheet(html, { subject: `Aviso ${pasted}` }), printed)
   expect(pages).toBe(1)
 })
 
 test('a name in letters that cannot be printed is refused, and the letters are named', async () => {
   const recipient = { name: '中村', lines: ['Rua das Flores, 100'] }
-  await expect(typesetter.compose(sheet('<p>Olá</p>', { recipient }))).rejects.toMatchObject({
+  await expect(typesetter.compose(sheet('<p>Olá</p>', { recipient }), printed)).rejects.toMatchObject({
     name: 'TypesettingError',
     missing: ['中', '村'],
   })
@@ -81,7 +83,10 @@ test('a name in letters that cannot be printed is refused, and the letters are n
 test('a letter that takes too long is given up, and those behind it are made', async () => {
   const hurried = createTypesetter(1, 4_000)
   const endless = sheet(`<ul>${'<li>x</li>'.repeat(20_000)}</ul>`)
-  const [lost, made] = await Promise.allSettled([hurried.compose(endless), hurried.compose(sheet('<p>Olá</p>'))])
+  const [lost, made] = await Promise.allSettled([
+    hurried.compose(endless, printed),
+    hurried.compose(sheet('<p>Olá</p>'), printed),
+  ])
   await hurried.close()
   expect(lost).toMatchObject({ status: 'rejected', reason: { name: 'OutOfTime' } })
   expect(made).toMatchObject({ status: 'fulfilled', value: { pages: 1 } })
@@ -121,32 +126,34 @@ describe.skipIf(missing.length > 0)(
       expect(text(file)).toMatch(/Parabéns □ Maria ✓ • item final/)
     })
 
+    const codesIn = (file: string, page: number): string => {
+      run('pdftoppm', ['-r', '150', '-png', '-singlefile', '-f', String(page), '-l', String(page), file, file])
+      return run('zbarimg', ['-q', '--raw', '--nodbus', `${file}.png`]).trim()
+    }
+
     test('the QR code leads where the letter can be checked', async () => {
       const { file } = await make(sheet('<p>Olá</p>', { layout: 'simples' }))
-      run('pdftoppm', ['-r', '150', '-png', '-singlefile', file, file])
-      expect(run('zbarimg', ['-q', '--raw', '--nodbus', `${file}.png`]).trim()).toBe(verification)
+      expect(codesIn(file, 1)).toBe(link)
     })
 
-    test('a receipt tells what happened and holds the letter as it was printed', async () => {
-      const given = sheet('<p>Prezada</p>')
-      const { pdf } = await make(given)
-      const receipt = await typesetter.compose(given, {
+    test('the sender’s copy tells what happened and shows the letter, with its own address in place of the recipient’s link', async () => {
+      const receipt = {
         facts: [{ label: 'Situação', value: 'Entregue' }],
         events: [{ at: '15/11/2026 10:00:00', text: 'Postada' }],
         sha256: 'ab'.repeat(32),
         image: null,
-        letter: pdf,
-      })
+      }
+      const { pdf } = await typesetter.compose(sheet('<p>Prezada</p>'), { for: 'sender', proof, receipt })
       const file = join(folder, 'receipt.pdf')
-      writeFileSync(file, receipt.pdf)
+      writeFileSync(file, pdf)
       for (const words of ['Andamento', 'Entregue', 'Postada', 'ab'.repeat(32), 'Prezada', 'Página 1 de 1']) {
         expect(text(file)).toContain(words)
       }
       // The letter's first page looks as it did alone.
       expect(text(file, '-f', '2', '-l', '2')).not.toContain('Ref. 019a8f2e')
-      const saved = join(folder, 'saved.pdf')
-      run('pdfdetach', ['-save', '1', '-o', saved, file])
-      expect(run('cmp', [saved, (await make(given)).file])).toBe('')
+      expect(codesIn(file, 2)).toBe(proof)
+      // The printed file, which has the link, is not attached.
+      expect(run('pdfdetach', ['-list', file])).toMatch(/^0 embedded files/)
     })
   },
 )

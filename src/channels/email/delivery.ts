@@ -1,6 +1,7 @@
 import type { Mode } from '../../domain/token.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { suppress } from '../../store/accounts/suppressions.js'
+import { findRecipient } from '../../store/delivery/deliveries.js'
 import { readBlobs } from '../../store/notification/blobs.js'
 import { readContent } from '../../store/notification/notifications.js'
 import type { ChannelDelivery, ChannelRuntime, DeliveryContext, World } from '../channel.js'
@@ -61,11 +62,11 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
         publicUrl,
         defaultFrom: config.from,
         linkKey: keys.link,
-        envelopeSender: notification => verpAddress(notification, verp),
+        returnAddress: (notification, purpose) => verpAddress(notification, verp, purpose),
         validate: address => validateRecipient(address, { resolver }),
         readContent: notification => readContent(pool, notification),
         readBlobs: hashes => readBlobs(pool, hashes),
-        toText: html => composer.toText(html),
+        enclose: (content, footer) => composer.enclose(content, footer),
       })
     },
     chores: [{ name: 'DKIM keys', everyMs: dkimRefreshMs, run: () => keyring.refresh() }],
@@ -86,6 +87,7 @@ function listenForReports(
   const takeReturn = createReturns({
     clock,
     record,
+    findRecipient: notification => findRecipient(pool, notification, email.channel),
     suppress: (notification, reason) => suppress(pool, { notification, channel: email.channel, reason }),
     onLastNote: (notification, kind) => warn({ notification, kind }, 'no more of what comes back for this e-mail is kept'),
   })
@@ -95,7 +97,7 @@ function listenForReports(
     verp,
     onMessage: async (recipients, raw) => {
       const report = await readReport(raw, composer.toText)
-      for (const { notification } of recipients) await takeReturn(notification, report)
+      for (const address of recipients) await takeReturn(address, report)
     },
   })
 }

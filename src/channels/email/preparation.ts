@@ -5,6 +5,7 @@ import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { email, emailSettings } from './channel.js'
 import type { EmailMessage } from './email-message.js'
+import type { Enclosed, Footer } from './message/enclose.js'
 import { findStatus, isMailboxGone } from './status-code.js'
 
 /** Makes the message of a claimed e-mail: validated, with an envelope sender that identifies the delivery, a link and an image. */
@@ -13,13 +14,14 @@ export interface EmailParts {
   /** Used where the account names no address of its own. */
   defaultFrom: string
   linkKey: Buffer
-  envelopeSender(notification: string): string
+  /** The address that reports and answers come to, or the one that a reading receipt is asked for at. */
+  returnAddress(notification: string, purpose: 'return' | 'receipt'): string
   /** null, or the code of the reason why the address cannot receive e-mail. */
   validate(address: string): Promise<string | null>
   /** For content that is too large for the claim. */
   readContent(notification: string): Promise<string | null>
   readBlobs(hashes: readonly string[]): Promise<Map<string, Uint8Array>>
-  toText(html: string): string | Promise<string>
+  enclose(content: string, footer: Footer): Enclosed | Promise<Enclosed>
 }
 
 export function createEmailPreparation(parts: EmailParts) {
@@ -32,24 +34,24 @@ export function createEmailPreparation(parts: EmailParts) {
     const base = linkBase(claim.settings, parts.publicUrl)
     const content = claim.protected ? PROTECTED_NOTICE : (claim.content ?? (await parts.readContent(claim.notification)))
     if (content === null) throw new Error('the content of the notification is gone')
-    const html = decorate(content, `${base}/n/${code}`, `${base}/o/${code}.gif`)
+    const { html, text } = await parts.enclose(content, { link: `${base}/n/${code}`, image: `${base}/o/${code}.gif` })
     const files = claim.protected ? [] : claim.attachments
     const bytes = files.length === 0 ? null : await parts.readBlobs(files.map(({ sha256 }) => sha256))
-    const envelopeFrom = parts.envelopeSender(claim.notification)
+    const envelopeFrom = parts.returnAddress(claim.notification, 'return')
     return {
       reference: claim.reference,
       envelopeFrom,
-      // An account without an address of its own has nobody else to answer to: replies come back as facts.
-      ...(settings['email.from'] === '' ? { replyTo: envelopeFrom } : {}),
-      // To the address that names the delivery: the receipt comes back as a fact.
-      ...(settings['email.receipt'] ? { receiptTo: envelopeFrom } : {}),
+      // Mail programs quote the whole message in an answer: at the sender's own address the recipient's link would arrive with it.
+      replyTo: envelopeFrom,
+      // To an address that only this request names: the receipt comes back as a fact, and it was asked for.
+      ...(settings['email.receipt'] ? { receiptTo: parts.returnAddress(claim.notification, 'receipt') } : {}),
       to: address,
       toName: claim.recipientName,
       from: settings['email.from'] || parts.defaultFrom,
       fromName: settings['email.name'] || claim.accountName,
       subject: claim.subject,
       html,
-      text: await parts.toText(html),
+      text,
       attachments: files.map(({ name, sha256 }) => ({ name, bytes: bytes!.get(sha256)! })),
       // The moment of acceptance: a message that is sent again is the same message.
       date: claim.acceptedAt,
@@ -80,10 +82,3 @@ export function weighEmail({ protected: isProtected, contentSize, attachments }:
 
 const PROTECTED_NOTICE =
   '<p>Há uma notificação para você, protegida por uma pergunta. Abra o link abaixo e responda para ler o conteúdo.</p>'
-
-/** Adds the link to the notification online and the image that records a reading. */
-function decorate(body: string, link: string, image: string): string {
-  const tail = `<p style="margin-top:24px;font-size:13px;color:#555">Não consegue ler esta mensagem? <a href="${link}">Abra a notificação no navegador</a>.</p><img src="${image}" width="1" height="1" alt="" style="display:block">`
-  const end = body.search(/<\/body\s*>/i)
-  return end === -1 ? `${body}\n${tail}` : `${body.slice(0, end)}${tail}${body.slice(end)}`
-}

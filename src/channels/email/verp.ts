@@ -1,7 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * The envelope sender of a delivery (VERP): b+<notification>.<signature>@bounce-domain. Every message to it identifies the
+ * The addresses that identify a delivery (VERP): b+<notification>.<signature>@bounce-domain is the envelope sender; r+… is in the
+ * request for a reading receipt alone, so that a receipt that comes to it was asked for. Every message to them identifies the
  * notification, whatever its form, and the signature prevents forged addresses.
  */
 export interface Verp {
@@ -9,20 +10,30 @@ export interface Verp {
   key: Buffer
 }
 
-export function verpAddress(notification: string, { domain, key }: Verp): string {
-  const id = notification.replaceAll('-', '').toLowerCase()
-  return `b+${id}.${signature(id, key)}@${domain}`
+const PURPOSES = { return: { letter: 'b', label: 'verp' }, receipt: { letter: 'r', label: 'receipt' } } as const
+type Purpose = keyof typeof PURPOSES
+
+export interface ReturnAddress {
+  notification: string
+  purpose: Purpose
 }
 
-/** The notification's id, or null when the address has no valid signature. */
-export function readVerp(address: string, { domain, key }: Verp): string | null {
+export function verpAddress(notification: string, { domain, key }: Verp, purpose: Purpose = 'return'): string {
+  const id = notification.replaceAll('-', '').toLowerCase()
+  return `${PURPOSES[purpose].letter}+${id}.${signature(id, key, purpose)}@${domain}`
+}
+
+/** null: the address has no valid signature. */
+export function readVerp(address: string, { domain, key }: Verp): ReturnAddress | null {
   const at = address.lastIndexOf('@')
   if (address.slice(at + 1).toLowerCase() !== domain.toLowerCase()) return null
   // Local parts are case-sensitive, but some mail servers change the case.
-  const [, id, given] = /^b\+([0-9a-f]{32})\.([0-9a-f]{16})$/.exec(address.slice(0, at).toLowerCase()) ?? []
+  const [, letter, id, given] = /^([br])\+([0-9a-f]{32})\.([0-9a-f]{16})$/.exec(address.slice(0, at).toLowerCase()) ?? []
   if (id === undefined || given === undefined) return null
-  if (!timingSafeEqual(Buffer.from(signature(id, key)), Buffer.from(given))) return null
-  return id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  const purpose = letter === PURPOSES.receipt.letter ? 'receipt' : 'return'
+  if (!timingSafeEqual(Buffer.from(signature(id, key, purpose)), Buffer.from(given))) return null
+  return { notification: id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'), purpose }
 }
 
-const signature = (id: string, key: Buffer): string => createHmac('sha256', key).update(`verp:${id}`).digest('hex').slice(0, 16)
+const signature = (id: string, key: Buffer, purpose: Purpose): string =>
+  createHmac('sha256', key).update(`${PURPOSES[purpose].label}:${id}`).digest('hex').slice(0, 16)

@@ -61,6 +61,7 @@ export const letter: ChannelModule<LetterConfig> = {
   label: 'carta',
   labels: { failures: { rejected: 'Falha no processamento', returned: 'Devolvida', undelivered: 'Extraviada' } },
   producedFirst: true,
+  readAfterDelivery: true,
   recipientIsName: true,
   templates: { code: '4', html: true },
   settings: letterSettings,

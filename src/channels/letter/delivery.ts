@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { OperatorError } from '../../domain/errors.js'
+import { makeLinkCode } from '../../domain/link.js'
 import type { Mode } from '../../domain/token.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
@@ -93,10 +94,13 @@ async function trackingChores(context: DeliveryContext<LetterConfig>): Promise<C
   })
 }
 
-function documents({ pool }: RuntimeContext<LetterConfig>): Record<string, DocumentReader> {
+function documents({ pool, keys, publicUrl }: RuntimeContext<LetterConfig>): Record<string, DocumentReader> {
   const typesetter = createTypesetter(1)
+  const { name, path, extension } = proofDocument
+  const key = keys.derive(name)
   const parts = {
     typesetter,
+    proofUrl: (id: string) => `${publicUrl}${path}/${makeLinkCode(key, id, letter.linkCode)}.${extension}`,
     findHistory: (id: string) => findLetterHistory(pool, id),
     findLetter: (notification: string, ordinal: number) => findLetter(pool, { notification, ordinal }),
   }

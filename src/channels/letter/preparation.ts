@@ -67,9 +67,10 @@ async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Pro
   if (rendered.text.length > MAX_CHARACTERS) return tooLong(`passa do limite de ${MAX_CHARACTERS} caracteres`)
   const blocks = readBlocks(rendered.text)
   if (countLines(blocks) > MAX_LINES) return tooLong(`não cabe em ${MAX_PAGES} páginas, o limite`)
-  const sheet = makeSheet(parts, claim, envelope, blocks)
+  const sheet = makeSheet(claim, envelope, blocks)
+  const link = `${parts.publicUrl}/n/${makeLinkCode(parts.linkKey, claim.notification, letter.linkCode)}`
   try {
-    const { pdf, pages } = await parts.typesetter.compose(sheet)
+    const { pdf, pages } = await parts.typesetter.compose(sheet, { for: 'recipient', link })
     if (pages > MAX_PAGES) return tooLong(`tem ${pages} páginas; o limite é de ${MAX_PAGES}`)
     const made = { pdf, pages, sha256: sha256(pdf) }
     await parts.keep(claim.notification, ordinal, { ...made, sheet })
@@ -87,7 +88,7 @@ function explain({ missing }: TypesettingError): string {
   return `A carta tem letras que não podem ser impressas: ${named.join(', ')}. Escreva-as em letras latinas.`
 }
 
-function makeSheet({ publicUrl, linkKey }: LetterParts, claim: Claim, envelope: Envelope, blocks: Block[]): Sheet {
+function makeSheet(claim: Claim, envelope: Envelope, blocks: Block[]): Sheet {
   const { layout, recipient, sender } = envelope
   return {
     layout,
@@ -103,7 +104,6 @@ function makeSheet({ publicUrl, linkKey }: LetterParts, claim: Claim, envelope: 
     moment: Math.floor(claim.acceptedAt.getTime() / 1_000),
     subject: claim.subject,
     blocks,
-    verification: `${publicUrl}/n/${makeLinkCode(linkKey, claim.notification, letter.linkCode)}`,
   }
 }
 

@@ -11,16 +11,22 @@ export interface ProofParts {
   typesetter: Typesetter
   findHistory(notification: string): Promise<LetterHistory | null>
   findLetter(notification: string, ordinal: number): Promise<StoredLetter | null>
+  /** The address of the receipt. */
+  proofUrl(notification: string): string
 }
 
-/** The receipt of a letter in one PDF: its address, its history and its pages as printed. null: it does not exist or was never made. */
+/**
+ * The receipt of a letter in one PDF: its address, its history and its pages, with the receipt's address in place of the recipient's
+ * link. null: it does not exist or was never made.
+ */
 export async function composeLetterProof(parts: ProofParts, notification: string): Promise<Uint8Array | null> {
   const history = await parts.findHistory(notification)
   const stored = history && (await parts.findLetter(notification, history.status.ordinal))
   if (history === null || stored === null) return null
   const sheet = stored.sheet as unknown as Sheet
   try {
-    return (await parts.typesetter.compose(sheet, toReceipt(history, stored, sheet))).pdf
+    const receipt = toReceipt(history, stored, sheet)
+    return (await parts.typesetter.compose(sheet, { for: 'sender', proof: parts.proofUrl(notification), receipt })).pdf
   } catch (error) {
     throw error instanceof TypesetterBusy || error instanceof OutOfTime ? overloaded() : error
   }
@@ -44,7 +50,6 @@ function toReceipt({ status, image, events }: LetterHistory, stored: StoredLette
     events: events.map(event => ({ at: brazilianDate(event.at), text: wordsFor(event) })).filter(({ text }) => text !== ''),
     sha256: stored.sha256,
     image,
-    letter: stored.pdf,
   }
 }
 

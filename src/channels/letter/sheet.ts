@@ -14,9 +14,17 @@ export interface Sheet {
   moment: number
   subject: string
   blocks: readonly Block[]
-  /** The URL at which the recipient can verify the letter; also printed as a QR code. */
-  verification: string
 }
+
+/**
+ * What a copy of the sheet is for. The QR code of the recipient's copy is the recipient's link; the sender's copy must not have it,
+ * or the sender could read and confirm in the recipient's place.
+ */
+export type SheetCopy =
+  /** `link`: where the recipient verifies, reads and confirms the letter. */
+  | { for: 'recipient'; link: string }
+  /** `proof`: the address of this copy, which proves nothing about reading. */
+  | { for: 'sender'; proof: string; receipt: LetterReceipt }
 
 /** The sheet layouts that `modelo` names. */
 export const layouts = ['simples', 'registrada'] as const
@@ -29,31 +37,32 @@ export interface LetterReceipt {
   sha256: string
   /** The signed receipt of delivery, if Correios sent one. */
   image: ReceiptImage | null
-  /** The printed letter, which is embedded in the file. */
-  letter: Uint8Array
 }
 
 const QR = { bcid: 'qrcode', eclevel: 'M', paddingwidth: 0, paddingheight: 0 } as const
 
 /** The input of the typesetter: texts, and files by their path. */
 export interface SheetInputs {
-  /** JSON, JSON and SVG. */
-  texts: { sheet: string; receipt: string; qr: string }
+  /** JSON, JSON, SVG and a host name. */
+  texts: { sheet: string; receipt: string; qr: string; site: string }
   files: Record<string, Uint8Array>
   moment: number
 }
 
-export function sheetInputs(sheet: Sheet, receipt: LetterReceipt | null): SheetInputs {
-  const { letter = null, image = null, ...shown } = receipt ?? {}
+export function sheetInputs(sheet: Sheet, copy: SheetCopy): SheetInputs {
+  const receipt = copy.for === 'sender' ? copy.receipt : null
+  const { image = null, ...shown } = receipt ?? {}
   const path = image && `/ar.${image.type}`
+  const address = copy.for === 'sender' ? copy.proof : copy.link
   return {
     texts: {
       sheet: JSON.stringify(sheet),
       receipt: JSON.stringify(receipt && { ...shown, image: path }),
-      qr: toSVG({ ...QR, text: sheet.verification }),
+      qr: toSVG({ ...QR, text: address }),
+      site: new URL(address).host,
     },
     moment: sheet.moment,
-    files: { ...(letter && { '/carta.pdf': letter }), ...(image && { [path!]: image.bytes }) },
+    files: image === null ? {} : { [path!]: image.bytes },
   }
 }
 
@@ -133,7 +142,6 @@ ${FACES}
 
 #let chapter(body) = { v(6mm); text(weight: "bold", fill: accent, body); v(1mm) }
 #if receipt != none {
-  pdf.embed("/carta.pdf", relationship: "source", mime-type: "application/pdf", description: "A carta como foi impressa")
   set page(paper: "a4", margin: (left: 25mm, right: 20mm, top: 22mm, bottom: 24mm), footer: none)
   set par(justify: false)
   text(size: 9pt, fill: accent, weight: "bold", tracking: 0.6pt)[COMPROVANTE DE CARTA]
@@ -150,7 +158,7 @@ ${FACES}
     image(receipt.image, width: 100%, height: 70mm, fit: "contain")
   }
   v(1fr)
-  small[As páginas seguintes são a carta como foi impressa. SHA-256 do PDF entregue à impressão:]
+  small[As páginas seguintes são a carta como foi impressa, menos o código da primeira, que só o destinatário recebe: o desta cópia abre este comprovante. SHA-256 do PDF entregue à impressão:]
   linebreak()
   text(font: "DejaVu Sans Mono", size: 7.5pt, receipt.sha256)
 }
@@ -168,7 +176,7 @@ ${FACES}
   line(length: 100%, stroke: 0.4pt + luma(75%))
   v(-1.5mm)
   grid(columns: (1fr, auto), column-gutter: 6mm,
-    small(if registered [Confira a autenticidade desta carta: #sheet.verification.replace(regex("^https?://"), "").split("/").first()] else [Ref. #sheet.reference]),
+    small(if registered [Confira a autenticidade desta carta: #sys.inputs.site] else [Ref. #sheet.reference]),
     small[Página #page-number() de #(locate(<end>).page() - locate(<start>).page() + 1)])
 }
 
@@ -204,7 +212,7 @@ ${FACES}
       v(1.5mm)
       labelled([Referência], text(size: 7.5pt, sheet.reference))
       v(1.5mm)
-      labelled([Confira esta carta], text(size: 7.5pt)[Aponte a câmera para o código ao lado])
+      if receipt == none { labelled([Confira esta carta], text(size: 7.5pt)[Aponte a câmera para o código ao lado]) } else { labelled([Cópia do remetente], text(size: 7.5pt)[O código ao lado abre este comprovante]) }
     }))
   },
   image(bytes(sys.inputs.qr), format: "svg", width: 26mm)))

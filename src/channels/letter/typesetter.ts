@@ -1,15 +1,15 @@
 import { availableParallelism } from 'node:os'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../runtime/thread-pool.js'
 import { fitGlyphs } from './glyphs.js'
-import { FACES, type LetterReceipt, SHEET_SOURCE, type Sheet, type SheetInputs, sheetInputs } from './sheet.js'
+import { FACES, SHEET_SOURCE, type Sheet, type SheetCopy, type SheetInputs, sheetInputs } from './sheet.js'
 
 /**
  * Typesets letters as PDF in threads: a page takes about 30 ms of processor time, which would block the event loop. This module
  * starts the threads and is also their entry point.
  */
 export interface Typesetter {
-  /** The same sheet yields the same bytes. Throws TypesettingError for an impossible content, OutOfTime after the timeout. */
-  compose(sheet: Sheet, receipt?: LetterReceipt | null): Promise<{ pdf: Uint8Array; pages: number }>
+  /** The same sheet and copy yield the same bytes. Throws TypesettingError for an impossible content, OutOfTime after the timeout. */
+  compose(sheet: Sheet, copy: SheetCopy): Promise<{ pdf: Uint8Array; pages: number }>
   close(): Promise<void>
 }
 
@@ -38,8 +38,8 @@ const MAX_FAULT = 2_000
 const TIMEOUT_MS = 15_000
 /** This folder does not exist, so that the typesetter can read only the files that it is given. */
 const WORKSPACE = '/carteiro-typesetter'
-/** PDF/A embeds the fonts and forbids scripts, so that the file stays readable for decades. PDF/A-3 allows embedded files. */
-const STANDARDS = { plain: 'a-2b', withFiles: 'a-3b' }
+/** PDF/A embeds the fonts and forbids scripts, so that the file stays readable for decades. */
+const STANDARD = 'a-2b'
 /** The cache covers the last 10 letters, which share the layout. Measured: with 10 the memory stays below 200 MB. */
 const CACHED_LETTERS = 10
 
@@ -53,8 +53,8 @@ export function createTypesetter(threads = availableParallelism() - 1, limitMs =
     overloaded: () => new TypesetterBusy('too many letters wait to be typeset'),
   })
   return {
-    async compose(sheet, receipt = null) {
-      const answer = await pool.ask(sheetInputs(sheet, receipt))
+    async compose(sheet, copy) {
+      const answer = await pool.ask(sheetInputs(sheet, copy))
       if ('fault' in answer) throw new TypesettingError(answer.fault, answer.missing)
       return answer
     },
@@ -74,7 +74,7 @@ if (isThreadOf(PURPOSE)) {
     const probe = `${FACES}#let t = sys.inputs.t\n#let slanted = text(style: "italic", t)\n#t #strong(t) #slanted #strong(slanted)`
     const { result } = compiler.compile({ mainFileContent: probe, inputs: { t: character } })
     try {
-      if (result !== null) compiler.pdf(result, { pdfStandard: STANDARDS.plain })
+      if (result !== null) compiler.pdf(result, { pdfStandard: STANDARD })
       known.set(character, result !== null)
     } catch {
       known.set(character, false)
@@ -91,9 +91,8 @@ if (isThreadOf(PURPOSE)) {
     const compiled = compiler.compile({ mainFileContent: SHEET_SOURCE, inputs: texts })
     const document = compiled.result
     if (document === null) throw new Error(JSON.stringify(compiler.fetchDiagnostics(compiled.takeDiagnostics()!)))
-    const pdfStandard = Object.keys(files).length === 0 ? STANDARDS.plain : STANDARDS.withFiles
     // A copy, because the buffer is transferred to the main thread and may be part of a larger one.
-    const pdf = Uint8Array.from(compiler.pdf(document, { pdfStandard, creationTimestamp: moment }))
+    const pdf = Uint8Array.from(compiler.pdf(document, { pdfStandard: STANDARD, creationTimestamp: moment }))
     return { pdf, pages: document.numOfPages }
   }
   const answer = (inputs: SheetInputs): Answer => {

@@ -4,11 +4,13 @@ import { readNumber } from '../../domain/phone.js'
 import { optionalObject, optionalText } from '../../domain/schema.js'
 import { describe } from '../../domain/status.js'
 import type { ChannelContract } from '../channel.js'
-import { atMost, recipientNumber, requireNumber } from '../request-part.js'
+import { atMost, recipientNumber, requireLoneLinks, requireNumber } from '../request-part.js'
 import { date, dateOrNothing, failureReason, failureReasonOf, text } from '../status-schema.js'
 import { sms } from './channel.js'
 
 type SmsPart = { number?: string; typeSend?: string | null; customMessage?: string | null }
+
+const FIELD = 'sms.customMessage'
 
 export const smsContract: ChannelContract = {
   part: {
@@ -16,14 +18,16 @@ export const smsContract: ChannelContract = {
     schema: optionalObject({
       number: recipientNumber('Celular, só dígitos.'),
       typeSend: Type.Optional(Type.Unsafe<string | null>({ enum: ['1', '2', null] })),
-      customMessage: optionalText({ description: 'Texto próprio, até 140 caracteres; aceita {SHORT_LINK}.' }),
+      customMessage: optionalText({
+        description: 'Texto próprio, até 140 caracteres; aceita {SHORT_LINK}, separado por espaços.',
+      }),
     }),
     refusals: { 'sms.number': 'badNumber', 'sms.typeSend': 'badTypeSend' },
     read({ number, typeSend, customMessage }: SmsPart) {
       const always = typeSend === '2'
       return {
         recipient: requireNumber(number, 'mobile', 'sms.number'),
-        request: { always, customMessage: atMost(customMessage, 140, 'sms.customMessage') },
+        request: { always, customMessage: requireLoneLinks(atMost(customMessage, 140, FIELD), FIELD) },
         template: null,
         immediate: always,
       }

@@ -1,5 +1,5 @@
 import { settingsOf } from '../../domain/account.js'
-import { type LinkTarget, linkBase } from '../../domain/link.js'
+import { LINK_PLACEHOLDER, type LinkTarget, linkBase } from '../../domain/link.js'
 import { planParts } from '../../domain/message-parts.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
@@ -13,7 +13,6 @@ interface SmsParts {
   shortLink(target: LinkTarget): Promise<string>
 }
 
-const PLACEHOLDER = '{SHORT_LINK}'
 /** A longer name leaves no room for the subject. */
 const MAX_SENDER = 30
 const LEAST_SUBJECT = 12
@@ -24,12 +23,12 @@ export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
     if (claim.suppressed) return refusedFor('O destinatário pediu para não receber mais SMS desta conta.')
     const { notification, channel, reference, settings } = claim
     const custom = claim.request.customMessage
-    const linked = typeof custom !== 'string' || custom.includes(PLACEHOLDER)
+    const linked = typeof custom !== 'string' || custom.includes(LINK_PLACEHOLDER)
     const link = linked ? `${linkBase(settings, publicUrl)}/s/${await shortLink({ notification, channel })}` : ''
     const accents = settingsOf(smsSettings, settings)['sms.accents']
     const text =
       typeof custom === 'string'
-        ? fitSms(custom.replaceAll(PLACEHOLDER, link), accents)
+        ? fitSms(custom.replaceAll(LINK_PLACEHOLDER, link), accents)
         : ownText(settings['brand.name'] || claim.accountName, claim.subject, link, accents)
     const repeated = claim.unknownCount > 0
     return { reference, to: claim.recipient!, text, repeated, ...(claim.taken ? { taken: claim.taken } : {}) }

@@ -5,7 +5,7 @@ import { readNumber } from '../../domain/phone.js'
 import { freeObject, optionalObject } from '../../domain/schema.js'
 import { describe, explainFailure } from '../../domain/status.js'
 import type { ChannelContract } from '../channel.js'
-import { readVariables, recipientNumber, requireNumber } from '../request-part.js'
+import { readVariables, recipientNumber, requireLoneLinks, requireNumber } from '../request-part.js'
 import { dateOrNothing, text, textOrNull } from '../status-schema.js'
 import { whatsapp } from './channel.js'
 
@@ -21,7 +21,7 @@ export const whatsappContract: ChannelContract = {
       const template = given === null || typeof given === 'string' ? given : refuse('notText', 'whatsapp.variables.template')
       return {
         recipient: requireNumber(number, 'mobile', 'whatsapp.number'),
-        request: { template, variables: readVariables(variables) },
+        request: { template, variables: requireLoneLinks(readVariables(variables), 'whatsapp.variables') },
         template,
         immediate: false,
       }

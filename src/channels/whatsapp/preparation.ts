@@ -1,4 +1,5 @@
-import { type LinkTarget, linkBase } from '../../domain/link.js'
+import type { Json } from '../../domain/canonical-json.js'
+import { LINK_PLACEHOLDER, type LinkTarget, linkBase, linkStandsAlone } from '../../domain/link.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
 import type { Claim } from '../../store/delivery/claims.js'
@@ -16,9 +17,11 @@ interface WhatsappParts {
   isRetired(sender: Scope, name: string): Promise<boolean>
 }
 
-const LINK_PLACEHOLDER = '{SHORT_LINK}'
 /** Meta's own rule for the names of templates. */
 const CARRIER_NAME = /^[a-z0-9_]{1,512}$/
+
+const LINK_NOT_ALONE =
+  'No texto do template, o link da notificação ficaria encostado em outro texto. Ponha um espaço de cada lado da variável que o leva.'
 
 type Draft = Omit<WhatsappMessage, 'reference' | 'to' | 'buttons'> & { linkButton: number | null }
 
@@ -34,8 +37,9 @@ export function createWhatsappPreparation(parts: WhatsappParts) {
       return link
     }
     const base = linkBase(claim.settings, parts.publicUrl)
-    const filled = await fillLinks(values, async () => `${base}/s/${await linkCode()}`)
-    const draft = claim.template === null ? await draftForeign(claim, filled, parts) : await draftOwn(claim, filled, parts)
+    const fill = (given: JsonObject): Promise<JsonObject> => fillLinks(given, async () => `${base}/s/${await linkCode()}`)
+    const draft =
+      claim.template === null ? await draftForeign(claim, await fill(values), parts) : await draftOwn(claim, values, parts, fill)
     if ('refused' in draft) return draft
     const { linkButton, ...message } = draft
     const buttons = linkButton === null ? [] : [{ index: linkButton, suffix: await linkCode() }]
@@ -44,9 +48,16 @@ export function createWhatsappPreparation(parts: WhatsappParts) {
 }
 
 /** A template of this gateway: its declared variables, in their order, are the parameters of the approved template. */
-async function draftOwn(claim: Claim, values: JsonObject, { rendering }: WhatsappParts): Promise<Draft | Refused> {
-  const rendered = await rendering(claim, values)
+async function draftOwn(
+  claim: Claim,
+  given: JsonObject,
+  { rendering }: WhatsappParts,
+  fill: (given: JsonObject) => Promise<JsonObject>,
+): Promise<Draft | Refused> {
+  const rendered = await rendering(claim, given)
   if ('refused' in rendered) return rendered
+  if (!linkStandsAlone(rendered.text)) return refusedFor(LINK_NOT_ALONE)
+  const values = await fill(given)
   const { name, externalId, variables, metadata } = rendered.template
   const template = externalId ?? name
   if (!CARRIER_NAME.test(template))
@@ -93,8 +104,13 @@ function assemble(
 }
 
 async function fillLinks(values: JsonObject, link: () => Promise<string>): Promise<JsonObject> {
-  const text = JSON.stringify(values)
-  if (!text.includes(LINK_PLACEHOLDER)) return values
-  const written = JSON.stringify(await link()).slice(1, -1)
-  return JSON.parse(text.replaceAll(LINK_PLACEHOLDER, () => written))
+  if (!JSON.stringify(values).includes(LINK_PLACEHOLDER)) return values
+  const written = await link()
+  const fill = (value: Json): Json => {
+    if (typeof value === 'string') return value.replaceAll(LINK_PLACEHOLDER, () => written)
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(fill)
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fill(member)]))
+  }
+  return fill(values as Json) as JsonObject
 }

@@ -15,7 +15,7 @@ import { findLock, resetAttempts, takeAttempt } from '../../store/recipient/visi
 import { findConfirmation, findVisitedDeliveries, readFile, type VisitedDelivery } from '../../store/recipient/visits.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
 import { createShortLinkReader, type GuessLimits, type Locked } from './short-link-reader.js'
-import { createVisitRecorder, type Visit, type VisitStep } from './visits.js'
+import { type Counted, createVisitRecorder, type Visit, type VisitStep } from './visits.js'
 
 /** The actions of a recipient's pages. */
 export interface RecipientParts {
@@ -89,14 +89,13 @@ export function createRecipient({ pool, clock, keys, record, limits = {} }: Reci
       return verdict
     },
 
-    /** False: the visitor looked like a program and nothing was confirmed. */
-    async confirm(visited: VisitedDelivery, visit: Visit): Promise<boolean> {
+    async confirm(visited: VisitedDelivery, visit: Visit): Promise<Counted> {
       await recordLinkOpened(visited, visit, 'confirm')
       return visits.count(visit, 'confirm', 'confirmed')
     },
 
     /** "Não sou esta pessoa": suppresses the recipient for this account and channel and fails the delivery. */
-    async reportWrongPerson(visit: Visit): Promise<boolean> {
+    async reportWrongPerson(visit: Visit): Promise<Counted> {
       if (visit.signals.length === 0) await suppress(pool, { ...visit.target, reason: 'stranger' })
       const failureDetail = 'Quem abriu o link informou que não é o destinatário.'
       return visits.count(visit, 'not me', 'failed', { failure: 'stranger', failureDetail })

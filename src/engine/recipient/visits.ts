@@ -17,6 +17,9 @@ export interface Visit {
 type PageStep = 'landing' | 'open' | 'question' | 'reply' | 'message' | 'confirm' | 'receipt' | 'not me'
 export type VisitStep = PageStep | 'image' | 'file'
 
+/** program: the visitor looked like one; noted: a person's act that cannot count now (domain/transition.ts). */
+export type Counted = 'counted' | 'noted' | 'program'
+
 export type VisitRecorder = ReturnType<typeof createVisitRecorder>
 
 /** The same visit may come twice, from two people behind one address: both are noted. */
@@ -65,15 +68,15 @@ export function createVisitRecorder({ record }: Recorder) {
 
   return {
     note,
-    /** Records a fact for a person and a note for a program. Returns whether the visitor is a person. */
-    async count(visit: Visit, step: VisitStep, type: FactType, data: Fact['data'] = {}): Promise<boolean> {
+    /** Records a fact for a person and a note for a program. */
+    async count(visit: Visit, step: VisitStep, type: FactType, data: Fact['data'] = {}): Promise<Counted> {
       if (visit.signals.length > 0) {
         await note(visit, step)
-        return false
+        return 'program'
       }
-      const outcome = await record(change(visit, step, type, data))
+      const outcome = await record({ ...change(visit, step, type, data), repeatable: VISIT_NOTES })
       if (outcome === 'nothing new') await note(visit, step)
-      return true
+      return outcome === 'noted' || outcome === 'last note' ? 'noted' : 'counted'
     },
   }
 }

@@ -2,9 +2,10 @@ import { moduleOf } from '../../channels/registry.js'
 import type { CarrierReferences, Change, ChangeOutcome } from '../../domain/change.js'
 import type { Channel } from '../../domain/channel.js'
 import { decide } from '../../domain/decision.js'
+import { hideLinks } from '../../domain/link.js'
 import type { DeliveryStatus } from '../../domain/status.js'
 import { isStorable, storableValue } from '../../domain/text.js'
-import { applyFact, type Fact } from '../../domain/transition.js'
+import { applyFact, type Fact, weighFact } from '../../domain/transition.js'
 import type { ChainHead, DeliveryWrite, EventWrite, ReferenceWrite, StoredDelivery } from '../../store/delivery/records.js'
 import { Chains } from './chains.js'
 import { isFenced, mayStillBeReported } from './fence.js'
@@ -62,14 +63,19 @@ export class Batch {
   #applyTo(delivery: StoredDelivery, change: Change): ChangeOutcome {
     const { notification } = change
     const before = delivery.status
-    const dated = this.#chains.date(notification, storableFact(change.fact))
-    const status = applyFact(before, dated, moduleOf(before.channel))
-    const limit = status === before ? noteLimitOf(change) : null
+    const traits = moduleOf(before.channel)
+    // Whatever a carrier or a recipient quotes, the sender must not read the recipient's link in it.
+    const stored = storableFact(change.fact)
+    const told = { ...stored, data: hideLinks(stored.data) }
+    const dated = this.#chains.date(notification, weighFact(before, told, traits))
+    const isDowngraded = dated.type !== change.fact.type
+    const status = applyFact(before, dated, traits)
+    const limit = status === before && dated.type === 'note' ? noteLimitOf(change) : null
     const fact = limit === null ? dated : this.#notes.admit(notification, dated, limit)
     if (status === null || fact === null) {
       // A later report under the carrier's name must find its message even if this fact is known already.
       this.#name(delivery, referencesOf(change), dated.data.ordinal ?? before.ordinal)
-      return 'nothing new'
+      return isDowngraded ? 'noted' : 'nothing new'
     }
     // A note about a delivery that is being sent must not end its lease.
     if (status !== before) this.#changed.set(delivery, this.#timingOf(change, delivery, status))
@@ -78,7 +84,8 @@ export class Batch {
     this.#name(delivery, referencesOf(change), fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
     this.#chains.append(delivery, fact)
-    return limit !== null && fact.data.lastNote === true ? 'last note' : 'recorded'
+    if (limit !== null && fact.data.lastNote === true) return 'last note'
+    return isDowngraded ? 'noted' : 'recorded'
   }
 
   /** A delay or a binding that an earlier change of this batch set stays, unless this change sets its own. */

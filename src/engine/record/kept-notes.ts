@@ -1,5 +1,6 @@
+import { moduleOf } from '../../channels/registry.js'
 import type { Change, NoteLimit } from '../../domain/change.js'
-import type { Fact } from '../../domain/transition.js'
+import { type Fact, mayBecomeNote } from '../../domain/transition.js'
 import { type Note, readNotes } from '../../store/notification/event-log.js'
 import type { Queryable } from '../../store/postgres.js'
 
@@ -12,7 +13,7 @@ export class KeptNotes {
 
   static async read(db: Queryable, changes: readonly Change[]): Promise<KeptNotes> {
     const notes = new KeptNotes()
-    const wanted = changes.filter(change => noteLimitOf(change) !== null)
+    const wanted = changes.filter(change => isNote(change) && noteLimitOf(change) !== null)
     if (wanted.length === 0) return notes
     const ids = [...new Set(wanted.map(({ notification }) => notification))]
     const sources = [...new Set(wanted.map(({ fact }) => fact.source))]
@@ -44,9 +45,10 @@ export class KeptNotes {
   }
 }
 
-/** null: the change is recorded however often it comes. */
-export const noteLimitOf = (change: Change): NoteLimit | null =>
-  (change.fact.type === 'note' && 'repeatable' in change && change.repeatable) || null
+const isNote = ({ fact }: Change): boolean => fact.type === 'note' || mayBecomeNote(fact, moduleOf(fact.channel))
+
+/** Of a change that is a note; null: it is recorded however often it comes. */
+export const noteLimitOf = (change: Change): NoteLimit | null => ('repeatable' in change && change.repeatable) || null
 
 /** Two notes are equal if these members are equal, whatever their dates. */
 const noteKey = ({ channel, ordinal, part, answer, reason }: Note['words']): string =>

@@ -1,12 +1,13 @@
 import { moduleOf } from '../../channels/registry.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
+import type { Counted } from '../../engine/recipient/visits.js'
 import type { Confirmation, ListedFile } from '../../store/recipient/visits.js'
 import { FRAME_SANDBOX } from './content.js'
 import { brandName, CHECK, form, type LinkView, type Page, pressAgain } from './layout.js'
 
-/** `again`: the confirmation looked like a program's, so the person must press the button again. */
-export const messagePage = ({ visited, path, stamp }: LinkView, again: boolean): Page => ({
+/** `confirmed`: what became of a confirmation that did not count. */
+export const messagePage = ({ visited, path, stamp }: LinkView, confirmed: Counted): Page => ({
   title: `${visited.subject}: notificação de ${brandName(visited)}`,
   brand: visited,
   wide: true,
@@ -21,7 +22,8 @@ ${visited.files.length > 0 && fileList(path, visited.files)}
 <section class="card" id="confirmar">
 ${
   visited.confirmedAt === null
-    ? html`${again && pressAgain('Ainda não foi confirmado.')}
+    ? html`${confirmed === 'program' && pressAgain('Ainda não foi confirmado.')}
+${confirmed === 'noted' && tooEarly(moduleOf(visited.target.channel).label)}
 <h2>Recebeu e leu?</h2>
 <p>Confirme para ${brandName(visited)} que a notificação chegou a você. Você recebe um comprovante com data e hora. Confirmar o recebimento não quer dizer que concorda com o conteúdo.</p>
 ${form(`${path}/confirmar`, stamp, html`<button>Confirmar recebimento</button>`)}`
@@ -31,6 +33,9 @@ ${form(`${path}/confirmar`, stamp, html`<button>Confirmar recebimento</button>`)
 </section>
 ${visited.confirmedAt === null && html`<p class="away"><a href="${path}/nao-sou-eu">Não sou esta pessoa</a></p>`}`,
 })
+
+const tooEarly = (label: string): Html =>
+  html`<div class="notice" role="alert"><strong>Anotado, com data e hora.</strong> A entrega por ${label} ainda não consta como feita, e por isso o recebimento ainda não consta como confirmado. Depois da entrega, abra este link e confirme.</div>`
 
 const fileList = (path: string, files: readonly ListedFile[]): Html => html`<section class="card">
 <h2>${files.length === 1 ? '1 anexo' : `${files.length} anexos`}</h2>

@@ -54,7 +54,7 @@ export function createPageHandlers(recipient: RecipientActions, cleaner: Content
     },
 
     async message(arrival, _request, reply) {
-      return sendPage(reply, 200, messagePage(arrival, false))
+      return sendPage(reply, 200, messagePage(arrival, 'counted'))
     },
 
     async content({ visited }, _request, reply) {
@@ -79,8 +79,10 @@ export function createPageHandlers(recipient: RecipientActions, cleaner: Content
     },
 
     async confirm(arrival, _request, reply) {
-      const byPerson = await recipient.confirm(arrival.visited, arrival.visit)
-      return byPerson ? reply.redirect(`${arrival.path}/recibo`, 303) : sendPage(reply, 200, messagePage(arrival, true))
+      const counted = await recipient.confirm(arrival.visited, arrival.visit)
+      return counted === 'counted'
+        ? reply.redirect(`${arrival.path}/recibo`, 303)
+        : sendPage(reply, 200, messagePage(arrival, counted))
     },
 
     async receipt(arrival, _request, reply) {
@@ -99,8 +101,14 @@ export function createPageHandlers(recipient: RecipientActions, cleaner: Content
 
     async reportWrongPerson(arrival, _request, reply) {
       if (arrival.visited.confirmedAt !== null) return reply.redirect(arrival.path, 303)
-      const byPerson = await recipient.reportWrongPerson(arrival.visit)
-      return sendPage(reply, 200, byPerson ? wrongPersonReportedPage(arrival.visited) : wrongPersonPage(arrival, true))
+      const counted = await recipient.reportWrongPerson(arrival.visit)
+      // The receipt was confirmed while this page was open.
+      if (counted === 'noted') return reply.redirect(arrival.path, 303)
+      return sendPage(
+        reply,
+        200,
+        counted === 'program' ? wrongPersonPage(arrival, true) : wrongPersonReportedPage(arrival.visited),
+      )
     },
   } satisfies Record<string, Handler>
 }

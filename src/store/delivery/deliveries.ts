@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
 import type { DeliveryState, DeliveryStatus } from '../../domain/status.js'
-import { matchesRow, type Queryable, queryRow, queryRows, run } from '../postgres.js'
+import { matchesRow, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 
 export interface StatusQuestion {
   scope: Scope
@@ -75,6 +75,10 @@ export const findSendState = (
   channel: Channel,
 ): Promise<{ sentAt: Date | null; state: DeliveryState } | null> =>
   queryRow(db, 'select sent_at as "sentAt", state from delivery where notification_id = $1 and channel = $2', [id, channel])
+
+/** null: there is no such delivery, or its recipient was erased. */
+export const findRecipient = (db: Queryable, id: string, channel: Channel): Promise<string | null> =>
+  queryValue(db, 'select recipient from delivery where notification_id = $1 and channel = $2', [id, channel])
 
 export const belongsTo = (db: Queryable, { account, mode }: Scope, id: string): Promise<boolean> =>
   matchesRow(db, 'select from notification where id = $1 and account_id = $2 and mode = $3', [id, account, mode])

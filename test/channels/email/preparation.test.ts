@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EmailMessage } from '../../../src/channels/email/email-message.js'
+import { encloseContent } from '../../../src/channels/email/message/enclose.js'
 import { createEmailPreparation } from '../../../src/channels/email/preparation.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { readLinkCode } from '../../../src/domain/link.js'
@@ -38,11 +39,11 @@ const prepare = createEmailPreparation({
   publicUrl: 'https://notifica.example',
   defaultFrom: 'a@example.com',
   linkKey,
-  envelopeSender: () => 'b@example.com',
+  returnAddress: (_, purpose) => `${purpose}@example.com`,
   validate: async () => null,
   readContent: async () => null,
   readBlobs: async () => new Map(),
-  toText: html => html,
+  enclose: encloseContent,
 })
 
 test.each([
@@ -58,9 +59,14 @@ test.each([
 })
 
 test.each([
-  [true, 'b@example.com'],
+  [true, 'receipt@example.com'],
   [false, undefined],
 ])('with email.receipt %s, a reading receipt is asked for to %s', async (asks, receiptTo) => {
   const settings = { ...claim.settings, 'email.receipt': asks }
   expect(((await prepare({ ...claim, settings })) as EmailMessage).receiptTo).toBe(receiptTo)
+})
+
+test('answers come back to us, also where the account has an address of its own: they quote the recipient’s link', async () => {
+  const settings = { ...claim.settings, 'email.from': 'avisos@acme.example' }
+  expect(await prepare({ ...claim, settings })).toMatchObject({ from: 'avisos@acme.example', replyTo: 'return@example.com' })
 })

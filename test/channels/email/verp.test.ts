@@ -9,16 +9,24 @@ const address = verpAddress(id, verp)
 test('an envelope sender names its notification and is read back', () => {
   expect(address).toMatch(/^b\+019a1b2c3d4e7f508a6b7c8d9e0f1a2b\.[0-9a-f]{16}@bounce\.example\.com$/)
   expect(address.indexOf('@')).toBeLessThanOrEqual(64)
-  expect(readVerp(address, verp)).toBe(id)
+  expect(readVerp(address, verp)).toEqual({ notification: id, purpose: 'return' })
   for (let turn = 0; turn < 50; turn++) {
     const other = newId(Date.now())
-    expect(readVerp(verpAddress(other, verp), verp)).toBe(other)
+    expect(readVerp(verpAddress(other, verp), verp)).toEqual({ notification: other, purpose: 'return' })
   }
 })
 
 test('is read in any case, since servers on the way change it', () => {
-  expect(readVerp(address.toUpperCase(), verp)).toBe(id)
-  expect(readVerp(address, { ...verp, domain: 'BOUNCE.example.com' })).toBe(id)
+  const known = { notification: id, purpose: 'return' }
+  expect(readVerp(address.toUpperCase(), verp)).toEqual(known)
+  expect(readVerp(address, { ...verp, domain: 'BOUNCE.example.com' })).toEqual(known)
+})
+
+test('the address for a reading receipt cannot be made from the envelope sender, which every recipient sees', () => {
+  const receipt = verpAddress(id, verp, 'receipt')
+  expect(readVerp(receipt, verp)).toEqual({ notification: id, purpose: 'receipt' })
+  expect(readVerp(address.replace(/^b/, 'r'), verp)).toBeNull()
+  expect(readVerp(receipt.replace(/^r/, 'b'), verp)).toBeNull()
 })
 
 test('every single changed character of the tag is noticed', () => {

@@ -60,6 +60,12 @@ test('a letter with signs from a telephone is made', async () => {
   expect(kept).toHaveLength(1)
 })
 
+test('the sheet that is kept, from which the sender’s copy is made, does not hold the recipient’s link', async () => {
+  const { kept } = await prepare('<p>Prezada</p>')
+  expect(JSON.stringify(kept[0]!.sheet)).toContain('Prezada')
+  expect(JSON.stringify(kept[0]!.sheet)).not.toMatch(/\/n\/|notifica\.example\.com/)
+})
+
 test('letters that cannot be printed fail it, named with their cure', async () => {
   const { given, kept } = await prepare('<p>Olá</p>', { recipientName: '中村 Yuki' })
   const failureDetail = 'A carta tem letras que não podem ser impressas: 中 (U+4E2D), 村 (U+6751). Escreva-as em letras latinas.'

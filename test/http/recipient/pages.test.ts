@@ -136,6 +136,47 @@ describe('confirmation', () => {
   })
 })
 
+describe('a letter', () => {
+  const letterOf = () => sent({ to: undefined, carta: {} }, 'letter')
+  const post = (id: string, type: 'delivered') =>
+    recordChanges(database.pool, Date.now, [
+      { kind: 'fact', notification: id, fact: { channel: 'letter', type, at: new Date(), source: 'test', data: {} } },
+    ])
+
+  test('that is not delivered cannot be read: the access is an event with its circumstances, the status stays', async () => {
+    const { id, url, target } = await letterOf()
+    const cookie = await openLink(url, target)
+    expect(cookie).not.toBe('')
+    expect(await status('carta', id)).toMatchObject({ description: 'Enviado', dateDelivery: null })
+    const confirmed = await visit(`${url}/confirmar`, { form: filled(target), headers: { cookie } })
+    expect(confirmed.status).toBe(200)
+    expect(confirmed.text).toContain('ainda não consta como feita')
+    expect(await status('carta', id)).toMatchObject({ description: 'Enviado' })
+    const { rows } = await database.pool.query(
+      'select delivered_at, read_at, confirmed_at from delivery where notification_id = $1',
+      [id],
+    )
+    expect(rows).toEqual([{ delivered_at: null, read_at: null, confirmed_at: null }])
+    const circumstances = { address: '127.0.0.1', userAgent: expect.stringContaining('Mozilla'), because: 'not delivered' }
+    expect((await events(id)).filter(({ data }) => data.claimed !== undefined)).toMatchObject([
+      { type: 'note', data: { claimed: 'read', by: 'open', ...circumstances } },
+      { type: 'note', data: { claimed: 'confirmed', by: 'confirm', ...circumstances } },
+    ])
+  })
+
+  test('that was delivered is read and confirmed through its link', async () => {
+    const { id, url, target } = await letterOf()
+    await openLink(url, target)
+    await post(id, 'delivered')
+    expect(await status('carta', id)).toMatchObject({ description: 'Entregue' })
+    const cookie = await openLink(url, target)
+    expect(await status('carta', id)).toMatchObject({ description: 'Lido' })
+    const confirmed = await visit(`${url}/confirmar`, { form: filled(target), headers: { cookie } })
+    expect(confirmed.headers.get('location')).toMatch(/\/recibo$/)
+    expect(await status('carta', id)).toMatchObject({ description: 'Confirmou o recebimento' })
+  })
+})
+
 describe('machines', () => {
   const robots: [string, Parameters<typeof visit>[1], string][] = [
     ['a scanner by name', { headers: { 'user-agent': 'Mozilla/5.0 (compatible; BarracudaCentral/1.0)' } }, 'scanner'],

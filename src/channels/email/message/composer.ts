@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread-pool.js'
 import type { EmailMessage } from '../email-message.js'
 import { composeEmail, requireSafeAddresses } from './compose.js'
+import { type Enclosed, encloseContent, type Footer } from './enclose.js'
 import { textFromHtml } from './text.js'
 
 /**
@@ -11,11 +12,13 @@ import { textFromHtml } from './text.js'
  */
 export interface Composer {
   toText(html: string): string | Promise<string>
+  enclose(content: string, footer: Footer): Enclosed | Promise<Enclosed>
   compose(message: EmailMessage): Buffer | Promise<Buffer>
   close(): Promise<void>
 }
 
-type Question = { html: string } | { message: EmailMessage }
+type Question = { html: string } | { content: string; footer: Footer } | { message: EmailMessage }
+type Answer = string | Enclosed | Uint8Array
 
 /** About 4 ms of work; a thread adds 0.1 ms. */
 const SMALL_HTML = 4_096
@@ -24,9 +27,11 @@ const SMALL_MESSAGE = 262_144
 const PURPOSE = 'carteiro-composer'
 
 export function createComposer(threads = availableParallelism() - 1): Composer {
-  const pool = new ThreadPool<Question, string | Uint8Array>({ file: import.meta.url, purpose: PURPOSE, threads })
+  const pool = new ThreadPool<Question, Answer>({ file: import.meta.url, purpose: PURPOSE, threads })
   return {
     toText: html => (html.length <= SMALL_HTML ? textFromHtml(html) : (pool.ask({ html }) as Promise<string>)),
+    enclose: (content, footer) =>
+      content.length <= SMALL_HTML ? encloseContent(content, footer) : (pool.ask({ content, footer }) as Promise<Enclosed>),
     compose(message) {
       if (sizeOf(message) <= SMALL_MESSAGE) return composeEmail(message)
       // An error that crosses a thread loses its class, so the SendError for a bad address is thrown here.
@@ -40,14 +45,17 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
 const sizeOf = ({ html, text, attachments }: EmailMessage): number =>
   attachments.reduce((sum, { bytes }) => sum + bytes.length, html.length + text.length)
 
-const asBuffer = (answer: string | Uint8Array): Buffer => {
+const asBuffer = (answer: Answer): Buffer => {
   const { buffer, byteOffset, byteLength } = answer as Uint8Array<ArrayBuffer>
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
 if (isThreadOf(PURPOSE)) {
-  answerQuestions<Question, string | Uint8Array>(
-    question => ('html' in question ? textFromHtml(question.html) : composeEmail(question.message)),
-    answer => (typeof answer === 'string' ? [] : [answer.buffer as ArrayBuffer]),
+  answerQuestions<Question, Answer>(
+    question => {
+      if ('html' in question) return textFromHtml(question.html)
+      return 'content' in question ? encloseContent(question.content, question.footer) : composeEmail(question.message)
+    },
+    answer => (answer instanceof Uint8Array ? [answer.buffer as ArrayBuffer] : []),
   )
 }

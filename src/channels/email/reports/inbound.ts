@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerError } from 'smtp-server'
-import { readVerp, type Verp } from '../verp.js'
+import { type ReturnAddress, readVerp, type Verp } from '../verp.js'
 import { REPORT_BYTES } from './reports.js'
 
 /** The mail server of the bounce domain, which accepts only addresses of our own envelope senders. */
@@ -18,7 +18,7 @@ export interface InboundSettings {
    * Resolves once the message is committed, and only then is it acknowledged; after an error the other server retries. Only the
    * first REPORT_BYTES of a message are passed, so the number of clients bounds the memory.
    */
-  onMessage(recipients: { notification: string }[], raw: Buffer): Promise<void>
+  onMessage(recipients: ReturnAddress[], raw: Buffer): Promise<void>
 }
 
 export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }: InboundSettings) {
@@ -41,8 +41,8 @@ export async function openInbound({ host, port, maxBytes, verp, tls, onMessage }
     },
     onData(stream, session, done) {
       const recipients = session.envelope.rcptTo.flatMap(({ address }) => {
-        const notification = readVerp(address, verp)
-        return notification === null ? [] : [{ notification }]
+        const read = readVerp(address, verp)
+        return read === null ? [] : [read]
       })
       gather(stream, maxBytes)
         // null: the message is too large, which smtp-server answers by itself.

@@ -4,14 +4,23 @@ import { textFromHtml } from '../message/text.js'
 import { readPlainBounce } from './plain-bounce.js'
 import { withoutQuotedText } from './reply-text.js'
 
-/** A message that came back to the envelope sender of a delivery. */
+/**
+ * A message that came back to an address of a delivery. Anybody who has seen the address can write to it, so a report also says
+ * which message and which recipient it is about. `messages`: envelope ids and Message-IDs.
+ */
 export type Report =
   /** A delivery status notification with one entry per recipient (RFC 3464, or a bounce in plain text). */
-  | { kind: 'dsn'; entries: DeliveryEntry[] }
+  | { kind: 'dsn'; messages: readonly string[]; entries: readonly DeliveryEntry[] }
   /** A reading receipt (RFC 8098). automatic: a program sent it without the person's action. */
-  | { kind: 'mdn'; disposition: (typeof DISPOSITIONS)[number] | 'other'; automatic: boolean }
-  /** The recipient marked the message as spam (RFC 5965). */
-  | { kind: 'complaint'; feedbackType: string }
+  | {
+      kind: 'mdn'
+      messages: readonly string[]
+      recipients: readonly string[]
+      disposition: (typeof DISPOSITIONS)[number] | 'other'
+      automatic: boolean
+    }
+  /** The recipient marked the message as spam (RFC 5965). Providers often leave out who it was. */
+  | { kind: 'complaint'; messages: readonly string[]; recipients: readonly string[]; feedbackType: string }
   /** An automatic answer, such as an absence notice or a ticket system's confirmation. */
   | { kind: 'automatic' }
   /** A person's answer, without the quoted message. */
@@ -23,7 +32,8 @@ export interface DeliveryEntry {
   /** Enhanced status code, RFC 3463. */
   status: string | null
   diagnostic: string | null
-  finalRecipient: string | null
+  /** Final and original recipient: a mailbox behind an alias reports under its own name. */
+  recipients: readonly string[]
 }
 
 const ACTIONS = ['delivered', 'relayed', 'failed', 'delayed', 'expanded'] as const
@@ -52,14 +62,14 @@ export async function readReport(raw: Buffer, toText: Composer['toText'] = textF
   }
   const delivery = part(/^message\/(global-)?delivery-status$/)
   const entries = delivery === null ? [] : readEntries(delivery)
-  if (entries.length > 0) return { kind: 'dsn', entries }
+  if (entries.length > 0) return { kind: 'dsn', messages: [...namesIn(delivery!), ...returnedNames(part)], entries }
   const disposition = part(/^message\/(global-)?disposition-notification$/)
-  if (disposition !== null) return readDisposition(disposition)
+  if (disposition !== null) return readDisposition(disposition, returnedNames(part))
   const feedback = part(/^message\/feedback-report$/)
-  if (feedback !== null) return { kind: 'complaint', feedbackType: find(feedback, 'feedback-type')?.toLowerCase() ?? 'other' }
+  if (feedback !== null) return readComplaint(feedback, returnedNames(part))
   const text = email.text?.trim() || (await toText((email.html ?? '').slice(0, MAX_HTML)))
   const bounce = readPlainBounce(email, text)
-  if (bounce !== null) return { kind: 'dsn', entries: [bounce] }
+  if (bounce !== null) return { kind: 'dsn', messages: [...bounce.messages, ...returnedNames(part)], entries: [bounce.entry] }
   if (isAutomatic(email)) return { kind: 'automatic' }
   return { kind: 'reply', text: withoutQuotedText(text) }
 }
@@ -122,6 +132,28 @@ function readFields(text: string): Fields[] {
   return groups.filter(group => group.size > 0)
 }
 
+/** RFC 3464, 8098 and 5965; Gmail writes X-Original-Message-ID. */
+const NAMES = ['original-envelope-id', 'original-message-id', 'x-original-message-id']
+
+const namesIn = (groups: Fields[]): string[] =>
+  NAMES.flatMap(name => {
+    const value = find(groups, name)
+    return value === null ? [] : [bare(name === 'original-envelope-id' ? fromXtext(value) : value)]
+  })
+
+/** The Message-ID of the returned message, or of its headers alone. */
+function returnedNames(part: (type: RegExp) => Fields[] | null): string[] {
+  const returned = part(/^(message\/(rfc822|global|global-headers)|text\/rfc822-headers)$/)
+  const id = returned?.[0]?.get('message-id')
+  return id === undefined ? [] : [bare(id)]
+}
+
+const bare = (id: string): string => id.replace(/[<>\s]/g, '').slice(0, 320)
+
+/** RFC 3461 4: +XX is a byte. */
+const fromXtext = (text: string): string =>
+  text.replace(/\+([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+
 function readEntries(groups: Fields[]): DeliveryEntry[] {
   return groups
     .filter(group => group.has('action') || group.has('status'))
@@ -138,25 +170,43 @@ function readEntries(groups: Fields[]): DeliveryEntry[] {
           .get('diagnostic-code')
           ?.replace(/^\s*[\w-]+\s*;\s*/, '')
           .slice(0, 1_000) ?? null
-      const finalRecipient = address(group.get('final-recipient') ?? group.get('original-recipient'))
-      return [{ action, status, diagnostic, finalRecipient }]
+      return [{ action, status, diagnostic, recipients: recipientsIn([group]) }]
     })
 }
 
-/** Reads "rfc822; <a@b>" as a@b. */
-const address = (field: string | undefined): string | null =>
-  field
-    ?.replace(/^\s*[\w-]+\s*;/, '')
-    .replace(/[<>\s]/g, '')
-    .slice(0, 320) || null
+const RECIPIENTS = ['final-recipient', 'original-recipient', 'original-rcpt-to']
+
+const recipientsIn = (groups: Fields[]): string[] => [...new Set(RECIPIENTS.flatMap(name => addresses(find(groups, name))))]
+
+/** Reads "rfc822; <a@b>" as a@b, as it is and as xtext: servers disagree. "utf-8; j\x{E3}o@b" (RFC 6533 3) is jão@b. */
+function addresses(field: string | null): string[] {
+  const [, type = '', rest = ''] = /^\s*(?:([\w-]+)\s*;)?(.*)$/s.exec(field ?? '') ?? []
+  const text = bare(rest)
+  if (text === '') return []
+  return type.toLowerCase() === 'utf-8' ? [text.replace(/\\x\{([0-9A-F]{1,6})\}/gi, fromHex)] : [text, fromXtext(text)]
+}
+
+const fromHex = (_: string, hex: string): string => {
+  const code = Number.parseInt(hex, 16)
+  return code <= 0x10ffff ? String.fromCodePoint(code) : ''
+}
+
+const readComplaint = (groups: Fields[], returned: string[]): Report => ({
+  kind: 'complaint',
+  messages: [...namesIn(groups), ...returned],
+  recipients: recipientsIn(groups),
+  feedbackType: find(groups, 'feedback-type')?.toLowerCase() ?? 'other',
+})
 
 /** "manual-action/MDN-sent-manually; displayed/error" */
-function readDisposition(groups: Fields[]): Report {
+function readDisposition(groups: Fields[], returned: string[]): Report {
   const field = (find(groups, 'disposition') ?? '').toLowerCase().replace(/\s/g, '')
   const [mode = '', type = ''] = field.split(';')
   const word = type.split('/')[0]!
   return {
     kind: 'mdn',
+    messages: [...namesIn(groups), ...returned],
+    recipients: recipientsIn(groups),
     disposition: DISPOSITIONS.find(known => known === word) ?? 'other',
     automatic: /automatic-action|sent-automatically/.test(mode),
   }

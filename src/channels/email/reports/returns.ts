@@ -1,13 +1,16 @@
 import type { Change, ChangeOutcome, NoteLimit } from '../../../domain/change.js'
 import type { Clock } from '../../../domain/clock.js'
-import type { Fact } from '../../../domain/transition.js'
+import type { Fact, Objection } from '../../../domain/transition.js'
 import { reasonOfStatus } from '../status-code.js'
+import type { ReturnAddress } from '../verp.js'
 import type { DeliveryEntry, Report } from './reports.js'
 
-/** Turns messages to an e-mail's envelope sender into facts about its delivery. */
+/** Turns messages to an e-mail's return addresses into facts about its delivery. */
 export interface ReturnParts {
   clock: Clock
   record(change: Change): Promise<ChangeOutcome>
+  /** The address that the e-mail was sent to; null: it is not known. */
+  findRecipient(notification: string): Promise<string | null>
   suppress(notification: string, reason: 'hard bounce' | 'complaint'): Promise<void>
   /** Called once, when the last note of a kind that is kept was recorded. */
   onLastNote(notification: string, kind: Report['kind']): void
@@ -17,33 +20,47 @@ export interface ReturnParts {
 export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
 
 /** Resolves once everything is committed; only then may the sending server forget the message. */
-export type TakeReturn = (notification: string, report: Report) => Promise<void>
+export type TakeReturn = (address: ReturnAddress, report: Report) => Promise<void>
 
 export const createReturns =
-  ({ clock, record, suppress, onLastNote }: ReturnParts): TakeReturn =>
-  async (notification, report) => {
-    for (const { suppression, type, data } of factsOf(report)) {
-      if (suppression !== undefined) await suppress(notification, suppression)
+  ({ clock, record, findRecipient, suppress, onLastNote }: ReturnParts): TakeReturn =>
+  async ({ notification, purpose }, report) => {
+    const recipient = await findRecipient(notification)
+    for (const { suppression, type, data } of factsOf(report, { notification, purpose, recipient })) {
       const fact: Fact = { channel: 'email', at: new Date(clock()), source: `report:${report.kind}`, type, data }
       const outcome = await record({ kind: 'fact', notification, fact, repeatable: RETURNED_NOTES })
       if (outcome === 'last note') onLastNote(notification, report.kind)
+      // A failure that does not count suppresses nobody. One that is known already does: the process may have died in between.
+      const counts = type === 'note' || outcome === 'recorded' || outcome === 'nothing new'
+      if (suppression !== undefined && counts) await suppress(notification, suppression)
     }
   }
 
 type ReturnFact = Pick<Fact, 'type' | 'data'> & { suppression?: 'hard bounce' | 'complaint' }
+type Expected = ReturnAddress & { recipient: string | null }
 
-function factsOf(report: Report): ReturnFact[] {
+function factsOf(report: Report, expected: Expected): ReturnFact[] {
   switch (report.kind) {
-    case 'dsn':
-      return report.entries.map(fromEntry)
-    case 'mdn': {
-      const { disposition, automatic } = report
-      // An automatic receipt proves that the message arrived, not that a person saw it.
-      const type = disposition === 'displayed' && !automatic ? 'read' : 'note'
-      return [{ type, data: { by: 'mdn', disposition, automated: automatic } }]
+    case 'dsn': {
+      const ordinal = ordinalIn(report.messages, expected)
+      return report.entries.map(entry => checked(fromEntry(entry), ordinal, entry.recipients, expected))
     }
-    case 'complaint':
-      return [{ type: 'note', data: { complaint: report.feedbackType }, suppression: 'complaint' }]
+    case 'mdn': {
+      const { disposition, automatic, messages, recipients } = report
+      const data = { by: 'mdn', disposition, automated: automatic }
+      // An automatic receipt proves that the message arrived, not that a person saw it.
+      if (disposition !== 'displayed' || automatic) return [{ type: 'note', data }]
+      if (expected.purpose !== 'receipt') return [noteOf({ type: 'read', data }, 'not asked for')]
+      return [checked({ type: 'read', data }, ordinalIn(messages, expected), recipients, expected)]
+    }
+    case 'complaint': {
+      const { feedbackType, messages, recipients } = report
+      const data = { complaint: feedbackType }
+      if (ordinalIn(messages, expected) === null) return [{ type: 'note', data: { ...data, because: 'another message' } }]
+      if (recipients.length > 0 && !isAmong(recipients, expected))
+        return [{ type: 'note', data: { ...data, because: 'another recipient' } }]
+      return [{ type: 'note', data, suppression: 'complaint' }]
+    }
     case 'reply':
       return [{ type: 'note', data: { reply: report.text } }]
     case 'automatic':
@@ -53,8 +70,33 @@ function factsOf(report: Report): ReturnFact[] {
   }
 }
 
-function fromEntry({ action, status, diagnostic, finalRecipient }: DeliveryEntry): ReturnFact {
-  const data = { status, diagnostic, finalRecipient }
+/** A report counts only if it names our message and our recipient. */
+function checked(fact: ReturnFact, ordinal: number | null, recipients: readonly string[], expected: Expected): ReturnFact {
+  if (fact.type === 'note') return fact
+  if (ordinal === null) return noteOf(fact, 'another message')
+  if (!isAmong(recipients, expected)) return noteOf(fact, 'another recipient')
+  return { ...fact, data: { ...fact.data, ordinal } }
+}
+
+const noteOf = ({ type, data }: ReturnFact, because: Objection): ReturnFact => ({
+  type: 'note',
+  data: { ...data, claimed: type, because },
+})
+
+/** Which message of the delivery is named; null: none. Our reference is the envelope id and the left side of the Message-ID. */
+function ordinalIn(messages: readonly string[], { notification }: Expected): number | null {
+  for (const name of messages) {
+    const [, id, ordinal] = /^([0-9a-f-]{36})\.email\.(\d{1,4})(?:@|$)/i.exec(name) ?? []
+    if (id?.toLowerCase() === notification) return Number(ordinal)
+  }
+  return null
+}
+
+const isAmong = (recipients: readonly string[], { recipient }: Expected): boolean =>
+  recipients.some(named => named.toLowerCase() === recipient?.toLowerCase())
+
+function fromEntry({ action, status, diagnostic, recipients }: DeliveryEntry): ReturnFact {
+  const data = { status, diagnostic, finalRecipient: recipients[0] ?? null }
   // "relayed": the next server accepted the message and sends no reports, so no further report will come.
   if (action === 'delivered' || action === 'relayed') return { type: 'delivered', data: { ...data, action } }
   if (action !== 'failed') return { type: 'note', data: { ...data, action } }

@@ -3,7 +3,7 @@ import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { type InboundSettings, openInbound } from '../../../../src/channels/email/reports/inbound.js'
 import { type Limits, SmtpSession } from '../../../../src/channels/email/smtp/session.js'
 import { smtpProvider } from '../../../../src/channels/email/smtp/smtp.js'
-import { verpAddress } from '../../../../src/channels/email/verp.js'
+import { type ReturnAddress, verpAddress } from '../../../../src/channels/email/verp.js'
 import { SendError } from '../../../../src/channels/provider.js'
 import { selfSigned } from '../../../support/certificate.js'
 import { deferred } from '../../../support/deferred.js'
@@ -15,7 +15,7 @@ const address = verpAddress(id, verp)
 const limits = (): Limits => ({ deadline: performance.now() + 20_000, signal: new AbortController().signal })
 
 interface Arrived {
-  recipients: { notification: string }[]
+  recipients: ReturnAddress[]
   raw: Buffer
 }
 
@@ -62,7 +62,7 @@ describe('the bounce domain’s mail server', () => {
     const listener = await inbound()
     const raw = composeEmail(email({ text: '.\n..\nfim' }))
     expect(await deliver(listener, address, raw)).toBeNull()
-    expect(listener.arrived).toEqual([{ recipients: [{ notification: id }], raw }])
+    expect(listener.arrived).toEqual([{ recipients: [{ notification: id, purpose: 'return' }], raw }])
   })
 
   test.each([

@@ -171,6 +171,7 @@ Content-Type: message/rfc822
 
 From: avisos@orgao.example.com
 Subject: Aviso
+Message-ID: <019a1b2c@orgao.example.com>
 Content-Type: text/plain
 
 Action: delivered
@@ -258,7 +259,9 @@ Giving up on 192.0.2.7.
 
 --- Below this line is a copy of the message.
 
+To: Joao <joao@example.net>
 Subject: Aviso
+Message-ID: <019a1b2c@orgao.example.com>
 `)
 
 export const eximFailure = crlf(`X-Failed-Recipients: ana@exim.example.org
@@ -342,6 +345,7 @@ Content-Type: message/rfc822
 
 From: avisos@orgao.example.com
 Subject: Aviso
+Message-ID: <019a1b2c@orgao.example.com>
 
 --F--
 `)

@@ -9,12 +9,13 @@ describe('reports about delivery', () => {
   test('Postfix: a failure', async () => {
     expect(await readReport(samples.postfixFailure)).toEqual({
       kind: 'dsn',
+      messages: ['019a1b2c-3d4e+7f50', '019a1b2c@orgao.example.com'],
       entries: [
         {
           action: 'failed',
           status: '5.1.1',
           diagnostic: '550 5.1.1 <joao@example.net>: Recipient address rejected: User unknown',
-          finalRecipient: 'joao@example.net',
+          recipients: ['joao@example.net'],
         },
       ],
     })
@@ -23,7 +24,7 @@ describe('reports about delivery', () => {
   test('Postfix: relayed to the next server', async () => {
     expect(await readReport(samples.postfixSuccess)).toMatchObject({
       kind: 'dsn',
-      entries: [{ action: 'relayed', status: '2.0.0', finalRecipient: 'joao@example.net' }],
+      entries: [{ action: 'relayed', status: '2.0.0', recipients: ['joao@example.net'] }],
     })
   })
 
@@ -43,13 +44,14 @@ describe('reports about delivery', () => {
   test('Exchange: the part for machines is found below alternatives, the returned message is not read', async () => {
     expect(await readReport(samples.exchangeFailure)).toEqual({
       kind: 'dsn',
+      messages: ['019a1b2c@orgao.example.com'],
       entries: [
         {
           action: 'failed',
           status: '5.1.10',
           diagnostic:
             '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient maria@empresa.example.com not found by SMTP address lookup',
-          finalRecipient: 'maria@empresa.example.com',
+          recipients: ['maria@empresa.example.com'],
         },
       ],
     })
@@ -58,19 +60,21 @@ describe('reports about delivery', () => {
   test('Gmail: a full mailbox', async () => {
     expect(await readReport(samples.gmailFailure)).toMatchObject({
       kind: 'dsn',
-      entries: [{ action: 'failed', status: '5.2.2', finalRecipient: 'fulano@gmail.example' }],
+      messages: ['019a1b2c@orgao.example.com'],
+      entries: [{ action: 'failed', status: '5.2.2', recipients: ['fulano@gmail.example'] }],
     })
   })
 
   test('qmail: a bounce in plain words', async () => {
     expect(await readReport(samples.qmailFailure)).toEqual({
       kind: 'dsn',
+      messages: ['019a1b2c@orgao.example.com'],
       entries: [
         {
           action: 'failed',
           status: '5.1.1',
           diagnostic: 'Remote host said: 550 sorry, no mailbox here by that name. (#5.1.1)',
-          finalRecipient: 'pedro@antigo.example.org',
+          recipients: ['pedro@antigo.example.org'],
         },
       ],
     })
@@ -83,7 +87,7 @@ describe('reports about delivery', () => {
         {
           action: 'failed',
           status: '5.7.1',
-          finalRecipient: 'ana@exim.example.org',
+          recipients: ['ana@exim.example.org'],
           diagnostic: '554 5.7.1 Relay access denied',
         },
       ],
@@ -93,7 +97,7 @@ describe('reports about delivery', () => {
   test('an old gateway: a warning in plain words is a delay', async () => {
     expect(await readReport(samples.oldWarning)).toMatchObject({
       kind: 'dsn',
-      entries: [{ action: 'delayed', status: null, finalRecipient: 'pedro@antigo.example.org' }],
+      entries: [{ action: 'delayed', status: null, recipients: ['pedro@antigo.example.org'] }],
     })
   })
 
@@ -121,8 +125,8 @@ describe('reports about delivery', () => {
       expect(report).toMatchObject({
         kind: 'dsn',
         entries: [
-          { action: 'failed', finalRecipient: 'a@x.example' },
-          { action: 'delivered', finalRecipient: 'b@x.example' },
+          { action: 'failed', recipients: ['a@x.example'] },
+          { action: 'delivered', recipients: ['b@x.example'] },
         ],
       })
     }
@@ -132,16 +136,16 @@ describe('reports about delivery', () => {
     const reports: [string, object][] = [
       [
         'FINAL-RECIPIENT: RFC822;<A@x.example>\nACTION: Failed (bad address)\nSTATUS: 5.1.1 (User unknown)\n',
-        { action: 'failed', status: '5.1.1', finalRecipient: 'A@x.example' },
+        { action: 'failed', status: '5.1.1', recipients: ['A@x.example'] },
       ],
       [
         'Reporting-MTA: dns; x\nFinal-Recipient: a@x.example\nStatus: 4.2.2\n',
-        { action: 'delayed', status: '4.2.2', finalRecipient: 'a@x.example' },
+        { action: 'delayed', status: '4.2.2', recipients: ['a@x.example'] },
       ],
       ['\n\n\nFinal-Recipient: rfc822; a@x.example\nAction: expanded\nStatus: 2.0.0\n', { action: 'expanded' }],
       [
         'Original-Recipient: rfc822;a@x.example\nAction: failed\n',
-        { action: 'failed', status: null, finalRecipient: 'a@x.example' },
+        { action: 'failed', status: null, recipients: ['a@x.example'] },
       ],
     ]
     for (const [fields, entry] of reports) {
@@ -154,6 +158,22 @@ describe('reports about delivery', () => {
     expect(await readReport(Buffer.from(raw))).toMatchObject({ kind: 'dsn', entries: [{ status: '5.1.1' }] })
   })
 
+  test('an original recipient is read as it is, as xtext, and in its international form', async () => {
+    const recipients = async (field: string): Promise<unknown> => {
+      const report = await readReport(
+        status(`Final-Recipient: rfc822; caixa@x.example\nOriginal-Recipient: ${field}\nAction: failed\n`),
+      )
+      return report.kind === 'dsn' && report.entries[0]!.recipients
+    }
+    expect(await recipients('rfc822;ana+2Bboleto@x.example')).toEqual([
+      'caixa@x.example',
+      'ana+2Bboleto@x.example',
+      'ana+boleto@x.example',
+    ])
+    expect(await recipients('utf-8;jo\\x{E3}o@x.example')).toEqual(['caixa@x.example', 'joão@x.example'])
+    expect(await recipients('utf-8;\\x{FFFFFF}@x.example')).toEqual(['caixa@x.example', '@x.example'])
+  })
+
   test('a report for machines that says nothing is no delivery', async () => {
     expect((await readReport(status('Reporting-MTA: dns; x\n\nAction: confused\n'))).kind).not.toBe('dsn')
   })
@@ -163,6 +183,8 @@ describe('reports about reading', () => {
   test('a person let the mail program answer: displayed', async () => {
     expect(await readReport(samples.readingReceipt)).toEqual({
       kind: 'mdn',
+      messages: ['019a1b2c@orgao.example.com'],
+      recipients: ['joao@example.net'],
       disposition: 'displayed',
       automatic: false,
     })
@@ -174,7 +196,12 @@ describe('reports about reading', () => {
 })
 
 test('a complaint says of which kind', async () => {
-  expect(await readReport(samples.complaint)).toEqual({ kind: 'complaint', feedbackType: 'abuse' })
+  expect(await readReport(samples.complaint)).toEqual({
+    kind: 'complaint',
+    messages: ['019a1b2c@orgao.example.com'],
+    recipients: [],
+    feedbackType: 'abuse',
+  })
 })
 
 describe('answers of machines', () => {

