@@ -53,9 +53,10 @@ async function expectAccepted(gateway: Gateway): Promise<void> {
 
 /** Settings of a database are those of its next sessions. */
 async function set(setting: string): Promise<void> {
-  await database.pool.query(`do $$ begin execute format('alter database %I ${setting}', current_database()); end $$`)
-  await database.pool.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+  await database.tamper(
+    `set default_transaction_read_only = off;
+     do $$ begin execute format('alter database %I ${setting}', current_database()); end $$;
+     select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
   )
 }
 
@@ -65,22 +66,17 @@ describe('is not ready, and sends are 503, while', () => {
     await expectAccepted(gateway)
     await set('set default_transaction_read_only = on')
     await expectRefused(gateway)
-    const writer = new pg.Client({ connectionString: database.url, options: '-c default_transaction_read_only=off' })
-    await writer.connect()
-    await writer.query(
-      "do $$ begin execute format('alter database %I reset default_transaction_read_only', current_database()); end $$",
-    )
-    await writer.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-    )
-    await writer.end()
+    await set('reset default_transaction_read_only')
     await expectAccepted(gateway)
   })
 
   test.each(['notification', 'delivery', 'event', 'attachment', 'idempotency'])('the table %s is locked', async table => {
-    await set('set lock_timeout = 200')
+    await pool.end()
+    const impatient = new URL(database.url)
+    impatient.searchParams.set('lock_timeout', '200')
+    pool = openPool({ url: impatient.href, size: 4, onError: () => {} })
     const gateway = await start()
-    const locker = new pg.Client({ connectionString: database.url })
+    const locker = new pg.Client({ connectionString: database.ownerUrl })
     await locker.connect()
     await locker.query(`begin; lock table ${table} in share mode`)
     await expect.poll(() => readiness(gateway)).toEqual([503, REFUSED])
@@ -98,13 +94,13 @@ describe('is not ready, and sends are 503, while', () => {
 
   test('the database waits for a migration of this version', async () => {
     const gateway = await start()
-    await database.pool.query('update migration set number = 9999')
+    await database.asOwner('update migration set number = 9999')
     await expect.poll(() => readiness(gateway)).toEqual([503, expect.stringContaining('espera uma migração')])
-    await database.pool.query('update migration set number = 1')
+    await database.asOwner('update migration set number = 1')
     await expectAccepted(gateway)
-    await database.pool.query('alter table delivery rename column condition to later')
+    await database.asOwner('alter table delivery rename column condition to later')
     await expectRefused(gateway)
-    await database.pool.query('alter table delivery rename column later to condition')
+    await database.asOwner('alter table delivery rename column later to condition')
     await expectAccepted(gateway)
   })
 
@@ -142,7 +138,7 @@ test('asking for the readiness leaves nothing behind, however often it is done',
   expect(new Set(answers.map(([status]) => status))).toEqual(new Set([200]))
   expect(await countRows(database.pool)).toEqual(before)
   // They share one rehearsal: the sequence is the only thing that a rollback does not undo.
-  const { rows } = await database.pool.query('select last_value as code from notification_code')
+  const { rows } = await database.asOwner('select last_value::int as code from notification_code')
   expect(rows[0].code).toBeLessThan(5)
 })
 

@@ -89,8 +89,8 @@ export class Cluster {
   simulator!: Node
   token = ''
   pool!: Pool
-  /** Of the database. */
-  url = ''
+  /** Of the database's superuser. */
+  adminUrl = ''
   /** What a process of this cluster is started with. */
   env: NodeJS.ProcessEnv = {}
   /** What the keeper of the database said. */
@@ -115,7 +115,7 @@ export class Cluster {
       durable: false,
       report: (details, message) => void this.reports.push({ ...details, message }),
     })
-    this.url = this.#database.url
+    this.adminUrl = this.#database.adminUrl
     const env: NodeJS.ProcessEnv = {
       PATH: process.env.PATH,
       CARTEIRO_DATA: this.folder,

@@ -39,8 +39,8 @@ const ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/
 /** Each returns how to end it. */
 const troubles: Record<string, (cluster: Cluster) => Promise<() => Promise<void>>> = {
   'read-only database': cluster => setOnServer(cluster, 'default_transaction_read_only', 'on'),
-  'locked table': async ({ url }) => {
-    const locker = new pg.Client({ connectionString: url })
+  'locked table': async ({ adminUrl }) => {
+    const locker = new pg.Client({ connectionString: adminUrl })
     await locker.connect()
     await locker.query('begin; lock table notification in access exclusive mode')
     return () => locker.end()
@@ -48,9 +48,9 @@ const troubles: Record<string, (cluster: Cluster) => Promise<() => Promise<void>
   'lost synchronous standby': cluster => setOnServer(cluster, 'synchronous_standby_names', 'ausente'),
 }
 
-async function setOnServer({ url }: Cluster, setting: string, value: string): Promise<() => Promise<void>> {
+async function setOnServer({ adminUrl }: Cluster, setting: string, value: string): Promise<() => Promise<void>> {
   const change = async (command: string): Promise<void> => {
-    const client = new pg.Client({ connectionString: url })
+    const client = new pg.Client({ connectionString: adminUrl })
     await client.connect()
     await client.query(`alter system ${command}`)
     await client.query('select pg_reload_conf()')

@@ -1,32 +1,36 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { acceptStore } from '../../src/app/api.js'
+import { prepareDatabase } from '../../src/app/database.js'
 import { openEmbedded } from '../../src/store/embedded/server.js'
 import { openPool } from '../../src/store/postgres.js'
 import { isStandbyLost } from '../../src/store/standby.js'
 import { initialisedDataFolder } from '../support/data-folder.js'
-import { createAccount, gatewayForTest } from '../support/gateway.js'
+import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
 
 /** A real server whose synchronous standby is gone: commits wait, and are done all the same once somebody ends the wait. */
 test('with its synchronous standby lost, a gateway accepts nothing, and tells the truth about what it had begun', async () => {
   const server = await openEmbedded(initialisedDataFolder(), true, { durable: false })
   onTestFinished(() => server.close())
+  await prepareDatabase(server, () => testKeys)
+  const admin = new pg.Pool({ connectionString: server.adminUrl, max: 1 })
+  admin.on('error', () => {})
   const pool = openPool({ url: server.url, size: 4, onError: () => {} })
   const impatient = new pg.Pool({ connectionString: server.url, max: 4, query_timeout: 1_500 })
   impatient.on('error', () => {})
-  onTestFinished(async () => void (await Promise.all([pool.end(), impatient.end()])))
+  onTestFinished(async () => void (await Promise.all([pool.end(), impatient.end(), admin.end()])))
   const gateway = await gatewayForTest(pool)
   const { token } = await createAccount(pool)
   // What a gateway is that has not noticed the loss yet.
   const late = await gatewayForTest(impatient, {}, { store: { ...acceptStore(impatient), isStandbyLost: async () => false } })
 
   const name = async (standbys: string): Promise<void> => {
-    await pool.query(`alter system set synchronous_standby_names = '${standbys}'`)
-    await pool.query('select pg_reload_conf()')
+    await admin.query(`alter system set synchronous_standby_names = '${standbys}'`)
+    await admin.query('select pg_reload_conf()')
   }
   const waiting = async (): Promise<number[]> =>
-    (await pool.query<{ pid: number }>("select pid from pg_stat_activity where wait_event = 'SyncRep'")).rows.map(row => row.pid)
+    (await admin.query<{ pid: number }>("select pid from pg_stat_activity where wait_event = 'SyncRep'")).rows.map(row => row.pid)
   const found = async (id: string): Promise<number> => (await request(`${gateway.url}/gw/full/${id}`, { token })).status
   const ready = async (): Promise<number> => (await request(`${gateway.url}/readyz`)).status
   const sendTo = ({ url }: { url: string }, headers: Record<string, string> = {}) => send(url, token, validSend, headers)
@@ -53,7 +57,7 @@ test('with its synchronous standby lost, a gateway accepts nothing, and tells th
   // A session that an operator ends while it waits has committed here, although its client is only cut off.
   const ended = sendTo(late)
   await expect.poll(async () => (await waiting()).length).toBe(2)
-  await pool.query("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
+  await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
   const answer = await ended
   expect(answer.status).toBe(200)
   expect(await found((answer.body as { idEmail: string }).idEmail)).toBe(200)
