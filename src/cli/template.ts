@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
-import { createTemplate, editTemplate, requireTemplate, type TemplateEdit } from '../engine/templates.js'
+import { checkTemplate } from '../domain/template.js'
+import { createTemplate, editTemplate, requireTemplate, type TemplateEdit, type TemplateParts } from '../engine/templates.js'
 import { listTemplates, type Template } from '../store/accounts/templates.js'
+import type { Pool } from '../store/postgres.js'
 import { audit, runForAccount } from './administration.js'
 import { type AccountOptions, addAccountVerb, channelOption, idReader, requireChanges } from './options.js'
 
@@ -24,7 +26,7 @@ export function templateCommand(): Command {
       runForAccount(options, async ({ pool }, account) => {
         const { name, channel, file, templateId: externalId = null, shared = false } = options
         const draft = { name, channel, content: readContent(file), variables: null, externalId, shared, metadata: {} }
-        const created = await createTemplate(pool, account.id, draft, Date.now())
+        const created = await createTemplate(partsOf(pool), account.id, draft, Date.now())
         await audit(pool, 'template create', created.id)
         return describe(created)
       }),
@@ -33,7 +35,7 @@ export function templateCommand(): Command {
   addAccountVerb(template, 'list', 'lista os templates próprios e os compartilhados')
     .addOption(channelOption('só de um canal'))
     .action((options: AccountOptions & { channel?: Channel }) =>
-      runForAccount(options, async ({ pool }, { id }) => (await listTemplates(pool, id, options.channel ?? null)).map(describe)),
+      runForAccount(options, ({ pool }, { id }) => listAll(pool, id, options.channel ?? null)),
     )
 
   addIdVerb('show', 'mostra o conteúdo de um template')
@@ -68,10 +70,23 @@ export function templateCommand(): Command {
 
 const edit = (id: string, options: AccountOptions, changes: TemplateEdit): Promise<void> =>
   runForAccount(options, async ({ pool }, account) => {
-    const edited = await editTemplate(pool, account.id, id, changes)
+    const edited = await editTemplate(partsOf(pool), account.id, id, changes)
     await audit(pool, 'template edit', edited.id, { fields: Object.keys(changes) })
     return describe(edited)
   })
+
+/** Nobody else waits for this process, so that it needs no thread for the check. */
+const partsOf = (pool: Pool): TemplateParts => ({ pool, check: (_account, ...content) => checkTemplate(...content) })
+
+async function listAll(pool: Pool, account: string, channel: Channel | null) {
+  const all: ReturnType<typeof describe>[] = []
+  for (let after: string | null = null; ; ) {
+    const { templates, next } = await listTemplates(pool, account, channel, { after, limit: 500, bytes: 16_777_216 })
+    all.push(...templates.map(describe))
+    if (next === null) return all
+    after = next
+  }
+}
 
 function describe({ id, name, channel, externalId, version, active, shared }: Template) {
   return { id, name, channel, templateId: externalId, version, active, shared }

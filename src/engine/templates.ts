@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel.js'
 import { Refusal } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { checkTemplate, type TemplateVariable, templateRefusal } from '../domain/template.js'
+import { type TemplateFault, type TemplateVariable, templateRefusal } from '../domain/template.js'
 import {
   addTemplateVersion,
   findTemplate,
@@ -29,15 +29,34 @@ export interface TemplateEdit extends TemplateChanges {
   variables?: TemplateVariable[]
 }
 
-export async function createTemplate(pool: Pool, account: string, draft: TemplateDraft, nowMs: number): Promise<Template> {
-  const id = newId(nowMs)
-  await insertTemplate(pool, { ...draft, id, account, variables: requireVariables(draft.content, draft.variables) })
-  return requireTemplate(pool, account, id)
+export interface TemplateParts {
+  pool: Pool
+  /** Finds what a content uses, or its fault. It may take seconds. */
+  check(
+    account: string,
+    content: string,
+    declared: readonly TemplateVariable[] | null,
+  ): Promise<TemplateVariable[] | TemplateFault> | TemplateVariable[] | TemplateFault
 }
 
-export async function editTemplate(pool: Pool, account: string, id: string, edit: TemplateEdit): Promise<Template> {
+export async function createTemplate(
+  parts: TemplateParts,
+  account: string,
+  draft: TemplateDraft,
+  nowMs: number,
+): Promise<Template> {
+  const id = newId(nowMs)
+  const variables = await requireVariables(parts, account, draft.content, draft.variables)
+  await insertTemplate(parts.pool, { ...draft, id, account, variables })
+  return requireTemplate(parts.pool, account, id)
+}
+
+export async function editTemplate(parts: TemplateParts, account: string, id: string, edit: TemplateEdit): Promise<Template> {
+  const { pool } = parts
   // A faulty content is refused first, whatever the template.
-  if (edit.content !== undefined) requireVariables(edit.content, edit.variables ?? null)
+  const checked = edit.content === undefined ? null : await requireVariables(parts, account, edit.content, edit.variables ?? null)
+  const kept = edit.content === undefined && edit.variables !== undefined ? await findOwn(pool, account, id) : null
+  if (kept !== null) await requireVariables(parts, account, kept, edit.variables!)
   return transaction(pool, async db => {
     const owner = await lockTemplateOwner(db, id)
     if (owner === null) throw new Refusal('templateMissing')
@@ -47,7 +66,9 @@ export async function editTemplate(pool: Pool, account: string, id: string, edit
     if (content !== undefined || variables !== undefined) {
       const current = await requireTemplate(db, account, id)
       const next = content ?? current.content
-      const declared = requireVariables(next, variables ?? keptVariables(next, current.variables))
+      // Checked above, because the transaction must not stay open for as long as a check may take, unless the content has changed since.
+      if (content === undefined && next !== kept) await requireVariables(parts, account, next, variables!)
+      const declared = variables ?? keepDeclared(checked!, current.variables)
       const same = next === current.content && JSON.stringify(declared) === JSON.stringify(current.variables)
       if (!same) await addTemplateVersion(db, id, next, declared)
     }
@@ -66,13 +87,25 @@ export async function requireTemplate(
   return template
 }
 
-/** A new content without a new declaration: the declared variables stay as they are, new ones are obligatory. */
-function keptVariables(content: string, known: readonly TemplateVariable[]): TemplateVariable[] {
-  return requireVariables(content, null).map(variable => known.find(({ name }) => name === variable.name) ?? variable)
+/** The content of an account's own template; null: there is none, or it is another account's. */
+async function findOwn(pool: Pool, account: string, id: string): Promise<string | null> {
+  const template = await findTemplate(pool, account, id)
+  return template?.account === account ? template.content : null
 }
 
-function requireVariables(content: string, declared: TemplateVariable[] | null): TemplateVariable[] {
-  const variables = checkTemplate(content, declared)
+/** A new content without a new declaration: the declared variables stay as they are, new ones are obligatory. */
+function keepDeclared(used: readonly TemplateVariable[], known: readonly TemplateVariable[]): TemplateVariable[] {
+  const byName = new Map(known.map(variable => [variable.name, variable]))
+  return used.map(variable => byName.get(variable.name) ?? variable)
+}
+
+async function requireVariables(
+  { check }: TemplateParts,
+  account: string,
+  content: string,
+  declared: TemplateVariable[] | null,
+): Promise<TemplateVariable[]> {
+  const variables = await check(account, content, declared)
   if ('fault' in variables) throw templateRefusal(variables)
   return variables
 }

@@ -16,6 +16,7 @@ const errorMeanings: Record<number, string> = {
   403: 'Sem permissão.',
   404: 'Não existe para esta conta.',
   409: 'Ainda não: a mensagem diz o que está em andamento ou desligado.',
+  408: 'O corpo chega devagar demais.',
   413: 'Corpo grande demais.',
   422: 'Idempotency-Key já usado com outro corpo.',
   429: 'Limite de requisições excedido; veja Retry-After.',
@@ -79,7 +80,7 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
 function documented(schema: FastifySchema, url: string, method: string): FastifySchema {
   // 400 everywhere, because a path or a query can be malformed too.
   const errors = [400, 401, 429, 500, 503]
-  if (schema.body !== undefined) errors.push(413)
+  if (schema.body !== undefined) errors.push(408, 413)
   if (url.includes(':')) errors.push(404)
   if (url === '/gw/email') errors.push(403, 409, 422)
   if (/^\/gw\/webhooks(\/listen|\/:id\/(test|replay))?$/.test(url)) errors.push(409)

@@ -7,6 +7,7 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import type { TemplateRunner } from '../channels/template-runner.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
 import type { Accept } from '../engine/accept/accept.js'
@@ -15,6 +16,7 @@ import type { Pool } from '../store/postgres.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, type BodyLimits } from './body.js'
 import { addCallbacks, type CallbackOptions } from './callbacks.js'
+import { limitConnections } from './connections.js'
 import { addDocuments, type ServedDocument } from './documents.js'
 import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
 import { addSend, type SendOptions } from './gw/send.js'
@@ -38,17 +40,23 @@ export interface ServerOptions {
   send: SendOptions
   status: StatusOptions
   callbacks: CallbackOptions
+  templates: TemplateRunner
   webhooks: Omit<WebhookOptions, 'pool' | 'clock' | 'isStopping'>
   openApi: OpenApiOptions
   recipient: PageOptions
   documents: readonly ServedDocument[]
   groups: Accept['groups']
   bodies: BodyLimits
+  /** Connections of one address at once. */
+  connectionsPerAddress: number
 }
 
 /** For all routes except the send. */
 const BODY_LIMIT = 1_048_576
 const LINGER_MS = 10_000
+/** For the first bytes of a connection and for the headers of every request. */
+const HEADERS_MS = 15_000
+const LOOK_AT_CONNECTIONS_MS = 5_000
 /** Every route below these prefixes requires a token. */
 const GUARDED = ['/gw', '/regua-notificacao']
 
@@ -69,7 +77,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     forceCloseConnections: 'idle',
     requestTimeout: 120_000,
     // A request without Host is refused below, because Node's own refusal has no body.
-    http: { requireHostHeader: false },
+    http: { requireHostHeader: false, headersTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_AT_CONNECTIONS_MS },
     clientErrorHandler: (error, socket) => answerRaw(error as NodeJS.ErrnoException, socket, nextRequestId()),
     // No hook runs for a path that cannot be decoded, so their work is done here.
     frameworkErrors: (error, request, reply) => {
@@ -97,6 +105,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     }
     done()
   })
+  limitConnections(app.server, { perAddress: options.connectionsPerAddress, trustedProxies: auth.trustedProxies })
   // RFC 9110, 10.1.1: an expectation that is not understood may be ignored.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onResponse', (request, reply, done) => {
@@ -112,14 +121,14 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     )
     done()
   })
-  addBodyParser(app, options.bodies)
+  const readBody = addBodyParser(app, options.bodies)
   addOpenApi(app, options.openApi)
   addHealth(app, pool, isStopping)
   addImage(app, options.recipient)
   addDocuments(app, options.documents)
-  addCallbacks(app, options.callbacks)
+  addCallbacks(app, options.callbacks, readBody)
   addAssets(app, options.recipient.recipient)
-  addPages(app, options.recipient)
+  addPages(app, options.recipient, readBody)
   addMetrics(app, pool, options.groups)
   app.setNotFoundHandler(refuseRoute)
 

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type DrillChannel, type DrillKind, type DrillPoint, drillChannels, drillKinds, drillPoints, runDrill } from './drill.js'
+import { describeUploadVerdict, runUploadDrill } from './uploads.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
 /** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] */
@@ -19,12 +20,12 @@ const { values, positionals } = parseArgs({
 })
 const [kind] = positionals
 const known =
-  (kind === 'webhooks' || drillKinds.includes(kind as DrillKind)) &&
+  (kind === 'webhooks' || kind === 'uploads' || drillKinds.includes(kind as DrillKind)) &&
   drillChannels.includes(values.channel as DrillChannel) &&
   (values.point === undefined || drillPoints.includes(values.point as DrillPoint))
 if (!known) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|uploads [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS]\n`,
   )
   process.exit(2)
 }
@@ -42,6 +43,11 @@ if (kind === 'webhooks') {
     onProgress,
   })
   process.stdout.write(describeWebhookVerdict(verdict, values.seed))
+  process.exit(verdict.clean ? 0 : 1)
+}
+if (kind === 'uploads') {
+  const verdict = await runUploadDrill({ count: number(values.count), clients: number(values.clients), onProgress })
+  process.stdout.write(describeUploadVerdict(verdict))
   process.exit(verdict.clean ? 0 : 1)
 }
 const report = await runDrill({

@@ -25,8 +25,7 @@ const SIMULATED_MINUTE_MS = 100
 export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, callbackParts, documents }
 
 async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<ChannelDelivery<VoiceMessage>> {
-  const { pool } = context
-  const render = renderingOf(pool)
+  const render = renderingOf(context)
   return {
     partsOf: (provider, world) => partsOf(provider, context, world),
     prepare: world => createVoicePreparation({ render, minuteMs: minuteOf(world.simulatorUrl !== null) }),
@@ -34,7 +33,8 @@ async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<Chan
   }
 }
 
-const renderingOf = (pool: Pool): Rendering => createRendering(voice, (id, version) => findVersionContent(pool, id, version))
+const renderingOf = ({ pool, templates }: RuntimeContext<VoiceConfig>): Rendering =>
+  createRendering(voice, templates, (id, version) => findVersionContent(pool, id, version))
 
 const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE)
 
@@ -58,8 +58,8 @@ function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
 
 const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
 
-function callbackParts({ pool }: RuntimeContext<VoiceConfig>) {
-  return { findScript: createScriptReader(notification => findCall(pool, notification), renderingOf(pool)) }
+function callbackParts(context: RuntimeContext<VoiceConfig>) {
+  return { findScript: createScriptReader(notification => findCall(context.pool, notification), renderingOf(context)) }
 }
 
 function documents({ pool }: RuntimeContext<VoiceConfig>): Record<string, DocumentReader> {

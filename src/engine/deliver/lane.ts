@@ -233,8 +233,10 @@ export class Lane<Message> {
       return !isRefused(message) && this.#cannotCarry(message) && (await this.#passToAnotherLane(claim, message)) ? null : message
     } catch (error) {
       // Nothing has left: the outcome is known, and the carrier is not to blame.
-      this.#options.onError(error, 'a message could not be prepared')
-      await this.#failed(claim, internalError('temporary', 'Erro interno ao preparar a mensagem.', error), null)
+      const expected = error instanceof SendError
+      if (!expected) this.#options.onError(error, 'a message could not be prepared')
+      const failure = expected ? error : internalError('temporary', 'Erro interno ao preparar a mensagem.', error)
+      await this.#failed(claim, failure, null)
       return null
     }
   }
