@@ -49,6 +49,7 @@ const messages = {
     templateUndeclared: 'O campo conteudo usa a variável $variable, que não está em variaveis. Declare-a.',
     templateVariable: 'Falta o valor da variável obrigatória $variable. Informe-a em variaveis.',
     templateLimits: 'O template demora ou cresce demais ao ser preenchido. Reduza repetições e tamanhos.',
+    tooManyElements: 'O campo conteudo tem no máximo $limit etiquetas ({{ … }} e {% … %}). Reduza-as.',
     tooManyVariables: 'Um template tem no máximo $limit variáveis. Reduza-as.',
     repeatedVariable: 'A variável $variable aparece mais de uma vez em variaveis.',
     nothingToChange: 'Nada a mudar: informe nome, conteudo, variaveis, templateId, metadata ou compartilhadoComEntidade.',

@@ -183,6 +183,11 @@ describe('2.6 creating', () => {
     [
       'twenty thousand used variables',
       { conteudo: Array.from({ length: 20_000 }, (_, n) => `{{v${n}}}`).join('') },
+      /no máximo 2000 etiquetas/,
+    ],
+    [
+      'more used variables than there may be',
+      { conteudo: Array.from({ length: 501 }, (_, n) => `{{v${n}}}`).join('') },
       /no máximo 500 variáveis/,
     ],
     ['an open tag', { conteudo: 'a\nb{% if nome %}' }, /conteudo não é um Liquid válido na linha 2/],

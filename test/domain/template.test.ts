@@ -9,6 +9,7 @@ import {
   checkTemplate,
   isPlainTemplate,
   MAX_TEMPLATE_CHARACTERS,
+  MAX_TEMPLATE_ELEMENTS,
   MAX_TEMPLATE_VARIABLES,
   renderTemplate,
   type TemplateVariable,
@@ -175,6 +176,11 @@ describe('bounds', () => {
     expect(checkTemplate(outputs(MAX_TEMPLATE_VARIABLES), null)).toHaveLength(MAX_TEMPLATE_VARIABLES)
     expect(checkTemplate(outputs(MAX_TEMPLATE_VARIABLES + 1), null)).toEqual({ fault: 'variables' })
     expect(checkTemplate('', names(MAX_TEMPLATE_VARIABLES + 1))).toEqual({ fault: 'variables' })
+  })
+
+  test('a content has so many outputs and tags and no more', () => {
+    expect(checkTemplate('{{ a }}'.repeat(MAX_TEMPLATE_ELEMENTS), null)).toEqual(obligatory('a'))
+    expect(checkTemplate(`${'{{ a }}'.repeat(MAX_TEMPLATE_ELEMENTS)}{%- if a %}{% endif %}`, null)).toEqual({ fault: 'elements' })
   })
 
   test('thousands of nested tags are refused, not fatal', () => {

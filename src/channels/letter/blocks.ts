@@ -78,8 +78,7 @@ class BlockReader {
       // Links do not nest in HTML. Nested ones would each read the text of all those inside them.
       this.#closeLink()
       this.#link = { href: attributes.href ?? '', from: this.#runs.length }
-    }
-    else if (tag === 'hr') {
+    } else if (tag === 'hr') {
       this.#flush()
       if (this.#cell === null) this.#box.blocks.push({ kind: 'rule' })
     } else if (HEADING.test(tag)) {
