@@ -55,8 +55,8 @@ export function addBodyParser(app: FastifyInstance, { accounts, strangers, trust
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: Readable) => {
-    // Nobody reads the body of a request to no route.
-    if (request.is404) return undefined
+    // Where no token is asked for, a request to no route is refused whatever its body.
+    if (request.is404 && request.caller === undefined) return undefined
     const raw = await read(request, payload)
     const { rawBody, emptyBody = request.method === 'DELETE' } = request.routeOptions.config
     if (rawBody === true) return raw

@@ -192,8 +192,8 @@ test('a sender that is too slow gets 408, and its connection is closed', async (
   await stalled.closed
 })
 
-test('a request to no route is answered before its body has arrived', async () => {
+test('a stranger’s request to no route is answered before its body has arrived', async () => {
   const server = await startServer({})
-  const { answered } = await server.stall(5_000, 1, { path: '/nowhere' })
+  const { answered } = await server.stall(5_000, 1, { path: '/nowhere', headers: {} })
   await expect.poll(answered).toMatch(/^HTTP\/1\.1 404 /)
 })
