@@ -7,7 +7,8 @@ import { connect } from 'node:net'
 const [url, token] = process.argv.slice(2) as [string, string]
 const { hostname, port } = new URL(url)
 
-const AGAIN_MS = 500
+/** They hold what they can for as long as they can. A flood of new ones would measure the machine, which the attack shares. */
+const AGAIN_MS = 5_000
 const DRIP_MS = 200
 const CALLBACK_BYTES = 4 * 1_048_576
 

@@ -41,8 +41,8 @@ export interface UploadVerdict {
 const MOST = 2
 const UPLOADER = fileURLToPath(new URL('./uploader.js', import.meta.url))
 const TURN_MS = 10_000
-/** Until the attack, or its end, has reached everything: the slow ones are ended after ten seconds. */
-const SETTLE_MS = 3_000
+/** Until the attack, or its end, has reached everything. */
+const SETTLE_MS = 5_000
 const PAUSE_MS = 5
 
 export async function runUploadDrill({ count, clients, onProgress }: UploadDrillOptions): Promise<UploadVerdict> {
