@@ -61,7 +61,7 @@ const MEBIBYTE = 1_048_576
 const SLOWEST_SENDER = { bytesPerSecond: 8_192, graceMs: 10_000 }
 const BODY_BUDGETS = {
   accounts: { bytes: 160 * MEBIBYTE, share: 80 * MEBIBYTE, waiting: 256, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
-  strangers: { bytes: 16 * MEBIBYTE, share: 4 * MEBIBYTE, waiting: 64, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
+  strangers: { bytes: 16 * MEBIBYTE, share: 4 * MEBIBYTE, waiting: 32, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
 }
 /** An idle connection takes some 20 KiB. */
 const CONNECTIONS_PER_ADDRESS = 1_024

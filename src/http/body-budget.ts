@@ -3,8 +3,6 @@ export interface BodyBudgetOptions {
   bytes: number
   /** Bytes that the bodies of one holder, an account or an address, hold at once. */
   share: number
-  /** A body that has grown larger leaves a quarter of `bytes` to smaller ones. */
-  largeBody: number
   /** Bodies of one holder that wait for room. One more is refused at once, and so is every body that waits for `maxWaitMs`. */
   waiting: number
   maxWaitMs: number
@@ -109,9 +107,8 @@ export class BodyBudget {
   }
 
   #hasRoom(body: ArrivingBody, promised: number): boolean {
-    const { bytes, share, largeBody } = this.#options
+    const { bytes: room, share } = this.#options
     const { holder } = body
-    const room = body.bytes > largeBody ? (bytes * 3) / 4 : bytes
     return (
       (this.#held + promised <= room || (isFirst(this.#arriving, body) && fitsBeside(this.#arrived, body, room))) &&
       (holder.bytes <= share || (isFirst(holder.arriving, body) && fitsBeside(holder.arrived, body, share)))

@@ -30,7 +30,7 @@ export interface BodyLimits {
   trustedProxies: readonly AddressRange[]
 }
 
-type BudgetLimits = Omit<BodyBudgetOptions, 'largeBody' | 'overloaded' | 'tooSlow'>
+type BudgetLimits = Omit<BodyBudgetOptions, 'overloaded' | 'tooSlow'>
 
 /** Reads a body into memory, within the limits of its route and of all bodies together. */
 export type ReadBody = (request: FastifyRequest, payload: Readable, limit?: number) => Promise<Buffer>
@@ -40,9 +40,8 @@ export type ReadBody = (request: FastifyRequest, payload: Readable, limit?: numb
  * refused with Retry-After. Returns the reader for routes that take something else than JSON.
  */
 export function addBodyParser(app: FastifyInstance, { accounts, strangers, trustedProxies }: BodyLimits): ReadBody {
-  const refusals = { largeBody: LARGE_BODY, overloaded, tooSlow: () => new Refusal('tooSlow') }
-  const ofAccounts = new BodyBudget({ ...accounts, ...refusals })
-  const ofStrangers = new BodyBudget({ ...strangers, ...refusals })
+  const ofAccounts = openBudgets(accounts)
+  const ofStrangers = openBudgets(strangers)
   const read: ReadBody = (request, payload, limit = request.routeOptions.bodyLimit) => {
     const account = request.caller?.account
     return account === undefined
@@ -65,11 +64,30 @@ export function addBodyParser(app: FastifyInstance, { accounts, strangers, trust
   return read
 }
 
+interface Budgets {
+  small: BodyBudget
+  large: BodyBudget
+}
+
+/** Small bodies have a quarter of everything for themselves, so that they never wait for large ones, not even for their own account's. */
+function openBudgets({ bytes, share, waiting, ...limits }: BudgetLimits): Budgets {
+  const part = (size: number): BodyBudget =>
+    new BodyBudget({
+      ...limits,
+      bytes: bytes * size,
+      share: share * size,
+      waiting,
+      overloaded,
+      tooSlow: () => new Refusal('tooSlow'),
+    })
+  return { small: part(1 / 4), large: part(3 / 4) }
+}
+
 function collect(
   { headers, answer }: FastifyRequest,
   payload: Readable,
   limit: number,
-  budget: BodyBudget,
+  budgets: Budgets,
   holder: string,
 ): Promise<Buffer> {
   const tooLarge = (): Refusal => new Refusal('bodyTooLarge', [mebibytes(limit)])
@@ -85,11 +103,20 @@ function collect(
       payload.off('data', take).off('end', finish).resume()
       reject(error)
     }
-    const body: ArrivingBody = budget.open(holder, error => {
+    const onTooSlow = (error: Error): void => {
       // Whoever is too slow for its body must not keep the connection for the rest of it.
       answer.setHeader('connection', 'close')
       refuse(error)
-    })
+    }
+    let isLarge = false
+    let body: ArrivingBody = budgets.small.open(holder, onTooSlow)
+    const moveToLarge = (): void => {
+      const { bytes } = body
+      body.release()
+      body = budgets.large.open(holder, onTooSlow)
+      body.charge(bytes)
+      isLarge = true
+    }
     const waitForRoom = (): void => {
       const waiting = body.room()
       if (waiting === null) return
@@ -99,6 +126,7 @@ function collect(
     const take = (chunk: Buffer): void => {
       chunks.push(chunk)
       body.charge(chunk.length)
+      if (!isLarge && body.bytes > LARGE_BODY) moveToLarge()
       if (body.bytes > limit) refuse(tooLarge())
       else if (body.bytes !== declared) waitForRoom()
     }

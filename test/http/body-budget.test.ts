@@ -11,7 +11,6 @@ function open(options: Partial<BodyBudgetOptions> = {}) {
   const budget = new BodyBudget({
     bytes: 1_000,
     share: 1_000,
-    largeBody: 1_000,
     waiting: 10,
     maxWaitMs: 10_000,
     slowest: { bytesPerSecond: 100, graceMs: 5_000 },

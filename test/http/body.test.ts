@@ -108,7 +108,7 @@ test('bodies that arrive together and have no room together all arrive, one afte
   expect((await Promise.all(sends)).map(({ status }) => status)).toEqual(Array(8).fill(200))
 })
 
-test('large bodies leave a quarter of the budget to small ones', async () => {
+test('small bodies have a quarter of the budget for themselves', async () => {
   const server = await startServer({ accounts: { ...ample, bytes: 8 * LARGE_BODY, share: 8 * LARGE_BODY, maxWaitMs: 50 } })
   const first = server.post(5 * LARGE_BODY)
   const held = await server.next()
@@ -124,7 +124,7 @@ test('a body larger than the whole budget passes alone', async () => {
   const server = await startServer({ accounts: { ...ample, bytes: 1_000, share: 1_000, maxWaitMs: 50 } })
   const first = server.post(5 * LARGE_BODY)
   const held = await server.next()
-  expect((await server.post(1)).status).toBe(503)
+  expect((await server.post(2 * LARGE_BODY)).status).toBe(503)
   held.answer()
   expect((await first).body).toEqual({ size: 5 * LARGE_BODY })
 })
@@ -133,7 +133,11 @@ test('an account has its share: what it holds keeps nobody else waiting', async 
   const server = await startServer({ accounts: { ...ample, bytes: 8 * LARGE_BODY, share: LARGE_BODY, maxWaitMs: 50 } })
   const greedy = server.post(2 * LARGE_BODY, { account: 'greedy' })
   const held = await server.next()
-  expect((await server.post(1_000, { account: 'greedy' })).status).toBe(503)
+  expect((await server.post(2 * LARGE_BODY, { account: 'greedy' })).status).toBe(503)
+  // Its own small bodies do not wait for its large ones either.
+  const small = server.post(1_000, { account: 'greedy' })
+  ;(await server.next()).answer()
+  expect((await small).status).toBe(200)
   const other = server.post(2 * LARGE_BODY, { account: 'other' })
   ;(await server.next()).answer()
   expect((await other).status).toBe(200)
@@ -146,7 +150,7 @@ test('strangers have a budget of their own, and each address its share of it', a
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const greedy = server.post(2 * LARGE_BODY, from('198.51.100.1'))
   const held = await server.next()
-  expect((await server.post(1_000, from('198.51.100.1'))).status).toBe(503)
+  expect((await server.post(2 * LARGE_BODY, from('198.51.100.1'))).status).toBe(503)
   // Another address has its own share, and accounts do not share with strangers at all.
   for (const headers of [from('198.51.100.2'), { account: 'a' }]) {
     const other = server.post(1_000, headers)
