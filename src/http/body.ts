@@ -45,8 +45,12 @@ export function addBodyParser(app: FastifyInstance, { accounts, strangers, trust
   const read: ReadBody = (request, payload, limit = request.routeOptions.bodyLimit) => {
     const account = request.caller?.account
     return account === undefined
-      ? collect(request, payload, limit, ofStrangers, addressGroup(addressOf(request, trustedProxies)))
-      : collect(request, payload, limit, ofAccounts, account)
+      ? collect(request, payload, limit, {
+          ...ofStrangers,
+          holder: addressGroup(addressOf(request, trustedProxies)),
+          drains: false,
+        })
+      : collect(request, payload, limit, { ...ofAccounts, holder: account, drains: true })
   }
   app.addHook('onRequest', (request, reply, done) => {
     request.answer = reply.raw
@@ -87,8 +91,7 @@ function collect(
   { headers, answer }: FastifyRequest,
   payload: Readable,
   limit: number,
-  budgets: Budgets,
-  holder: string,
+  { small, large, holder, drains }: Budgets & { holder: string; drains: boolean },
 ): Promise<Buffer> {
   const tooLarge = (): Refusal => new Refusal('bodyTooLarge', [mebibytes(limit)])
   const declared = headers['content-length'] === undefined ? null : Number(headers['content-length'])
@@ -99,8 +102,11 @@ function collect(
     const refuse = (error: Error): void => {
       chunks.length = 0
       body.release()
-      // The rest of the body is read and dropped while the refusal is sent.
-      payload.off('data', take).off('end', finish).resume()
+      payload.off('data', take).off('end', finish)
+      // The rest of the body is read and dropped while the refusal is sent. Reading what strangers send in vain would cost more than
+      // the requests that have room: their connection is closed (server.ts).
+      if (drains) payload.resume()
+      else payload.pause()
       reject(error)
     }
     const onTooSlow = (error: Error): void => {
@@ -109,11 +115,11 @@ function collect(
       refuse(error)
     }
     let isLarge = false
-    let body: ArrivingBody = budgets.small.open(holder, onTooSlow)
+    let body: ArrivingBody = small.open(holder, onTooSlow)
     const moveToLarge = (): void => {
       const { bytes } = body
       body.release()
-      body = budgets.large.open(holder, onTooSlow)
+      body = large.open(holder, onTooSlow)
       body.charge(bytes)
       isLarge = true
     }

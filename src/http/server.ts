@@ -54,6 +54,8 @@ export interface ServerOptions {
 /** For all routes except the send. */
 const BODY_LIMIT = 1_048_576
 const LINGER_MS = 10_000
+/** For a sender whose body is not read: it must look at the answer while it writes. */
+const UNREAD_LINGER_MS = 1_000
 /** For the first bytes of a connection and for the headers of every request. */
 const HEADERS_MS = 15_000
 const LOOK_AT_CONNECTIONS_MS = 5_000
@@ -96,12 +98,14 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(new Refusal('malformed'))
     else done()
   })
-  app.addHook('onSend', (request, _reply, _payload, done) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     const { raw } = request
     if (!raw.complete) {
       // The request was refused before its body was read. Closing now would reset the connection before the sender reads the answer.
-      raw.resume()
-      raw.socket.destroySoon = () => linger(raw.socket)
+      const reads = !raw.isPaused()
+      if (reads) raw.resume()
+      else reply.header('connection', 'close')
+      raw.socket.destroySoon = () => linger(raw.socket, reads)
     }
     done()
   })
@@ -189,9 +193,9 @@ function answerRaw(error: NodeJS.ErrnoException, socket: Socket, requestId: stri
 }
 
 /** Ends our side and reads the rest of the request for a while, because the sender reads the answer only after writing it. */
-function linger(socket: Socket): void {
+function linger(socket: Socket, reads = true): void {
   socket.end()
-  socket.resume()
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  if (reads) socket.resume()
+  const timer = setTimeout(() => socket.destroy(), reads ? LINGER_MS : UNREAD_LINGER_MS).unref()
   socket.once('close', () => clearTimeout(timer))
 }
