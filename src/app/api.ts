@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { scopedProvider } from '../channels/carrier-name.js'
 import { loadContracts } from '../channels/registry.js'
+import { createTemplateRunner } from '../channels/template-runner.js'
 import { OperatorError, Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
@@ -60,7 +61,15 @@ export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_0
 /** Workers are notified of new work at most this often, not once per send. */
 const SIGNAL_EVERY_MS = 50
 const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
-const BODY_BUDGET = { budgetBytes: 160 * 1_048_576, maxWaitMs: 10_000 }
+const MEBIBYTE = 1_048_576
+/** Slower than a phone with a bad connection. */
+const SLOWEST_SENDER = { bytesPerSecond: 8_192, graceMs: 10_000 }
+const BODY_BUDGETS = {
+  accounts: { bytes: 160 * MEBIBYTE, share: 80 * MEBIBYTE, waiting: 256, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
+  strangers: { bytes: 16 * MEBIBYTE, share: 4 * MEBIBYTE, waiting: 32, maxWaitMs: 10_000, slowest: SLOWEST_SENDER },
+}
+/** An idle connection takes some 20 KiB. */
+const CONNECTIONS_PER_ADDRESS = 1_024
 
 export interface ApiParts {
   config: Config
@@ -100,7 +109,8 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
   let publicUrl = config.publicUrl
   const contracts = await loadContracts()
   const documentUrl = documentUrls(() => publicUrl, keys)
-  const channels = await openChannels(config, { keys, pool, clock })
+  const templates = createTemplateRunner()
+  const channels = await openChannels(config, { keys, pool, clock, templates })
   const cleaner = createContentCleaner()
   let stopping = false
   const app = buildServer({
@@ -137,6 +147,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       trustedProxies: config.trustedProxies,
       publicUrl: config.publicUrl,
     },
+    templates,
     documents: channels.documents,
     callbacks: {
       real: channels.real,
@@ -150,7 +161,8 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
     metrics: { pool, groups, token: config.metricsToken },
     secure: config.publicUrl.startsWith('https:'),
-    bodies: BODY_BUDGET,
+    bodies: { ...BODY_BUDGETS, trustedProxies: config.trustedProxies },
+    connectionsPerAddress: CONNECTIONS_PER_ADDRESS,
   })
   return {
     app,
@@ -167,7 +179,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await Promise.all([reader.close(), cleaner.close(), channels.close()])
+      await Promise.all([reader.close(), cleaner.close(), templates.close(), channels.close()])
     },
   }
 }

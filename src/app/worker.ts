@@ -1,5 +1,6 @@
 import type { ChannelDelivery, ChannelModule } from '../channels/channel.js'
 import { channelModules, loadContracts } from '../channels/registry.js'
+import { createTemplateRunner } from '../channels/template-runner.js'
 import type { Channel } from '../domain/channel.js'
 import type { Keys } from '../domain/keys.js'
 import type { Lane } from '../engine/deliver/lane.js'
@@ -75,10 +76,12 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
   // Where carriers are real, live messages must not wait for a simulator that is unreachable.
   const simulator = await connectSimulator(config, keys, log)
+  const templates = createTemplateRunner()
   const context = {
     ...eventContext(events),
     publicUrl: config.publicUrl,
     keys,
+    templates,
     hasCarriers: config.hasCarriers,
     simulatorUrl: simulator?.url ?? null,
     simulatorAddress: async (name: string) => (await simulator?.findAddress(name)) ?? null,
@@ -132,7 +135,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       // First nothing new is claimed, then the attempts under way end, then the parts close that the attempts needed.
       await running.stop()
       await deliverer.stop()
-      await Promise.all([listener.close(), upkeep.stop(), ...opened.map(({ delivery }) => delivery.close?.())])
+      await Promise.all([listener.close(), upkeep.stop(), templates.close(), ...opened.map(({ delivery }) => delivery.close?.())])
       await leases.end()
       directory.close()
     },

@@ -17,6 +17,7 @@ import type { FoundStatus } from '../store/delivery/deliveries.js'
 import type { ReferenceWrite } from '../store/delivery/records.js'
 import type { Pool, Queryable } from '../store/postgres.js'
 import type { Callback, CarrierEvent, CarrierFile, Provider, WhenUnknown } from './provider.js'
+import type { TemplateRunner } from './template-runner.js'
 
 /**
  * Everything the gateway asks of a channel. One folder per channel, one line in registry.ts. This part is loaded by every
@@ -191,6 +192,7 @@ export interface RuntimeContext<Config extends ChannelConfig = ChannelConfig> {
   readonly keys: Keys
   readonly pool: Pool
   readonly clock: Clock
+  readonly templates: TemplateRunner
 }
 
 export interface DeliveryContext<Config extends ChannelConfig = ChannelConfig> extends RuntimeContext<Config>, EventContext {

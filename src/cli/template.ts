@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
-import { createTemplate, editTemplate, requireTemplate, type TemplateEdit } from '../engine/templates.js'
+import type { Scope } from '../domain/scope.js'
+import { checkTemplate } from '../domain/template.js'
+import { createTemplate, editTemplate, requireTemplate, type TemplateEdit, type TemplateParts } from '../engine/templates.js'
 import { listTemplates, type Template } from '../store/accounts/templates.js'
+import type { Pool } from '../store/postgres.js'
 import { audit, runForScope } from './administration.js'
 import { addScopeVerb, channelOption, idReader, requireChanges, type ScopeOptions } from './options.js'
 
@@ -24,7 +27,7 @@ export function templateCommand(): Command {
       runForScope(options, async ({ pool }, scope) => {
         const { name, channel, file, templateId: externalId = null, shared = false } = options
         const draft = { name, channel, content: readContent(file), variables: null, externalId, shared, metadata: {} }
-        const created = await createTemplate(pool, scope, draft, Date.now())
+        const created = await createTemplate(partsOf(pool), scope, draft, Date.now())
         await audit(pool, 'template create', created.id)
         return describe(created)
       }),
@@ -33,7 +36,7 @@ export function templateCommand(): Command {
   addScopeVerb(template, 'list', 'lista os templates próprios e os compartilhados')
     .addOption(channelOption('só de um canal'))
     .action((options: ScopeOptions & { channel?: Channel }) =>
-      runForScope(options, async ({ pool }, scope) => (await listTemplates(pool, scope, options.channel ?? null)).map(describe)),
+      runForScope(options, ({ pool }, scope) => listAll(pool, scope, options.channel ?? null)),
     )
 
   addIdVerb('show', 'mostra o conteúdo de um template')
@@ -68,10 +71,23 @@ export function templateCommand(): Command {
 
 const edit = (id: string, options: ScopeOptions, changes: TemplateEdit): Promise<void> =>
   runForScope(options, async ({ pool }, scope) => {
-    const edited = await editTemplate(pool, scope, id, changes)
+    const edited = await editTemplate(partsOf(pool), scope, id, changes)
     await audit(pool, 'template edit', edited.id, { fields: Object.keys(changes) })
     return describe(edited)
   })
+
+/** Nobody else waits for this process, so that it needs no thread for the check. */
+const partsOf = (pool: Pool): TemplateParts => ({ pool, check: (_account, ...content) => checkTemplate(...content) })
+
+async function listAll(pool: Pool, scope: Scope, channel: Channel | null) {
+  const all: ReturnType<typeof describe>[] = []
+  for (let after: string | null = null; ; ) {
+    const { templates, next } = await listTemplates(pool, scope, channel, { after, limit: 500, bytes: 16_777_216 })
+    all.push(...templates.map(describe))
+    if (next === null) return all
+    after = next
+  }
+}
 
 function describe({ id, name, mode, channel, externalId, version, active, shared }: Template) {
   return { id, name, mode, channel, templateId: externalId, version, active, shared }

@@ -51,6 +51,8 @@ const messages = {
     templateUndeclared: 'O campo conteudo usa a variável $variable, que não está em variaveis. Declare-a.',
     templateVariable: 'Falta o valor da variável obrigatória $variable. Informe-a em variaveis.',
     templateLimits: 'O template demora ou cresce demais ao ser preenchido. Reduza repetições e tamanhos.',
+    tooManyElements: 'O campo conteudo tem no máximo $limit etiquetas ({{ … }} e {% … %}). Reduza-as.',
+    tooManyVariables: 'Um template tem no máximo $limit variáveis. Reduza-as.',
     repeatedVariable: 'A variável $variable aparece mais de uma vez em variaveis.',
     nothingToChange: 'Nada a mudar: informe nome, conteudo, variaveis, templateId, metadata ou compartilhadoComEntidade.',
     repeatedStep: 'O canal $channel aparece mais de uma vez em etapas.',
@@ -70,6 +72,9 @@ const messages = {
   },
   'too-large': {
     bodyTooLarge: 'O corpo da requisição passa do limite de $limit. Reduza os anexos ou o conteúdo.',
+  },
+  'too-slow': {
+    tooSlow: 'A requisição demorou demais para chegar. Tente novamente.',
   },
   'in-progress': {
     webhookOff: 'O webhook está desativado. Ative-o (ativo: true) e repita.',

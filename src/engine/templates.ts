@@ -3,7 +3,7 @@ import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
 import { linkStandsAlone } from '../domain/link.js'
 import type { Scope } from '../domain/scope.js'
-import { checkTemplate, type TemplateVariable, templateRefusal } from '../domain/template.js'
+import { type TemplateFault, type TemplateVariable, templateRefusal } from '../domain/template.js'
 import {
   addTemplateVersion,
   findTemplate,
@@ -37,16 +37,30 @@ export interface TemplateEdit extends TemplateChanges {
   variables?: TemplateVariable[]
 }
 
-export async function createTemplate(pool: Pool, scope: Scope, draft: TemplateDraft, nowMs: number): Promise<Template> {
-  const id = newId(nowMs)
-  const { account, mode } = scope
-  await insertTemplate(pool, { ...draft, id, account, mode, variables: requireVariables(draft.content, draft.variables) })
-  return requireTemplate(pool, scope, id)
+export interface TemplateParts {
+  pool: Pool
+  /** Finds what a content uses, or its fault. It may take seconds. */
+  check(
+    scope: Scope,
+    content: string,
+    declared: readonly TemplateVariable[] | null,
+  ): Promise<TemplateVariable[] | TemplateFault> | TemplateVariable[] | TemplateFault
 }
 
-export async function editTemplate(pool: Pool, scope: Scope, id: string, edit: TemplateEdit): Promise<Template> {
+export async function createTemplate(parts: TemplateParts, scope: Scope, draft: TemplateDraft, nowMs: number): Promise<Template> {
+  const id = newId(nowMs)
+  const variables = await requireVariables(parts, scope, draft.content, draft.variables)
+  const { account, mode } = scope
+  await insertTemplate(parts.pool, { ...draft, id, account, mode, variables })
+  return requireTemplate(parts.pool, scope, id)
+}
+
+export async function editTemplate(parts: TemplateParts, scope: Scope, id: string, edit: TemplateEdit): Promise<Template> {
+  const { pool } = parts
   // A faulty content is refused first, whatever the template.
-  if (edit.content !== undefined) requireVariables(edit.content, edit.variables ?? null)
+  const checked = edit.content === undefined ? null : await requireVariables(parts, scope, edit.content, edit.variables ?? null)
+  const kept = edit.content === undefined && edit.variables !== undefined ? await findOwn(pool, scope, id) : null
+  if (kept !== null) await requireVariables(parts, scope, kept, edit.variables!)
   return transaction(pool, async db => {
     const owner = await lockTemplate(db, scope, id)
     if (owner === null) throw new Refusal('templateMissing')
@@ -57,7 +71,9 @@ export async function editTemplate(pool: Pool, scope: Scope, id: string, edit: T
     if (content !== undefined || variables !== undefined) {
       const current = await requireTemplate(db, scope, id)
       const next = content ?? current.content
-      const declared = requireVariables(next, variables ?? keptVariables(next, current.variables))
+      // Checked above, because the transaction must not stay open for as long as a check may take, unless the content has changed since.
+      if (content === undefined && next !== kept) await requireVariables(parts, scope, next, variables!)
+      const declared = variables ?? keepDeclared(checked!, current.variables)
       const same = next === current.content && JSON.stringify(declared) === JSON.stringify(current.variables)
       if (!same) await addTemplateVersion(db, id, next, declared)
     }
@@ -71,14 +87,26 @@ export async function requireTemplate(db: Queryable, scope: Scope, id: string, v
   return template
 }
 
-/** A new content without a new declaration: the declared variables stay as they are, new ones are obligatory. */
-function keptVariables(content: string, known: readonly TemplateVariable[]): TemplateVariable[] {
-  return requireVariables(content, null).map(variable => known.find(({ name }) => name === variable.name) ?? variable)
+/** The content of an account's own template; null: there is none, or it is another account's. */
+async function findOwn(pool: Pool, scope: Scope, id: string): Promise<string | null> {
+  const template = await findTemplate(pool, scope, id)
+  return template?.account === scope.account ? template.content : null
 }
 
-function requireVariables(content: string, declared: TemplateVariable[] | null): TemplateVariable[] {
+/** A new content without a new declaration: the declared variables stay as they are, new ones are obligatory. */
+function keepDeclared(used: readonly TemplateVariable[], known: readonly TemplateVariable[]): TemplateVariable[] {
+  const byName = new Map(known.map(variable => [variable.name, variable]))
+  return used.map(variable => byName.get(variable.name) ?? variable)
+}
+
+async function requireVariables(
+  { check }: TemplateParts,
+  scope: Scope,
+  content: string,
+  declared: TemplateVariable[] | null,
+): Promise<TemplateVariable[]> {
   if (!linkStandsAlone(content) || LINK_BESIDE_TRIM.test(content)) refuse('linkNotAlone', 'conteudo')
-  const variables = checkTemplate(content, declared)
+  const variables = await check(scope, content, declared)
   if ('fault' in variables) throw templateRefusal(variables)
   return variables
 }

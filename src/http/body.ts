@@ -1,10 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type AddressRange, addressGroup } from '../domain/address-range.js'
 import { overloaded, Refusal } from '../domain/errors.js'
 import { parseUntrustedJson } from '../domain/json.js'
 import { mebibytes } from '../domain/text.js'
-import { Semaphore } from '../runtime/semaphore.js'
+import { addressOf } from './auth.js'
+import { type ArrivingBody, BodyBudget, type BodyBudgetOptions } from './body-budget.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -21,64 +23,127 @@ declare module 'fastify' {
 export const LARGE_BODY = 262_144
 
 export interface BodyLimits {
-  /** Bytes of bodies held at once. */
-  budgetBytes: number
-  maxWaitMs: number
+  /** Of requests with a valid token; the share is an account's. */
+  accounts: BudgetLimits
+  /** Of all other requests: recipients' forms and carriers' callbacks. The share is an address's. */
+  strangers: BudgetLimits
+  trustedProxies: readonly AddressRange[]
 }
 
+type BudgetLimits = Omit<BodyBudgetOptions, 'overloaded' | 'tooSlow'>
+
+/** Reads a body into memory, within the limits of its route and of all bodies together. */
+export type ReadBody = (request: FastifyRequest, payload: Readable, limit?: number) => Promise<Buffer>
+
 /**
- * Request bodies: JSON only, bounded each, and bounded together. A body waits for its share of the memory before it is
- * read (the sender's socket is simply not drained meanwhile); a request that waits too long is refused with Retry-After.
+ * Request bodies: JSON only, bounded each, and bounded together. A request that waits too long for its share of the memory is
+ * refused with Retry-After. Returns the reader for routes that take something else than JSON.
  */
-export function addBodyParser(app: FastifyInstance, { budgetBytes, maxWaitMs }: BodyLimits): void {
-  const budget = new Semaphore({
-    permits: budgetBytes,
-    // A large body leaves a quarter of the budget, so that large attachments never block small sends.
-    reserve: bytes => (bytes > LARGE_BODY ? budgetBytes / 4 : 0),
-    overtaking: true,
-    maxWaitMs,
-    refusal: overloaded,
-  })
+export function addBodyParser(app: FastifyInstance, { accounts, strangers, trustedProxies }: BodyLimits): ReadBody {
+  const ofAccounts = openBudgets(accounts)
+  const ofStrangers = openBudgets(strangers)
+  const read: ReadBody = (request, payload, limit = request.routeOptions.bodyLimit) => {
+    const account = request.caller?.account
+    return account === undefined
+      ? collect(request, payload, limit, {
+          ...ofStrangers,
+          holder: addressGroup(addressOf(request, trustedProxies)),
+          drains: false,
+        })
+      : collect(request, payload, limit, { ...ofAccounts, holder: account, drains: true })
+  }
   app.addHook('onRequest', (request, reply, done) => {
     request.answer = reply.raw
     done()
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: Readable) => {
-    const raw = await collect(request, payload, budget)
+    // Where no token is asked for, a request to no route is refused whatever its body.
+    if (request.is404 && request.caller === undefined) return undefined
+    const raw = await read(request, payload)
     const { rawBody, emptyBody = request.method === 'DELETE' } = request.routeOptions.config
     if (rawBody === true) return raw
     return raw.length === 0 && emptyBody ? undefined : parseUntrustedJson(raw)
   })
+  return read
 }
 
-async function collect(request: FastifyRequest, payload: Readable, budget: Semaphore): Promise<Buffer> {
-  const limit = request.routeOptions.bodyLimit
+interface Budgets {
+  small: BodyBudget
+  large: BodyBudget
+}
+
+/** Small bodies have a quarter of everything for themselves, so that they never wait for large ones, not even for their own account's. */
+function openBudgets({ bytes, share, waiting, ...limits }: BudgetLimits): Budgets {
+  const part = (size: number): BodyBudget =>
+    new BodyBudget({
+      ...limits,
+      bytes: bytes * size,
+      share: share * size,
+      waiting,
+      overloaded,
+      tooSlow: () => new Refusal('tooSlow'),
+    })
+  return { small: part(1 / 4), large: part(3 / 4) }
+}
+
+function collect(
+  { headers, answer }: FastifyRequest,
+  payload: Readable,
+  limit: number,
+  { small, large, holder, drains }: Budgets & { holder: string; drains: boolean },
+): Promise<Buffer> {
   const tooLarge = (): Refusal => new Refusal('bodyTooLarge', [mebibytes(limit)])
-  const declared = request.headers['content-length'] === undefined ? limit : Number(request.headers['content-length'])
-  if (declared > limit) throw tooLarge()
-  const waiting = budget.acquire(declared)
-  if (waiting !== null) await waiting
-  // The permit is held until the answer is sent or the sender is gone, because the request holds the body until then.
-  const { answer } = request
-  if (answer.closed) budget.release(declared)
-  else answer.once('close', () => budget.release(declared))
-  if (payload.destroyed) throw new Error('the sender went away')
+  const declared = headers['content-length'] === undefined ? null : Number(headers['content-length'])
+  if (declared !== null && declared > limit) return Promise.reject(tooLarge())
   // Events instead of `for await`, because its iterator takes 5 % of the whole time of a small send.
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let size = 0
-    const take = (chunk: Buffer): void => {
-      size += chunk.length
-      chunks.push(chunk)
-      if (size <= limit) return
-      // The rest of the body is read and dropped while the refusal is sent.
+    const refuse = (error: Error): void => {
       chunks.length = 0
-      payload.off('data', take).resume()
-      reject(tooLarge())
+      body.release()
+      payload.off('data', take).off('end', finish)
+      // The rest of the body is read and dropped while the refusal is sent. Reading what strangers send in vain would cost more than
+      // the requests that have room: their connection is closed (server.ts).
+      if (drains) payload.resume()
+      else payload.pause()
+      reject(error)
     }
-    payload.on('data', take)
-    payload.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
-    payload.once('error', reject)
+    const onTooSlow = (error: Error): void => {
+      // Whoever is too slow for its body must not keep the connection for the rest of it.
+      answer.setHeader('connection', 'close')
+      refuse(error)
+    }
+    let isLarge = false
+    let body: ArrivingBody = small.open(holder, onTooSlow)
+    const moveToLarge = (): void => {
+      const { bytes } = body
+      body.release()
+      body = large.open(holder, onTooSlow)
+      body.charge(bytes)
+      isLarge = true
+    }
+    const waitForRoom = (): void => {
+      const waiting = body.room()
+      if (waiting === null) return
+      payload.pause()
+      waiting.then(() => payload.resume(), refuse)
+    }
+    const take = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      body.charge(chunk.length)
+      if (!isLarge && body.bytes > LARGE_BODY) moveToLarge()
+      if (body.bytes > limit) refuse(tooLarge())
+      else if (body.bytes !== declared) waitForRoom()
+    }
+    const finish = (): void => {
+      body.complete()
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, body.bytes))
+    }
+    // The bytes are held until the answer is sent or the sender is gone, because the request holds the body until then.
+    if (answer.closed) body.release()
+    else answer.once('close', () => body.release())
+    payload.on('data', take).once('end', finish).once('error', reject)
+    waitForRoom()
   })
 }

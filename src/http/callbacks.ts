@@ -1,6 +1,8 @@
-import type { FastifyInstance } from 'fastify'
+import type { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Callback, CarrierEvent } from '../channels/provider.js'
 import { Refusal } from '../domain/errors.js'
+import type { ReadBody } from './body.js'
 
 export interface CallbackOptions {
   /** The readers of real and of simulated carriers; each kind is signed with its own secret. */
@@ -16,11 +18,15 @@ export interface CallbackOptions {
 const BODY_LIMIT = 4 * 1_048_576
 
 /** /callbacks/…: reports of carriers over HTTP. Each reader verifies that its request comes from the carrier. */
-export function addCallbacks(app: FastifyInstance, { real, simulated, publicUrl, take }: CallbackOptions): void {
+export function addCallbacks(
+  app: FastifyInstance,
+  { real, simulated, publicUrl, take }: CallbackOptions,
+  readBody: ReadBody,
+): void {
   app.register(async scope => {
     // Signatures cover the bytes, so no content type is parsed.
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    scope.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => readBody(request, payload))
     const serve = (path: string, callback: Callback, isSimulated: boolean): void => {
       scope.route({
         method: ['GET', 'POST'],

@@ -8,6 +8,7 @@ const statusOf: Record<RefusalKind, number> = {
   unauthorized: 401,
   forbidden: 403,
   missing: 404,
+  'too-slow': 408,
   'in-progress': 409,
   gone: 410,
   'too-large': 413,
@@ -58,7 +59,7 @@ function unavailable({ maybeCommitted, reachable, cause }: StoreUnavailable): Re
 
 const rawErrors: Record<string, [status: number, message: string]> = {
   HPE_HEADER_OVERFLOW: [431, 'Os cabeçalhos da requisição são grandes demais. Reduza-os.'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'A requisição demorou demais para chegar. Tente novamente.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, new Refusal('tooSlow').message],
 }
 
 /** The answer to bytes that Node could not read as a request: too large headers, malformed HTTP. */

@@ -16,6 +16,7 @@ const errorMeanings: Record<number, string> = {
   403: 'Sem permissão; a mensagem diz a cura.',
   404: 'Não existe para esta conta, no modo deste token.',
   409: 'Ainda não: a mensagem diz o que está em andamento ou desligado.',
+  408: 'O corpo chega devagar demais.',
   413: 'Corpo grande demais.',
   422: 'Idempotency-Key já usado com outro corpo.',
   429: 'Limite de requisições excedido; veja Retry-After.',
@@ -80,7 +81,7 @@ export function addOpenApi(app: FastifyInstance, { publicUrl, supportEmail }: Op
 function documented(schema: FastifySchema, url: string, method: string): FastifySchema {
   // 400 everywhere, because a path or a query can be malformed too.
   const errors = [400, 401, 429, 500, 503]
-  if (schema.body !== undefined) errors.push(413)
+  if (schema.body !== undefined) errors.push(408, 413)
   if (method !== 'GET') errors.push(504)
   if (url.includes(':')) errors.push(404)
   if (url === '/gw/email') errors.push(403, 409, 422)

@@ -7,12 +7,14 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import type { TemplateRunner } from '../channels/template-runner.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
 import type { Pool } from '../store/postgres.js'
 import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, type BodyLimits } from './body.js'
 import { addCallbacks, type CallbackOptions } from './callbacks.js'
+import { limitConnections } from './connections.js'
 import { addDocuments, type ServedDocument } from './documents.js'
 import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
 import { addSend, type SendOptions } from './gw/send.js'
@@ -39,6 +41,7 @@ export interface ServerOptions {
   send: SendOptions
   status: StatusOptions
   callbacks: CallbackOptions
+  templates: TemplateRunner
   webhooks: Omit<WebhookOptions, 'pool' | 'clock' | 'isStopping'>
   openApi: OpenApiOptions
   recipient: PageOptions
@@ -47,11 +50,18 @@ export interface ServerOptions {
   /** People reach us by https. */
   secure: boolean
   bodies: BodyLimits
+  /** Connections of one address at once. */
+  connectionsPerAddress: number
 }
 
 /** For all routes except the send. */
 const BODY_LIMIT = 1_048_576
 const LINGER_MS = 10_000
+/** For a sender whose body is not read: it must look at the answer while it writes. */
+const UNREAD_LINGER_MS = 1_000
+/** For the first bytes of a connection and for the headers of every request. */
+const HEADERS_MS = 15_000
+const LOOK_AT_CONNECTIONS_MS = 5_000
 /** Every route below these prefixes requires a token. */
 const GUARDED = ['/gw', '/regua-notificacao']
 
@@ -72,7 +82,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     forceCloseConnections: 'idle',
     requestTimeout: 120_000,
     // A request without Host is refused below, because Node's own refusal has no body.
-    http: { requireHostHeader: false },
+    http: { requireHostHeader: false, headersTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_AT_CONNECTIONS_MS },
     clientErrorHandler: (error, socket) => answerRaw(error as NodeJS.ErrnoException, socket, nextRequestId()),
     // No hook runs for a path that cannot be decoded, so their work is done here.
     frameworkErrors: (error, request, reply) => {
@@ -91,15 +101,18 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') done(new Refusal('malformed'))
     else done()
   })
-  app.addHook('onSend', (request, _reply, _payload, done) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     const { raw } = request
     if (!raw.complete) {
       // The request was refused before its body was read. Closing now would reset the connection before the sender reads the answer.
-      raw.resume()
-      raw.socket.destroySoon = () => linger(raw.socket)
+      const reads = !raw.isPaused()
+      if (reads) raw.resume()
+      else reply.header('connection', 'close')
+      raw.socket.destroySoon = () => linger(raw.socket, reads)
     }
     done()
   })
+  limitConnections(app.server, { perAddress: options.connectionsPerAddress, trustedProxies: auth.trustedProxies })
   // RFC 9110, 10.1.1: an expectation that is not understood may be ignored.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onResponse', (request, reply, done) => {
@@ -117,14 +130,14 @@ export function buildServer(options: ServerOptions): FastifyInstance {
     done()
   })
   addSecurityHeaders(app, options.secure)
-  addBodyParser(app, options.bodies)
+  const readBody = addBodyParser(app, options.bodies)
   addOpenApi(app, options.openApi)
   addHealth(app, options)
   addImage(app, options.recipient)
   addDocuments(app, options.documents)
-  addCallbacks(app, options.callbacks)
+  addCallbacks(app, options.callbacks, readBody)
   addAssets(app, options.recipient.recipient)
-  addPages(app, options.recipient)
+  addPages(app, options.recipient, readBody)
   addMetrics(app, options.metrics)
   app.setNotFoundHandler(refuseRoute)
 
@@ -185,9 +198,9 @@ function answerRaw(error: NodeJS.ErrnoException, socket: Socket, requestId: stri
 }
 
 /** Ends our side and reads the rest of the request for a while, because the sender reads the answer only after writing it. */
-function linger(socket: Socket): void {
+function linger(socket: Socket, reads = true): void {
   socket.end()
-  socket.resume()
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  if (reads) socket.resume()
+  const timer = setTimeout(() => socket.destroy(), reads ? LINGER_MS : UNREAD_LINGER_MS).unref()
   socket.once('close', () => clearTimeout(timer))
 }

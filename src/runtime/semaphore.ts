@@ -116,6 +116,10 @@ export class KeyedSemaphore {
     this.#options = options
   }
 
+  isBusy(key: string): boolean {
+    return this.#byKey.has(key)
+  }
+
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const own = this.#byKey.get(key) ?? new Semaphore(this.#options)
     this.#byKey.set(key, own)

@@ -12,7 +12,7 @@ export interface ThreadPoolOptions {
   threads: number
   /** Given to every thread when it starts; read there by `threadData`. */
   data?: unknown
-  /** The longest that one answer may take. A thread that takes longer is ended. */
+  /** The longest that one answer may take, without the start of the thread. A thread that takes longer is ended. */
   limitMs?: number
   /** The heap that one thread may fill; a thread that needs more dies alone, the process lives on. */
   heapMib?: number
@@ -37,13 +37,13 @@ export class ThreadDied extends Error {
 
 interface Pending<Question, Answer> {
   question: Question
-  /** Its bytes are in the thread, so that it cannot be asked again. */
-  handedOver: boolean
+  transfer: readonly Transferable[]
   resolve(answer: Answer): void
   reject(error: Error): void
 }
 
-type Reply<Answer> = { id: number; answer: Answer } | { id: number; bug: string }
+/** 'ready': the thread has started, and answers from now on. */
+type Reply<Answer> = 'ready' | { id: number; answer: Answer } | { id: number; bug: string }
 
 export class ThreadPool<Question, Answer> {
   readonly #threads: Thread<Question, Answer>[]
@@ -70,7 +70,10 @@ class Thread<Question, Answer> {
   readonly #options: Omit<ThreadPoolOptions, 'threads'>
   /** In the order in which they are answered. */
   readonly #pending = new Map<number, Pending<Question, Answer>>()
+  /** The last of the pending ones, which the thread has not got yet. */
+  #unposted: number[] = []
   #worker: Worker | undefined
+  #ready = false
   #limit: NodeJS.Timeout | undefined
   #lastId = 0
 
@@ -87,8 +90,9 @@ class Thread<Question, Answer> {
     if (this.#pending.size >= maxPending) return Promise.reject(overloaded())
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
-      this.#pending.set(id, { question, handedOver: transfer.length > 0, resolve, reject })
-      this.#open().postMessage({ id, question }, transfer)
+      this.#pending.set(id, { question, transfer, resolve, reject })
+      this.#unposted.push(id)
+      this.#post()
       if (this.#pending.size === 1) this.#watch()
     })
   }
@@ -99,6 +103,7 @@ class Thread<Question, Answer> {
     clearTimeout(this.#limit)
     for (const { reject } of this.#pending.values()) reject(new ThreadDied(this.#options.purpose))
     this.#pending.clear()
+    this.#unposted = []
     await worker?.terminate()
   }
 
@@ -106,7 +111,8 @@ class Thread<Question, Answer> {
   #watch(): void {
     const { limitMs, purpose } = this.#options
     clearTimeout(this.#limit)
-    if (limitMs === undefined || this.#pending.size === 0) return
+    // On a busy machine a thread takes seconds to start, for which no question is to blame.
+    if (limitMs === undefined || this.#pending.size === 0 || !this.#ready) return
     this.#limit = setTimeout(() => {
       const worker = this.#worker
       this.#replace(new OutOfTime(purpose))
@@ -115,16 +121,31 @@ class Thread<Question, Answer> {
     }, limitMs).unref()
   }
 
+  /**
+   * Questions are posted while the thread works, so that it goes on without waiting for us. One whose bytes are moved is posted only
+   * when the thread has nothing else to answer: the bytes would be lost with a thread that dies of an earlier question.
+   */
+  #post(): void {
+    let posted = 0
+    for (const id of this.#unposted) {
+      const { question, transfer } = this.#pending.get(id)!
+      if (transfer.length > 0 && this.#pending.size > this.#unposted.length - posted) break
+      this.#open().postMessage({ id, question }, transfer)
+      posted++
+    }
+    if (posted > 0) this.#unposted.splice(0, posted)
+  }
+
   /** Fails the question that was being answered; the later ones did not cause the failure and are asked again in a new thread. */
   #replace(failure: Error): void {
     this.#worker = undefined
-    const pending = [...this.#pending]
-    for (const [index, [id, { handedOver, reject }]] of pending.entries()) {
-      if (index > 0 && !handedOver) continue
-      this.#pending.delete(id)
-      reject(index === 0 ? failure : new ThreadDied(this.#options.purpose, failure))
+    const [first] = this.#pending
+    if (first !== undefined) {
+      this.#pending.delete(first[0])
+      first[1].reject(failure)
     }
-    for (const [id, { question }] of this.#pending) this.#open().postMessage({ id, question })
+    this.#unposted = [...this.#pending.keys()]
+    this.#post()
     this.#watch()
   }
 
@@ -137,11 +158,17 @@ class Thread<Question, Answer> {
       ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
     })
     worker.unref()
+    this.#ready = false
     worker.on('message', (reply: Reply<Answer>) => {
       // An answer of a thread that was replaced belongs to a question that has failed or is being asked again.
       if (this.#worker !== worker) return
+      if (reply === 'ready') {
+        this.#ready = true
+        return this.#watch()
+      }
       const pending = this.#pending.get(reply.id)
       this.#pending.delete(reply.id)
+      this.#post()
       this.#watch()
       if ('answer' in reply) pending?.resolve(reply.answer)
       else pending?.reject(new Error(reply.bug))
@@ -178,4 +205,5 @@ export function answerQuestions<Question, Answer>(
       port.postMessage({ id, bug: String((error as Error).stack ?? error) } satisfies Reply<Answer>)
     }
   })
+  port.postMessage('ready' satisfies Reply<Answer>)
 }

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/domain/id.js'
+import { MAX_TEMPLATE_CHARACTERS } from '../../src/domain/template.js'
 import { runCommand } from '../support/command.js'
 import { dataFolder } from '../support/data-folder.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -193,6 +194,21 @@ describe('2.6 creating', () => {
       },
       /variável nome aparece mais de uma vez/,
     ],
+    [
+      'twenty thousand declared variables',
+      { variaveis: Array.from({ length: 20_000 }, (_, n) => ({ nome: `v${n}`, obrigatoria: true })) },
+      /no máximo 500 variáveis/,
+    ],
+    [
+      'twenty thousand used variables',
+      { conteudo: Array.from({ length: 20_000 }, (_, n) => `{{v${n}}}`).join('') },
+      /no máximo 2000 etiquetas/,
+    ],
+    [
+      'more used variables than there may be',
+      { conteudo: Array.from({ length: 501 }, (_, n) => `{{v${n}}}`).join('') },
+      /no máximo 500 variáveis/,
+    ],
     ['an open tag', { conteudo: 'a\nb{% if nome %}' }, /conteudo não é um Liquid válido na linha 2/],
     ['an open output', { conteudo: '{{ nome' }, /não é um Liquid válido na linha 1/],
     ['an unknown tag', { conteudo: '{% nada %}' }, /não é um Liquid válido/],
@@ -265,6 +281,47 @@ describe('2.6 listing', () => {
       expect(await list(`?type=${code}`)).toEqual([])
     },
   )
+
+  test('pages follow each other by the Link header, each template once', async () => {
+    const mine = await createAccount(database.pool)
+    const five: string[] = []
+    for (let n = 0; n < 5; n++) five.unshift((await create({ nome: `t${n}`, tipo: n === 2 ? 'sms' : 'email' }, mine.token)).id)
+    const walk = async (path: string): Promise<string[][]> => {
+      const { body, headers } = await ask(path, { token: mine.token })
+      const ids = (body as { data: Template[] }).data.map(({ id }) => id)
+      const [, next] = /^<(\/gw\/templates\?.*)>; rel="next"$/.exec(headers.get('link') ?? '') ?? []
+      return next === undefined ? [ids] : [ids, ...(await walk(next))]
+    }
+    expect(await walk('/gw/templates?limit=2')).toEqual([five.slice(0, 2), five.slice(2, 4), five.slice(4)])
+    const mails = five.filter((_, n) => n !== 2)
+    expect(await walk('/gw/templates?type=2&limit=2')).toEqual([mails.slice(0, 2), mails.slice(2)])
+    expect(await walk('/gw/templates?limit=5')).toEqual([five])
+    expect(await walk('/gw/templates')).toEqual([five])
+  })
+
+  test('a page ends before it grows too large, whatever the limit', async () => {
+    const mine = await createAccount(database.pool)
+    const made: string[] = []
+    for (let n = 0; n < 13; n++) {
+      const content = 'x'.repeat(MAX_TEMPLATE_CHARACTERS)
+      made.unshift((await create({ nome: `t${n}`, conteudo: content }, mine.token)).id)
+    }
+    const { body, headers } = await ask('/gw/templates', { token: mine.token })
+    const first = (body as { data: Template[] }).data.map(({ id }) => id)
+    expect(first).toEqual(made.slice(0, 11))
+    expect(headers.get('link')).toBe(`</gw/templates?cursor=${made[10]}>; rel="next"`)
+    expect((await list(`?cursor=${made[10]}`, mine.token)).map(({ id }) => id)).toEqual(made.slice(11))
+  })
+
+  test.each([
+    ['limit=0', /campo limit deve ser no mínimo 1/],
+    ['limit=501', /campo limit deve ser no máximo 500/],
+    ['limit=x', /campo limit/],
+    ['limit=', /campo limit/],
+    ['cursor=x', /campo cursor deve ser um identificador/],
+  ])('%s is 400', async (query, message) => {
+    await refuse(ask(`/gw/templates?${query}`, { token: one.token }), 400, message)
+  })
 
   test('a type given twice is 400', async () => {
     await refuse(ask('/gw/templates?type=1&type=2', { token: one.token }), 400, /campo type deve ser um texto/)

@@ -5,7 +5,15 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { channels, moduleOf } from '../../src/channels/registry.js'
 import type { JsonObject } from '../../src/domain/notification.js'
-import { checkTemplate, MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable } from '../../src/domain/template.js'
+import {
+  checkTemplate,
+  isPlainTemplate,
+  MAX_TEMPLATE_CHARACTERS,
+  MAX_TEMPLATE_ELEMENTS,
+  MAX_TEMPLATE_VARIABLES,
+  renderTemplate,
+  type TemplateVariable,
+} from '../../src/domain/template.js'
 import fc from '../support/generated.js'
 
 const obligatory = (...names: string[]): TemplateVariable[] => names.map(name => ({ name, required: true }))
@@ -162,6 +170,19 @@ describe('bounds', () => {
     expect(checkTemplate('🙂'.repeat(MAX_TEMPLATE_CHARACTERS + 1), null)).toEqual({ fault: 'limits' })
   })
 
+  test('a content uses so many variables and no more, declared or not', () => {
+    const outputs = (count: number): string => Array.from({ length: count }, (_, n) => `{{ v${n} }}`).join('')
+    const names = (count: number): TemplateVariable[] => obligatory(...Array.from({ length: count }, (_, n) => `v${n}`))
+    expect(checkTemplate(outputs(MAX_TEMPLATE_VARIABLES), null)).toHaveLength(MAX_TEMPLATE_VARIABLES)
+    expect(checkTemplate(outputs(MAX_TEMPLATE_VARIABLES + 1), null)).toEqual({ fault: 'variables' })
+    expect(checkTemplate('', names(MAX_TEMPLATE_VARIABLES + 1))).toEqual({ fault: 'variables' })
+  })
+
+  test('a content has so many outputs and tags and no more', () => {
+    expect(checkTemplate('{{ a }}'.repeat(MAX_TEMPLATE_ELEMENTS), null)).toEqual(obligatory('a'))
+    expect(checkTemplate(`${'{{ a }}'.repeat(MAX_TEMPLATE_ELEMENTS)}{%- if a %}{% endif %}`, null)).toEqual({ fault: 'elements' })
+  })
+
   test('thousands of nested tags are refused, not fatal', () => {
     const content = '{% if a %}'.repeat(9_000) + '{% endif %}'.repeat(9_000)
     const filled = fill(content, { a: 'x' })
@@ -175,6 +196,42 @@ describe('bounds', () => {
     const itens = Array.from({ length: 500 }, (_, index) => ({ nome: `Item ${index}`, valor: index }))
     const filled = fill('{% for item in itens %}{{ item.nome }}: {{ item.valor }}\n{% endfor %}', { itens: itens }, 'email')
     expect('text' in filled && filled.text.split('\n')).toHaveLength(501)
+  })
+})
+
+describe('what is so plain that it needs no thread', () => {
+  const ana = { nome: 'Ana', idade: 7, vip: true, nada: null }
+
+  test.each([
+    'Olá',
+    'Olá, {{ nome }}! Contrato {{contrato}}, {{- endereço -}}.',
+    '{{ nome | upcase | strip }}',
+    'Chaves { sozinhas } e }}',
+    Array(100).fill('{{ nome }}').join(' '),
+  ])('%s', content => {
+    expect(isPlainTemplate(content, ana)).toBe(true)
+  })
+
+  test.each([
+    '{% if nome %}{% endif %}',
+    '{{ nome | append: nome }}',
+    '{{ (1..9) }}',
+    '{{ nome.size }}',
+    '{{ nome[0] }}',
+    '{{ "texto" }}',
+    '{{{ nome }}{ % if',
+    '{{ nome | upcase: 3 }}',
+    '{{ nome }',
+    Array(101).fill('{{ nome }}').join(' '),
+    'x'.repeat(20_001),
+  ])('not %s', content => {
+    expect(isPlainTemplate(content, ana)).toBe(false)
+  })
+
+  test('long values and values with members are not plain', () => {
+    expect(isPlainTemplate('{{ nome }}', { nome: 'x'.repeat(20_001) })).toBe(false)
+    expect(isPlainTemplate('{{ nome }}', { nome: ['x'] })).toBe(false)
+    expect(isPlainTemplate('{{ nome }}', { nome: { a: 1 } })).toBe(false)
   })
 })
 

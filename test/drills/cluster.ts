@@ -14,6 +14,7 @@ import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
 import type { Pool } from '../../src/store/postgres.js'
 
 /** Any number of api and worker processes on one database, with the simulator as carrier: what a drill breaks. */
+export const METRICS_TOKEN = 'leitura-das-metricas'
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url))
 const KEY = 'd5'.repeat(32)
@@ -123,6 +124,7 @@ export class Cluster {
       DATABASE_URL: this.#database.url,
       PORT: '0',
       LOG_LEVEL: 'fatal',
+      METRICS_TOKEN,
     }
     const config = readConfig(env)
     const { keys } = await prepareDatabase(this.#database, isNew => loadKeys(config, isNew))

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { describeTroubleVerdict, runTroubleDrill } from './database-trouble.js'
 import { type DrillChannel, type DrillKind, type DrillPoint, drillChannels, drillKinds, drillPoints, runDrill } from './drill.js'
+import { describeUploadVerdict, runUploadDrill } from './uploads.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
 /** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] [--seconds N] */
@@ -21,12 +22,12 @@ const { values, positionals } = parseArgs({
 })
 const [kind] = positionals
 const known =
-  (kind === 'webhooks' || kind === 'database-trouble' || drillKinds.includes(kind as DrillKind)) &&
+  (['webhooks', 'uploads', 'database-trouble'].includes(kind ?? '') || drillKinds.includes(kind as DrillKind)) &&
   drillChannels.includes(values.channel as DrillChannel) &&
   (values.point === undefined || drillPoints.includes(values.point as DrillPoint))
 if (!known) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|database-trouble [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS] [--seconds N]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|uploads|database-trouble [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS] [--seconds N]\n`,
   )
   process.exit(2)
 }
@@ -51,6 +52,11 @@ if (kind === 'webhooks') {
 if (kind === 'database-trouble') {
   const verdict = await runTroubleDrill({ count, clients: number(values.clients), onProgress })
   process.stdout.write(describeTroubleVerdict(verdict))
+  process.exit(verdict.clean ? 0 : 1)
+}
+if (kind === 'uploads') {
+  const verdict = await runUploadDrill({ count, clients: number(values.clients), onProgress })
+  process.stdout.write(describeUploadVerdict(verdict))
   process.exit(verdict.clean ? 0 : 1)
 }
 const report = await runDrill({

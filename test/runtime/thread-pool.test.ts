@@ -45,18 +45,26 @@ test('a thread that fills its heap dies alone, with the question that did it', a
   expect(await behind).toBe(8)
 })
 
-test('bytes that were handed over are moved; when their thread dies they cannot be asked again', async () => {
+test('bytes that are handed over are moved, and are not lost with a thread that dies of an earlier question', async () => {
   const pool = open()
   const bytes = new Uint8Array(1_000)
   expect(await pool.ask({ bytes }, [bytes.buffer])).toBe(1_000)
   expect(bytes.byteLength).toBe(0)
-  const lost = new Uint8Array(1_000)
-  const asked = [pool.ask('exit'), pool.ask({ bytes: lost }, [lost.buffer]), pool.ask({ double: 2 })]
+  const [first, second] = [new Uint8Array(100), new Uint8Array(200)]
+  const asked = [
+    pool.ask('exit'),
+    pool.ask({ bytes: first }, [first.buffer]),
+    pool.ask({ double: 2 }),
+    pool.ask('exit'),
+    pool.ask({ bytes: second }, [second.buffer]),
+  ]
   const outcomes = await Promise.allSettled(asked)
   expect(outcomes).toMatchObject([
     { status: 'rejected', reason: { name: 'ThreadDied' } },
-    { status: 'rejected', reason: { name: 'ThreadDied' } },
+    { status: 'fulfilled', value: 100 },
     { status: 'fulfilled', value: 4 },
+    { status: 'rejected', reason: { name: 'ThreadDied' } },
+    { status: 'fulfilled', value: 200 },
   ])
 })
 

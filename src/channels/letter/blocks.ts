@@ -60,13 +60,13 @@ interface Box {
 class BlockReader {
   readonly #boxes: Box[] = [{ tag: '', blocks: [] }]
   readonly #counts = { bold: 0, italic: 0, underline: 0 }
-  readonly #links: { href: string; from: number }[] = []
   readonly #aligned: { tag: string; align: 'left' | 'center' | 'right' }[] = []
   #runs: Run[] = []
   #heading: number | null = null
   #table: Table | null = null
   #cell: Run[] | null = null
   #silent = 0
+  #link: { href: string; from: number } | null = null
 
   onopentag(tag: string, attributes: Record<string, string>): void {
     if (SILENT.has(tag)) this.#silent++
@@ -74,8 +74,11 @@ class BlockReader {
     const style = STYLES[tag]
     if (style !== undefined) this.#counts[style]++
     else if (tag === 'br') this.#runs.push({ text: '\n' })
-    else if (tag === 'a') this.#links.push({ href: attributes.href ?? '', from: this.#runs.length })
-    else if (tag === 'hr') {
+    else if (tag === 'a') {
+      // Links do not nest in HTML. Nested ones would each read the text of all those inside them.
+      this.#closeLink()
+      this.#link = { href: attributes.href ?? '', from: this.#runs.length }
+    } else if (tag === 'hr') {
       this.#flush()
       if (this.#cell === null) this.#box.blocks.push({ kind: 'rule' })
     } else if (HEADING.test(tag)) {
@@ -131,7 +134,7 @@ class BlockReader {
   #flush(): void {
     const runs = tidy(this.#runs)
     this.#runs = []
-    this.#links.length = 0
+    this.#link = null
     if (runs.length === 0) return
     if (this.#cell !== null) {
       if (this.#cell.length > 0) this.#cell.push({ text: '\n' })
@@ -142,8 +145,9 @@ class BlockReader {
 
   /** Paper has no links: the address follows the link's text, unless it is that text. */
   #closeLink(): void {
-    const link = this.#links.pop()
-    if (link === undefined || !/^(https?|mailto):/i.test(link.href)) return
+    const link = this.#link
+    this.#link = null
+    if (link === null || !/^(https?|mailto):/i.test(link.href)) return
     const runs = this.#runs.slice(link.from)
     const words = runs.reduce((text, run) => text + run.text, '').trim()
     const shown = link.href.replace(/^mailto:/i, '')

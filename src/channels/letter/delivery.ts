@@ -14,7 +14,7 @@ import { createLotJournal } from './e-carta/lot-journal.js'
 import type { LetterMessage } from './letter-message.js'
 import { findLetter, findLetterHistory, insertLetter, insertLetterReceipt, type ReceiptImage } from './letter-store.js'
 import { createLetterPreparation } from './preparation.js'
-import { composeLetterProof } from './proof.js'
+import { createLetterProofs } from './proof.js'
 import { createRastro } from './rastro.js'
 import { trackLetters } from './tracking.js'
 import { createTypesetter } from './typesetter.js'
@@ -28,7 +28,7 @@ const SIMULATED_TRACKED_EVERY_MS = SECOND
 export const letterRuntime: ChannelRuntime<LetterConfig> = { openDelivery, callbackParts: ({ clock }) => ({ clock }), documents }
 
 async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<ChannelDelivery<LetterMessage>> {
-  const { config, keys, pool, publicUrl } = context
+  const { config, keys, pool, publicUrl, templates } = context
   // A letter that has its place in a lot may still leave with it: a second carrier would print it a second time.
   if (config.carriers.length > 1) {
     throw new OperatorError('LETTER_URL aceita uma só operadora: com duas, uma carta poderia ser impressa duas vezes.')
@@ -40,7 +40,7 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
       createLetterPreparation({
         publicUrl,
         linkKey: keys.link,
-        render: createRendering(letter, (id, version) => findVersionContent(pool, id, version)),
+        render: createRendering(letter, templates, (id, version) => findVersionContent(pool, id, version)),
         typesetter,
         find: (notification, ordinal) => findLetter(pool, { notification, ordinal }),
         async keep(notification, ordinal, { pdf, sha256, pages, sheet }) {
@@ -98,16 +98,16 @@ function documents({ pool, keys, publicUrl }: RuntimeContext<LetterConfig>): Rec
   const typesetter = createTypesetter(1)
   const { name, path, extension } = proofDocument
   const key = keys.derive(name)
-  const parts = {
+  const compose = createLetterProofs({
     typesetter,
     proofUrl: (id: string) => `${publicUrl}${path}/${makeLinkCode(key, id, letter.linkCode)}.${extension}`,
     findHistory: (id: string) => findLetterHistory(pool, id),
     findLetter: (notification: string, ordinal: number) => findLetter(pool, { notification, ordinal }),
-  }
+  })
   return {
     [proofDocument.name]: {
       async open(notification) {
-        const pdf = await composeLetterProof(parts, notification)
+        const pdf = await compose(notification)
         return pdf && { size: pdf.length, read: async (from, length) => pdf.subarray(from, from + length) }
       },
       close: () => typesetter.close(),

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../domain/notification.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { type Rendering, refusedFor } from '../rendering.js'
-import { type Block, countLines, readBlocks } from './blocks.js'
+import { type Block, countLines } from './blocks.js'
 import { letter, letterSettings } from './channel.js'
 import type { LetterMessage } from './letter-message.js'
 import { addressLines, isObject, readPostalAddress, readSenderAddress } from './postal-address.js'
@@ -65,7 +65,7 @@ async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Pro
   const tooLong = (problem: string): Refused =>
     refusedFor(`A carta ${problem}. Reduza o template ou as variáveis em carta.variables.`)
   if (rendered.text.length > MAX_CHARACTERS) return tooLong(`passa do limite de ${MAX_CHARACTERS} caracteres`)
-  const blocks = readBlocks(rendered.text)
+  const blocks = await parts.typesetter.read(rendered.text)
   if (countLines(blocks) > MAX_LINES) return tooLong(`não cabe em ${MAX_PAGES} páginas, o limite`)
   const sheet = makeSheet(claim, envelope, blocks)
   const link = `${parts.publicUrl}/n/${makeLinkCode(parts.linkKey, claim.notification, letter.linkCode)}`

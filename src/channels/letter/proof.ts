@@ -1,6 +1,8 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { overloaded } from '../../domain/errors.js'
+import { sha256 } from '../../domain/evidence.js'
 import { describe } from '../../domain/status.js'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { OutOfTime } from '../../runtime/thread-pool.js'
 import { letter } from './channel.js'
 import type { LetterHistory, StoredLetter } from './letter-store.js'
@@ -15,14 +17,43 @@ export interface ProofParts {
   proofUrl(notification: string): string
 }
 
+const CACHE_BYTES = 32 * 1_048_576
+const CACHE_ENTRIES = 1_000
+
 /**
  * The receipt of a letter in one PDF: its address, its history and its pages, with the receipt's address in place of the recipient's
  * link. null: it does not exist or was never made.
+ * Anybody with its address may ask for it any number of times, and in ranges of bytes, so that it is typeset once for each history.
  */
-export async function composeLetterProof(parts: ProofParts, notification: string): Promise<Uint8Array | null> {
-  const history = await parts.findHistory(notification)
-  const stored = history && (await parts.findLetter(notification, history.status.ordinal))
-  if (history === null || stored === null) return null
+export function createLetterProofs(parts: ProofParts) {
+  const made = new BoundedCache<string, Uint8Array>({
+    maxEntries: CACHE_ENTRIES,
+    maxWeight: CACHE_BYTES,
+    weigh: pdf => pdf.length,
+  })
+  const inProgress = new Map<string, Promise<Uint8Array | null>>()
+  return async (notification: string): Promise<Uint8Array | null> => {
+    const history = await parts.findHistory(notification)
+    if (history === null) return null
+    const key = keyOf(history)
+    const known = made.get(key) ?? inProgress.get(key)
+    if (known !== undefined) return known
+    const composing = compose(parts, notification, history).finally(() => inProgress.delete(key))
+    inProgress.set(key, composing)
+    const pdf = await composing
+    if (pdf !== null) made.set(key, pdf)
+    return pdf
+  }
+}
+
+/** The letter itself never changes. */
+function keyOf({ image, ...history }: LetterHistory): string {
+  return sha256(JSON.stringify([history, image && [image.type, sha256(image.bytes)]]))
+}
+
+async function compose(parts: ProofParts, notification: string, history: LetterHistory): Promise<Uint8Array | null> {
+  const stored = await parts.findLetter(notification, history.status.ordinal)
+  if (stored === null) return null
   const sheet = stored.sheet as unknown as Sheet
   try {
     const receipt = toReceipt(history, stored, sheet)

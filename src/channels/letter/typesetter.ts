@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../runtime/thread-pool.js'
+import { type Block, readBlocks } from './blocks.js'
 import { fitGlyphs } from './glyphs.js'
 import { FACES, SHEET_SOURCE, type Sheet, type SheetCopy, type SheetInputs, sheetInputs } from './sheet.js'
 
@@ -8,6 +9,8 @@ import { FACES, SHEET_SOURCE, type Sheet, type SheetCopy, type SheetInputs, shee
  * starts the threads and is also their entry point.
  */
 export interface Typesetter {
+  /** Reads the HTML of a letter. Deeply nested HTML takes seconds. */
+  read(html: string): Block[] | Promise<Block[]>
   /** The same sheet and copy yield the same bytes. Throws TypesettingError for an impossible content, OutOfTime after the timeout. */
   compose(sheet: Sheet, copy: SheetCopy): Promise<{ pdf: Uint8Array; pages: number }>
   close(): Promise<void>
@@ -29,10 +32,14 @@ export class TypesetterBusy extends Error {
   override readonly name = 'TypesetterBusy'
 }
 
-type Answer = { pdf: Uint8Array; pages: number } | { fault: string; missing?: string[] }
+type Question = SheetInputs | { html: string }
+type Composed = { pdf: Uint8Array; pages: number } | { fault: string; missing?: string[] }
+type Answer = Composed | { blocks: Block[] }
 
 const PURPOSE = 'carteiro-typesetter'
 const MAX_PENDING = 256
+/** About a millisecond of work at worst. */
+const SMALL_HTML = 4_096
 const MAX_FAULT = 2_000
 /** Forty pages take about two seconds, and several times that on a busy machine. */
 const TIMEOUT_MS = 15_000
@@ -44,7 +51,7 @@ const STANDARD = 'a-2b'
 const CACHED_LETTERS = 10
 
 export function createTypesetter(threads = availableParallelism() - 1, limitMs = TIMEOUT_MS): Typesetter {
-  const pool = new ThreadPool<SheetInputs, Answer>({
+  const pool = new ThreadPool<Question, Answer>({
     file: import.meta.url,
     purpose: PURPOSE,
     threads,
@@ -53,8 +60,10 @@ export function createTypesetter(threads = availableParallelism() - 1, limitMs =
     overloaded: () => new TypesetterBusy('too many letters wait to be typeset'),
   })
   return {
+    read: html =>
+      html.length <= SMALL_HTML ? readBlocks(html) : pool.ask({ html }).then(answer => (answer as { blocks: Block[] }).blocks),
     async compose(sheet, copy) {
-      const answer = await pool.ask(sheetInputs(sheet, copy))
+      const answer = (await pool.ask(sheetInputs(sheet, copy))) as Composed
       if ('fault' in answer) throw new TypesettingError(answer.fault, answer.missing)
       return answer
     },
@@ -81,7 +90,7 @@ if (isThreadOf(PURPOSE)) {
     }
     return known.get(character)!
   }
-  const typeset = ({ files, texts: given, moment }: SheetInputs): Answer => {
+  const typeset = ({ files, texts: given, moment }: SheetInputs): Composed => {
     // Works on the JSON, in which characters outside ASCII occur in texts only.
     const sheet = fitGlyphs(given.sheet, canRender)
     const receipt = fitGlyphs(given.receipt, canRender, 'marked')
@@ -95,9 +104,10 @@ if (isThreadOf(PURPOSE)) {
     const pdf = Uint8Array.from(compiler.pdf(document, { pdfStandard: STANDARD, creationTimestamp: moment }))
     return { pdf, pages: document.numOfPages }
   }
-  const answer = (inputs: SheetInputs): Answer => {
+  const answer = (question: Question): Answer => {
+    if ('html' in question) return { blocks: readBlocks(question.html) }
     try {
-      return typeset(inputs)
+      return typeset(question)
     } catch (error) {
       return { fault: String((error as Error).stack ?? error).slice(0, MAX_FAULT) }
     } finally {

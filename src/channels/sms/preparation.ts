@@ -16,6 +16,8 @@ interface SmsParts {
 /** A longer name leaves no room for the subject. */
 const MAX_SENDER = 30
 const LEAST_SUBJECT = 12
+/** More than one part can ever hold. A subject may have millions of characters. */
+const MOST_READ = 1_000
 
 /** Makes the message of a claimed SMS: the sender's text, or ours, with the short link. */
 export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
@@ -36,7 +38,8 @@ export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
 }
 
 /** Sender, subject and link in one part: the subject is shortened to fit, or else replaced. */
-function ownText(sender: string, subject: string, link: string, accents: AccentRule): string {
+function ownText(sender: string, given: string, link: string, accents: AccentRule): string {
+  const subject = given.slice(0, MOST_READ)
   const compose = (words: string): string => fitSms(`${cut(sender, MAX_SENDER)}: ${words} ${link}`, accents)
   if (planParts(compose(subject)).parts.length === 1) return compose(subject)
   for (let length = Math.min([...subject].length, 160); length >= LEAST_SUBJECT; length--) {

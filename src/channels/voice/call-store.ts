@@ -3,7 +3,7 @@ import type { Claim } from '../../store/delivery/claims.js'
 import { type Queryable, queryRow, queryValues } from '../../store/postgres.js'
 
 /** What the script of a call depends on. */
-export type Call = Pick<Claim, 'template' | 'request' | 'accountName' | 'settings' | 'protected'>
+export type Call = Pick<Claim, 'account' | 'mode' | 'template' | 'request' | 'accountName' | 'settings' | 'protected'>
 
 export type StoredCall = Call & { /** Whether the message was heard. */ heard: boolean }
 
@@ -25,7 +25,7 @@ export async function findCall(db: Queryable, notification: string): Promise<Sto
   const call = await queryRow<Omit<StoredCall, 'settings'> & { settings: StoredSettings }>(
     db,
     `select case when d.template_id is not null then jsonb_build_object('id', d.template_id, 'version', d.template_version) end as template,
-       d.request, a.name as "accountName", a.settings, n.validation is not null as protected,
+       d.request, d.account_id as account, d.mode, a.name as "accountName", a.settings, n.validation is not null as protected,
        d.delivered_at is not null as heard
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.notification_id = $1 and d.channel = 'voice'`,

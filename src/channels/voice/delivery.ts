@@ -29,8 +29,7 @@ const ERROR_LOG_MS = 20 * SECOND
 export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, callbackParts, documents }
 
 async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<ChannelDelivery<VoiceMessage>> {
-  const { pool } = context
-  const render = renderingOf(pool)
+  const render = renderingOf(context)
   return {
     partsOf: (provider, world) => partsOf(provider, context, world),
     prepare: world => createVoicePreparation({ render, minuteMs: minuteOf(world.simulatorUrl !== null) }),
@@ -38,7 +37,8 @@ async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<Chan
   }
 }
 
-const renderingOf = (pool: Pool): Rendering => createRendering(voice, (id, version) => findVersionContent(pool, id, version))
+const renderingOf = ({ pool, templates }: RuntimeContext<VoiceConfig>): Rendering =>
+  createRendering(voice, templates, (id, version) => findVersionContent(pool, id, version))
 
 const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE)
 
@@ -62,9 +62,10 @@ function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
 
 const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
 
-function callbackParts({ pool }: RuntimeContext<VoiceConfig>): TwilioCallbackParts {
+function callbackParts(context: RuntimeContext<VoiceConfig>): TwilioCallbackParts {
+  const { pool } = context
   return {
-    findScript: createScriptReader(notification => findCall(pool, notification), renderingOf(pool)),
+    findScript: createScriptReader(notification => findCall(pool, notification), renderingOf(context)),
     askSoon: provider => async (name, reference) => {
       const call = readReference(reference)
       const settleMs = provider === scopedProvider(TWILIO, true) ? 0 : ERROR_LOG_MS

@@ -13,13 +13,13 @@ export const whatsappRuntime: ChannelRuntime<WhatsappConfig> = {
 }
 
 async function openDelivery(context: DeliveryContext<WhatsappConfig>): Promise<ChannelDelivery<WhatsappMessage>> {
-  const { config, pool, publicUrl, shortLink } = context
+  const { config, pool, publicUrl, shortLink, templates } = context
   readSecrets(config)
   return {
     partsOf: () => ({}),
     prepare: () =>
       createWhatsappPreparation({
-        rendering: createRendering(whatsapp, (id, version) => findVersionContent(pool, id, version)),
+        rendering: createRendering(whatsapp, templates, (id, version) => findVersionContent(pool, id, version)),
         shortLink,
         publicUrl,
         isRetired: (sender, name) => isRetiredTemplate(pool, sender, whatsapp.channel, name),

@@ -234,10 +234,12 @@ export class Lane<Message> {
       return !isRefused(message) && this.#cannotCarry(message) && (await this.#passToAnotherLane(claim, message)) ? null : message
     } catch (error) {
       // Nothing has left: the outcome is known, and the carrier is not to blame.
-      this.#options.onError(error, 'a message could not be prepared')
+      const expected = error instanceof SendError
+      if (!expected) this.#options.onError(error, 'a message could not be prepared')
       // A database that had no connection for us says nothing about the message: it goes back as it came and costs no attempt.
       const later = error instanceof StoreUnavailable ? { untried: true, retryAfterMs: this.#timing.busyMs } : {}
-      await this.#failed(claim, internalError('temporary', 'Erro interno ao preparar a mensagem.', error, later), null)
+      const failure = expected ? error : internalError('temporary', 'Erro interno ao preparar a mensagem.', error, later)
+      await this.#failed(claim, failure, null)
       return null
     }
   }

@@ -55,7 +55,8 @@ export class Batch {
     // The carrier of an attempt that lost its lease may still report under these names.
     if (fenced && mayStillBeReported(fence, delivery)) this.#name(delivery, references, fence.ordinal)
     if (delivered !== undefined) this.apply({ kind: 'fact', notification, fact: delivered })
-    if (change.suppresses === true && !fenced && outcome !== 'noted') this.suppressed.push({ notification, channel: fact.channel })
+    if (change.suppresses === true && !fenced && outcome !== 'noted')
+      this.suppressed.push({ notification, channel: fact.channel })
     if (unresolved !== undefined && !fenced) this.#applyTo(delivery, { kind: 'fact', notification, fact: unresolved })
     return outcome
   }

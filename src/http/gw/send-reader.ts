@@ -2,7 +2,8 @@ import type { AttachmentLimits } from '../../domain/attachment.js'
 import { Refusal, type RefusalCode } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence.js'
 import type { SendRequest } from '../../domain/notification.js'
-import { answerQuestions, isThreadOf, ThreadDied, ThreadPool, threadData } from '../../runtime/thread-pool.js'
+import { KeyedSemaphore } from '../../runtime/semaphore.js'
+import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool, threadData } from '../../runtime/thread-pool.js'
 import { LARGE_BODY } from '../body.js'
 import { readSend } from './read-send.js'
 
@@ -20,6 +21,8 @@ type Answer = { read: ReadSend } | { refusal: { code: RefusalCode; details: stri
 const PURPOSE = 'carteiro-send-reader'
 /** 36 MiB of "[]," would become gigabytes of objects: then the thread dies, and the server does not. */
 const THREAD_HEAP_MIB = 512
+/** A body of 36 MiB takes half a second. */
+const LIMIT_MS = 20_000
 
 /**
  * Reads send requests: small ones at once, large ones (parsing, base64, hashes of tens of megabytes) in a thread, so that no
@@ -32,10 +35,13 @@ export function createSendReader(limits: AttachmentLimits) {
     threads: 1,
     data: limits,
     heapMib: THREAD_HEAP_MIB,
+    limitMs: LIMIT_MS,
   })
+  // One by one, so that an account with many large bodies is one turn of the thread away from the others.
+  const turns = new KeyedSemaphore({ permits: 1 })
   return {
-    read: (raw: Buffer, hashBody: boolean): ReadSend | Promise<ReadSend> =>
-      raw.length <= LARGE_BODY ? readBody({ raw, hashBody }, limits) : readLarge(pool, raw, hashBody),
+    read: (raw: Buffer, hashBody: boolean, account: string): ReadSend | Promise<ReadSend> =>
+      raw.length <= LARGE_BODY ? readBody({ raw, hashBody }, limits) : turns.run(account, () => readLarge(pool, raw, hashBody)),
     close: () => pool.close(),
   }
 }
@@ -43,7 +49,9 @@ export function createSendReader(limits: AttachmentLimits) {
 async function readLarge(pool: ThreadPool<Question, Answer>, raw: Buffer, hashBody: boolean): Promise<ReadSend> {
   const owned = raw.byteLength === raw.buffer.byteLength ? raw : Uint8Array.from(raw)
   const answer = await pool.ask({ raw: owned, hashBody }, [owned.buffer as ArrayBuffer]).catch(cause => {
-    throw cause instanceof ThreadDied ? new Refusal('overloaded', [], { retryAfter: 1, cause }) : cause
+    throw cause instanceof ThreadDied || cause instanceof OutOfTime
+      ? new Refusal('overloaded', [], { retryAfter: 1, cause })
+      : cause
   })
   if ('refusal' in answer) throw new Refusal(answer.refusal.code, answer.refusal.details)
   return answer.read

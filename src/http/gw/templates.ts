@@ -2,19 +2,31 @@ import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
 import { atMost } from '../../channels/request-part.js'
+import type { TemplateRunner } from '../../channels/template-runner.js'
 import type { Clock } from '../../domain/clock.js'
 import { brazilianIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
+import { readId } from '../../domain/id.js'
 import type { JsonObject } from '../../domain/notification.js'
 import { freeObject, optionalText, requiredText } from '../../domain/schema.js'
 import type { Scope } from '../../domain/scope.js'
-import { MAX_TEMPLATE_CHARACTERS, renderTemplate, type TemplateVariable, templateRefusal } from '../../domain/template.js'
-import { createTemplate, editTemplate, requireTemplate, type TemplateDraft, type TemplateEdit } from '../../engine/templates.js'
-import { listTemplates, type Template } from '../../store/accounts/templates.js'
+import { MAX_TEMPLATE_CHARACTERS, MAX_TEMPLATE_VARIABLES, type TemplateVariable, templateRefusal } from '../../domain/template.js'
+import {
+  createTemplate,
+  editTemplate,
+  requireTemplate,
+  type TemplateDraft,
+  type TemplateEdit,
+  type TemplateParts,
+} from '../../engine/templates.js'
+import { listTemplates, type Template, type TemplatePage } from '../../store/accounts/templates.js'
 import type { Pool } from '../../store/postgres.js'
 import { type ById, channelName, dataAnswer, dataRoute, listOrNull, optionalBoolean, pathId, textOrNull, uuid } from './wire.js'
 
 const MAX_NAME_CHARACTERS = 255
+/** A page is in memory whole, and is written by one turn of the event loop. */
+const MAX_PAGE = 500
+const PAGE_BYTES = 2_097_152
 /** The channels by the `type` of the list. */
 const byCode = new Map(channelModules.map(module => [module.templates.code, module]))
 const typeNames = [...byCode].map(([code, { label }]) => `${code} ${label}`).sort()
@@ -51,28 +63,45 @@ const optionalVisible = optionalText({ pattern: '\\S' })
 const editBody = Type.Object({ nome: optionalVisible, conteudo: optionalVisible, ...shared })
 const statusBody = Type.Object({ ativo: Type.Boolean() })
 const previewBody = Type.Object({ variaveis: freeObject({ description: 'Valores das variáveis.' }) })
-const listQuery = Type.Object({ type: Type.Optional(Type.String({ description: `${typeNames.join(', ')}.` })) })
+const listQuery = Type.Object({
+  type: Type.Optional(Type.String({ description: `${typeNames.join(', ')}.` })),
+  cursor: Type.Optional(
+    Type.String({ description: 'O id do último template da página anterior. O cabeçalho Link traz o endereço.' }),
+  ),
+  limit: Type.Optional(Type.String({ description: `Templates por página, até ${MAX_PAGE}.` })),
+})
 const versionQuery = Type.Object({ versao: Type.Optional(Type.String({ description: 'Uma versão anterior.' })) })
 
 const route = dataRoute.bind(null, 'Templates')
 
 /** /gw/templates: message templates, their versions and their preview. */
-export function addTemplates(app: FastifyInstance, { pool, clock }: { pool: Pool; clock: Clock }): void {
+export function addTemplates(
+  app: FastifyInstance,
+  { pool, clock, templates }: { pool: Pool; clock: Clock; templates: TemplateRunner },
+): void {
+  const parts: TemplateParts = { pool, check: templates.check }
   app.get<{ Querystring: Static<typeof listQuery> }>(
     '/gw/templates',
-    route('Lista os templates', Type.Array(templateSchema), { querystring: listQuery }),
-    async request => {
-      const { type } = request.query
-      const channel = type === undefined ? null : byCode.get(type)?.channel
-      const found = channel === undefined ? [] : await listTemplates(pool, request.caller, channel)
-      return dataAnswer(found.map(toWire))
+    route('Lista os templates, dos mais novos aos mais antigos, por páginas', Type.Array(templateSchema), {
+      querystring: listQuery,
+    }),
+    async ({ caller, query }, reply) => {
+      const channel = query.type === undefined ? null : byCode.get(query.type)?.channel
+      if (channel === undefined) return dataAnswer([])
+      const found = await listTemplates(pool, caller, channel, readPage(query))
+      if (found.next !== null) {
+        const next = new URLSearchParams({ ...query, cursor: found.next })
+        // RFC 8288. A header, because existing clients know the members of the answer.
+        reply.header('link', `</gw/templates?${next}>; rel="next"`)
+      }
+      return dataAnswer(found.templates.map(toWire))
     },
   )
   app.post<{ Body: Static<typeof createBody> }>(
     '/gw/templates',
     route('Cria um template', templateSchema, { body: createBody, status: 201 }),
     async (request, reply) => {
-      const created = await createTemplate(pool, request.caller, readDraft(request.body), clock())
+      const created = await createTemplate(parts, request.caller, readDraft(request.body), clock())
       return reply.code(201).send(dataAnswer(toWire(created), 201))
     },
   )
@@ -83,7 +112,7 @@ export function addTemplates(app: FastifyInstance, { pool, clock }: { pool: Pool
       dataAnswer(toWire(await requireTemplate(pool, caller, templateId(params), readVersion(query.versao)))),
   )
   const edit = async ({ caller, params }: { caller: Scope; params: ById['Params'] }, changes: TemplateEdit) =>
-    dataAnswer(toWire(await editTemplate(pool, caller, templateId(params), changes)))
+    dataAnswer(toWire(await editTemplate(parts, caller, templateId(params), changes)))
   app.put<ById & { Body: Static<typeof editBody> }>(
     '/gw/templates/:id',
     route('Edita um template', templateSchema, { body: editBody }),
@@ -103,7 +132,9 @@ export function addTemplates(app: FastifyInstance, { pool, clock }: { pool: Pool
     async ({ caller, params, body }) => {
       const template = await requireTemplate(pool, caller, templateId(params))
       const values = (body.variaveis ?? {}) as JsonObject
-      const rendered = renderTemplate(moduleOf(template.channel).templates.html, template.content, template.variables, values)
+      const { content, variables, channel } = template
+      const { html } = moduleOf(channel).templates
+      const rendered = await templates.render(caller, { html, content, variables, values })
       if ('fault' in rendered) throw templateRefusal(rendered)
       return dataAnswer({ conteudo: rendered.text })
     },
@@ -115,6 +146,14 @@ const templateId = ({ id }: ById['Params']): string => pathId(id, 'templateMissi
 function readVersion(text: string | undefined): number | null {
   if (text === undefined) return null
   return /^\d{1,9}$/.test(text) ? Number(text) : refuse('templateMissing')
+}
+
+function readPage({ cursor, limit = String(MAX_PAGE) }: Static<typeof listQuery>): TemplatePage {
+  const after = cursor === undefined ? null : (readId(cursor) ?? refuse('notId', 'cursor'))
+  const wanted = /^\d{1,9}$/.test(limit) ? Number(limit) : refuse('wrongValue', 'limit')
+  if (wanted < 1) refuse('tooLow', 'limit', '1')
+  if (wanted > MAX_PAGE) refuse('tooHigh', 'limit', String(MAX_PAGE))
+  return { after, limit: wanted, bytes: PAGE_BYTES }
 }
 
 function readDraft(body: Static<typeof createBody>): TemplateDraft {
@@ -151,8 +190,12 @@ function checkLengths({ nome, conteudo, templateId }: Static<typeof editBody>): 
 }
 
 function readVariables(list: WireVariable[]): TemplateVariable[] {
-  const repeated = list.find(({ nome }, index) => list.findIndex(other => other.nome === nome) !== index)
-  if (repeated !== undefined) refuse('repeatedVariable', repeated.nome)
+  if (list.length > MAX_TEMPLATE_VARIABLES) refuse('tooManyVariables', String(MAX_TEMPLATE_VARIABLES))
+  const names = new Set<string>()
+  for (const { nome } of list) {
+    if (names.has(nome)) refuse('repeatedVariable', nome)
+    names.add(nome)
+  }
   return list.map(({ nome, obrigatoria }) => ({ name: nome, required: obrigatoria }))
 }
 

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AddressRange } from '../../domain/address-range.js'
 import { overloaded, Refusal, StoreUnavailable } from '../../domain/errors.js'
@@ -7,6 +8,7 @@ import type { RecipientActions } from '../../engine/recipient/recipient.js'
 import type { Visit, VisitStep } from '../../engine/recipient/visits.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { addressOf } from '../auth.js'
+import type { ReadBody } from '../body.js'
 import { hasSession, isFromOurPage, readVisit, siteOf } from './arrival.js'
 import type { ContentCleaner } from './content-cleaner.js'
 import { badRequestPage, crossSitePage, endedPage, failurePage, tooManyGuessesPage, unknownPage } from './end-pages.js'
@@ -50,12 +52,12 @@ const createLimits = () => ({
  * The recipient's pages, below /n/{code} (full links) and /s/{code} (short links). A GET never counts, because robots follow
  * links. Only the buttons count, and only without signs of a program.
  */
-export function addPages(app: FastifyInstance, options: PageOptions): void {
+export function addPages(app: FastifyInstance, options: PageOptions, readBody: ReadBody): void {
   app.register(async scope => {
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: FORM_LIMIT },
-      (_request, body, done) => done(null, new URLSearchParams(body as string)),
+      async (request: FastifyRequest, payload: Readable) =>
+        new URLSearchParams((await readBody(request, payload, FORM_LIMIT)).toString()),
     )
     scope.setErrorHandler(answerError)
     const limits = createLimits()

@@ -35,13 +35,43 @@ const READABLE = `
   join account owner on owner.id = t.account_id
   join account me on me.id = $1 and ${IN_MODE} and (me.id = t.account_id or (t.shared and me.entity_id = owner.entity_id))`
 
-export const listTemplates = (db: Queryable, { account, mode }: Scope, channel: Channel | null): Promise<Template[]> =>
-  queryRows(
+export interface TemplatePage {
+  /** The last template of the page before; null: the first page. */
+  after: string | null
+  limit: number
+  /** A page ends with the first content that goes beyond. */
+  bytes: number
+}
+
+/** Newest first. `next`: the `after` of the next page; null: this is the last. */
+export async function listTemplates(
+  db: Queryable,
+  { account, mode }: Scope,
+  channel: Channel | null,
+  { after, limit, bytes }: TemplatePage,
+): Promise<{ templates: Template[]; next: string | null }> {
+  const rows = await queryRows<Template & { following: boolean }>(
     db,
-    `${READABLE} join template_version v on v.template_id = t.id and v.version = t.version
-     where $3::text is null or t.channel = $3 order by t.created_at desc, t.id desc`,
-    [account, mode, channel],
+    `with found as (
+       ${READABLE} join template_version v on v.template_id = t.id and v.version = t.version
+       where ($3::text is null or t.channel = $3)
+         and ($4::uuid is null or (t.created_at, t.id) < (select last.created_at, last.id from template last where last.id = $4))
+       order by t.created_at desc, t.id desc limit $5 + 1
+     ), measured as (
+       select found.*, row_number() over newest_first as place, lead(id) over newest_first is not null as following,
+         sum(octet_length(content)) over newest_first - octet_length(content) as "bytesBefore"
+       from found window newest_first as (order by "createdAt" desc, id desc)
+     )
+     select id, account, mode, "accountName", "externalId", name, channel, content, variables, shared, active, version, metadata, "createdAt",
+       "updatedAt", following
+     from measured where place <= $5 and "bytesBefore" <= $6 order by place`,
+    [account, mode, channel, after, limit, bytes],
   )
+  return {
+    templates: rows.map(({ following: _, ...template }) => template),
+    next: rows.at(-1)?.following ? rows.at(-1)!.id : null,
+  }
+}
 
 /** The template in the given version, or in its current one. */
 export const findTemplate = (

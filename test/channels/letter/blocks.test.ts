@@ -55,6 +55,8 @@ test('a link shows where it leads, unless its words do', () => {
   expect(texts('<p>Veja <a href="https://e.com/x">aqui</a>.</p>').join('')).toBe('Veja aqui (https://e.com/x).')
   expect(texts('<p><a href="https://e.com">e.com</a> <a href="mailto:a@e.com">a@e.com</a></p>').join('')).toBe('e.com a@e.com')
   expect(texts('<p><a href="javascript:alert(1)">x</a></p>').join('')).toBe('x')
+  // Links do not nest: a second one ends the first.
+  expect(texts('<p><a href="https://a">1<a href="https://b">2</a></a></p>').join('')).toBe('1 (https://a)2 (https://b)')
 })
 
 test('nothing that runs or hides is printed', () => {

@@ -3,11 +3,13 @@ import { letter } from '../../../src/channels/letter/channel.js'
 import { createLetterPreparation, type MadeLetter } from '../../../src/channels/letter/preparation.js'
 import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
 import { createRendering } from '../../../src/channels/rendering.js'
+import { createTemplateRunner } from '../../../src/channels/template-runner.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import type { Claim } from '../../../src/store/delivery/claims.js'
 
 const typesetter = createTypesetter(1)
-afterAll(() => typesetter.close())
+const templates = createTemplateRunner()
+afterAll(() => Promise.all([typesetter.close(), templates.close()]))
 
 const variables = { logradouro: 'Rua das Flores', numero: '100', cidade: 'São Paulo', uf: 'SP', cep: '01001-000' }
 
@@ -17,7 +19,13 @@ async function prepare(html: string, more: Partial<Claim> = {}) {
   const preparation = createLetterPreparation({
     publicUrl: 'https://notifica.example.com',
     linkKey: Buffer.alloc(32),
-    render: createRendering(letter, async () => ({ name: 'x', externalId: null, content: html, variables: [], metadata: {} })),
+    render: createRendering(letter, templates, async () => ({
+      name: 'x',
+      externalId: null,
+      content: html,
+      variables: [],
+      metadata: {},
+    })),
     typesetter,
     find: async () => null,
     keep: async (_notification, _ordinal, letter) => void kept.push(letter),

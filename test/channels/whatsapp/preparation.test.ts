@@ -1,16 +1,26 @@
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createRendering } from '../../../src/channels/rendering.js'
+import { createTemplateRunner } from '../../../src/channels/template-runner.js'
 import { whatsapp } from '../../../src/channels/whatsapp/channel.js'
 import { createWhatsappPreparation } from '../../../src/channels/whatsapp/preparation.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import type { Claim } from '../../../src/store/delivery/claims.js'
+
+const templates = createTemplateRunner()
+afterAll(() => templates.close())
 
 const id = '01890a5d-ac96-774b-bcce-b302099a8057'
 
 function prepare(content: string, values: Record<string, string>) {
   const variables = Object.keys(values).map(name => ({ name, required: true }))
   const preparation = createWhatsappPreparation({
-    rendering: createRendering(whatsapp, async () => ({ name: 'aviso', externalId: null, content, variables, metadata: {} })),
+    rendering: createRendering(whatsapp, templates, async () => ({
+      name: 'aviso',
+      externalId: null,
+      content,
+      variables,
+      metadata: {},
+    })),
     shortLink: async () => '0k3m9z7q1a',
     publicUrl: 'https://n.example',
     isRetired: async () => false,
@@ -19,6 +29,7 @@ function prepare(content: string, values: Record<string, string>) {
     notification: id,
     channel: 'whatsapp',
     account: id,
+    mode: 'live',
     settings: completeSettings({}),
     reference: `${id}.whatsapp.1`,
     recipient: '+5511987654321',

@@ -47,6 +47,7 @@ describe('parameters', () => {
   test('hold what WhatsApp accepts: one line, few blanks, never nothing', () => {
     expect(readSingle('x', ' Rua A,\r\n\t nº 7 ')).toEqual({ text: 'Rua A, nº 7' })
     expect(readSingle('x', `a${' '.repeat(9)}b`)).toEqual({ text: 'a    b' })
+    expect(readSingle('x', `a \u00a0 ${' '.repeat(400_000)}b`)).toEqual({ text: 'a \u00a0    b' })
     expect(readSingle('x', 12.5)).toEqual({ text: '12.5' })
     for (const nothing of [null, undefined, '', ' \n ']) expect(readSingle('x', nothing)).toMatch(/vazia: informe x/)
     for (const shape of [{}, []]) expect(readSingle('x', shape)).toMatch(/x do template deve ser um texto/)

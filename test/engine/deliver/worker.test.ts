@@ -262,6 +262,21 @@ test('a message for whose preparation no database connection was free goes back 
   expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent'])
 })
 
+test('a preparation that asks for another time puts the message back as it came: no attempt, no event', async () => {
+  const carrier = new ScriptedCarrier()
+  let tries = 0
+  const prepare = async ({ notification, reference, attempt }: Claim): Promise<Parcel> => {
+    if (++tries < 3) throw new SendError('temporary', 'Mais tarde.', { retryAfterMs: 10, scope: 'message', untried: true })
+    return { notification, reference, attempt }
+  }
+  // The plan must be longer than the test: what is older than it uses up attempts.
+  work({ carrier, options: { prepare, retryDelaysMs: [3_600_000] } })
+  const id = await accept()
+  await described('email', id).toBe('Enviado')
+  expect(carrier.got).toMatchObject([{ attempt: 1 }])
+  expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent'])
+})
+
 /** Another worker's claim, of which nothing more is heard. */
 const claimAs = (owner: string, limit = 1): Promise<Claim[]> =>
   claimDeliveries(database.pool, {
