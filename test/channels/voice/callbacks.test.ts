@@ -141,17 +141,18 @@ test('told a hundred times in parallel, each counts once', async () => {
 describe('a collision in the database', () => {
   /** Fails so many of the next writes of a failure as another transaction would make them fail. */
   async function collide(code: string, times: number): Promise<void> {
-    await database.pool.query(`
+    await database.asOwner(`
       create sequence collision;
       create function collide() returns trigger language plpgsql as $$
       begin
         if nextval('collision') <= ${times} then raise exception 'collision' using errcode = '${code}'; end if;
         return new;
       end $$;
+      grant usage on sequence collision to public;
       create trigger collide before insert on event for each row when (new.type = 'failed') execute function collide()`)
     onTestFinished(
       async () =>
-        void (await database.pool.query('drop trigger collide on event; drop function collide(); drop sequence collision')),
+        void (await database.asOwner('drop trigger collide on event; drop function collide(); drop sequence collision')),
     )
   }
 
