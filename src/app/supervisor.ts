@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -35,8 +36,10 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
       return child.start()
     }
     const startAll = async (): Promise<void> => {
-      const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), env))) : null
-      const childEnv = { ...env, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
+      // A simulator of this start gets a key of this start: only our own processes may use its carriers.
+      const keyed = config.simulatorUrl === null ? { ...env, SIMULATOR_KEY: randomBytes(32).toString('hex') } : env
+      const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), keyed))) : null
+      const childEnv = { ...keyed, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
       const address = await start(['start', '--role', 'api'], childEnv)
       // The links in messages must lead to the address on which the api really listens.
       await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
