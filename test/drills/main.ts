@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util'
 import { type DrillChannel, type DrillKind, type DrillPoint, drillChannels, drillKinds, drillPoints, runDrill } from './drill.js'
+import { describeExchangeVerdict, runExchangeDrill } from './exchange.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
-/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] */
+/** npm run drill -- KIND [--channel C] [--count N] [--letters N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -15,16 +16,17 @@ const { values, positionals } = parseArgs({
     queued: { type: 'string', default: '10000' },
     point: { type: 'string' },
     down: { type: 'string', default: '300' },
+    letters: { type: 'string', default: '200' },
   },
 })
 const [kind] = positionals
 const known =
-  (kind === 'webhooks' || drillKinds.includes(kind as DrillKind)) &&
+  (kind === 'webhooks' || kind === 'exchange' || drillKinds.includes(kind as DrillKind)) &&
   drillChannels.includes(values.channel as DrillChannel) &&
   (values.point === undefined || drillPoints.includes(values.point as DrillPoint))
 if (!known) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|exchange [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS] [--letters N]\n`,
   )
   process.exit(2)
 }
@@ -42,6 +44,11 @@ if (kind === 'webhooks') {
     onProgress,
   })
   process.stdout.write(describeWebhookVerdict(verdict, values.seed))
+  process.exit(verdict.clean ? 0 : 1)
+}
+if (kind === 'exchange') {
+  const verdict = await runExchangeDrill({ letters: number(values.letters), workers: number(values.workers), onProgress })
+  process.stdout.write(describeExchangeVerdict(verdict))
   process.exit(verdict.clean ? 0 : 1)
 }
 const report = await runDrill({
