@@ -95,6 +95,7 @@ const messages = {
   forbidden: {
     validationNotEnabled:
       'Sua conta não tem permissão para usar validation (pergunta e resposta). Peça a habilitação em $support.',
+    foreignReport: 'O aviso é sobre um envio que não foi entregue a esta operadora neste modo. Nada foi registrado.',
     templateForbidden: 'Você não tem permissão para editar este template. Só a conta que o criou pode editá-lo.',
   },
   gone: {

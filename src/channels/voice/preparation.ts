@@ -1,9 +1,10 @@
 import { settingsOf } from '../../domain/account.js'
+import { type CarrierSource, findAttempt } from '../../domain/carrier-source.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
 import { type Rendering, refusedFor } from '../rendering.js'
-import type { Call } from './call-store.js'
+import type { AttemptedCall, Call } from './call-store.js'
 import { voiceSettings } from './channel.js'
 import type { VoiceMessage, VoiceScript } from './voice-message.js'
 
@@ -21,21 +22,27 @@ export function createVoicePreparation({ render, minuteMs }: { render: Rendering
   }
 }
 
+const ordinalOf = (reference: string): number => Number(reference.split('.').at(-1))
+
 /** How long to wait before another call if nobody answers this one; null: the account's plan has no other. */
 function nextCall(reference: string, settings: Call['settings'], minuteMs: number): number | null {
-  const ordinal = Number(reference.split('.').at(-1))
   const { 'voice.retries': retries, 'voice.retry.minutes': minutes } = settingsOf(voiceSettings, settings)
-  return ordinal <= retries ? minutes * minuteMs : null
+  return ordinalOf(reference) <= retries ? minutes * minuteMs : null
 }
 
-type FindCall = (notification: string) => Promise<Call | null>
+type FindCall = (notification: string) => Promise<AttemptedCall | null>
 
-/** The script of a call under way, for carriers that ask for it once somebody has answered; null: no such call. */
-export function createScriptReader(find: FindCall, render: Rendering) {
-  return async (reference: string): Promise<VoiceScript | null> => {
+/** null: there is no such call, or the source was not asked for it. */
+export type FindScript = (reference: string, source: CarrierSource) => Promise<VoiceScript | null>
+
+/** The script of a call under way, for carriers that ask for it once somebody has answered. */
+export function createScriptReader(find: FindCall, render: Rendering): FindScript {
+  return async (reference, source) => {
     const call = await findNamed(reference, find)
-    const script = call && (await writeScript(call, render))
-    return script === null || 'refused' in script ? null : script
+    // The text of a message is for the carrier that was asked for the call alone.
+    if (call === null || findAttempt(source, call, ordinalOf(reference)) === null) return null
+    const script = await writeScript(call, render)
+    return 'refused' in script ? null : script
   }
 }
 
@@ -47,7 +54,7 @@ export function createPlanReader(find: FindCall, { minuteMs }: { minuteMs: numbe
   }
 }
 
-async function findNamed(reference: string, find: FindCall): Promise<Call | null> {
+async function findNamed(reference: string, find: FindCall): Promise<AttemptedCall | null> {
   const [, notification] = /^([0-9a-f-]{36})\.voice\.\d{1,4}$/.exec(reference) ?? []
   return notification === undefined ? null : find(notification)
 }

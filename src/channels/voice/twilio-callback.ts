@@ -8,9 +8,9 @@ import type { VoiceScript } from './voice-message.js'
 export interface TwilioCallbackOptions {
   name: string
   /** The accounts that sign callbacks, each with its token. */
-  accounts: readonly { token: string; voice: string | null }[]
-  /** The script of a call; null: there is no such call. */
-  findScript(reference: string): Promise<VoiceScript | null>
+  accounts: readonly { identity: string; token: string; voice: string | null }[]
+  /** The script of a call; null: there is no such call, or none that these carriers were asked for. */
+  findScript(reference: string, carriers: readonly string[]): Promise<VoiceScript | null>
 }
 
 /** Names the call that a callback is about. It is part of the callback's address, which the carrier signs. */
@@ -35,13 +35,15 @@ export function twilioCallback({ name, accounts, findScript }: TwilioCallbackOpt
     channel: 'voice',
     async read(request) {
       const form = new URLSearchParams(request.body.toString('utf8'))
-      const account = accounts.find(({ token }) => isSigned(request, form, token))
+      const signers = accounts.filter(({ token }) => isSigned(request, form, token))
+      const [account] = signers
       if (account === undefined) return null
+      const carriers = signers.map(({ identity }) => identity)
       const query = readQuery(request.url)
-      if (query === null) return { events: [] }
-      if (query.about === 'status') return { events: statusEvents(query, form) }
-      if (query.about === 'recording') return { events: recordingEvents(query, form) }
-      return speak(query, form, request.url, account, await findScript(query.reference))
+      if (query === null) return { carriers, events: [] }
+      if (query.about === 'status') return { carriers, events: statusEvents(query, form) }
+      if (query.about === 'recording') return { carriers, events: recordingEvents(query, form) }
+      return { carriers, ...speak(query, form, request.url, account, await findScript(query.reference, carriers)) }
     },
   }
 }
@@ -134,7 +136,7 @@ function speak(
   url: string,
   { voice }: { voice: string | null },
   script: VoiceScript | null,
-): CallbackContent {
+): Omit<CallbackContent, 'carriers'> {
   const document = (body: string) => ({ type: 'text/xml; charset=utf-8', body })
   if (script === null) return { events: [], answer: document(HANGUP) }
   const answeredBy = form.get('AnsweredBy') ?? ''

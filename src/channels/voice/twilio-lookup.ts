@@ -9,8 +9,6 @@ export interface LookupParts {
   findKnown(names: readonly string[]): Promise<Set<string>>
   /** Other notifications with a call to this number that is being made now or has an unknown outcome. */
   findRivals(reference: string, to: string): Promise<readonly string[]>
-  /** Every account that our calls may have gone to: an attempt with unknown outcome does not say which one it was. */
-  accounts: readonly URL[]
   /** How long to wait before another call where nobody heard this one; null: none follows. */
   readPlan(reference: string): Promise<number | null>
   /** Takes the events of a call that was found and is over. */
@@ -36,15 +34,12 @@ const MADE = ['completed', 'absent', 'failed', 'deleted']
 export async function findCall(
   http: CarrierHttp,
   own: TwilioAccount,
-  { findKnown, findRivals, accounts, readPlan, onEvents }: LookupParts,
+  { findKnown, findRivals, readPlan, onEvents }: LookupParts,
   reference: string,
   to: string,
   signal: AbortSignal,
 ): Promise<Found> {
-  const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
-  const read = reader(http, signal)
-  const lists = await Promise.all([...asked.values()].map(account => listCalls(read, account, to)))
-  const recent = lists.flat().filter(call => mayBeOf(reference, call))
+  const recent = (await listCalls(reader(http, signal), own, to)).filter(call => mayBeOf(reference, call))
   // In this order: a notification with a call in the list is by now either a rival or the known owner of that call.
   const rivals = await findRivals(reference, to)
   const known = await findKnown(recent.map(call => String(call.sid)))
@@ -71,30 +66,27 @@ async function listCalls(read: Reader, account: TwilioAccount, to: string): Prom
 /** Asks for the result of a call by the carrier's name for it. `over`: nothing more will follow. */
 export async function askCall(
   http: CarrierHttp,
-  accounts: readonly URL[],
+  url: URL,
   name: string,
   reference: string,
   readPlan: LookupParts['readPlan'],
   signal: AbortSignal,
 ): Promise<{ events: CarrierEvent[]; over: boolean }> {
-  const read = reader(http, signal)
-  for (const account of accounts.map(readTwilioAccount)) {
-    const path = `Calls/${encodeURIComponent(name)}`
-    const call = await read(account, `${path}.json`)
-    if (call === null) continue
-    const query = { about: 'status', reference, againMs: await readPlan(reference) } as const
-    const events = statusEvents(query, formOf(call))
-    if (!isOver(String(call.status))) return { events, over: false }
-    if (call.status !== 'completed' || !account.record) return { events, over: true }
-    const { recordings: listed } = (await read(account, `${path}/Recordings.json`)) ?? {}
-    if (!Array.isArray(listed)) throw unanswered()
-    const recordings = listed.map(({ sid, status, duration }) =>
-      formFrom({ RecordingSid: sid, RecordingStatus: status, RecordingDuration: duration }),
-    )
-    const over = recordings.length > 0 && recordings.every(form => MADE.includes(form.get('RecordingStatus') ?? ''))
-    return { events: [...events, ...recordings.flatMap(form => recordingEvents(query, form))], over }
-  }
-  return { events: [], over: false }
+  const [read, account] = [reader(http, signal), readTwilioAccount(url)]
+  const path = `Calls/${encodeURIComponent(name)}`
+  const call = await read(account, `${path}.json`)
+  if (call === null) return { events: [], over: false }
+  const query = { about: 'status', reference, againMs: await readPlan(reference) } as const
+  const events = statusEvents(query, formOf(call))
+  if (!isOver(String(call.status))) return { events, over: false }
+  if (call.status !== 'completed' || !account.record) return { events, over: true }
+  const { recordings: listed } = (await read(account, `${path}/Recordings.json`)) ?? {}
+  if (!Array.isArray(listed)) throw unanswered()
+  const recordings = listed.map(({ sid, status, duration }) =>
+    formFrom({ RecordingSid: sid, RecordingStatus: status, RecordingDuration: duration }),
+  )
+  const over = recordings.length > 0 && recordings.every(form => MADE.includes(form.get('RecordingStatus') ?? ''))
+  return { events: [...events, ...recordings.flatMap(form => recordingEvents(query, form))], over }
 }
 
 type Reader = ReturnType<typeof reader>

@@ -1,8 +1,9 @@
 import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
+import type { FindScript } from './preparation.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
-import { callbackUrl, type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
+import { callbackUrl, twilioCallback } from './twilio-callback.js'
 import { findCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 import type { VoiceMessage } from './voice-message.js'
 
@@ -50,23 +51,28 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
     whenUnknown: 'lookup',
     timeoutMs: TIMEOUT_MS,
     open: async url => openCarrier(readTwilioAccount(url), options),
-    identify(url) {
-      const { sid, from } = readTwilioAccount(url)
-      return `${sid}@${url.host} ${from}`
-    },
   }
 }
 
 /** The requests at once: a call lasts longer than the request for it. */
 const REQUESTS_AT_ONCE = 20
 
-export const twilio: ProviderModule<VoiceMessage, TwilioOptions, Pick<TwilioCallbackOptions, 'findScript'>> = {
+export const twilio: ProviderModule<VoiceMessage, TwilioOptions, { findScript: FindScript }> = {
   create: twilioProvider,
+  // With the calling number, because a call is looked for by it.
+  identify(url) {
+    const { sid, from } = readTwilioAccount(url)
+    return `${sid}@${url.host} ${from}`
+  },
   concurrency: () => REQUESTS_AT_ONCE,
-  callback(source, { findScript }) {
+  callback(senders, { findScript }) {
     const accounts =
-      'carriers' in source ? source.carriers.map(readTwilioAccount) : [{ token: source.simulatorSecret, voice: null }]
-    return twilioCallback({ name: TWILIO, accounts, findScript })
+      'carriers' in senders
+        ? senders.carriers.map(({ url, identity }) => ({ ...readTwilioAccount(url), identity }))
+        : [{ token: senders.simulatorSecret, voice: null, identity: senders.identity }]
+    const { modes } = senders
+    const find = (reference: string, carriers: readonly string[]) => findScript(reference, { channel: 'voice', carriers, modes })
+    return twilioCallback({ name: TWILIO, accounts, findScript: find })
   },
 }
 

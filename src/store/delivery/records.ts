@@ -2,6 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
 import type { StepCondition } from '../../domain/sequence.js'
 import type { DeliveryStatus } from '../../domain/status.js'
+import type { Mode } from '../../domain/token.js'
 import { type Queryable, queryValue, queryValues, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
@@ -13,6 +14,9 @@ export interface StoredDelivery {
   dueAt: Date
   attempt: number
   leaseOwner: string | null
+  mode: Mode
+  /** Every message with every carrier that it was claimed for (domain/carrier-source.ts). */
+  attempted: readonly string[]
   status: DeliveryStatus
 }
 
@@ -45,7 +49,8 @@ export async function readLocked(
 ): Promise<{ deliveries: StoredDelivery[]; heads: Map<string, ChainHead> }> {
   const { rows } = await run<LockedRow>(db, {
     name: 'read-locked',
-    text: `select ${STATUS_COLUMNS}, d.account_id as account, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner",
+    text: `select ${STATUS_COLUMNS}, d.account_id as account, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner", d.mode,
+             coalesce(d.attempted, '{}') as attempted,
              e.seq as "headSeq", e.at as "headAt", encode(e.hash, 'hex') as "headHash"
            from notification n join delivery d on d.notification_id = n.id
            cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e
@@ -54,9 +59,10 @@ export async function readLocked(
   })
   const heads = new Map<string, ChainHead>()
   const deliveries = rows.map(row => {
-    const { notification, account, step, condition, dueAt, attempt, leaseOwner, headSeq, headAt, headHash, ...status } = row
+    const { notification, account, step, condition, dueAt, attempt, leaseOwner, mode, attempted, ...rest } = row
+    const { headSeq, headAt, headHash, ...status } = rest
     heads.set(notification, { seq: headSeq, at: headAt, hash: headHash })
-    return { notification, account, step, condition, dueAt, attempt, leaseOwner, status }
+    return { notification, account, step, condition, dueAt, attempt, leaseOwner, mode, attempted, status }
   })
   return { deliveries, heads }
 }
@@ -82,7 +88,7 @@ export interface EventWrite {
 
 /** The carrier's own reference of a message, or of one part of it. */
 export interface ReferenceWrite {
-  provider: string
+  carrier: string
   reference: string
   notification: string
   channel: Channel
@@ -134,9 +140,9 @@ const WRITE_RECORDS = `
     order by e.notification, e.seq
     returning state
   ), refs as (
-    insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts)
+    insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
     select * from json_to_recordset($3)
-      as r(provider text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
+      as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
     on conflict do nothing
   ), statuses as (
     update delivery d set

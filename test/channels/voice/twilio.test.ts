@@ -11,7 +11,6 @@ const NOBODY = {
   callbackBase: 'http://127.0.0.1:9/callbacks/simulator/twilio',
   findKnown: async () => new Set<string>(),
   findRivals: async () => [],
-  accounts: [],
   readPlan: async () => 60_000,
   onEvents: async () => {},
 }
@@ -159,15 +158,6 @@ describe('a call whose answer was lost', () => {
     expect(await find([made('CA1', today)], ['CA1'])).toBe('unknown')
   })
 
-  test('is looked for in every account that it may have gone to', async () => {
-    const [first, second] = await Promise.all(
-      [[], [made('CA9', today)]].map(calls => scripted(() => ({ status: 200, body: JSON.stringify({ calls }) }))),
-    )
-    const opened = await twilioProvider({ ...NOBODY, accounts: [first!.url(), second!.url()] }).open(first!.url())
-    expect(await opened.find!(call().reference, '+5511987654321', never)).toMatchObject({ references: ['CA9'] })
-    expect(first!.requests).toHaveLength(1)
-  })
-
   test.each([
     ['busy', [{ type: 'again', delayMs: 60_000, reason: 'O número estava ocupado.' }]],
     ['failed', [{ type: 'failed', failure: 'rejected' }]],
@@ -232,7 +222,7 @@ describe('a call whose end nobody told', () => {
       if (call === null) return { status: 404, body: '{}' }
       return { status: 200, body: JSON.stringify(url.endsWith('/Recordings.json') ? { recordings } : call) }
     })
-    const asked = await askCall(lookupHttp(), [carrier.url(options)], 'CA1', reference, NOBODY.readPlan, never)
+    const asked = await askCall(lookupHttp(), carrier.url(options), 'CA1', reference, NOBODY.readPlan, never)
     return { ...asked, urls: carrier.requests.map(({ url }) => url.replace('/2010-04-01/Accounts/conta/', '')) }
   }
   const { reference } = call()
@@ -267,7 +257,7 @@ describe('a call whose end nobody told', () => {
     expect(await ask(completed, [{ sid: 'RE1', status: 'absent' }])).toMatchObject({ events: [{ kind: 'report' }], over: true })
   })
 
-  test('is asked for again while it lasts, and while no account knows it', async () => {
+  test('is asked for again while it lasts, and while the account does not know it', async () => {
     expect(await ask({ sid: 'CA1', status: 'in-progress' })).toMatchObject({ events: [{ type: 'sent' }], over: false })
     expect(await ask(null)).toMatchObject({ events: [], over: false })
     await expect(ask('oops' as never)).resolves.toMatchObject({ events: [], over: false })
