@@ -166,6 +166,8 @@ create table delivery (
   -- message.
   carrier text,
   reference text,
+  -- "ordinal carrier" of every message and every carrier that it was claimed for: only these carriers may report on it.
+  attempted text[],
   -- Counts the messages that this delivery sent to its recipient. Part of the reference; raised only after the message
   -- before it has ended.
   ordinal smallint not null default 1,
@@ -325,8 +327,8 @@ end $$;
 
 -- The carrier's own reference of a message, or of one part of it: later reports name the message by it.
 create table carrier_reference (
-  -- The provider, not one of its carriers: two connections to the same company may report on each other's messages.
-  provider text not null,
+  -- The identity of the carrier. The names of two carriers may be the same: many count from 1.
+  carrier text not null,
   reference text not null,
   notification_id uuid not null,
   channel text not null,
@@ -334,7 +336,7 @@ create table carrier_reference (
   part smallint not null,
   parts smallint not null,
   created_at timestamptz not null default now(),
-  primary key (provider, reference)
+  primary key (carrier, reference)
 );
 create index carrier_reference_created on carrier_reference using brin (created_at);
 
@@ -343,7 +345,10 @@ create index carrier_reference_created on carrier_reference using brin (created_
 -- waits, and again when a reference or an unknown outcome that it may be about is stored.
 create table early_report (
   id bigint generated always as identity primary key,
-  provider text not null,
+  -- The source of the report: the report may be about its messages alone.
+  channel text not null,
+  carriers text[] not null,
+  modes text[] not null,
   names text[] not null,
   report jsonb not null,
   received_at timestamptz not null default now(),
@@ -358,7 +363,7 @@ create index early_report_tagged on early_report ((report #>> '{of,tag,recipient
 
 -- The parts of a long reply by SMS. Each part may reach another worker.
 create table reply_part (
-  provider text not null,
+  carrier text not null,
   -- The identifier that the parts of one reply share.
   name text not null,
   total smallint not null,
@@ -367,7 +372,7 @@ create table reply_part (
   received_at timestamptz not null default now(),
   -- The whole reply was recorded. Its parts stay for a while: a part that the carrier repeats must not start a new reply.
   joined boolean not null default false,
-  primary key (provider, name, total, part)
+  primary key (carrier, name, total, part)
 );
 
 -- Webhooks ------------------------------------------------------------------------------------------------------------
@@ -550,7 +555,8 @@ create table letter_tracking (
 -- another worker can find out whether the file was uploaded.
 create table letter_lot (
   lot bigint generated always as identity primary key,
-  provider text not null,
+  -- The identity of the carrier: another one neither looks for the lot nor reports on it.
+  carrier text not null,
   created_at timestamptz not null default now(),
   begun_at timestamptz,
   -- The temporary name; null: not known.
@@ -571,7 +577,7 @@ create table letter_lot_object (
 
 -- Recordings of calls: announced by a carrier, fetched from it, stored as a blob.
 create table recording (
-  provider text not null,
+  carrier text not null,
   -- The carrier's name for the recording.
   name text not null,
   notification_id uuid not null,
@@ -584,7 +590,7 @@ create table recording (
   seconds integer,
   sha256 bytea,
   created_at timestamptz not null default now(),
-  primary key (provider, name)
+  primary key (carrier, name)
 );
 create index recording_wanted on recording (due_at) where state = 'wanted';
 create index recording_kept on recording (created_at) where state = 'kept';
@@ -593,7 +599,7 @@ create index recording_sha256 on recording (sha256) where sha256 is not null;
 
 -- Calls whose final report may never arrive: the carrier is asked about them until the result is known.
 create table call_lookup (
-  provider text not null,
+  carrier text not null,
   -- The carrier's name for the call.
   name text not null,
   notification_id uuid not null,
@@ -602,7 +608,7 @@ create table call_lookup (
   due_at timestamptz not null default now() + interval '5 minutes',
   attempt smallint not null default 0,
   created_at timestamptz not null default now(),
-  primary key (provider, name)
+  primary key (carrier, name)
 );
 create index call_lookup_due on call_lookup (due_at);
 

@@ -134,14 +134,14 @@ CREATE TABLE blob (
 );
 
 CREATE TABLE call_lookup (
-  provider text NOT NULL,
+  carrier text NOT NULL,
   name text NOT NULL,
   notification_id uuid NOT NULL,
   ordinal smallint NOT NULL,
   due_at timestamp with time zone NOT NULL DEFAULT now() + '00:05:00'::interval,
   attempt smallint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT call_lookup_pkey PRIMARY KEY (provider, name)
+  CONSTRAINT call_lookup_pkey PRIMARY KEY (carrier, name)
 );
 CREATE INDEX call_lookup_due ON call_lookup USING btree (due_at);
 
@@ -153,7 +153,7 @@ CREATE UNLOGGED TABLE carrier_rate (
 );
 
 CREATE TABLE carrier_reference (
-  provider text NOT NULL,
+  carrier text NOT NULL,
   reference text NOT NULL,
   notification_id uuid NOT NULL,
   channel text NOT NULL,
@@ -161,7 +161,7 @@ CREATE TABLE carrier_reference (
   part smallint NOT NULL,
   parts smallint NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT carrier_reference_pkey PRIMARY KEY (provider, reference)
+  CONSTRAINT carrier_reference_pkey PRIMARY KEY (carrier, reference)
 );
 CREATE INDEX carrier_reference_created ON carrier_reference USING brin (created_at);
 
@@ -179,6 +179,7 @@ CREATE TABLE delivery (
   attempt integer NOT NULL DEFAULT 0,
   carrier text,
   reference text,
+  attempted text[],
   ordinal smallint NOT NULL DEFAULT 1,
   unknown_count smallint NOT NULL DEFAULT 0,
   bound_carrier text,
@@ -242,7 +243,9 @@ CREATE TABLE dkim_key (
 
 CREATE TABLE early_report (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  provider text NOT NULL,
+  channel text NOT NULL,
+  carriers text[] NOT NULL,
+  modes text[] NOT NULL,
   names text[] NOT NULL,
   report jsonb NOT NULL,
   received_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -323,7 +326,7 @@ CREATE INDEX letter_sha256 ON letter USING btree (sha256);
 
 CREATE TABLE letter_lot (
   lot bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  provider text NOT NULL,
+  carrier text NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   begun_at timestamp with time zone,
   part text,
@@ -409,7 +412,7 @@ CREATE TABLE rate_window (
 );
 
 CREATE TABLE recording (
-  provider text NOT NULL,
+  carrier text NOT NULL,
   name text NOT NULL,
   notification_id uuid NOT NULL,
   ordinal smallint NOT NULL,
@@ -419,7 +422,7 @@ CREATE TABLE recording (
   seconds integer,
   sha256 bytea,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT recording_pkey PRIMARY KEY (provider, name),
+  CONSTRAINT recording_pkey PRIMARY KEY (carrier, name),
   CONSTRAINT recording_state_check CHECK (state = ANY (ARRAY['wanted'::text, 'kept'::text, 'missing'::text, 'expired'::text]))
 );
 CREATE INDEX recording_kept ON recording USING btree (created_at) WHERE state = 'kept'::text;
@@ -428,14 +431,14 @@ CREATE INDEX recording_sha256 ON recording USING btree (sha256) WHERE sha256 IS 
 CREATE INDEX recording_wanted ON recording USING btree (due_at) WHERE state = 'wanted'::text;
 
 CREATE TABLE reply_part (
-  provider text NOT NULL,
+  carrier text NOT NULL,
   name text NOT NULL,
   total smallint NOT NULL,
   part smallint NOT NULL,
   reply jsonb NOT NULL,
   received_at timestamp with time zone NOT NULL DEFAULT now(),
   joined boolean NOT NULL DEFAULT false,
-  CONSTRAINT reply_part_pkey PRIMARY KEY (provider, name, total, part)
+  CONSTRAINT reply_part_pkey PRIMARY KEY (carrier, name, total, part)
 );
 
 CREATE TABLE suppression (

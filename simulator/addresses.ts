@@ -11,3 +11,12 @@ export async function listen(server: Server, port: number, host: string): Promis
   const { address, family, port: listening } = server.address() as AddressInfo
   return `${family === 'IPv6' ? `[${address}]` : address}:${listening}`
 }
+
+/** The URL if it lies below the base, else null. */
+export function urlBelow(base: string, to: string): URL | null {
+  const whole = to.startsWith('/') ? `${base}${to}` : to
+  if (!URL.canParse(whole)) return null
+  const [url, root] = [new URL(whole), new URL(base)]
+  const path = root.pathname.replace(/\/$/, '')
+  return url.origin === root.origin && (url.pathname === path || url.pathname.startsWith(`${path}/`)) ? url : null
+}

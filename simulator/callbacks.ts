@@ -1,4 +1,5 @@
 import type { Clock } from '../src/domain/clock.js'
+import { urlBelow } from './addresses.js'
 import { sendRequest } from './http-client.js'
 import type { Report, Stamp } from './message.js'
 import { type Attempt, type NewReport, ReportQueue } from './report-queue.js'
@@ -111,13 +112,4 @@ export class Callbacks {
       return { outcome: 'no answer', detail: `POST ${url.href}: ${(error as Error).message}` }
     }
   }
-}
-
-/** The URL if it lies below the base, else null. */
-export function urlBelow(base: string, to: string): URL | null {
-  const whole = to.startsWith('/') ? `${base}${to}` : to
-  if (!URL.canParse(whole)) return null
-  const [url, root] = [new URL(whole), new URL(base)]
-  const path = root.pathname.replace(/\/$/, '')
-  return url.origin === root.origin && (url.pathname === path || url.pathname.startsWith(`${path}/`)) ? url : null
 }

@@ -23,6 +23,8 @@ export interface CarrierPort {
 
 export interface ChannelContext {
   host: string
+  /** The password of the carriers that speak HTTP, which only the gateway knows. */
+  key: string
   /** The number for the declared port; 0 means any free port. */
   port: number
   inbox: Inbox

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { OperatorError } from '../src/domain/errors.js'
 import type { CarrierPort } from './channel.js'
 import { CHANNELS } from './registry.js'
@@ -14,18 +14,27 @@ export function simulateCommand(): Command {
   const command = new Command('simulate')
     .description('inicia só o simulador de operadoras')
     .option('--host <endereço>', 'endereço em que escutar', '127.0.0.1')
+    // By the environment alone: other users of the machine can read the arguments of a process.
+    .addOption(new Option('--key <chave>').env('SIMULATOR_KEY').argParser(readKey).hideHelp())
   for (const { name, description } of PORTS) {
     command.option(`--${name}-port <porta>`, `${description} (0: qualquer livre)`, readPort, 0)
   }
   return command
     .option('--json', 'mostra os endereços em JSON, numa linha')
-    .action(async ({ host, json, ...numbers }: { host: string; json?: boolean; [option: string]: unknown }) => {
+    .action(async ({ host, key, json, ...numbers }: GivenOptions) => {
       const ports = Object.fromEntries(PORTS.map(({ name }) => [name, numbers[`${name}Port`] as number]))
-      const simulator = await openSimulator({ host, ports })
+      const simulator = await openSimulator({ host, ports, ...(key === undefined ? {} : { key }) })
       stopWith(simulator)
       process.stdout.write(`${describe(simulator, json === true)}\n`)
       process.send?.({ ready: simulator.url })
     })
+}
+
+interface GivenOptions {
+  host: string
+  key?: string
+  json?: boolean
+  [port: string]: unknown
 }
 
 async function openSimulator(options: SimulatorOptions): Promise<Simulator> {
@@ -48,10 +57,16 @@ function stopWith(simulator: Simulator): void {
   for (const event of ['SIGTERM', 'SIGINT', 'disconnect']) process.once(event, stop)
 }
 
-function describe({ url, carrierUrls }: Simulator, json: boolean): string {
-  if (json) return JSON.stringify({ simulator: url, ...carrierUrls })
+function describe({ url, key, carrierUrls }: Simulator, json: boolean): string {
+  if (json) return JSON.stringify({ simulator: url, key, ...carrierUrls })
   const carriers = Object.entries(carrierUrls).map(([name, carrierUrl]) => `${name.toUpperCase()}  ${carrierUrl}`)
-  return [`Simulador  ${url}`, ...carriers].join('\n')
+  return [`Simulador  ${url}`, `Chave  ${key}`, ...carriers].join('\n')
+}
+
+function readKey(text: string): string {
+  if (!/^[0-9a-f]{32,128}$/i.test(text))
+    throw new InvalidArgumentError('SIMULATOR_KEY deve ter de 32 a 128 dígitos hexadecimais.')
+  return text
 }
 
 function readPort(text: string): number {

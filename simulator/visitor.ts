@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../src/domain/clock.js'
-import { isLoopback } from './addresses.js'
+import { urlBelow } from './addresses.js'
 import { type HttpRequest, sendRequest } from './http-client.js'
 import { addReport, type Message, newStamp, type Report, settleReport } from './message.js'
 
@@ -35,17 +35,19 @@ const PHONE_BROWSER = {
 const MAX_BODY = 1_048_576
 const MAX_REDIRECTS = 5
 const MAX_RUNNING = 8
+const MAX_SITES = 16
 const MAX_SCHEDULED = 20_000
 /** How long a person looks at a page before pressing its button. */
 const READING_MS = 1_500
 
 /**
- * Loads images and follows links as the recipients' programs do. It visits only this machine and the sites that a gateway
- * registered: a test must not send requests to the real sites that a message mentions.
+ * Loads images and follows links as the recipients' programs do. It visits only the sites that a gateway registered as its own:
+ * who writes a message must not make this machine send requests to other programs on it, or to the sites that the message mentions.
  */
 export class Visitor {
   readonly #clock: Clock
-  readonly #sites = new Set<string>()
+  /** Newest first. */
+  #sites: string[] = []
   readonly #stop = new AbortController()
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #queue: (() => void)[] = []
@@ -56,7 +58,11 @@ export class Visitor {
   }
 
   allow(site: string): void {
-    this.#sites.add(new URL(site).origin)
+    this.#sites = [site, ...this.#sites.filter(known => known !== site)].slice(0, MAX_SITES)
+  }
+
+  #mayVisit({ href }: URL): boolean {
+    return this.#sites.some(site => urlBelow(site, href) !== null)
   }
 
   /** Starts the visit after a delay and writes its result into a report of the message. */
@@ -89,7 +95,8 @@ export class Visitor {
       this.#follow({ method: 'GET', headers: { ...PHONE_BROWSER, 'sec-fetch-site': 'none' } }, new URL(url)),
     )
     const form = 'page' in landing && landing.page !== undefined ? readForm(landing.page.body, landing.page.url) : null
-    if (form === null) return { done: false, detail: `${landing.detail}: a página não tem o que apertar` }
+    if (form === null || !this.#mayVisit(form.action))
+      return { done: false, detail: `${landing.detail}: a página não tem o que apertar` }
     await sleep(READING_MS, undefined, { signal: this.#stop.signal, ref: false }).catch(() => {})
     const headers = {
       ...PHONE_BROWSER,
@@ -125,9 +132,8 @@ export class Visitor {
     const { method } = request
     let url = start
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
-      if (!isLoopback(url.hostname) && !this.#sites.has(url.origin)) {
-        return { done: false, detail: `${method} ${url.origin}: fora desta máquina, não visitado` }
-      }
+      if (!this.#mayVisit(url))
+        return { done: false, detail: `${method} ${url.origin}: fora do PUBLIC_URL do gateway, não visitado` }
       const { status, location, body } = await this.#request(request, url)
       if (status < 300 || status >= 400 || location === undefined || !URL.canParse(location, url.href)) {
         return { done: true, detail: `${method} ${url.href}: ${status}`, page: { url, body } }

@@ -2,12 +2,15 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { brazilianIso } from '../../src/domain/dates.js'
 import { refuse } from '../../src/domain/errors.js'
 import { channelOf, findChannel, type SimulatedChannel } from '../channel.js'
+import { requireGateway } from '../gateway-key.js'
 import type { Filter, Inbox, StoredMessage } from '../inbox.js'
 import type { Message, Report } from '../message.js'
 import { SimulatorError } from '../simulator-error.js'
 import { type Query, readNumber, readObject, readText } from './readers.js'
 
 export interface ApiParts {
+  /** Shared with the gateway. */
+  key: string
   inbox: Inbox
   channels: readonly SimulatedChannel[]
 }
@@ -19,7 +22,7 @@ const MAX_LISTED = 10_000
 const MAX_REPLY = 10_000
 
 /** The API for programs: the gateway, tests and the console. */
-export function addApi(app: FastifyInstance, { inbox, channels }: ApiParts): void {
+export function addApi(app: FastifyInstance, { key, inbox, channels }: ApiParts): void {
   const summarize = (message: Message) => ({ ...summarizeMessage(message), ...channelOf(channels, message).summarize(message) })
 
   app.get('/simulator/messages', async (request, reply) => {
@@ -75,9 +78,10 @@ export function addApi(app: FastifyInstance, { inbox, channels }: ApiParts): voi
   })
 
   // A client can surely reach the simulator at the address that it has just used.
-  app.get('/simulator/carriers', async ({ protocol, host }) =>
-    Object.assign({}, ...channels.map(channel => channel.carriers(`${protocol}://${host}`))),
-  )
+  app.get('/simulator/carriers', async request => {
+    requireGateway(request, key)
+    return Object.assign({}, ...channels.map(channel => channel.carriers(`${request.protocol}://${request.host}`)))
+  })
   app.get('/simulator/fates', async () =>
     channels.flatMap(({ channel, fates }) =>
       fates.list.map(({ name, address, meaning, does }) => ({ channel, name, address, meaning, does })),

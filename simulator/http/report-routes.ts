@@ -3,6 +3,7 @@ import { refuse } from '../../src/domain/errors.js'
 import { isLoopback } from '../addresses.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { ReportRoutes, SimulatedChannel } from '../channel.js'
+import { requireGateway } from '../gateway-key.js'
 import { SimulatorError } from '../simulator-error.js'
 import type { Visitor } from '../visitor.js'
 import { readObject, readUrl } from './readers.js'
@@ -10,13 +11,15 @@ import { readObject, readUrl } from './readers.js'
 export interface ReportRouteParts {
   /** The address at which the simulator listens. While it is loopback, routes must be loopback too. */
   host: string
+  /** Shared with the gateway: no other program may have reports sent to it, or signed with a secret of its own. */
+  key: string
   callbacks: Callbacks
   visitor: Visitor
   channels: readonly SimulatedChannel[]
 }
 
 /** The routes by which a gateway registers the addresses that receive its reports. */
-export function addReportRoutes(app: FastifyInstance, { host, callbacks, visitor, channels }: ReportRouteParts): void {
+export function addReportRoutes(app: FastifyInstance, { host, key, callbacks, visitor, channels }: ReportRouteParts): void {
   const loopbackOnly = isLoopback(host)
   const own = channels.flatMap(({ reportRoutes }) => (reportRoutes === undefined ? [] : [reportRoutes]))
   const fields = [...own.map(({ field }) => field), 'callbacks']
@@ -26,9 +29,10 @@ export function addReportRoutes(app: FastifyInstance, { host, callbacks, visitor
   })
 
   app.get('/simulator/routes', async () => shown())
-  app.put('/simulator/routes', async ({ body }) => {
-    const given = readObject(body)
-    if (fields.every(field => given[field] === undefined)) return refuse('required', fields[0]!)
+  app.put('/simulator/routes', async request => {
+    requireGateway(request, key)
+    const given = readObject(request.body)
+    if ([...fields, 'site'].every(field => given[field] === undefined)) return refuse('required', fields[0]!)
     // All members are read before the first one is registered, so that a refused request changes nothing.
     const addresses = own
       .filter(({ field }) => given[field] !== undefined)

@@ -1,5 +1,4 @@
 import { html } from '../../src/domain/html.js'
-import { newId } from '../../src/domain/id.js'
 import {
   type ChannelAction,
   type ChannelContext,
@@ -36,9 +35,9 @@ const REASONS: Record<string, string> = Object.fromEntries(
 export const letter: ChannelDeclaration = { open: openLetter }
 
 async function openLetter(context: ChannelContext): Promise<SimulatedChannel<Letter>> {
-  const { clock } = context
+  const { clock, key } = context
   const faults = new FaultSwitch(FAULT_FIELDS)
-  const post = new PostOffice(clock, newId(clock()))
+  const post = new PostOffice(clock, key)
   const shop = new PrintShop({ ...context, faults, post })
   return {
     channel: 'letter',

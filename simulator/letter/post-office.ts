@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
+import { newId } from '../../src/domain/id.js'
 import { checkDigit } from '../../src/domain/tracking-code.js'
 import { BoundedMap } from '../bounded-map.js'
+import { isGatewayKey } from '../gateway-key.js'
 import { SimulatorError } from '../simulator-error.js'
 import { DELIVERY, findFate, type PostEvent } from './fates.js'
 import type { Letter, TrackingEntry } from './letter.js'
 
 const USER = 'simulador'
-const ACCESS_CODE = 'simulador'
 const TOKEN_MS = 3_600_000
 const MAX_OBJECTS = 50
 const MAX_TRACKED = 20_000
@@ -17,12 +18,15 @@ const ROOT = '/simulator/carriers/correios'
 export class PostOffice {
   readonly #clock: Clock
   readonly #byCode = new BoundedMap<Letter>(MAX_TRACKED)
+  readonly #key: string
   readonly #token: string
   #serial: number
 
-  constructor(clock: Clock, token: string) {
+  /** `key`: the access code of the account. */
+  constructor(clock: Clock, key: string) {
     this.#clock = clock
-    this.#token = token
+    this.#key = key
+    this.#token = newId(clock())
     this.#serial = Math.floor(clock() / 100) % 100_000_000
   }
 
@@ -51,13 +55,14 @@ export class PostOffice {
 
   url(simulatorUrl: string): string {
     const { protocol, host } = new URL(simulatorUrl)
-    return `${protocol}//${USER}:${ACCESS_CODE}@${host}${ROOT}?cartao=0000000000`
+    return `${protocol}//${USER}:${this.#key}@${host}${ROOT}?cartao=0000000000`
   }
 
   addRoutes(app: FastifyInstance): void {
     app.post(`${ROOT}/token/v1/autentica/cartaopostagem`, async (request, reply) => {
-      const expected = `Basic ${Buffer.from(`${USER}:${ACCESS_CODE}`).toString('base64')}`
-      if (request.headers.authorization !== expected) throw new SimulatorError(401, 'Usuário ou código de acesso inválido.')
+      const expected = `Basic ${Buffer.from(`${USER}:${this.#key}`).toString('base64')}`
+      if (!isGatewayKey(request.headers.authorization, expected))
+        throw new SimulatorError(401, 'Usuário ou código de acesso inválido.')
       return reply.code(201).send({ token: this.#token, expiraEm: brazilian(this.#clock() + TOKEN_MS) })
     })
     app.get(`${ROOT}/srorastro/v1/objetos`, async request => ({ versao: '1.1', objetos: this.#objects(request) }))

@@ -10,6 +10,7 @@ import { simulatorSecret } from '../../src/domain/keys.js'
 import { AttemptCounter, BoundedMap } from '../bounded-map.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
+import { requireGateway } from '../gateway-key.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Inbox } from '../inbox.js'
 import type { Stamp } from '../message.js'
@@ -18,7 +19,6 @@ import { type Fate, findFate, formatPostcode } from './fates.js'
 import { type Letter, type LetterOrder, readOrder } from './letter.js'
 import type { PostOffice } from './post-office.js'
 
-const TOKEN = 'simulador'
 const ROOT = '/simulator/carriers/grafica'
 const MAX_BODY = 64 * 1_048_576
 /** Orders that are remembered, so that a repeated order is recognised. */
@@ -31,6 +31,8 @@ const REFUSED_ATTEMPTS = {
 } as const
 
 export interface PrintShopParts {
+  /** The token of the account. */
+  key: string
   inbox: Inbox
   callbacks: Callbacks
   faults: FaultSwitch
@@ -57,17 +59,17 @@ export class PrintShop {
 
   url(simulatorUrl: string): string {
     const { protocol, host } = new URL(simulatorUrl)
-    return `print+${protocol}//${TOKEN}@${host}${ROOT}`
+    return `print+${protocol}//${this.#parts.key}@${host}${ROOT}`
   }
 
   addRoutes(app: FastifyInstance): void {
     app.setErrorHandler((error, _request, reply) => answerError(error, reply))
     app.post(`${ROOT}/cartas`, { bodyLimit: MAX_BODY }, async (request, reply) => {
-      authenticate(request)
+      requireGateway(request, this.#parts.key)
       return this.#order(request, reply)
     })
     app.get<{ Params: { reference: string } }>(`${ROOT}/cartas/:reference`, async (request, reply) => {
-      authenticate(request)
+      requireGateway(request, this.#parts.key)
       if (this.#parts.faults.now.outage) throw new SimulatorError(503, 'Gráfica fora do ar.')
       const known = this.#known.get(request.params.reference)
       return known === undefined ? reply.code(404).send({ situacao: 'desconhecida' }) : describe(known.letter)
@@ -185,10 +187,6 @@ const describe = ({ id, order, code }: Letter) => ({
   situacao: code === null ? 'aceita' : 'postada',
   ...(code === null ? {} : { sro: code }),
 })
-
-function authenticate({ headers }: FastifyRequest): void {
-  if (headers.authorization !== `Bearer ${TOKEN}`) throw new SimulatorError(401, 'Token inválido.')
-}
 
 const readBody = (body: unknown): Record<string, unknown> => {
   if (typeof body !== 'object' || body === null || Array.isArray(body))

@@ -6,6 +6,7 @@ import { planParts } from '../../src/domain/message-parts.js'
 import { AttemptCounter } from '../bounded-map.js'
 import type { CallbackRoute, Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
+import { isGatewayKey } from '../gateway-key.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Report, Stamp } from '../message.js'
 import { Pauses } from '../pauses.js'
@@ -15,6 +16,8 @@ import type { SmsReports } from './recipient.js'
 import type { Sms } from './sms.js'
 
 export interface ZenviaParts {
+  /** The API token. */
+  key: string
   faults: FaultSwitch
   callbacks: Callbacks
   clock: Clock
@@ -42,7 +45,7 @@ export class Zenvia implements SmsReports {
 
   url(simulatorUrl: string): string {
     const { host } = new URL(simulatorUrl)
-    return `zenvia://simulador@${host}${BASE}?from=simulador&secret=segredo-do-simulador&tls=off`
+    return `zenvia://${this.#parts.key}@${host}${BASE}?from=simulador&secret=segredo-do-simulador&tls=off`
   }
 
   addRoutes(app: FastifyInstance): void {
@@ -96,7 +99,9 @@ export class Zenvia implements SmsReports {
   async #receive(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { faults, callbacks, silenceMs, accept } = this.#parts
     const refuse = (status: number, code: string, message: string) => reply.code(status).send({ code, message })
-    if (typeof request.headers['x-api-token'] !== 'string') return refuse(401, 'AUTHENTICATION_ERROR', 'No authentication token')
+    const token = request.headers['x-api-token']
+    if (typeof token !== 'string' || !isGatewayKey(token, this.#parts.key))
+      return refuse(401, 'AUTHENTICATION_ERROR', 'No authentication token')
     const message = readMessage(request.body)
     if (message === null) return refuse(400, 'VALIDATION_ERROR', 'Validation error')
     const fate = fateOf(message.to)

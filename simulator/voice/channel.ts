@@ -10,7 +10,6 @@ import { Telephone } from './telephone.js'
 import { addTwilioApi } from './twilio-api.js'
 
 const ACCOUNT = 'simulador'
-const TOKEN = 'simulador'
 const FROM = '+551130000000'
 
 const ACTIONS = {
@@ -38,7 +37,7 @@ async function openVoice(context: ChannelContext): Promise<SimulatedChannel<Call
     reportLabels: REPORT_LABELS,
     allowedContent: ['media'],
     carriers: url => ({
-      voice: `twilio://${ACCOUNT}:${TOKEN}@${new URL(url).host}?from=${encodeURIComponent(FROM)}&tls=${url.startsWith('https:') ? 'on' : 'off'}`,
+      voice: `twilio://${ACCOUNT}:${context.key}@${new URL(url).host}?from=${encodeURIComponent(FROM)}&tls=${url.startsWith('https:') ? 'on' : 'off'}`,
     }),
     async act(call, action) {
       const { reaction } = ACTIONS[action as keyof typeof ACTIONS]
@@ -57,7 +56,7 @@ async function openVoice(context: ChannelContext): Promise<SimulatedChannel<Call
       return path === 'audio.wav' && message.said.length > 0 ? { type: 'audio/wav', bytes: await soundOf(message.said) } : null
     },
     render: renderCall,
-    addRoutes: app => addTwilioApi(app, { ...context, telephone, faults, account: ACCOUNT, token: TOKEN }),
+    addRoutes: app => addTwilioApi(app, { ...context, telephone, faults, account: ACCOUNT, token: context.key }),
     close: async () => telephone.close(),
   }
 }

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { simulatorSecret } from '../../src/domain/keys.js'
-import { type CallbackRoute, urlBelow } from '../callbacks.js'
+import { urlBelow } from '../addresses.js'
+import type { CallbackRoute } from '../callbacks.js'
 
 export interface SignedForm {
   to: string

@@ -1,9 +1,9 @@
-import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../src/domain/clock.js'
 import { newId } from '../../src/domain/id.js'
 import type { FaultSwitch } from '../faults.js'
+import { isGatewayKey } from '../gateway-key.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import { readForm } from '../http/readers.js'
 import type { Inbox, StoredMessage } from '../inbox.js'
@@ -103,9 +103,7 @@ function findCall(sid: string, inbox: Inbox): Call {
 }
 
 function authenticate({ headers, params }: FastifyRequest, { account, token }: TwilioApiParts): void {
-  const given = Buffer.from(headers.authorization ?? '')
-  const wanted = Buffer.from(`Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`)
-  const right = given.length === wanted.length && timingSafeEqual(given, wanted)
+  const right = isGatewayKey(headers.authorization, `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`)
   if (!right || (params as { account?: string }).account !== account) throw new TwilioError(401, 20003, 'Conta ou token errado.')
 }
 

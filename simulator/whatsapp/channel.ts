@@ -6,7 +6,7 @@ import { FATES, fateNumber } from './fates.js'
 import { FAULT_FIELDS, REPORT_LABELS } from './labels.js'
 import { renderPhone } from './page.js'
 import { ACTIONS, type Action, Recipient } from './recipient.js'
-import { PHONE_NUMBER_ID, type TemplateMessage, TOKEN, VERSION } from './template-message.js'
+import { PHONE_NUMBER_ID, type TemplateMessage, VERSION } from './template-message.js'
 
 /** WhatsApp's Cloud API and the phones of its recipients. */
 export const whatsapp: ChannelDeclaration = { open: openWhatsapp }
@@ -22,7 +22,7 @@ async function openWhatsapp(context: ChannelContext): Promise<SimulatedChannel<T
     actions: ACTIONS,
     reportLabels: REPORT_LABELS,
     allowedContent: [],
-    carriers: url => ({ whatsapp: `whatsapp://${TOKEN}@${new URL(url).host}/${VERSION}/${PHONE_NUMBER_ID}?tls=off` }),
+    carriers: url => ({ whatsapp: `whatsapp://${context.key}@${new URL(url).host}/${VERSION}/${PHONE_NUMBER_ID}?tls=off` }),
     act: (message, action, text) => recipient.act(message, action as Action, text),
     summarize: ({ template, wamid }) => ({ template, wamid }),
     detail: async ({ message, raw }) => ({

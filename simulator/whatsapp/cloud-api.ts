@@ -6,6 +6,7 @@ import { parseUntrustedJson } from '../../src/domain/json.js'
 import { AttemptCounter } from '../bounded-map.js'
 import type { Callbacks } from '../callbacks.js'
 import type { FaultSwitch } from '../faults.js'
+import { isGatewayKey } from '../gateway-key.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Inbox } from '../inbox.js'
 import { type Fate, fateOf } from './fates.js'
@@ -13,9 +14,11 @@ import { faultBody, GraphFault } from './graph-fault.js'
 import type { Recipient } from './recipient.js'
 import { wamidOf } from './reports.js'
 import { readSendRequest, type SendRequest } from './send-request.js'
-import { lineOf, PHONE_NUMBER, PHONE_NUMBER_ID, type TemplateMessage, TOKEN, VERSION, waIdOf } from './template-message.js'
+import { lineOf, PHONE_NUMBER, PHONE_NUMBER_ID, type TemplateMessage, VERSION, waIdOf } from './template-message.js'
 
 export interface CloudApiParts {
+  /** The access token. */
+  key: string
   inbox: Inbox
   callbacks: Callbacks
   recipient: Recipient
@@ -39,7 +42,7 @@ export function addCloudApi(app: FastifyInstance, parts: CloudApiParts): void {
   app.post<ByPhone>(`/${VERSION}/:phone/messages`, async ({ params, headers, body }, reply) => {
     const { faults, callbacks } = parts
     if (faults.now.outage) throw new GraphFault(131016)
-    if (headers.authorization !== `Bearer ${TOKEN}`) throw new GraphFault(190)
+    if (!isGatewayKey(headers.authorization, `Bearer ${parts.key}`)) throw new GraphFault(190)
     if (params.phone !== PHONE_NUMBER_ID) throw new GraphFault(33)
     const raw = body as Buffer
     const request = readSendRequest(parseUntrustedJson(raw))

@@ -23,7 +23,6 @@ export interface Parameter {
 export const PHONE_NUMBER_ID = '106540352242922'
 /** The sender's number. */
 export const PHONE_NUMBER = '+5511400000000'
-export const TOKEN = 'simulador'
 export const VERSION = 'v23.0'
 
 /** The area codes in which WhatsApp writes the ninth digit. */

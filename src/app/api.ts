@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { scopedProvider } from '../channels/carrier-name.js'
 import { loadContracts } from '../channels/registry.js'
 import { createTemplateRunner } from '../channels/template-runner.js'
 import { OperatorError, Refusal } from '../domain/errors.js'
@@ -104,7 +103,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
     ...LOOKUP_LIMITS,
   })
   const reader = createSendReader(config.attachments)
-  const events: CarrierEventParts = { pool, clock, recorder, onUnmatched: warnUnmatched(log) }
+  const events: CarrierEventParts = { pool, clock, recorder, ...warnOfEvents(log) }
   // With port 0 the system chooses the port, which is known only once the server listens.
   let publicUrl = config.publicUrl
   const contracts = await loadContracts()
@@ -150,13 +149,9 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
     templates,
     documents: channels.documents,
     callbacks: {
-      real: channels.real,
-      simulated: channels.simulated,
+      served: channels.callbacks,
       publicUrl: () => publicUrl,
-      take: (callback, simulated, items) => {
-        const provider = scopedProvider(callback.name, simulated)
-        return takeCarrierEvents({ provider, carrier: provider, channel: callback.channel }, items, events)
-      },
+      take: (source, items) => takeCarrierEvents(source, items, events),
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
     metrics: { pool, groups, token: config.metricsToken },
@@ -185,10 +180,14 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
 }
 
 /** A callback about an unknown message is answered with success, or the carrier would repeat it for days; the log keeps a line. */
-export const warnUnmatched =
-  (log: Log): CarrierEventParts['onUnmatched'] =>
-  (carrier, kind) =>
-    log.warn({ carrier, kind }, 'a carrier reported on an unknown message')
+export const warnOfEvents = (log: Log): Pick<CarrierEventParts, 'onUnmatched' | 'onForeign'> => ({
+  onUnmatched: ({ carriers }, kind) => log.warn({ carriers, kind }, 'a carrier reported on an unknown message'),
+  onForeign: ({ channel, carriers, modes }, kind) =>
+    log.error(
+      { channel, carriers, modes, kind },
+      'a carrier reported on a message that it was never given: nothing was recorded',
+    ),
+})
 
 /** After a kill -9 of the process before this one, its port may stay in use for a moment. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {

@@ -1,8 +1,16 @@
-import type { ChannelModule, ChannelRuntime, DocumentUrl, ProviderModule, RuntimeContext } from '../channels/channel.js'
-import type { Callback } from '../channels/provider.js'
+import { identifyCarrier, modesOf, scopedProvider } from '../channels/carrier-name.js'
+import type {
+  CallbackSenders,
+  ChannelModule,
+  ChannelRuntime,
+  DocumentUrl,
+  ProviderModule,
+  RuntimeContext,
+} from '../channels/channel.js'
 import { channelModules } from '../channels/registry.js'
 import { type Keys, simulatorSecret as secretOf } from '../domain/keys.js'
 import { makeLinkCode } from '../domain/link.js'
+import type { ServedCallback } from '../http/callbacks.js'
 import type { ServedDocument } from '../http/documents.js'
 import type { Config } from './config.js'
 
@@ -21,8 +29,7 @@ export const documentUrls = (publicUrl: () => string, keys: Keys): DocumentUrl =
 
 /** The parts of the channels that run in the api: the readers of callbacks and of documents. */
 export async function openChannels(config: Config, parts: Omit<RuntimeContext, 'config' | 'publicUrl'>) {
-  const real: Callback[] = []
-  const simulated: Callback[] = []
+  const callbacks: ServedCallback[] = []
   const documents: ServedDocument[] = []
   for (const module of channelModules) {
     const runtime: ChannelRuntime = await module.runtime()
@@ -30,20 +37,30 @@ export async function openChannels(config: Config, parts: Omit<RuntimeContext, '
     const context = { ...parts, config: own, publicUrl: config.publicUrl }
     const callbackParts = runtime.callbackParts?.(context) ?? {}
     for (const [name, { protocols, load }] of Object.entries(module.providers)) {
-      const { callback } = await load()
+      const { callback, identify } = await load()
       if (callback === undefined) continue
-      const carriers = own.carriers.filter(({ protocol }) => protocols.includes(protocol))
-      if (carriers.length > 0) real.push(callback({ carriers }, callbackParts))
+      const serve = (senders: CallbackSenders, isSimulated: boolean): void => {
+        const { modes } = senders
+        callbacks.push({
+          path: `/callbacks/${scopedProvider(name, isSimulated)}`,
+          modes,
+          callback: callback(senders, callbackParts),
+        })
+      }
+      const carriers = own.carriers
+        .filter(({ protocol }) => protocols.includes(protocol))
+        .map(url => ({ url, identity: identifyCarrier({ name, ...(identify && { identify }) }, url) }))
+      if (carriers.length > 0) serve({ carriers, modes: modesOf(false, config.hasCarriers) }, false)
       const simulatorSecret = secretOf(parts.keys.simulator, name)
-      if (config.simulator) simulated.push(callback({ simulatorSecret }, callbackParts))
+      const simulated = { simulatorSecret, identity: scopedProvider(name, true), modes: modesOf(true, config.hasCarriers) }
+      if (config.simulator) serve(simulated, true)
     }
     const sources = runtime.documents?.(context) ?? {}
     for (const route of module.documents ?? [])
       documents.push({ route, key: parts.keys.derive(route.name), reader: sources[route.name]! })
   }
   return {
-    real,
-    simulated,
+    callbacks,
     documents,
     close: async (): Promise<void> => {
       await Promise.all(documents.map(({ reader }) => reader.close?.()))

@@ -29,6 +29,8 @@ export interface Config {
   hasCarriers: boolean
   /** Where a simulator runs already; null: this start runs its own. */
   simulatorUrl: string | null
+  /** The key of that simulator. */
+  simulatorKey: string | null
   /** The simulator's ports by protocol; 0: any free one. */
   simulatorPorts: Readonly<Record<string, number>>
   /** For the commands that talk HTTP. */
@@ -101,6 +103,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ),
     hasCarriers,
     simulator: setting('SIMULATOR', !hasCarriers, 'on ou off', text => (text === 'on' ? true : text === 'off' ? false : null)),
+    simulatorKey: setting<string | null>('SIMULATOR_KEY', null, 'a chave que o simulador mostrou ao iniciar', text =>
+      /^[0-9a-f]{32,128}$/i.test(text) ? text : null,
+    ),
     simulatorUrl: setting<string | null>('SIMULATOR_URL', null, 'a URL http:// de um simulador, sem usuário, ? ou #', readBase),
     client: {
       url: setting('CARTEIRO_URL', listenUrl, 'a URL http:// ou https:// da API, sem usuário, ? ou #', readBase),

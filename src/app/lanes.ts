@@ -1,6 +1,7 @@
-import { identifyCarrier, providerOf, scopedProvider } from '../channels/carrier-name.js'
-import type { CarrierEventSource, ChannelDelivery, World } from '../channels/channel.js'
+import { modesOf, providerOf, scopedProvider } from '../channels/carrier-name.js'
+import type { ChannelDelivery, World } from '../channels/channel.js'
 import type { CarrierEvent, Provider } from '../channels/provider.js'
+import type { CarrierSource } from '../domain/carrier-source.js'
 import type { Recorder } from '../domain/change.js'
 import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
@@ -19,6 +20,8 @@ import type { Pool } from '../store/postgres.js'
 export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, 'prepare' | 'memory' | 'suppresses'> {
   channel: Channel
   provider(url: URL, world: World): Provider<Message>
+  /** The identity of a real carrier (carrier-name.ts). */
+  identify(url: URL): string
   concurrency(url: URL): number
   /** The operator's carriers, the preferred one first. */
   carriers: readonly URL[]
@@ -39,7 +42,7 @@ export interface LaneParts {
   leaseMs: number
   timing?: LaneTiming
   trace: LaneOptions<unknown>['trace']
-  takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
+  takeEvents(source: CarrierSource, events: readonly CarrierEvent[]): Promise<void>
   onError(error: unknown, what: string): void
 }
 
@@ -82,21 +85,27 @@ export async function openLanes<Message>(wiring: ChannelWiring<Message>, parts: 
 /** The lanes of a group with the identities of their carriers, before any carrier is called. */
 function planLanes<Message>(
   wiring: ChannelWiring<Message>,
-  { simulatorUrl, takeEvents }: LaneParts,
+  { simulatorUrl, hasCarriers, takeEvents }: LaneParts,
   mode: Mode,
   urls: readonly URL[],
   simulated: boolean,
 ) {
   const { channel } = wiring
+  const identityOf = (url: URL): string => {
+    const identity = wiring.identify(url)
+    return simulated ? scopedProvider(providerOf(identity), true) : identity
+  }
   const planned = urls.map((url, rank) => {
+    const identity = identityOf(url)
+    const others = urls.filter(other => other !== url && isSameAccount(other, url)).map(identityOf)
+    const source = { channel, carriers: [identity, ...others], modes: modesOf(simulated, hasCarriers) }
     const world: World = {
       mode,
+      carrier: identity,
       simulatorUrl: simulated ? simulatorUrl : null,
-      onEvents: events => takeEvents({ provider: providerOf(identity), carrier: identity, channel }, events),
+      onEvents: events => takeEvents(source, events),
     }
-    const provider = wiring.provider(url, world)
-    const identity: string = simulated ? scopedProvider(provider.name, true) : identifyCarrier(provider, url)
-    return { mode, simulated, url, world, provider, identity, rank, carriers: urls.length }
+    return { mode, simulated, url, world, provider: wiring.provider(url, world), identity, rank, carriers: urls.length }
   })
   const twin = planned.find(({ identity, rank }) => planned.some(other => other.identity === identity && other.rank < rank))
   if (twin === undefined) return planned
@@ -107,6 +116,13 @@ function planLanes<Message>(
       'Deixe uma só; para mais conexões, use as opções dela.',
   )
 }
+
+/**
+ * A company with several servers reports over any of them, whichever the message was sent over. Only an equal user and password
+ * prove that it is one company.
+ */
+const isSameAccount = (a: URL, b: URL): boolean =>
+  a.protocol === b.protocol && a.username !== '' && a.password !== '' && a.username === b.username && a.password === b.password
 
 /** A lane's access to the queue. */
 export const queueOf = (

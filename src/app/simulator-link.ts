@@ -19,11 +19,12 @@ const TIMEOUT_MS = 10_000
 
 /** null: no simulator is wanted, or beside real carriers it does not answer, so that test tokens are not served. */
 export async function connectSimulator(config: Config, keys: Keys, log: Log): Promise<SimulatorLink | null> {
-  const { simulator, simulatorUrl: url, hasCarriers } = config
+  const { simulator, simulatorUrl: url, simulatorKey, hasCarriers } = config
   if (!simulator || url === null) return null
+  const authorization = `Bearer ${simulatorKey ?? ''}`
   let addresses: Record<string, string>
   try {
-    addresses = (await request(`${url}/simulator/carriers`)) as Record<string, string>
+    addresses = (await request(`${url}/simulator/carriers`, { headers: { authorization } })) as Record<string, string>
   } catch (err) {
     if (!hasCarriers) throw err
     log.error(
@@ -36,7 +37,7 @@ export async function connectSimulator(config: Config, keys: Keys, log: Log): Pr
   const renew = async (): Promise<void> => {
     await request(`${url}/simulator/routes`, {
       method: 'PUT',
-      headers: { 'content-type': 'application/json' },
+      headers: { authorization, 'content-type': 'application/json' },
       body: JSON.stringify({
         ...routes,
         site: config.publicUrl,

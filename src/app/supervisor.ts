@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -55,8 +56,10 @@ async function superviseOn(database: Database, { config, env, json, log, stop }:
   // The roles do not get the owner's password: the schema is up to date.
   const { DATABASE_OWNER_URL: _, ...roleEnv } = env
   const startAll = async (): Promise<void> => {
-    const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), roleEnv))) : null
-    const childEnv = { ...roleEnv, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
+    // A simulator of this start gets a key of this start: only our own processes may use its carriers.
+    const keyed = config.simulatorUrl === null ? { ...roleEnv, SIMULATOR_KEY: randomBytes(32).toString('hex') } : roleEnv
+    const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), keyed))) : null
+    const childEnv = { ...keyed, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
     const address = await start(['start', '--role', 'api'], childEnv)
     // The links in messages must lead to the address on which the api really listens.
     await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })

@@ -1,3 +1,4 @@
+import { identifyCarrier } from '../channels/carrier-name.js'
 import type { ChannelDelivery, ChannelModule } from '../channels/channel.js'
 import { channelModules, loadContracts } from '../channels/registry.js'
 import { createTemplateRunner } from '../channels/template-runner.js'
@@ -28,7 +29,7 @@ import { openPool, type Pool } from '../store/postgres.js'
 import { deleteStaleGuesses } from '../store/recipient/guesses.js'
 import { deleteLostLinks } from '../store/recipient/links.js'
 import { deleteLostCounts } from '../store/recipient/visit-counts.js'
-import { openDirectory, warnUnmatched } from './api.js'
+import { openDirectory, warnOfEvents } from './api.js'
 import { documentUrls, loadProviders } from './channels.js'
 import type { Config } from './config.js'
 import { type ChannelWiring, type LaneParts, type LaneTiming, openLanes } from './lanes.js'
@@ -73,7 +74,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   )
   const deliverer = startDeliverer({ config, format, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
   const recorder = createRecorder(pool, directory.clock, wake, deliverer, timing)
-  const events: CarrierEventParts = { pool, clock: directory.clock, recorder, onUnmatched: warnUnmatched(log) }
+  const events: CarrierEventParts = { pool, clock: directory.clock, recorder, ...warnOfEvents(log) }
   // Where carriers are real, live messages must not wait for a simulator that is unreachable.
   const simulator = await connectSimulator(config, keys, log)
   const templates = createTemplateRunner()
@@ -104,6 +105,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       carriers: own.carriers,
       sendsContent,
       concurrency: url => providerOf(url).concurrency(url),
+      identify: url => identifyCarrier(providerOf(url), url),
       provider: (url, world) => providerOf(url).create(delivery.partsOf(providerOf(url).name, world)),
     }
     const lanes = await openLanes(wiring, parts)

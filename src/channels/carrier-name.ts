@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { Provider } from './provider.js'
+import type { Mode } from '../domain/token.js'
+import type { ProviderModule } from './channel.js'
 
 /**
  * The identity of a carrier, stored with every attempt: smpp:smsc.example.com/1f0c2a9b (provider, host, digest of the account).
  * It does not depend on the other carriers of the channel: only the carrier that had an attempt may answer for it, also after
  * the operator exchanged carriers.
  */
-export const identifyCarrier = (provider: Pick<Provider<unknown>, 'name' | 'identify'>, url: URL): string =>
+export const identifyCarrier = (provider: { name: string } & Pick<ProviderModule, 'identify'>, url: URL): string =>
   `${provider.name}:${url.hostname}/${digest((provider.identify ?? accountOf)(url))}`
 
 const digest = (account: string): string => createHash('sha256').update(account).digest('hex').slice(0, 8)
@@ -19,5 +20,9 @@ const accountOf = ({ username, hostname, port, pathname }: URL): string => `${us
  * identity of the simulated carrier: the simulator listens on other ports after every start, but remains the same carrier.
  */
 export const scopedProvider = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
+
+/** The modes of the messages that a carrier gets. Beside real carriers the simulated ones get those of test tokens alone. */
+export const modesOf = (simulated: boolean, hasCarriers: boolean): readonly Mode[] =>
+  simulated ? (hasCarriers ? ['test'] : ['live', 'test']) : ['live']
 
 export const providerOf = (carrier: string): string => carrier.split(':', 1)[0]!

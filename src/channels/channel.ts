@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import type { TSchema } from 'typebox'
 import type { Setting, StoredSettings } from '../domain/account.js'
+import type { CarrierSource } from '../domain/carrier-source.js'
 import type { Change, ChangeOutcome } from '../domain/change.js'
-import type { Channel, ChannelTraits } from '../domain/channel.js'
+import type { ChannelTraits } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import type { RefusalCode } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
@@ -164,13 +165,19 @@ interface ProviderEntry {
 /** What a provider's file exports. `Parts` and `CallbackParts` come from the channel's runtime. */
 export interface ProviderModule<Message = unknown, Parts = unknown, CallbackParts = unknown> {
   create(parts: Parts): Provider<Message>
+  /** The account at the carrier, whatever its secrets and options; where absent, user and server of the URL. */
+  identify?(url: URL): string
   /** The number of messages that may be on their way to this carrier. A bad number is refused when the carrier is opened. */
   concurrency(url: URL): number
   /** The reader of callbacks over HTTP: of the operator's carriers, or of the simulated one. */
-  callback?(source: CallbackSource, parts: CallbackParts): Callback
+  callback?(senders: CallbackSenders, parts: CallbackParts): Callback
 }
 
-type CallbackSource = { carriers: readonly URL[] } | { simulatorSecret: string }
+/** The carriers that may send callbacks to one reader, and the modes of the messages that they get. */
+export type CallbackSenders = { readonly modes: readonly Mode[] } & (
+  | { readonly carriers: readonly { readonly url: URL; readonly identity: string }[] }
+  | { readonly simulatorSecret: string; readonly identity: string }
+)
 
 /** What runs in the api and in the worker. */
 export interface ChannelRuntime<Config extends ChannelConfig = ChannelConfig> {
@@ -217,19 +224,12 @@ export interface EventContext {
   readonly clock: Clock
   record(change: Change): Promise<ChangeOutcome>
   /** Records a carrier's events about its messages. */
-  takeEvents(source: CarrierEventSource, events: readonly CarrierEvent[]): Promise<void>
+  takeEvents(source: CarrierSource, events: readonly CarrierEvent[]): Promise<void>
 }
 
-/** The provider under which references are stored, and the carrier that sent the event. A callback over HTTP names no carrier: both are then the provider. */
-export interface CarrierEventSource {
-  provider: string
-  carrier: string
-  channel: Channel
-}
-
-/** The message that a file belongs to. */
+/** The message that a file belongs to, and the carrier that got the message. */
 export interface FileSource {
-  provider: string
+  carrier: string
   notification: string
   ordinal: number
 }
@@ -261,6 +261,8 @@ export interface DeliveryMemory {
 /** The carriers that deliveries of a mode go to: the real ones, or those of the simulator. */
 export interface World {
   readonly mode: Mode
+  /** The identity of the carrier. */
+  readonly carrier: string
   /** null: the real ones. */
   readonly simulatorUrl: string | null
   onEvents(events: readonly CarrierEvent[]): Promise<void>

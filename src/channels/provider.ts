@@ -18,8 +18,6 @@ export interface Provider<Message> {
   readonly timeoutMs: number
   /** Opens the carrier that a setting's URL names. A bad URL throws OperatorError with its name. */
   open(url: URL): Promise<Carrier<Message>>
-  /** The account at the carrier, whatever its secrets and options; where absent, user and server of the URL. */
-  identify?(url: URL): string
 }
 
 /**
@@ -114,6 +112,8 @@ export interface Callback {
 }
 
 export interface CallbackContent {
+  /** The identities of the carriers that may have sent it: those whose secret it is signed with. */
+  carriers: readonly string[]
   events: CarrierEvent[]
   /** What the carrier wants to read in return; nothing where absent. */
   answer?: { type: string; body: string }

@@ -1,3 +1,4 @@
+import type { CarrierSource } from './carrier-source.js'
 import type { Fact } from './transition.js'
 
 /** One fact about a delivery that is to be recorded, and the conditions under which the fact still counts. */
@@ -15,10 +16,13 @@ export interface LearnedFact extends FactOf {
   repeatable?: NoteLimit
 }
 
+/** It counts only where the message that it names was given to the carrier that tells it. */
 export interface CarrierReported extends FactOf {
   kind: 'report'
+  by: CarrierSource
   repeatable: NoteLimit
-  references?: CarrierReferences
+  /** The carrier's names for the message, one per part; none where the report does not tell them. */
+  names: readonly (string | null)[]
   /** How long to wait before the next message, where the report asks for one. */
   delayMs?: number
 }
@@ -74,9 +78,9 @@ interface SequenceDecision extends FactOf {
 /** An attempt, and the owner of the claim that holds it. */
 export type Fence = { owner: string; attempt: number; ordinal: number }
 
-/** The carrier's names for a message, one per part; null where the carrier did not tell it. A provider's names are unique. */
+/** The carrier's names for a message, one per part; null where the carrier did not tell it. A carrier's names are unique. */
 export interface CarrierReferences {
-  provider: string
+  carrier: string
   names: readonly (string | null)[]
 }
 
@@ -92,9 +96,10 @@ export interface NoteLimit {
 
 /**
  * noted: the fact does not count, and at most a note tells of it; last note: no further notes of its source are kept; fenced: the
- * change came too late to count; unknown: there is no such delivery.
+ * change came too late to count; foreign: the message was never given to the carrier that reports on it; unknown: there is no such
+ * delivery.
  */
-export type ChangeOutcome = 'recorded' | 'noted' | 'last note' | 'nothing new' | 'fenced' | 'unknown'
+export type ChangeOutcome = 'recorded' | 'noted' | 'last note' | 'nothing new' | 'fenced' | 'foreign' | 'unknown'
 
 export interface Recorder {
   record(change: Change): Promise<ChangeOutcome>

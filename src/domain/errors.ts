@@ -102,6 +102,7 @@ const messages = {
   forbidden: {
     validationNotEnabled:
       'Sua conta não tem permissão para usar validation (pergunta e resposta). Peça a habilitação em $support.',
+    foreignReport: 'O aviso é sobre um envio que não foi entregue a esta operadora neste modo. Nada foi registrado.',
     templateForbidden: 'Você não tem permissão para editar este template. Só a conta que o criou pode editá-lo.',
     templateInTestMode:
       'Em modo de teste, os templates da conta podem ser lidos e usados, não mudados. Crie outro com o token de teste ou repita com um token de produção.',

@@ -1,33 +1,34 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Callback, CarrierEvent } from '../channels/provider.js'
+import type { CarrierSource } from '../domain/carrier-source.js'
 import { Refusal } from '../domain/errors.js'
 import type { ReadBody } from './body.js'
 
+/** The reader of the callbacks of real or of simulated carriers; each kind is signed with its own secret. */
+export interface ServedCallback extends Pick<CarrierSource, 'modes'> {
+  path: string
+  callback: Callback
+}
+
 export interface CallbackOptions {
-  /** The readers of real and of simulated carriers; each kind is signed with its own secret. */
-  real: readonly Callback[]
-  simulated: readonly Callback[]
+  served: readonly ServedCallback[]
   /** The base of the callback URLs. It is known when the server listens. */
   publicUrl(): string
-  /** Resolves when all events are committed. */
-  take(callback: Callback, simulated: boolean, events: CarrierEvent[]): Promise<void>
+  /** Resolves when all events are committed; false: some were about messages of others, and did not count. */
+  take(source: CarrierSource, events: CarrierEvent[]): Promise<boolean>
 }
 
 /** Some carriers gather reports into bodies of up to 3 MB. */
 const BODY_LIMIT = 4 * 1_048_576
 
 /** /callbacks/…: reports of carriers over HTTP. Each reader verifies that its request comes from the carrier. */
-export function addCallbacks(
-  app: FastifyInstance,
-  { real, simulated, publicUrl, take }: CallbackOptions,
-  readBody: ReadBody,
-): void {
+export function addCallbacks(app: FastifyInstance, { served, publicUrl, take }: CallbackOptions, readBody: ReadBody): void {
   app.register(async scope => {
     // Signatures cover the bytes, so no content type is parsed.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => readBody(request, payload))
-    const serve = (path: string, callback: Callback, isSimulated: boolean): void => {
+    for (const { path, modes, callback } of served) {
       scope.route({
         method: ['GET', 'POST'],
         url: path,
@@ -42,13 +43,14 @@ export function addCallbacks(
             body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
           })
           if (content === null) throw new Refusal('unauthorized')
-          await take(callback, isSimulated, content.events)
+          const { carriers, events } = content
+          const isTaken = await take({ channel: callback.channel, carriers, modes }, events)
+          // The carrier repeats what is refused: a wrong setting can be corrected before its reports are lost.
+          if (!isTaken) throw new Refusal('foreignReport')
           const { type, body } = content.answer ?? { type: 'text/plain; charset=utf-8', body: '' }
           return reply.type(type).send(body)
         },
       })
     }
-    for (const callback of real) serve(`/callbacks/${callback.name}`, callback, false)
-    for (const callback of simulated) serve(`/callbacks/simulator/${callback.name}`, callback, true)
   })
 }

@@ -2,9 +2,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type ChannelWiring, openLanes } from '../../src/app/lanes.js'
+import { identifyCarrier } from '../../src/channels/carrier-name.js'
 import type { LetterMessage } from '../../src/channels/letter/letter-message.js'
-import { printShopProvider } from '../../src/channels/letter/print-shop.js'
-import { twilioProvider } from '../../src/channels/voice/twilio.js'
+import { printShop, printShopProvider } from '../../src/channels/letter/print-shop.js'
+import { twilio, twilioProvider } from '../../src/channels/voice/twilio.js'
 import type { VoiceMessage } from '../../src/channels/voice/voice-message.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
@@ -12,6 +13,7 @@ import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Wake } from '../../src/runtime/wake.js'
 import { letterTo } from '../channels/letter/letters.js'
 import { call } from '../channels/voice/calls.js'
+import { UNHEARD } from '../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { send, validSend } from '../support/requests.js'
@@ -63,6 +65,7 @@ const letters = (port: number): ChannelWiring<LetterMessage> => ({
   channel: 'letter',
   carriers: [new URL(`print+http://token@127.0.0.1:${port}/v1/`)],
   concurrency: () => 5,
+  identify: url => identifyCarrier({ name: 'print-shop', ...printShop }, url),
   provider: () => printShopProvider(),
   prepare:
     () =>
@@ -73,12 +76,12 @@ const calls = (port: number): ChannelWiring<VoiceMessage> => ({
   channel: 'voice',
   carriers: [new URL(`twilio://AC1:token@127.0.0.1:${port}?from=+551140041234&tls=off`)],
   concurrency: () => 5,
+  identify: url => identifyCarrier({ name: 'twilio', ...twilio }, url),
   provider: () =>
     twilioProvider({
       callbackBase: 'http://127.0.0.1:9/callbacks/twilio',
       findKnown: async () => new Set<string>(),
       findRivals: async () => [],
-      accounts: [],
       readPlan: async () => ({ againMs: 60_000, heard: false }),
       onEvents: async () => {},
     }),
@@ -102,7 +105,8 @@ async function open(wiring: ChannelWiring<LetterMessage> | ChannelWiring<VoiceMe
     timing: { settleMs: 50 },
     trace: undefined,
     simulatorAddress: async () => null,
-    takeEvents: (source, events) => takeCarrierEvents(source, events, { pool, clock: Date.now, recorder, onUnmatched: () => {} }),
+    takeEvents: async (source, events) =>
+      void (await takeCarrierEvents(source, events, { pool, clock: Date.now, recorder, ...UNHEARD })),
     onError: () => {},
   })
   running = startLanes({ pool, clock: Date.now, wake, recorder, lanes, timing: { pollMs: 50 }, onError: () => {} })

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
+import { identifyCarrier } from '../../src/channels/carrier-name.js'
 import type { World } from '../../src/channels/channel.js'
 import { unknownClassOf } from '../../src/channels/registry.js'
-import { cloudProvider } from '../../src/channels/whatsapp/cloud.js'
+import { cloud } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
 import type { Lane } from '../../src/engine/deliver/lane.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
@@ -10,6 +11,7 @@ import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Semaphore } from '../../src/runtime/semaphore.js'
 import { Wake } from '../../src/runtime/wake.js'
+import { UNHEARD } from '../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { deferred } from '../support/deferred.js'
 import { createAccount, type Gateway, issueToken, startGateway, type TestAccount } from '../support/gateway.js'
@@ -46,6 +48,7 @@ const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}
   channel: 'sms',
   carriers: urls.map(url => new URL(url)),
   concurrency: () => 5,
+  identify: url => identifyCarrier({ name: url.protocol.slice(0, -1) }, url),
   settleMs,
   provider: url => ({
     name: url.protocol.slice(0, -1),
@@ -70,8 +73,8 @@ async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> =
     timing: QUICK_TIMING,
     trace: undefined,
     simulatorAddress: async () => null,
-    takeEvents: (source, events) =>
-      takeCarrierEvents(source, events, { pool: database.pool, clock: Date.now, recorder, onUnmatched: () => {} }),
+    takeEvents: async (source, events) =>
+      void (await takeCarrierEvents(source, events, { pool: database.pool, clock: Date.now, recorder, ...UNHEARD })),
     onError: () => {},
     ...changes,
   })
@@ -126,7 +129,7 @@ describe('the identity of a carrier', () => {
   })
 
   test('where the user’s place holds a token, the number tells, and the token does not', () => {
-    const identify = (url: string) => cloudProvider.identify!(new URL(url))
+    const identify = (url: string) => cloud.identify!(new URL(url))
     const one = identify('whatsapp://EAAum@graph.facebook.com/v23.0/106540352242922')
     expect(identify('whatsapp://EAAdois@graph.facebook.com/v24.0/106540352242922?pool=3')).toBe(one)
     expect(identify('whatsapp://EAAum@graph.facebook.com/v23.0/106540352242923')).not.toBe(one)

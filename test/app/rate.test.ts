@@ -30,6 +30,7 @@ const wiring = (url: string, carrier: ScriptedCarrier): ChannelWiring<Parcel> =>
   channel: 'email',
   carriers: [new URL(url)],
   concurrency: () => 100,
+  identify: () => 'smtp:relay/1',
   provider: () => ({
     name: 'smtp',
     channel: 'email',

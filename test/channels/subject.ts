@@ -59,6 +59,8 @@ export interface ScriptedSide<Message> {
 
 export interface ProviderParts {
   pool: Pool
+  /** The identity of the carrier; the provider's name where it does not matter. */
+  carrier?: string
   onEvents(events: readonly CarrierEvent[]): Promise<void>
 }
 

@@ -53,7 +53,7 @@ async function deliver(
 ): Promise<Delivery> {
   const side = await subject.start()
   side.behave(...behaviours)
-  worker = await startUnknownWorker(database.pool, subject, side, settleMs, repeatAfterMs)
+  worker = await startUnknownWorker(database.pool, subject, side, settleMs, repeatAfterMs === undefined ? {} : { repeatAfterMs })
   const { body } = await send(gateway.url, account.token, { ...validSend, to: undefined, ...subject.request })
   const { idEmail } = body as { idEmail: string }
   return {

@@ -1,6 +1,7 @@
 import type { Carrier } from '../../src/channels/provider.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import type { Pool } from '../../src/store/postgres.js'
+import { sourceOf, UNHEARD } from '../support/attempts.js'
 import { type Parcel, startTestWorker, type TestWorker } from '../support/lanes.js'
 import type { ProviderParts, ScriptedSide, Subject } from './subject.js'
 
@@ -22,24 +23,21 @@ export async function startUnknownWorker<Message>(
   { name, channel, message }: Subject<Message>,
   side: ScriptedSide<Message>,
   settleMs: number,
-  repeatAfterMs?: number,
+  { repeatAfterMs, identity = name }: { repeatAfterMs?: number; identity?: string } = {},
 ): Promise<UnknownWorker> {
   let worker: TestWorker | undefined
-  const onEvents: ProviderParts['onEvents'] = events =>
-    takeCarrierEvents({ provider: name, carrier: name, channel }, events, {
-      pool,
-      clock: Date.now,
-      recorder: worker!.recorder,
-      onUnmatched: () => {},
-    })
-  const provider = side.provider({ pool, onEvents })
+  const onEvents: ProviderParts['onEvents'] = async events => {
+    const parts = { pool, clock: Date.now, recorder: worker!.recorder, ...UNHEARD }
+    await takeCarrierEvents(sourceOf(channel, identity), events, parts)
+  }
+  const provider = side.provider({ pool, carrier: identity, onEvents })
   const carrier = await provider.open(side.url)
   const { whenUnknown, timeoutMs } = provider
   let lookups = 0
   const counted = carryParcels(carrier, message, () => lookups++, repeatAfterMs ?? carrier.repeatAfterMs)
   worker = startTestWorker(
     pool,
-    [{ name, channel, whenUnknown, timeoutMs, carrier: counted, options: { settleMs } }],
+    [{ name, channel, whenUnknown, timeoutMs, carrier: counted, options: { settleMs, identity } }],
     undefined,
     TIMING,
   )
@@ -47,7 +45,7 @@ export async function startUnknownWorker<Message>(
 }
 
 /** The engine looks often, so that tests wait for little. */
-const TIMING = { pollMs: 50 }
+const TIMING = { pollMs: 50, orphanMs: 3_600_000 }
 
 /** The lane of a test carries parcels: each becomes the subject's own message. */
 const carryParcels = <Message>(

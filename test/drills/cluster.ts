@@ -18,6 +18,7 @@ export const METRICS_TOKEN = 'leitura-das-metricas'
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url))
 const KEY = 'd5'.repeat(32)
+const SIMULATOR_KEY = '51'.repeat(32)
 
 export class Node {
   readonly role: 'api' | 'worker' | 'simulator'
@@ -83,6 +84,15 @@ export class Node {
 
 const CALLED_OFF = ['SIGINT', 'SIGTERM'] as const
 
+export interface ClusterSize {
+  apis: number
+  workers: number
+  leaseMs: number
+  workerArgs?: readonly string[]
+  /** Settings of the gateway's processes, such as carriers. */
+  env?: NodeJS.ProcessEnv
+}
+
 export class Cluster {
   readonly folder: string
   readonly apis: Node[] = []
@@ -111,7 +121,7 @@ export class Cluster {
     for (const signal of CALLED_OFF) process.once(signal, this.#calledOff)
   }
 
-  async start(size: { apis: number; workers: number; leaseMs: number; workerArgs?: readonly string[] }): Promise<void> {
+  async start(size: ClusterSize): Promise<void> {
     this.#database = await openEmbedded(this.folder, true, {
       durable: false,
       report: (details, message) => void this.reports.push({ ...details, message }),
@@ -133,9 +143,9 @@ export class Cluster {
     const demo = await findAccount(this.pool, 'demo')
     await updateSettings(this.pool, demo!.id, { 'limit.registered': 10_000_000 })
     this.token = (await demoToken(this.pool, keys))!
-    this.simulator = new Node('simulator', MAIN, ['simulate'], { ...env })
+    this.simulator = new Node('simulator', MAIN, ['simulate'], { ...env, SIMULATOR_KEY })
     await this.simulator.start()
-    const nodeEnv = { ...env, SIMULATOR: 'on', SIMULATOR_URL: this.simulator.url }
+    const nodeEnv = { ...env, SIMULATOR: 'on', SIMULATOR_URL: this.simulator.url, SIMULATOR_KEY, ...size.env }
     this.env = nodeEnv
     for (let n = 0; n < size.apis; n++) this.apis.push(new Node('api', MAIN, ['start', '--role', 'api'], { ...nodeEnv }))
     for (let n = 0; n < size.workers; n++)

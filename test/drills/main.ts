@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
 import { describeTroubleVerdict, runTroubleDrill } from './database-trouble.js'
 import { type DrillChannel, type DrillKind, type DrillPoint, drillChannels, drillKinds, drillPoints, runDrill } from './drill.js'
+import { describeExchangeVerdict, runExchangeDrill } from './exchange.js'
 import { describeUploadVerdict, runUploadDrill } from './uploads.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
-/** npm run drill -- KIND [--channel C] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] [--seconds N] */
+/** npm run drill -- KIND [--channel C] [--count N] [--letters N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] [--seconds N] */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -18,16 +19,17 @@ const { values, positionals } = parseArgs({
     point: { type: 'string' },
     down: { type: 'string' },
     seconds: { type: 'string', default: '300' },
+    letters: { type: 'string', default: '200' },
   },
 })
 const [kind] = positionals
 const known =
-  (['webhooks', 'uploads', 'database-trouble'].includes(kind ?? '') || drillKinds.includes(kind as DrillKind)) &&
+  (['webhooks', 'uploads', 'exchange', 'database-trouble'].includes(kind ?? '') || drillKinds.includes(kind as DrillKind)) &&
   drillChannels.includes(values.channel as DrillChannel) &&
   (values.point === undefined || drillPoints.includes(values.point as DrillPoint))
 if (!known) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|uploads|database-trouble [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS] [--seconds N]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|uploads|exchange|database-trouble [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS] [--seconds N] [--letters N]\n`,
   )
   process.exit(2)
 }
@@ -57,6 +59,11 @@ if (kind === 'database-trouble') {
 if (kind === 'uploads') {
   const verdict = await runUploadDrill({ count, clients: number(values.clients), onProgress })
   process.stdout.write(describeUploadVerdict(verdict))
+  process.exit(verdict.clean ? 0 : 1)
+}
+if (kind === 'exchange') {
+  const verdict = await runExchangeDrill({ letters: number(values.letters), workers: number(values.workers), onProgress })
+  process.stdout.write(describeExchangeVerdict(verdict))
   process.exit(verdict.clean ? 0 : 1)
 }
 const report = await runDrill({

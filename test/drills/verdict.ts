@@ -20,7 +20,7 @@ export interface Verdict {
   uncertain: number
   /** Said to have failed, though every recipient of a drill can be reached. */
   failed: number
-  /** Broken chains, statuses that differ from their events, dates that run backwards. */
+  /** See findRecordFaults; and what counts as sent, though the carrier never got it. */
   faults: string[]
 }
 
@@ -84,6 +84,25 @@ export async function findNotifications(cluster: Cluster): Promise<Set<string>> 
   return new Set(rows.map(({ id }) => id))
 }
 
+/** Broken chains, statuses that differ from their events, dates that run backwards. */
+export async function findRecordFaults(cluster: Cluster): Promise<string[]> {
+  const faults: string[] = []
+  for await (const page of readEventLog(cluster.pool)) {
+    for (const notification of page) {
+      const found = findFaults(notification)
+      if (found.length > 0)
+        found.push(`  ${notification.events.map(event => `${event.seq} ${event.at} ${event.type} ${event.source}`).join(' | ')}`)
+      faults.push(...found)
+      for (const { channel, sentAt, deliveredAt, readAt } of notification.statuses) {
+        const dates = [sentAt, deliveredAt, readAt].filter(date => date !== null).map(date => date.getTime())
+        if (dates.some((date, index) => index > 0 && date < dates[index - 1]!))
+          faults.push(`${notification.id}: ${channel} dates run backwards`)
+      }
+    }
+  }
+  return faults
+}
+
 /** `before`: notifications that were there before the drill began. */
 export async function judge(
   cluster: Cluster,
@@ -101,20 +120,7 @@ export async function judge(
     if (!isAnswered) unanswered.add(ours)
   }
   const stored = new Map(rows.map(row => [row.id, row]))
-  const faults: string[] = []
-  for await (const page of readEventLog(cluster.pool)) {
-    for (const notification of page) {
-      const found = findFaults(notification)
-      if (found.length > 0)
-        found.push(`  ${notification.events.map(event => `${event.seq} ${event.at} ${event.type} ${event.source}`).join(' | ')}`)
-      faults.push(...found)
-      for (const { channel, sentAt, deliveredAt, readAt } of notification.statuses) {
-        const dates = [sentAt, deliveredAt, readAt].filter(date => date !== null).map(date => date.getTime())
-        if (dates.some((date, index) => index > 0 && date < dates[index - 1]!))
-          faults.push(`${notification.id}: ${channel} dates run backwards`)
-      }
-    }
-  }
+  const faults = await findRecordFaults(cluster)
   // What counts as sent must have been at the carrier.
   for (const { id, sent } of rows)
     if (sent && !counts.has(`${id}.${channel}.1`)) faults.push(`${id}: "sent", but the carrier never got it`)

@@ -20,7 +20,13 @@ test('mail is signed with the key of its sender’s domain, else the installatio
   onTestFinished(() => simulator.close())
   const file = join(dataFolder(), 'dkim.pem')
   writeFileSync(file, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }))
-  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url, DKIM_DOMAIN: 'Gateway.example.net', DKIM_KEY_FILE: file }
+  const env = {
+    SIMULATOR: 'on',
+    SIMULATOR_URL: simulator.url,
+    SIMULATOR_KEY: simulator.key,
+    DKIM_DOMAIN: 'Gateway.example.net',
+    DKIM_KEY_FILE: file,
+  }
   const gateway = await gatewayForTest(pool, env)
   const log = pino({ level: 'silent' })
   const channelOptions = { email: { dkimRefreshMs: 50 } }

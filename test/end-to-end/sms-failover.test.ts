@@ -20,11 +20,18 @@ let ids: string[]
 beforeAll(async () => {
   database = await createDatabase()
   simulator = await createSimulator()
-  const carriers = (await request(`${simulator.url}/simulator/carriers`)).body as Record<string, string>
+  const carriers = (
+    await request(`${simulator.url}/simulator/carriers`, { headers: { authorization: `Bearer ${simulator.key}` } })
+  ).body as Record<string, string>
   const zenvia = new URL(carriers['sms-zenvia']!)
   zenvia.searchParams.set('secret', SECRET)
   // Port 9 is discard: nobody listens.
-  const env = { SMS_URL: `smpp://usuario:senha@127.0.0.1:9,${zenvia}`, SIMULATOR: 'on', SIMULATOR_URL: simulator.url }
+  const env = {
+    SMS_URL: `smpp://usuario:senha@127.0.0.1:9,${zenvia}`,
+    SIMULATOR: 'on',
+    SIMULATOR_URL: simulator.url,
+    SIMULATOR_KEY: simulator.key,
+  }
   gateway = await startGateway(database.pool, env)
   account = await createAccount(database.pool)
   worker = await startWorker({
@@ -113,7 +120,9 @@ test('beside real carriers, a channel without one waits: the simulator takes onl
 
 test('a simulator that is away keeps no live message waiting', async () => {
   const other = await createDatabase()
-  const carriers = (await request(`${simulator.url}/simulator/carriers`)).body as Record<string, string>
+  const carriers = (
+    await request(`${simulator.url}/simulator/carriers`, { headers: { authorization: `Bearer ${simulator.key}` } })
+  ).body as Record<string, string>
   const env = { SMS_URL: carriers.sms!, SIMULATOR: 'on', SIMULATOR_URL: 'http://127.0.0.1:9' }
   const server = await startGateway(other.pool, env)
   const config = readConfig({ ...env, PUBLIC_URL: server.url })

@@ -40,7 +40,9 @@ const WAIT = { timeout: 120_000, interval: 20 }
 export async function simulatorForTest(options: SimulatorOptions = {}): Promise<TestSimulator> {
   const simulator = await createSimulator(options)
   onTestFinished(() => simulator.close())
-  const ask: TestSimulator['ask'] = (path, options) => request(`${simulator.url}${path}`, options)
+  const authorization = `Bearer ${simulator.key}`
+  const ask: TestSimulator['ask'] = (path, options) =>
+    request(`${simulator.url}${path}`, { ...options, headers: { authorization, ...options?.headers } })
   return {
     ...simulator,
     smtpUrl: simulator.carrierUrls.smtp!,
@@ -127,6 +129,11 @@ export async function carriersForTest(options: SimulatorOptions = {}): Promise<{
 
 export async function register(simulator: TestSimulator, bounces: string): Promise<void> {
   expect(await simulator.ask('/simulator/routes', { method: 'PUT', body: { bounces } })).toMatchObject({ status: 200 })
+}
+
+/** What a gateway registers as its PUBLIC_URL. */
+export async function allowSite(simulator: TestSimulator, site: string): Promise<void> {
+  expect(await simulator.ask('/simulator/routes', { method: 'PUT', body: { site } })).toMatchObject({ status: 200 })
 }
 
 export const BOUNCES = 'b+7f3.abc@bounce.test'

@@ -62,10 +62,16 @@ async function phonesForTest(): Promise<{
   ask(path: string, method?: string, body?: unknown): Promise<unknown>
 }> {
   const declare = (channel: 'sms' | 'voice'): ChannelDeclaration => ({ open: async ({ inbox }) => phones(channel, inbox) })
-  const { url, close } = await createSimulator({}, [declare('sms'), declare('voice')])
+  const { url, key, close } = await createSimulator({}, [declare('sms'), declare('voice')])
   onTestFinished(close)
   const ask = async (path: string, method = 'GET', body?: unknown): Promise<unknown> =>
-    (await request(`${url}${path}`, body === undefined ? { method } : { method, body })).body
+    (
+      await request(`${url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${key}` },
+        ...(body === undefined ? {} : { body }),
+      })
+    ).body
   return { url, ask }
 }
 

@@ -3,6 +3,7 @@ import { DOMAINS } from '../../simulator/email/domains.js'
 import { FATES, fateAddress } from '../../simulator/email/fates.js'
 import { readSource } from '../support/sources.js'
 import {
+  allowSite,
   BOUNCES,
   carriersForTest,
   Dialogue,
@@ -80,6 +81,7 @@ describe('lido', () => {
   test('the tracking image is loaded as a mail program does, after the delivery', async () => {
     const { simulator, listener } = await carriersForTest()
     const site = await siteForTest()
+    await allowSite(simulator, site.url)
     const html = `<!-- <img src="${site.url}/o/comment"> --><img alt="/o/" src='${site.url}/logo.png'>
       <a href="${site.url}/o/link">x</a><IMG width=1 src="${site.url}/e/o/7f3?a=1&amp;b=2"><img src="${site.url}/o/second">`
     await send(simulator, { to: 'lido@simulador.test', html })
@@ -218,6 +220,7 @@ describe('robo', () => {
   test('the image and every link are visited by a scanner without cookies, HEAD first', async () => {
     const { simulator } = await carriersForTest()
     const site = await siteForTest(path => (path === '/first' ? { status: 302, location: '/elsewhere' } : { status: 200 }))
+    await allowSite(simulator, site.url)
     const html = `<a href="${site.url}/first">1</a><a href='${site.url}/second?a=1&amp;b=2'>2</a><a href="${site.url}/first">again</a>
       <a href="mailto:x@y.test">m</a><a href="javascript:alert(1)">j</a><a name="none">n</a><img src="${site.url}/o/1.gif">`
     await send(simulator, { to: 'robo@simulador.test', html })
@@ -239,19 +242,20 @@ describe('robo', () => {
     expect(reports[1]).toMatchObject({ type: 'scan', state: 'done' })
   })
 
-  test('nothing outside this machine is visited, by link or by redirection', async () => {
+  test('nothing outside the gateway’s site is visited, by link or by redirection', async () => {
     const { simulator } = await carriersForTest()
     const site = await siteForTest(() => ({ status: 302, location: 'http://192.0.2.1/away' }))
+    await allowSite(simulator, site.url)
     const html = `<a href="http://192.0.2.1/x">1</a><a href="https://example.com/">2</a><a href="${site.url}/out">3</a>`
     await send(simulator, { to: 'robo@simulador.test', html })
     const { reports } = await settled(simulator, 'robo@simulador.test')
     expect(site.visits.map(({ method, path }) => `${method} ${path}`)).toEqual(['HEAD /out', 'GET /out'])
     expect(reports[1]!.state).toBe('refused')
     expect(reports[1]!.detail!.split('\n').sort()).toEqual([
-      ...Array(2).fill('GET http://192.0.2.1: fora desta máquina, não visitado'),
-      'GET https://example.com: fora desta máquina, não visitado',
-      ...Array(2).fill('HEAD http://192.0.2.1: fora desta máquina, não visitado'),
-      'HEAD https://example.com: fora desta máquina, não visitado',
+      ...Array(2).fill('GET http://192.0.2.1: fora do PUBLIC_URL do gateway, não visitado'),
+      'GET https://example.com: fora do PUBLIC_URL do gateway, não visitado',
+      ...Array(2).fill('HEAD http://192.0.2.1: fora do PUBLIC_URL do gateway, não visitado'),
+      'HEAD https://example.com: fora do PUBLIC_URL do gateway, não visitado',
     ])
   })
 })

@@ -54,7 +54,7 @@ describe('the print shop and the post', () => {
   test('a wrong order is refused with a sentence that names the mistake', async () => {
     const { ask } = await shop()
     const cases: [object, Record<string, string>, number, RegExp][] = [
-      [order(), { authorization: 'Bearer outro' }, 401, /Token/],
+      [order(), { authorization: 'Bearer outro' }, 401, /SIMULATOR_KEY/],
       [order(), { 'idempotency-key': 'x' }, 422, /Idempotency-Key/],
       [order({ destinatario: {} }), {}, 422, /destinatario\.cep/],
       [order({ documento: { base64: 'AAAA', sha256: 'x', paginas: 1 } }), {}, 422, /documento\.base64/],

@@ -28,19 +28,21 @@ function start(args: string[], ipc: boolean): Running {
   return { child, messages, stdout: () => output.join(''), stderr: () => errors.join('') }
 }
 
-const printed = /^Simulador {2}(http:\/\/127\.0\.0\.1:\d+)\nSMTP {2}(smtp:\/\/127\.0\.0\.1:\d+)\nSMPP {2}smpp:\/\/\S+\n$/
+const printed =
+  /^Simulador {2}(http:\/\/127\.0\.0\.1:\d+)\nChave {2}([0-9a-f]{64})\nSMTP {2}(smtp:\/\/127\.0\.0\.1:\d+)\nSMPP {2}smpp:\/\/\S+\n$/
 
-async function ready({ stdout, stderr }: Running): Promise<[string, string]> {
+async function ready({ stdout, stderr }: Running): Promise<[url: string, smtpUrl: string, key: string]> {
   await vi.waitFor(() => expect(stdout(), stderr()).toMatch(printed), { timeout: 120_000, interval: 50 })
-  const [, url, smtpUrl] = printed.exec(stdout())!
-  return [url!, smtpUrl!]
+  const [, url, key, smtpUrl] = printed.exec(stdout())!
+  return [url!, smtpUrl!, key!]
 }
 
 test('simulate prints its addresses, reports them to its parent and ends on SIGTERM', async () => {
   const running = start([], true)
-  const [url, smtpUrl] = await ready(running)
+  const [url, smtpUrl, key] = await ready(running)
   await expect.poll(() => running.messages).toEqual([{ ready: url }])
-  expect((await request(`${url}/simulator/carriers`)).body).toMatchObject({ email: smtpUrl })
+  const headers = { authorization: `Bearer ${key}` }
+  expect((await request(`${url}/simulator/carriers`, { headers })).body).toMatchObject({ email: smtpUrl })
   running.child.kill('SIGTERM')
   expect(await once(running.child, 'exit')).toEqual([0, null])
 })
@@ -59,7 +61,7 @@ test('simulate without a parent listens on the ports it is given and ends on SIG
   const [httpPort, smtpPort] = [new URL(other.url).port, new URL(other.smtpUrl).port]
   await other.close()
   const running = start(['--http-port', httpPort, '--smtp-port', smtpPort], false)
-  expect(await ready(running)).toEqual([other.url, other.smtpUrl])
+  expect((await ready(running)).slice(0, 2)).toEqual([other.url, other.smtpUrl])
   running.child.kill('SIGINT')
   expect(await once(running.child, 'exit')).toEqual([0, null])
 })

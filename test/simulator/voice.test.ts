@@ -7,9 +7,11 @@ import { loudness } from '../support/sound.js'
 import { readSource } from '../support/sources.js'
 import { simulatorForTest, type TestSimulator } from './carriers.js'
 
-const AUTHORIZATION = `Basic ${Buffer.from('simulador:simulador').toString('base64')}`
-
-const order = (simulator: TestSimulator, fields: Record<string, string>, authorization = AUTHORIZATION): Promise<Response> =>
+const order = (
+  simulator: TestSimulator,
+  fields: Record<string, string>,
+  authorization = `Basic ${Buffer.from(`simulador:${simulator.key}`).toString('base64')}`,
+): Promise<Response> =>
   fetch(`${simulator.url}/2010-04-01/Accounts/simulador/Calls.json`, {
     method: 'POST',
     headers: { authorization },

@@ -7,10 +7,9 @@ import { FATES, fateNumber } from '../../simulator/whatsapp/fates.js'
 import { FAULT_FIELDS } from '../../simulator/whatsapp/labels.js'
 import { request } from '../support/requests.js'
 import { readSource } from '../support/sources.js'
-import { simulatorForTest, type TestSimulator } from './carriers.js'
+import { allowSite, simulatorForTest, type TestSimulator } from './carriers.js'
 
 const PATH = '/v23.0/106540352242922/messages'
-const AUTHORIZED = { authorization: 'Bearer simulador' }
 const WAIT = { timeout: 120_000, interval: 20 }
 
 const message = (changes: object = {}, template: object = {}) => ({
@@ -23,7 +22,7 @@ const message = (changes: object = {}, template: object = {}) => ({
   ...changes,
 })
 
-const post = (simulator: TestSimulator, body: unknown, headers: Record<string, string> = AUTHORIZED) =>
+const post = (simulator: TestSimulator, body: unknown, headers: Record<string, string> = {}) =>
   simulator.ask(PATH, { method: 'POST', body, headers })
 
 const body = (...parameters: object[]) => ({ components: [{ type: 'body', parameters }] })
@@ -94,7 +93,7 @@ describe('the Cloud API refuses what the real one refuses', () => {
       status: 401,
       body: { error: { code: 190 } },
     })
-    expect(await simulator.ask('/v23.0/1/messages', { method: 'POST', body: message(), headers: AUTHORIZED })).toMatchObject({
+    expect(await simulator.ask('/v23.0/1/messages', { method: 'POST', body: message() })).toMatchObject({
       body: { error: { code: 33 } },
     })
     expect(await post(simulator, '{')).toMatchObject({ status: 400, body: { error: { code: 100 } } })
@@ -183,6 +182,7 @@ describe('a person who opens a link', () => {
     )
     const visitor = new Visitor(Date.now)
     onTestFinished(() => visitor.close())
+    visitor.allow(site.url)
     expect(await visitor.open(`${site.url}/s/abc`)).toEqual({ done: true, detail: `POST ${site.url}/s/abc: 303` })
     expect(site.asked).toMatchObject([
       { method: 'GET', url: '/s/abc' },
@@ -194,16 +194,18 @@ describe('a person who opens a link', () => {
     const site = await siteForTest('<p>Nada aqui</p>')
     const visitor = new Visitor(Date.now)
     onTestFinished(() => visitor.close())
+    visitor.allow(site.url)
     expect((await visitor.open(`${site.url}/s/abc`)).done).toBe(false)
     expect(await visitor.open('https://example.com/s/abc')).toMatchObject({
       done: false,
-      detail: expect.stringContaining('fora desta máquina'),
+      detail: expect.stringContaining('fora do PUBLIC_URL'),
     })
   })
 
   test('the recipient opens the link in the text', async () => {
     const simulator = await simulatorForTest()
     const site = await siteForTest('<form method="post" action="/s/abc"><button>Abrir</button></form>')
+    await allowSite(simulator, site.url)
     await post(simulator, message({ to: '5531900000007' }, body({ type: 'text', text: `Veja ${site.url}/s/abc` })))
     await expect.poll(() => site.asked.map(({ method }) => method), WAIT).toEqual(['GET', 'POST'])
     const { id } = await simulator.message('+5531900000007')

@@ -55,7 +55,7 @@ test('an unreferenced blob is deleted after a day; referenced and recent ones st
     sha256(printed),
   ])
   await pool.query(
-    "insert into recording (provider, name, notification_id, ordinal, state, sha256) values ('twilio', $3, $1, 1, 'kept', $2)",
+    "insert into recording (carrier, name, notification_id, ordinal, state, sha256) values ('twilio', $3, $1, 1, 'kept', $2)",
     [id, sha256(recorded), randomUUID()],
   )
   expect(await deleteUnusedBlobs(database.pool, USES)).toBe(2)

@@ -24,7 +24,13 @@ export async function startStack(recipientLimits: Partial<RecipientLimits> = {})
   const simulator = await createSimulator()
   // Links must name the port before the gateway listens.
   const port = await freePort()
-  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url, PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}` }
+  const env = {
+    SIMULATOR: 'on',
+    SIMULATOR_URL: simulator.url,
+    SIMULATOR_KEY: simulator.key,
+    PORT: String(port),
+    PUBLIC_URL: `http://127.0.0.1:${port}`,
+  }
   const gateway = await startGateway(database.pool, env, { recipientLimits })
   const worker = await startWorker({
     config: readConfig(env),

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
+import { findAttempt } from '../../domain/carrier-source.js'
 import { OperatorError } from '../../domain/errors.js'
 import { makeLinkCode } from '../../domain/link.js'
-import type { Mode } from '../../domain/token.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
-import { findReference } from '../../store/carrier/references.js'
+import { findAttempts, findReference } from '../../store/carrier/references.js'
 import { storeBlobs } from '../../store/notification/blobs.js'
-import { scopedProvider } from '../carrier-name.js'
+import { modesOf } from '../carrier-name.js'
 import type { ChannelDelivery, ChannelRuntime, DeliveryContext, DocumentReader, RuntimeContext, World } from '../channel.js'
 import { createRendering } from '../rendering.js'
 import { type LetterConfig, letter, proofDocument } from './channel.js'
@@ -35,7 +35,7 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
   }
   const typesetter = createTypesetter()
   return {
-    partsOf: (provider, world) => partsOf(provider, world, context),
+    partsOf: (_, world) => partsOf(world, context),
     prepare: () =>
       createLetterPreparation({
         publicUrl,
@@ -53,15 +53,18 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
   }
 }
 
-function partsOf(provider: string, world: World, { config, pool, onError }: DeliveryContext<LetterConfig>) {
-  const scoped = scopedProvider(provider, world.simulatorUrl !== null)
+function partsOf(world: World, { config, pool, hasCarriers, onError }: DeliveryContext<LetterConfig>) {
+  const { carrier, simulatorUrl } = world
+  const source = { channel: letter.channel, carriers: [carrier], modes: modesOf(simulatorUrl !== null, hasCarriers) }
   return {
-    journal: createLotJournal(pool, scoped),
+    journal: createLotJournal(pool, carrier),
     privateKey: readKey(config.keyFile),
     onEvents: world.onEvents,
     async onReceipt(name: string, image: ReceiptImage) {
-      const found = await findReference(pool, scoped, [name])
-      if (found !== null) await insertLetterReceipt(pool, found.notification, image)
+      const found = await findReference(pool, [carrier], [name])
+      const delivery = found && (await findAttempts(pool, found.notification, found.channel))
+      if (found !== null && delivery !== null && findAttempt(source, delivery, found.ordinal) !== null)
+        await insertLetterReceipt(pool, found.notification, image)
     },
     onError,
   }
@@ -76,21 +79,20 @@ function readKey(file: string | null): string | null {
   }
 }
 
-/** One chore for each mode whose letters are tracked. */
+/** One chore for the real post and one for the simulated one: neither knows the letters of the other. */
 async function trackingChores(context: DeliveryContext<LetterConfig>): Promise<Chore[]> {
   const { config, pool, clock, hasCarriers, record, simulatorAddress } = context
   const simulated = await simulatorAddress('letter-tracking')
-  const modes: [Mode, URL | null, number, number][] = [
-    hasCarriers
-      ? ['live', config.tracking, TRACKED_EVERY_MS, TRACKING_CHORE_MS]
-      : ['live', simulated, SIMULATED_TRACKED_EVERY_MS, SECOND],
-    ['test', simulated, SIMULATED_TRACKED_EVERY_MS, SECOND],
+  const posts: [boolean, URL | null, number, number][] = [
+    [false, hasCarriers ? config.tracking : null, TRACKED_EVERY_MS, TRACKING_CHORE_MS],
+    [true, simulated, SIMULATED_TRACKED_EVERY_MS, SECOND],
   ]
-  return modes.flatMap(([mode, url, trackedEveryMs, everyMs]) => {
+  return posts.flatMap(([isSimulated, url, trackedEveryMs, everyMs]) => {
     if (url === null) return []
     const rastro = createRastro(url, clock)
-    const run = (): Promise<void> => trackLetters({ pool, record, rastro, mode, everyMs: trackedEveryMs })
-    return [{ name: `tracking of ${mode} letters`, everyMs, run }]
+    const tracked = { simulated: isSimulated, modes: modesOf(isSimulated, hasCarriers) }
+    const run = (): Promise<void> => trackLetters({ pool, record, rastro, tracked, everyMs: trackedEveryMs })
+    return [{ name: `tracking of ${isSimulated ? 'simulated' : 'real'} letters`, everyMs, run }]
   })
 }
 

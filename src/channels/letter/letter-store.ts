@@ -84,14 +84,26 @@ export interface TrackedLetter {
   seen: number
 }
 
+/** The letters that one post knows. A simulated carrier makes its tracking codes up: to the real post they are other people's letters. */
+export interface TrackedLetters {
+  simulated: boolean
+  modes: readonly Mode[]
+}
+
 /** Takes the letters that are due for tracking, and plans when they are due again. */
-export const claimTracked = (db: Queryable, mode: Mode, everyMs: number, limit: number): Promise<TrackedLetter[]> =>
+export const claimTracked = (
+  db: Queryable,
+  { simulated, modes }: TrackedLetters,
+  everyMs: number,
+  limit: number,
+): Promise<TrackedLetter[]> =>
   queryRows(
     db,
     `with due as (
        select d.notification_id, d.tracking_code
        from delivery d left join letter_tracking t on t.notification_id = d.notification_id
-       where d.channel = 'letter' and d.tracking_code is not null and d.delivered_at is null and d.failure is null and d.mode = $1
+       where d.channel = 'letter' and d.tracking_code is not null and d.delivered_at is null and d.failure is null
+         and d.mode = any($1::text[]) and (d.carrier like 'simulator/%') = $4
          -- The post keeps an object's history for half a year.
          and (d.sent_at is null or d.sent_at > now() - interval '180 days')
          and (t.due_at is null or t.due_at <= now())
@@ -104,7 +116,7 @@ export const claimTracked = (db: Queryable, mode: Mode, everyMs: number, limit: 
      )
      select p.notification_id as notification, due.tracking_code as code, p.seen
      from planned p join due on due.notification_id = p.notification_id`,
-    [mode, everyMs, limit],
+    [modes, everyMs, limit, simulated],
   )
 
 export const saveSeen = (db: Queryable, notification: string, seen: number): Promise<void> =>

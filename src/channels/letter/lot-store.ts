@@ -28,12 +28,13 @@ export interface LotName {
 /** Opens a lot for the letters that are in no lot that has begun. Returns the places of all letters. */
 export function openLot(
   pool: Pool,
-  provider: string,
+  carrier: string,
   references: readonly string[],
 ): Promise<{ lot: number; places: StoredPlace[] }> {
   return transaction(pool, async db => {
     await deletePlaces(db, references, 'waiting')
-    const lot = (await queryValue<number>(db, 'insert into letter_lot (provider) values ($1) returning lot', [provider]))!
+    await leaveOtherCarriers(db, carrier, references)
+    const lot = (await queryValue<number>(db, 'insert into letter_lot (carrier) values ($1) returning lot', [carrier]))!
     await run(
       db,
       // Sorted, so that two transactions with the same letters cannot deadlock; the first place stays.
@@ -42,28 +43,40 @@ export function openLot(
        order by r.reference on conflict (reference) do nothing`,
       [lot, references],
     )
-    return { lot, places: await findPlaces(db, references) }
+    return { lot, places: await findPlaces(db, carrier, references) }
   })
 }
 
-export async function findPlaces(db: Queryable, references: readonly string[]): Promise<StoredPlace[]> {
+export async function findPlaces(db: Queryable, carrier: string, references: readonly string[]): Promise<StoredPlace[]> {
   const { rows } = await run<Omit<StoredPlace, 'upload'> & { part: string | null; size: number; sha256: string }>(
     db,
     `select o.reference, o.lot, o.object, l.begun_at is not null as begun, l.uploaded_at is not null as uploaded,
        l.part, l.size, encode(l.sha256, 'hex') as sha256
-     from letter_lot_object o join letter_lot l on l.lot = o.lot where o.reference = any($1::text[])`,
-    [references],
+     from letter_lot_object o join letter_lot l on l.lot = o.lot where l.carrier = $1 and o.reference = any($2::text[])`,
+    [carrier, references],
   )
   return rows.map(({ part, size, sha256, ...place }) => ({ ...place, upload: part === null ? null : { part, size, sha256 } }))
 }
 
 /** Takes letters out of lots that have not begun. Returns the places of the others. */
-export function leaveLots(pool: Pool, references: readonly string[]): Promise<StoredPlace[]> {
+export function leaveLots(pool: Pool, carrier: string, references: readonly string[]): Promise<StoredPlace[]> {
   return transaction(pool, async db => {
     await deletePlaces(db, references, 'waiting')
-    return findPlaces(db, references)
+    return findPlaces(db, carrier, references)
   })
 }
+
+/**
+ * A letter that is sent by this carrier now is one that no other carrier has, or that an operator wants to be sent again: its
+ * place in a lot of another carrier says nothing of this carrier.
+ */
+const leaveOtherCarriers = (db: Queryable, carrier: string, references: readonly string[]): Promise<void> =>
+  execute(
+    db,
+    `delete from letter_lot_object o using letter_lot l
+     where o.reference = any($2::text[]) and l.lot = o.lot and l.carrier <> $1`,
+    [carrier, references],
+  )
 
 /** For an operator: takes a letter with unknown outcome out of its lot. A retry takes it also out of a lot that has begun. */
 export function abandonPlace(pool: Pool, notification: string, isRetry: boolean): Promise<void> {
@@ -101,7 +114,7 @@ async function deletePlaces(db: Queryable, references: readonly string[], from: 
  */
 export function beginLot(
   pool: Pool,
-  provider: string,
+  carrier: string,
   lot: number,
   { part, size, sha256 }: StoredUpload,
   names: readonly LotName[],
@@ -118,10 +131,10 @@ export function beginLot(
     ])
     await run(
       db,
-      `insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts)
+      `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
        select $1, n.name, n.notification, 'letter', n.ordinal, 1, 1
        from jsonb_to_recordset($2::jsonb) as n(name text, notification uuid, ordinal smallint) on conflict do nothing`,
-      [provider, JSON.stringify(names)],
+      [carrier, JSON.stringify(names)],
     )
     return true
   })

@@ -4,6 +4,7 @@ import { OperatorError } from '../../domain/errors.js'
 import { isSameSecret } from '../../domain/secret.js'
 import { cutText } from '../../domain/text.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
+import { type CallbackAccount, contentOf, secretsOf } from '../callback-accounts.js'
 import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import { type Callback, type CallbackRequest, type CarrierReport, type Provider, type Receipt, SendError } from '../provider.js'
@@ -24,18 +25,19 @@ const REASONS = { unsent: 'O serviço de impressão não pôde ser alcançado.',
 const FRESH_MS = 300_000
 
 /**
- * print+https://TOKEN:SEGREDO@host/caminho; option: rate=letters a second (of the lane). `secret` is the key of the callbacks'
- * signatures, empty where the service sends no callbacks.
+ * print+https://TOKEN:SEGREDO@host/caminho; options: conta=name of the account, rate=letters a second (of the lane). `secret` is
+ * the key of the callbacks' signatures, empty where the service sends no callbacks. `account`: the token names the account, unless
+ * the operator gives a name that stays when the token changes.
  */
-export function readPrintAccount(url: URL): { base: string; token: string; secret: string } {
+export function readPrintAccount(url: URL): { base: string; token: string; secret: string; account: string } {
   const wrong = (what: string): never => {
     throw new OperatorError(`LETTER_URL: ${what}. Exemplo: print+https://TOKEN:SEGREDO@servidor/caminho`)
   }
   const token = readCredential(url.username, wrong)
   if (token === '' || url.hostname === '') wrong('faltam o token ou o servidor do serviço de impressão')
-  refuseUnknown(url, ['rate'], wrong)
+  refuseUnknown(url, ['conta', 'rate'], wrong)
   const base = `${url.protocol.slice('print+'.length)}//${url.host}${url.pathname.replace(/\/+$/, '')}`
-  return { base, token, secret: readCredential(url.password, wrong) }
+  return { base, token, secret: readCredential(url.password, wrong), account: url.searchParams.get('conta') || token }
 }
 
 /** The meaning of `situacao`. */
@@ -120,23 +122,26 @@ function readReceipt(answer: CarrierAnswer): Receipt {
 
 export const printShop: ProviderModule<LetterMessage, unknown, { clock: Clock }> = {
   create: printShopProvider,
+  identify(url) {
+    const { account, base } = readPrintAccount(url)
+    return `${account}@${base}`
+  },
   concurrency: () => LETTERS_AT_ONCE,
-  callback: (source, { clock }) =>
+  callback: (senders, { clock }) =>
     printShopCallback(
-      'carriers' in source ? source.carriers.map(url => readPrintAccount(url).secret) : [source.simulatorSecret],
+      secretsOf(senders, url => readPrintAccount(url).secret),
       clock,
     ),
 }
 
-/** `secrets`: of every account that may send callbacks; an empty one never matches. */
-export function printShopCallback(secrets: readonly string[], clock: Clock): Callback {
-  const usable = secrets.filter(secret => secret !== '')
+/** An account with an empty secret signs nothing. */
+export function printShopCallback(accounts: readonly CallbackAccount[], clock: Clock): Callback {
   return {
     name: PRINT_SHOP,
     channel: 'letter',
     async read(request) {
-      const accepted = request.method === 'POST' && usable.some(secret => isSigned(request, secret, clock()))
-      return accepted ? { events: readReports(request.body) } : null
+      const isSigner = ({ secret }: CallbackAccount): boolean => secret !== '' && isSigned(request, secret, clock())
+      return request.method === 'POST' ? contentOf(accounts, isSigner, () => readReports(request.body)) : null
     },
   }
 }

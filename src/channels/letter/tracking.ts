@@ -1,14 +1,13 @@
 import type { Change, ChangeOutcome } from '../../domain/change.js'
-import type { Mode } from '../../domain/token.js'
 import type { Pool } from '../../store/postgres.js'
-import { claimTracked, saveSeen, type TrackedLetter } from './letter-store.js'
+import { claimTracked, saveSeen, type TrackedLetter, type TrackedLetters } from './letter-store.js'
 import { MAX_TRACKED, type PostEvent, type Rastro } from './rastro.js'
 
 export interface TrackingParts {
   pool: Pool
   record(change: Change): Promise<ChangeOutcome>
   rastro: Rastro
-  mode: Mode
+  tracked: TrackedLetters
   /** How often Correios is asked about each letter. */
   everyMs: number
 }
@@ -17,9 +16,9 @@ const TIMEOUT_MS = 20_000
 
 /** Asks Correios where registered letters are, and records the events. */
 export async function trackLetters(parts: TrackingParts): Promise<void> {
-  const { pool, mode, everyMs, rastro } = parts
+  const { pool, tracked, everyMs, rastro } = parts
   for (let count = MAX_TRACKED; count === MAX_TRACKED; ) {
-    const letters = await claimTracked(pool, mode, everyMs, MAX_TRACKED)
+    const letters = await claimTracked(pool, tracked, everyMs, MAX_TRACKED)
     count = letters.length
     if (count === 0) return
     const known = await rastro.track(

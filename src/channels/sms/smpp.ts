@@ -48,14 +48,14 @@ export const smppProvider = (options: SmppOptions): Provider<SmsMessage> => ({
   whenUnknown: 'report',
   timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
   open: async url => openSmsc(url, options),
-  identify(url) {
-    const { systemId, host, port } = readSmppUrl(url, options).session
-    return `${systemId}@${host}:${port}`
-  },
 })
 
 export const smpp: ProviderModule<SmsMessage, SmppOptions> = {
   create: smppProvider,
+  identify(url) {
+    const { systemId, host, port } = readSmppUrl(url, {}).session
+    return `${systemId}@${host}:${port}`
+  },
   // Twice the window: the next message is ready when there is room.
   concurrency: url => 2 * Number(url.searchParams.get('window') ?? WINDOW),
 }
@@ -194,7 +194,10 @@ const encode = (text: string, encoding: PartPlan['encoding']): Buffer =>
     ? Buffer.from([...text].flatMap(character => septetsOf(character) ?? []))
     : Buffer.from(text, 'utf16le').swap16()
 
-function readSmppUrl(url: URL, { ca, responseTimeoutMs = RESPONSE_TIMEOUT_MS, keepAliveMs = KEEP_ALIVE_MS }: SmppOptions) {
+function readSmppUrl(
+  url: URL,
+  { ca, responseTimeoutMs = RESPONSE_TIMEOUT_MS, keepAliveMs = KEEP_ALIVE_MS }: Partial<SmppOptions>,
+) {
   const wrong = (what: string): never => {
     throw new OperatorError(`SMS_URL: ${what}. Exemplo: smpp://usuario:senha@smsc.example.com:2775?from=29000`)
   }

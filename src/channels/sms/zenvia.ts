@@ -3,6 +3,7 @@ import { planParts } from '../../domain/message-parts.js'
 import { readNumber } from '../../domain/phone.js'
 import { isSameSecret } from '../../domain/secret.js'
 import { cutText, storable } from '../../domain/text.js'
+import { type CallbackAccount, contentOf, secretsOf } from '../callback-accounts.js'
 import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, parseJson, textOf } from '../carrier-http.js'
 import type { ProviderModule } from '../channel.js'
 import {
@@ -67,28 +68,31 @@ export const zenviaProvider = (): Provider<SmsMessage> => ({
       close: () => http.close(),
     }
   },
-  identify(url) {
-    const { endpoint, from } = readZenviaUrl(url)
-    return `${from}@${endpoint}`
-  },
 })
 
 export const zenvia: ProviderModule<SmsMessage> = {
   create: zenviaProvider,
+  identify(url) {
+    const { endpoint, from } = readZenviaUrl(url)
+    return `${from}@${endpoint}`
+  },
   concurrency: url => 2 * Number(url.searchParams.get('window') ?? REQUESTS_AT_ONCE),
-  callback: source =>
-    zenviaCallback('carriers' in source ? source.carriers.map(url => readZenviaUrl(url).secret) : [source.simulatorSecret]),
+  callback: senders => zenviaCallback(secretsOf(senders, url => readZenviaUrl(url).secret)),
 }
 
 /** One reader for all subscriptions of this gateway: a request with one of their secrets comes from Zenvia. */
-export function zenviaCallback(secrets: readonly string[]): Callback {
+export function zenviaCallback(accounts: readonly CallbackAccount[]): Callback {
   return {
     name: ZENVIA,
     channel: 'sms',
     async read({ method, headers, body }) {
       const given = headers[SECRET_HEADER]
-      if (method !== 'POST' || typeof given !== 'string' || !secrets.some(secret => isSameSecret(given, secret))) return null
-      return { events: readEvent(body) }
+      if (method !== 'POST' || typeof given !== 'string') return null
+      return contentOf(
+        accounts,
+        ({ secret }) => isSameSecret(given, secret),
+        () => readEvent(body),
+      )
     },
   }
 }

@@ -1,8 +1,10 @@
+import type { Mode } from '../../domain/token.js'
 import type { EventContext } from '../channel.js'
 import type { CarrierEvent } from '../provider.js'
 import { type CallLookup, dropKnownCalls, endCallLookup, takeOpenCalls } from './call-lookup-store.js'
 
 export interface CallCarrier {
+  modes: readonly Mode[]
   /** Whether it records calls. */
   records: boolean
   /** Asks for the events of a call by the carrier's name for it. `over`: no other event will follow. */
@@ -21,7 +23,7 @@ export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, p
   const recording = names.filter(name => carriers.get(name)!.records)
   await dropKnownCalls(parts.pool, recording, MAX_KNOWN)
   const open = await takeOpenCalls(parts.pool, names, BATCH)
-  const asked = await Promise.allSettled(open.map(call => askOne(call, carriers.get(call.provider)!, parts)))
+  const asked = await Promise.allSettled(open.map(call => askOne(call, carriers.get(call.carrier)!, parts)))
   const failed = asked.find(result => result.status === 'rejected')
   if (failed !== undefined) throw failed.reason
 }
@@ -29,6 +31,6 @@ export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, p
 async function askOne(call: CallLookup, carrier: CallCarrier, parts: LookupContext): Promise<void> {
   const reference = `${call.notification}.voice.${call.ordinal}`
   const { events, over } = await carrier.ask(call.name, reference, AbortSignal.timeout(ASK_TIMEOUT_MS))
-  await parts.takeEvents({ provider: call.provider, carrier: call.provider, channel: 'voice' }, events)
+  await parts.takeEvents({ channel: 'voice', carriers: [call.carrier], modes: carrier.modes }, events)
   if (over) await endCallLookup(parts.pool, call)
 }

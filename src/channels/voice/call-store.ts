@@ -1,24 +1,26 @@
 import { completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { AttemptedDelivery } from '../../domain/carrier-source.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import { type Queryable, queryRow, queryValues } from '../../store/postgres.js'
 
 /** What the script of a call depends on. */
 export type Call = Pick<Claim, 'account' | 'mode' | 'template' | 'request' | 'accountName' | 'settings' | 'protected'>
 
-export type StoredCall = Call & { /** Whether the message was heard. */ heard: boolean }
+/** A call with the carriers that were asked for it. */
+export type StoredCall = Call & AttemptedDelivery & { /** Whether the message was heard. */ heard: boolean }
 
-/** Notifications other than this one whose call to a number a carrier of this provider is making, or may have made. */
+/** Notifications other than this one whose call to a number this carrier is making, or may have made. */
 export function findRivalCalls(
   db: Queryable,
-  { notification, to, provider }: { notification: string; to: string; provider: string },
+  { notification, to, carrier }: { notification: string; to: string; carrier: string },
 ): Promise<string[]> {
   // One by one: each state has an index of its own.
   const inState = (state: string): string =>
     `select notification_id as id from delivery
-     where state = '${state}' and channel = 'voice' and recipient = $2 and split_part(carrier, ':', 1) = $3
+     where state = '${state}' and channel = 'voice' and recipient = $2 and carrier = $3
        and notification_id <> $1`
   const states = ['sending', 'uncertain', 'unresolved']
-  return queryValues(db, states.map(inState).join(' union all '), [notification, to, provider])
+  return queryValues(db, states.map(inState).join(' union all '), [notification, to, carrier])
 }
 
 export async function findCall(db: Queryable, notification: string): Promise<StoredCall | null> {
@@ -26,7 +28,7 @@ export async function findCall(db: Queryable, notification: string): Promise<Sto
     db,
     `select case when d.template_id is not null then jsonb_build_object('id', d.template_id, 'version', d.template_version) end as template,
        d.request, d.account_id as account, d.mode, a.name as "accountName", a.settings, n.validation is not null as protected,
-       d.delivered_at is not null as heard
+       d.delivered_at is not null as heard, d.channel, coalesce(d.attempted, '{}') as attempted
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.notification_id = $1 and d.channel = 'voice'`,
     [notification],

@@ -1,8 +1,9 @@
+import { findAttempt } from '../../domain/carrier-source.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
 import { findKnownNames } from '../../store/carrier/references.js'
 import type { Pool } from '../../store/postgres.js'
-import { scopedProvider } from '../carrier-name.js'
+import { identifyCarrier, modesOf, scopedProvider } from '../carrier-name.js'
 import type { ChannelDelivery, ChannelRuntime, DeliveryContext, DocumentReader, RuntimeContext, World } from '../channel.js'
 import { createRendering, type Rendering } from '../rendering.js'
 import { hurryCallLookup } from './call-lookup-store.js'
@@ -12,7 +13,7 @@ import { recordingDocument, type VoiceConfig, voice } from './channel.js'
 import { createPlanReader, createScriptReader, createVoicePreparation, readReference } from './preparation.js'
 import { readRecording } from './recording-store.js'
 import { endRecordings, type FetchRecording, fetchRecordings } from './recordings.js'
-import { fetchTwilioRecording, recordingHttp, TWILIO, type TwilioCallbackParts } from './twilio.js'
+import { fetchTwilioRecording, recordingHttp, TWILIO, type TwilioCallbackParts, twilio } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
 import { askCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 import type { VoiceMessage } from './voice-message.js'
@@ -42,15 +43,14 @@ const renderingOf = ({ pool, templates }: RuntimeContext<VoiceConfig>): Renderin
 
 const minuteOf = (simulated: boolean): number => (simulated ? SIMULATED_MINUTE_MS : MINUTE)
 
-function partsOf(provider: string, { publicUrl, config, pool }: DeliveryContext<VoiceConfig>, world: World) {
-  const simulated = world.simulatorUrl !== null
-  const scoped = scopedProvider(provider, simulated)
+function partsOf(provider: string, { publicUrl, pool }: DeliveryContext<VoiceConfig>, world: World) {
+  const { carrier, simulatorUrl } = world
+  const simulated = simulatorUrl !== null
   return {
-    callbackBase: `${publicUrl}/callbacks/${scoped}`,
-    accounts: simulated ? [] : config.carriers.filter(isTwilio),
-    findKnown: (names: readonly string[]) => findKnownNames(pool, scoped, names),
+    callbackBase: `${publicUrl}/callbacks/${scopedProvider(provider, simulated)}`,
+    findKnown: (names: readonly string[]) => findKnownNames(pool, carrier, names),
     findRivals: (reference: string, to: string) =>
-      findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider: scoped }),
+      findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
     readPlan: readPlans(pool, simulated),
     onEvents: world.onEvents,
   }
@@ -60,16 +60,17 @@ function readPlans(pool: Pool, simulated: boolean): LookupParts['readPlan'] {
   return createPlanReader(notification => findCall(pool, notification), { minuteMs: minuteOf(simulated) })
 }
 
-const isTwilio = ({ protocol }: URL): boolean => protocol === 'twilio:'
-
 function callbackParts(context: RuntimeContext<VoiceConfig>): TwilioCallbackParts {
   const { pool } = context
   return {
     findScript: createScriptReader(notification => findCall(pool, notification), renderingOf(context)),
-    askSoon: provider => async (name, reference) => {
-      const call = readReference(reference)
-      const settleMs = provider === scopedProvider(TWILIO, true) ? 0 : ERROR_LOG_MS
-      if (call !== null) await hurryCallLookup(pool, { provider, name, ...call }, settleMs)
+    async askSoon(name, reference, source) {
+      const named = readReference(reference)
+      const call = named && (await findCall(pool, named.notification))
+      const carrier = call && findAttempt(source, call, named.ordinal)
+      if (named === null || carrier === null) return
+      const settleMs = carrier === scopedProvider(TWILIO, true) ? 0 : ERROR_LOG_MS
+      await hurryCallLookup(pool, { carrier, name, ...named }, settleMs)
     },
   }
 }
@@ -95,13 +96,20 @@ async function readPiece(pool: Pool, notification: string, from: number, length:
 async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]> {
   const { config, pool } = context
   const polled = await polledCarriers(context)
-  const recordings = new Map<string, FetchRecording>(polled.map(({ key, urls }) => [key, fetchFrom(urls)]))
+  const fetches = recordingHttp()
+  const recordings = new Map<string, FetchRecording>(
+    polled.map(({ carrier, url }) => [carrier, (name, signal) => fetchTwilioRecording(fetches, url, name, signal)]),
+  )
   const http = lookupHttp()
   const calls = new Map<string, CallCarrier>(
-    polled.map(({ key, simulated, urls }) => {
+    polled.map(({ carrier, simulated, url }) => {
       const readPlan = readPlans(pool, simulated)
-      const records = urls.some(url => readTwilioAccount(url).record)
-      return [key, { records, ask: (name, reference, signal) => askCall(http, urls, name, reference, readPlan, signal) }]
+      const { record: records } = readTwilioAccount(url)
+      const modes = modesOf(simulated, context.hasCarriers)
+      return [
+        carrier,
+        { modes, records, ask: (name, reference, signal) => askCall(http, url, name, reference, readPlan, signal) },
+      ]
     }),
   )
   const days = config.recordingDays
@@ -112,23 +120,12 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
   ]
 }
 
-/** The carriers that are polled for the results and recordings of calls. */
+/** The carriers that are polled for the results and recordings of their own calls. */
 async function polledCarriers({ config, simulatorAddress }: DeliveryContext<VoiceConfig>) {
   const simulated = await simulatorAddress(voice.channel)
+  const real = config.carriers.filter(({ protocol }) => protocol === 'twilio:')
   return [
-    { key: scopedProvider(TWILIO, false), simulated: false, urls: config.carriers.filter(isTwilio) },
-    { key: scopedProvider(TWILIO, true), simulated: true, urls: simulated === null ? [] : [simulated] },
-  ].filter(({ urls }) => urls.length > 0)
-}
-
-/** A recording is in one of the accounts. */
-function fetchFrom(urls: readonly URL[]): FetchRecording {
-  const http = recordingHttp()
-  return async (name, signal) => {
-    for (const url of urls) {
-      const bytes = await fetchTwilioRecording(http, url, name, signal)
-      if (bytes !== null) return bytes
-    }
-    return null
-  }
+    ...real.map(url => ({ carrier: identifyCarrier({ name: TWILIO, ...twilio }, url), simulated: false, url })),
+    ...(simulated === null ? [] : [{ carrier: scopedProvider(TWILIO, true), simulated: true, url: simulated }]),
+  ]
 }

@@ -1,4 +1,5 @@
 import { settingsOf } from '../../domain/account.js'
+import { type CarrierSource, findAttempt } from '../../domain/carrier-source.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel.js'
@@ -21,21 +22,27 @@ export function createVoicePreparation({ render, minuteMs }: { render: Rendering
   }
 }
 
+const ordinalOf = (reference: string): number => Number(reference.split('.').at(-1))
+
 /** How long to wait before another call if nobody answers this one; null: the account's plan has no other. */
 function nextCall(reference: string, settings: Call['settings'], minuteMs: number): number | null {
-  const ordinal = Number(reference.split('.').at(-1))
   const { 'voice.retries': retries, 'voice.retry.minutes': minutes } = settingsOf(voiceSettings, settings)
-  return ordinal <= retries ? minutes * minuteMs : null
+  return ordinalOf(reference) <= retries ? minutes * minuteMs : null
 }
 
 type FindCall = (notification: string) => Promise<StoredCall | null>
 
-/** The script of a call under way, for carriers that ask for it once somebody has answered; null: no such call; lost: it cannot be written again. */
-export function createScriptReader(find: FindCall, render: Rendering) {
-  return async (reference: string): Promise<VoiceScript | 'lost' | null> => {
+/** null: there is no such call, or the source was not asked for it; lost: the script cannot be written again. */
+export type FindScript = (reference: string, source: CarrierSource) => Promise<VoiceScript | 'lost' | null>
+
+/** The script of a call under way, for carriers that ask for it once somebody has answered. */
+export function createScriptReader(find: FindCall, render: Rendering): FindScript {
+  return async (reference, source) => {
     const call = await findNamed(reference, find)
-    const script = call && (await writeScript(call, render))
-    return script !== null && 'refused' in script ? 'lost' : script
+    // The text of a message is for the carrier that was asked for the call alone.
+    if (call === null || findAttempt(source, call, ordinalOf(reference)) === null) return null
+    const script = await writeScript(call, render)
+    return 'refused' in script ? 'lost' : script
   }
 }
 

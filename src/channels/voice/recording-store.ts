@@ -2,7 +2,7 @@ import { execute, type Queryable, queryRow, queryRows, queryValues, run } from '
 
 /** The recording of a call, from the carrier's report to the blob that holds it. */
 export interface Recording {
-  provider: string
+  carrier: string
   name: string
   notification: string
   ordinal: number
@@ -11,12 +11,12 @@ export interface Recording {
 
 /** A recording that is reported twice is one recording. */
 export async function wantRecording(db: Queryable, recording: Recording): Promise<void> {
-  const { provider, name, notification, ordinal, seconds } = recording
+  const { carrier, name, notification, ordinal, seconds } = recording
   await run(
     db,
-    `insert into recording (provider, name, notification_id, ordinal, seconds) values ($1, $2, $3, $4, $5)
-     on conflict (provider, name) do nothing`,
-    [provider, name, notification, ordinal, seconds],
+    `insert into recording (carrier, name, notification_id, ordinal, seconds) values ($1, $2, $3, $4, $5)
+     on conflict (carrier, name) do nothing`,
+    [carrier, name, notification, ordinal, seconds],
   )
 }
 
@@ -25,32 +25,32 @@ export type WantedRecording = Recording & { attempt: number }
 /** Takes the recordings that are due. They are due again after `againMs`, in case this node dies. */
 export const takeWantedRecordings = (
   db: Queryable,
-  providers: readonly string[],
+  carriers: readonly string[],
   limit: number,
   againMs: number,
 ): Promise<WantedRecording[]> =>
   queryRows(
     db,
     `update recording r set attempt = r.attempt + 1, due_at = now() + $3 * interval '1 millisecond'
-     where (r.provider, r.name) in (
-       select provider, name from recording where state = 'wanted' and due_at <= now() and provider = any($1::text[])
+     where (r.carrier, r.name) in (
+       select carrier, name from recording where state = 'wanted' and due_at <= now() and carrier = any($1::text[])
        order by due_at limit $2 for update skip locked
      )
-     returning r.provider, r.name, r.notification_id as notification, r.ordinal, r.seconds, r.attempt`,
-    [providers, limit, againMs],
+     returning r.carrier, r.name, r.notification_id as notification, r.ordinal, r.seconds, r.attempt`,
+    [carriers, limit, againMs],
   )
 
-export const putOffRecording = (db: Queryable, { provider, name }: Recording, delayMs: number): Promise<void> =>
+export const putOffRecording = (db: Queryable, { carrier, name }: Recording, delayMs: number): Promise<void> =>
   execute(
     db,
-    `update recording set due_at = now() + $3 * interval '1 millisecond' where provider = $1 and name = $2 and state = 'wanted'`,
-    [provider, name, delayMs],
+    `update recording set due_at = now() + $3 * interval '1 millisecond' where carrier = $1 and name = $2 and state = 'wanted'`,
+    [carrier, name, delayMs],
   )
 
 /** Ends the search once. null: the carrier has no recording. */
-export const settleRecording = (db: Queryable, { provider, name }: Recording, sha256: string | null): Promise<void> =>
-  execute(db, "update recording set state = $3, sha256 = $4 where provider = $1 and name = $2 and state = 'wanted'", [
-    provider,
+export const settleRecording = (db: Queryable, { carrier, name }: Recording, sha256: string | null): Promise<void> =>
+  execute(db, "update recording set state = $3, sha256 = $4 where carrier = $1 and name = $2 and state = 'wanted'", [
+    carrier,
     name,
     sha256 === null ? 'missing' : 'kept',
     sha256 === null ? null : Buffer.from(sha256, 'hex'),
@@ -61,8 +61,8 @@ export const expireRecordings = (db: Queryable, days: number, limit: number): Pr
   queryValues(
     db,
     `update recording r set state = 'expired'
-     where (r.provider, r.name) in (
-       select provider, name from recording where state = 'kept' and created_at < now() - $1 * interval '1 day'
+     where (r.carrier, r.name) in (
+       select carrier, name from recording where state = 'kept' and created_at < now() - $1 * interval '1 day'
        order by created_at limit $2 for update skip locked
      )
      returning encode(r.sha256, 'hex') as sha256`,

@@ -28,18 +28,18 @@ const MAX_ATTEMPTS = 60
 
 /** The row is written first, so that the recording is fetched later if this process dies before it is kept. */
 export async function takeRecording(
-  { provider, notification, ordinal }: FileSource,
+  { carrier, notification, ordinal }: FileSource,
   { id, seconds, bytes }: CarrierFile,
   parts: RecordingParts,
 ): Promise<void> {
-  const recording = { provider, name: id, notification, ordinal, seconds }
+  const recording = { carrier, name: id, notification, ordinal, seconds }
   await wantRecording(parts.pool, recording)
   if (bytes !== undefined) await keep(recording, bytes, parts)
 }
 
 export async function fetchRecordings(carriers: ReadonlyMap<string, FetchRecording>, parts: RecordingParts): Promise<void> {
   const wanted = await takeWantedRecordings(parts.pool, [...carriers.keys()], BATCH, AGAIN_MS)
-  await Promise.all(wanted.map(recording => fetchOne(recording, carriers.get(recording.provider)!, parts)))
+  await Promise.all(wanted.map(recording => fetchOne(recording, carriers.get(recording.carrier)!, parts)))
 }
 
 async function fetchOne(recording: WantedRecording, fetch: FetchRecording, parts: RecordingParts): Promise<void> {
@@ -60,10 +60,10 @@ export async function endRecordings(parts: Pick<DeliveryContext, 'pool' | 'dropB
 
 /** Stores the blob, then the fact, then the row: only the last step ends the search, and the first two can be repeated. */
 async function keep(recording: Recording, bytes: Buffer, { pool, clock, record }: RecordingParts): Promise<void> {
-  const { provider, notification, ordinal, seconds } = recording
+  const { carrier, notification, ordinal, seconds } = recording
   const hash = sha256(bytes)
   await storeBlobs(pool, [{ name: recording.name, bytes: new Uint8Array(bytes), sha256: hash }])
-  const data = { provider, recording: hash, size: bytes.length, seconds, ordinal }
+  const data = { carrier, recording: hash, size: bytes.length, seconds, ordinal }
   const fact = { channel: 'voice', type: 'recorded', at: new Date(clock()), source: 'recording', data } as const
   const outcome = await record({ kind: 'fact', notification, fact })
   await settleRecording(pool, recording, outcome === 'unknown' ? null : hash)

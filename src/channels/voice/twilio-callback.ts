@@ -9,11 +9,11 @@ import type { VoiceScript } from './voice-message.js'
 export interface TwilioCallbackOptions {
   name: string
   /** The accounts that sign callbacks, each with its token. */
-  accounts: readonly { token: string; voice: string | null }[]
-  /** The script of a call; null: there is no such call; lost: its script cannot be written again. */
-  findScript(reference: string): Promise<VoiceScript | 'lost' | null>
+  accounts: readonly { identity: string; token: string; voice: string | null }[]
+  /** The script of a call; null: there is no such call, or none that these carriers were asked for; lost: it cannot be written again. */
+  findScript(reference: string, carriers: readonly string[]): Promise<VoiceScript | 'lost' | null>
   /** A call was answered and is over: the carrier is to be asked why, unless the message was heard. */
-  onAnsweredEnd(name: string, reference: string): Promise<void>
+  onAnsweredEnd(name: string, reference: string, carriers: readonly string[]): Promise<void>
 }
 
 /** Names the call that a callback is about. It is part of the callback's address, which the carrier signs. */
@@ -38,17 +38,19 @@ export function twilioCallback({ name, accounts, findScript, onAnsweredEnd }: Tw
     channel: 'voice',
     async read(request) {
       const form = new URLSearchParams(request.body.toString('utf8'))
-      const account = accounts.find(({ token }) => isSigned(request, form, token))
+      const signers = accounts.filter(({ token }) => isSigned(request, form, token))
+      const [account] = signers
       if (account === undefined) return null
+      const carriers = signers.map(({ identity }) => identity)
       const query = readQuery(request.url)
-      if (query === null) return { events: [] }
+      if (query === null) return { carriers, events: [] }
       if (query.about === 'status') {
         const sid = form.get('CallSid') ?? ''
-        if (isAnsweredEnd(form) && sid !== '') await onAnsweredEnd(sid, query.reference)
-        return { events: statusEvents(query, form) }
+        if (isAnsweredEnd(form) && sid !== '') await onAnsweredEnd(sid, query.reference, carriers)
+        return { carriers, events: statusEvents(query, form) }
       }
-      if (query.about === 'recording') return { events: recordingEvents(query, form) }
-      return speak(query, form, request.url, account, await findScript(query.reference))
+      if (query.about === 'recording') return { carriers, events: recordingEvents(query, form) }
+      return { carriers, ...speak(query, form, request.url, account, await findScript(query.reference, carriers)) }
     },
   }
 }
@@ -160,7 +162,7 @@ function speak(
   url: string,
   { voice }: { voice: string | null },
   script: VoiceScript | 'lost' | null,
-): CallbackContent {
+): Omit<CallbackContent, 'carriers'> {
   const document = (body: string) => ({ type: 'text/xml; charset=utf-8', body })
   if (script === null) return { events: [], answer: document(HANGUP) }
   if (script === 'lost') return { events: [missed(query, form, 'rejected', `${UNSCRIPTED}.`)], answer: document(HANGUP) }

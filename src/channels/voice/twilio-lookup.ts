@@ -10,8 +10,6 @@ export interface LookupParts {
   findKnown(names: readonly string[]): Promise<Set<string>>
   /** Other notifications with a call to this number that is being made now or has an unknown outcome. */
   findRivals(reference: string, to: string): Promise<readonly string[]>
-  /** Every account that our calls may have gone to: an attempt with unknown outcome does not say which one it was. */
-  accounts: readonly URL[]
   readPlan(reference: string): Promise<CallPlan>
   /** Takes the events of a call that was found and is over. */
   onEvents(events: readonly CarrierEvent[]): Promise<void>
@@ -38,28 +36,23 @@ const MADE = ['completed', 'absent', 'failed', 'deleted']
 export async function findCall(
   http: CarrierHttp,
   own: TwilioAccount,
-  { findKnown, findRivals, accounts, readPlan, onEvents }: LookupParts,
+  { findKnown, findRivals, readPlan, onEvents }: LookupParts,
   reference: string,
   to: string,
   signal: AbortSignal,
 ): Promise<Found> {
-  const asked = new Map([own, ...accounts.map(readTwilioAccount)].map(account => [`${account.baseUrl} ${account.from}`, account]))
   const read = reader(http, signal)
-  const lists = await Promise.all(
-    [...asked.values()].map(async account => (await listCalls(read, account, to)).map(call => ({ call, account }))),
-  )
-  const recent = lists.flat().filter(({ call }) => mayBeOf(reference, call))
+  const recent = (await listCalls(read, own, to)).filter(call => mayBeOf(reference, call))
   // In this order: a notification with a call in the list is by now either a rival or the known owner of that call.
   const rivals = await findRivals(reference, to)
-  const known = await findKnown(recent.map(({ call }) => String(call.sid)))
-  const [candidate, another] = recent.filter(({ call }) => !known.has(String(call.sid)))
-  if (candidate === undefined) return 'unknown'
-  const { call: found, account } = candidate
+  const known = await findKnown(recent.map(call => String(call.sid)))
+  const [found, another] = recent.filter(call => !known.has(String(call.sid)))
+  if (found === undefined) return 'unknown'
   if (another !== undefined) throw new SendError('temporary', 'Há mais de uma ligação que pode ser a procurada.')
   if (rivals.some(rival => mayBeOf(rival, found)))
     throw new SendError('temporary', 'A ligação encontrada pode ser a de outra notificação ao mesmo número.')
   // The carrier's reports may have been lost together with its answer.
-  if (isOver(String(found.status))) await onEvents(await eventsOf(read, account, found, reference, await readPlan(reference)))
+  if (isOver(String(found.status))) await onEvents(await eventsOf(read, own, found, reference, await readPlan(reference)))
   return { references: [String(found.sid)], answer: `${found.sid} ${found.status}` }
 }
 
@@ -75,31 +68,28 @@ async function listCalls(read: Reader, account: TwilioAccount, to: string): Prom
 /** Asks for the result of a call by the carrier's name for it. `over`: nothing more will follow. */
 export async function askCall(
   http: CarrierHttp,
-  accounts: readonly URL[],
+  url: URL,
   name: string,
   reference: string,
   readPlan: LookupParts['readPlan'],
   signal: AbortSignal,
 ): Promise<{ events: CarrierEvent[]; over: boolean }> {
-  const read = reader(http, signal)
-  for (const account of accounts.map(readTwilioAccount)) {
-    const path = `Calls/${encodeURIComponent(name)}`
-    const call = await read(account, `${path}.json`)
-    if (call === null) continue
-    const plan = await readPlan(reference)
-    const query = queryOf(reference, plan)
-    const events = await eventsOf(read, account, call, reference, plan)
-    if (!isOver(String(call.status))) return { events, over: false }
-    if (call.status !== 'completed' || !account.record) return { events, over: true }
-    const { recordings: listed } = (await read(account, `${path}/Recordings.json`)) ?? {}
-    if (!Array.isArray(listed)) throw unanswered()
-    const recordings = listed.map(({ sid, status, duration }) =>
-      formFrom({ RecordingSid: sid, RecordingStatus: status, RecordingDuration: duration }),
-    )
-    const over = recordings.length > 0 && recordings.every(form => MADE.includes(form.get('RecordingStatus') ?? ''))
-    return { events: [...events, ...recordings.flatMap(form => recordingEvents(query, form))], over }
-  }
-  return { events: [], over: false }
+  const [read, account] = [reader(http, signal), readTwilioAccount(url)]
+  const path = `Calls/${encodeURIComponent(name)}`
+  const call = await read(account, `${path}.json`)
+  if (call === null) return { events: [], over: false }
+  const plan = await readPlan(reference)
+  const events = await eventsOf(read, account, call, reference, plan)
+  if (!isOver(String(call.status))) return { events, over: false }
+  if (call.status !== 'completed' || !account.record) return { events, over: true }
+  const { recordings: listed } = (await read(account, `${path}/Recordings.json`)) ?? {}
+  if (!Array.isArray(listed)) throw unanswered()
+  const recordings = listed.map(({ sid, status, duration }) =>
+    formFrom({ RecordingSid: sid, RecordingStatus: status, RecordingDuration: duration }),
+  )
+  const over = recordings.length > 0 && recordings.every(form => MADE.includes(form.get('RecordingStatus') ?? ''))
+  const query = queryOf(reference, plan)
+  return { events: [...events, ...recordings.flatMap(form => recordingEvents(query, form))], over }
 }
 
 const queryOf = (reference: string, { againMs }: CallPlan): CallbackQuery => ({ about: 'status', reference, againMs })

@@ -1,10 +1,11 @@
+import type { CarrierSource } from '../../domain/carrier-source.js'
 import { cutText } from '../../domain/text.js'
 import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
-import { scopedProvider } from '../carrier-name.js'
 import type { ProviderModule } from '../channel.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
+import type { FindScript } from './preparation.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
-import { callbackUrl, type TwilioCallbackOptions, twilioCallback } from './twilio-callback.js'
+import { callbackUrl, twilioCallback } from './twilio-callback.js'
 import { findCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
 import type { VoiceMessage } from './voice-message.js'
 
@@ -52,17 +53,14 @@ export function twilioProvider(options: TwilioOptions): Provider<VoiceMessage> {
     whenUnknown: 'lookup',
     timeoutMs: TIMEOUT_MS,
     open: async url => openCarrier(readTwilioAccount(url), options),
-    identify(url) {
-      const { sid, from } = readTwilioAccount(url)
-      return `${sid}@${url.host} ${from}`
-    },
   }
 }
 
 /** What the reader of callbacks needs. */
-export interface TwilioCallbackParts extends Pick<TwilioCallbackOptions, 'findScript'> {
-  /** Has the carriers of this provider asked about a call that is over. */
-  askSoon(provider: string): TwilioCallbackOptions['onAnsweredEnd']
+export interface TwilioCallbackParts {
+  findScript: FindScript
+  /** Has the carrier asked about a call that is over. */
+  askSoon(name: string, reference: string, source: CarrierSource): Promise<void>
 }
 
 /** The requests at once: a call lasts longer than the request for it. */
@@ -70,11 +68,24 @@ const REQUESTS_AT_ONCE = 20
 
 export const twilio: ProviderModule<VoiceMessage, TwilioOptions, TwilioCallbackParts> = {
   create: twilioProvider,
+  // With the calling number, because a call is looked for by it.
+  identify(url) {
+    const { sid, from } = readTwilioAccount(url)
+    return `${sid}@${url.host} ${from}`
+  },
   concurrency: () => REQUESTS_AT_ONCE,
-  callback(source, { findScript, askSoon }) {
-    const simulated = !('carriers' in source)
-    const accounts = simulated ? [{ token: source.simulatorSecret, voice: null }] : source.carriers.map(readTwilioAccount)
-    return twilioCallback({ name: TWILIO, accounts, findScript, onAnsweredEnd: askSoon(scopedProvider(TWILIO, simulated)) })
+  callback(senders, { findScript, askSoon }) {
+    const accounts =
+      'carriers' in senders
+        ? senders.carriers.map(({ url, identity }) => ({ ...readTwilioAccount(url), identity }))
+        : [{ token: senders.simulatorSecret, voice: null, identity: senders.identity }]
+    const source = (carriers: readonly string[]): CarrierSource => ({ channel: 'voice', carriers, modes: senders.modes })
+    return twilioCallback({
+      name: TWILIO,
+      accounts,
+      findScript: (reference, carriers) => findScript(reference, source(carriers)),
+      onAnsweredEnd: (name, reference, carriers) => askSoon(name, reference, source(carriers)),
+    })
   },
 }
 

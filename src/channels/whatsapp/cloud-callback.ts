@@ -14,8 +14,8 @@ export const CLOUD_NAME = 'whatsapp-cloud'
 export interface CloudCallbackParts {
   appSecret: string
   verifyToken: string
-  /** Our numbers. Events of an app's other numbers are ignored; null: the app has no others. */
-  phoneNumberIds: ReadonlySet<string> | null
+  /** The carrier with this number, by Meta's id for it; null: it is another number of the app, whose events are ignored. */
+  identityOf(phoneNumberId: string): string | null
 }
 
 /** The messages that are sent at most while a recipient's trouble is temporary; then the delivery has failed. */
@@ -28,7 +28,7 @@ export const cloudCallback = (parts: CloudCallbackParts): Callback => ({
   channel: 'whatsapp',
   async read(request): Promise<CallbackContent | null> {
     if (request.method === 'GET') return shakeHands(request, parts)
-    return isSigned(request, parts.appSecret) ? { events: readEvents(request.body, parts.phoneNumberIds) } : null
+    return isSigned(request, parts.appSecret) ? readContent(request.body, parts.identityOf) : null
   },
 })
 
@@ -37,7 +37,7 @@ function shakeHands({ url }: CallbackRequest, { verifyToken }: CloudCallbackPart
   const challenge = query.get('hub.challenge') ?? ''
   const known = query.get('hub.mode') === 'subscribe' && isSameSecret(query.get('hub.verify_token') ?? '', verifyToken)
   if (!known || !/^[\w-]{1,256}$/.test(challenge)) return null
-  return { events: [], answer: { type: 'text/plain; charset=utf-8', body: challenge } }
+  return { carriers: [], events: [], answer: { type: 'text/plain; charset=utf-8', body: challenge } }
 }
 
 function isSigned({ headers, body }: CallbackRequest, secret: string): boolean {
@@ -60,13 +60,18 @@ type Incoming = { id?: unknown; from?: unknown; timestamp?: unknown; context?: {
 type Value = { metadata?: { phone_number_id?: unknown }; statuses?: Status[]; messages?: Incoming[] }
 
 /** The signature is verified already. Unreadable parts are ignored: Meta would repeat a refused callback for days. */
-function readEvents(body: Buffer, ours: CloudCallbackParts['phoneNumberIds']): CarrierEvent[] {
-  return valuesIn(body)
-    .filter(({ metadata }) => ours === null || ours.has(textOf(metadata?.phone_number_id)))
-    .flatMap(({ statuses, messages }) => [
+function readContent(body: Buffer, identityOf: CloudCallbackParts['identityOf']): CallbackContent {
+  const carriers = new Set<string>()
+  const events = valuesIn(body).flatMap(({ metadata, statuses, messages }): CarrierEvent[] => {
+    const identity = identityOf(textOf(metadata?.phone_number_id))
+    if (identity === null) return []
+    carriers.add(identity)
+    return [
       ...listOf(statuses).flatMap(status => readStatus(status) ?? []),
       ...listOf(messages).flatMap(message => readReply(message) ?? []),
-    ])
+    ]
+  })
+  return { carriers: [...carriers], events }
 }
 
 function valuesIn(body: Buffer): Value[] {

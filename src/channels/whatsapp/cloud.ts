@@ -41,7 +41,6 @@ export const cloudProvider: Provider<WhatsappMessage> = {
       close: () => http.close(),
     }
   },
-  identify: url => `${readCloudUrl(url).phoneNumberId}@${url.host}`,
 }
 
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
@@ -49,15 +48,20 @@ const MESSAGES_PER_CONNECTION = 2
 
 export const cloud: ProviderModule<WhatsappMessage, unknown, CloudSecrets> = {
   create: () => cloudProvider,
+  identify: url => `${readCloudUrl(url).phoneNumberId}@${url.host}`,
   concurrency: url => MESSAGES_PER_CONNECTION * readCloudUrl(url).connections,
-  callback(source, { appSecret, verifyToken }) {
-    if ('carriers' in source) {
-      const phoneNumberIds = new Set(source.carriers.map(url => readCloudUrl(url).phoneNumberId))
-      return cloudCallback({ appSecret: appSecret!, verifyToken: verifyToken!, phoneNumberIds })
+  callback(senders, { appSecret, verifyToken }) {
+    if ('carriers' in senders) {
+      const numbers = new Map(senders.carriers.map(({ url, identity }) => [readCloudUrl(url).phoneNumberId, identity]))
+      return cloudCallback({
+        appSecret: appSecret!,
+        verifyToken: verifyToken!,
+        identityOf: number => numbers.get(number) ?? null,
+      })
     }
     // The simulator has one number.
-    const { simulatorSecret } = source
-    return cloudCallback({ appSecret: simulatorSecret, verifyToken: simulatorSecret, phoneNumberIds: null })
+    const { simulatorSecret, identity } = senders
+    return cloudCallback({ appSecret: simulatorSecret, verifyToken: simulatorSecret, identityOf: () => identity })
   },
 }
 

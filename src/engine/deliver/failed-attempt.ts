@@ -1,4 +1,3 @@
-import { providerOf } from '../../channels/carrier-name.js'
 import type { SendError } from '../../channels/provider.js'
 import type { AttemptOutcome } from '../../domain/change.js'
 import type { Fact } from '../../domain/transition.js'
@@ -52,7 +51,7 @@ export function afterFailure(
 
 function afterUnknown(parts: Parts, data: Fact['data'], { references }: SendError, planned: number | null): FailedAttempt {
   const delayMs = parts.provider.whenUnknown === 'safe' && planned !== null ? planned : parts.settleMs
-  const more = { delayMs, ...namesOf(providerOf(parts.identity), references) }
+  const more = { delayMs, ...namesOf(parts.identity, references) }
   return { type: 'uncertain', data: { ...data, ...takenOf(references) }, more, unresolved: null }
 }
 

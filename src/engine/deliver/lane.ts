@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { providerOf } from '../../channels/carrier-name.js'
 import type { Refused } from '../../channels/channel.js'
 import { type Provider, type Receipt, SendError } from '../../channels/provider.js'
 import type { AttemptOutcome } from '../../domain/change.js'
@@ -261,7 +260,7 @@ export class Lane<Message> {
     const { answer, facts } = receipt
     const data = { ...facts, carrier: identity, reference: claim.reference, attempt: claim.attempt, answer }
     await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), {
-      ...namesOf(providerOf(identity), receipt.references),
+      ...namesOf(identity, receipt.references),
       ...(receipt.delivered ? { delivered: this.#fact(claim, 'delivered', data) } : {}),
     })
     trace?.('recorded')

@@ -1,5 +1,6 @@
 import { moduleOf } from '../../channels/registry.js'
-import type { CarrierReferences, Change, ChangeOutcome } from '../../domain/change.js'
+import { findAttempt } from '../../domain/carrier-source.js'
+import type { CarrierReferences, CarrierReported, Change, ChangeOutcome } from '../../domain/change.js'
 import type { Channel } from '../../domain/channel.js'
 import { decide } from '../../domain/decision.js'
 import { hideLinks } from '../../domain/link.js'
@@ -48,6 +49,7 @@ export class Batch {
     const { notification, fact } = change
     const delivery = this.#byNotification.get(notification)?.find(({ status }) => status.channel === fact.channel)
     if (delivery === undefined) return 'unknown'
+    if (change.kind === 'report' && carrierOf(change, delivery) === null) return 'foreign'
     const fenced = isFenced(change, delivery)
     const outcome = fenced ? 'fenced' : this.#applyTo(delivery, change)
     if (change.kind !== 'attempt') return outcome
@@ -75,14 +77,14 @@ export class Batch {
     const fact = limit === null ? dated : this.#notes.admit(notification, dated, limit)
     if (status === null || fact === null) {
       // A later report under the carrier's name must find its message even if this fact is known already.
-      this.#name(delivery, referencesOf(change), dated.data.ordinal ?? before.ordinal)
+      this.#name(delivery, referencesOf(change, delivery), dated.data.ordinal ?? before.ordinal)
       return isDowngraded ? 'noted' : 'nothing new'
     }
     // A note about a delivery that is being sent must not end its lease.
     if (status !== before) this.#changed.set(delivery, this.#timingOf(change, delivery, status))
     if (status.unknownCount > before.unknownCount) this.newlyUnknown.add(notification)
     delivery.status = status
-    this.#name(delivery, referencesOf(change), fact.data.ordinal ?? status.ordinal)
+    this.#name(delivery, referencesOf(change, delivery), fact.data.ordinal ?? status.ordinal)
     if (fact.type === 'released') this.released = true
     this.#chains.append(delivery, fact)
     if (limit !== null && fact.data.lastNote === true) return 'last note'
@@ -101,10 +103,10 @@ export class Batch {
 
   #name({ notification, status: { channel } }: StoredDelivery, references: CarrierReferences | undefined, ordinal: number): void {
     if (references === undefined) return
-    const { provider, names } = references
+    const { carrier, names } = references
     for (const [index, reference] of names.entries()) {
       if (reference === null || reference.length > MAX_NAME || !isStorable(reference)) continue
-      this.references.push({ provider, reference, notification, channel, ordinal, part: index + 1, parts: names.length })
+      this.references.push({ carrier, reference, notification, channel, ordinal, part: index + 1, parts: names.length })
     }
   }
 
@@ -154,4 +156,11 @@ function storableFact(fact: Fact): Fact {
   return data === fact.data ? fact : { ...fact, data }
 }
 
-const referencesOf = (change: Change): CarrierReferences | undefined => ('references' in change ? change.references : undefined)
+/** The carrier that was given the message, of those that this report may come from. */
+const carrierOf = ({ by, fact }: CarrierReported, { mode, attempted, status: { channel } }: StoredDelivery): string | null =>
+  findAttempt(by, { channel, mode, attempted }, fact.data.ordinal ?? null)
+
+function referencesOf(change: Change, delivery: StoredDelivery): CarrierReferences | undefined {
+  if (change.kind !== 'report') return 'references' in change ? change.references : undefined
+  return change.names.length === 0 ? undefined : { carrier: carrierOf(change, delivery)!, names: change.names }
+}

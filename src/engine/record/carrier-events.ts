@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CarrierEventSource, EventContext } from '../../channels/channel.js'
+import type { EventContext } from '../../channels/channel.js'
 import type { CarrierEvent, CarrierFile, CarrierReport } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
+import { type CarrierSource, findAttempt } from '../../domain/carrier-source.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { StoreUnavailable } from '../../domain/errors.js'
 import { storableValue } from '../../domain/text.js'
 import { keepEarlyReport } from '../../store/carrier/early-reports.js'
-import { type CarrierReference, findReference, findUnknownTo } from '../../store/carrier/references.js'
+import { type CarrierReference, findAttempts, findReference, findUnknownTo } from '../../store/carrier/references.js'
 import { isConflict, type Pool } from '../../store/postgres.js'
 import { takeReply } from './replies.js'
-import { onlyTagged, readOwnReference, referencesIn, toChange } from './reports.js'
+import { onlyTagged, readOwnReference, toChange } from './reports.js'
 
 /** Turns what carriers tell later into facts about the delivery that it is about. */
 export interface CarrierEventParts {
@@ -18,16 +19,29 @@ export interface CarrierEventParts {
   clock: Clock
   recorder: Recorder
   /** Told of events that are about no message of ours. */
-  onUnmatched(provider: string, kind: CarrierEvent['kind']): void
+  onUnmatched(source: CarrierSource, kind: CarrierEvent['kind']): void
+  /** Told of events about a message that was never given to the carriers that tell them. Nothing of them is recorded. */
+  onForeign(source: CarrierSource, kind: CarrierEvent['kind']): void
 }
 
-/** Resolves once everything is committed: only then may the carrier forget the events. */
+/** foreign: the message was never given to this source. unmatched: it is no message of ours, or not known yet. */
+export type EventOutcome = 'taken' | 'foreign' | 'unmatched'
+
+/**
+ * Resolves once everything is committed: only then may the carrier forget the events. false: some of them were about messages
+ * of other carriers, channels or modes, and did not count.
+ */
 export async function takeCarrierEvents(
-  source: CarrierEventSource,
+  source: CarrierSource,
   events: readonly CarrierEvent[],
   parts: CarrierEventParts,
-): Promise<void> {
-  await Promise.all(events.map(event => withoutConflict(() => takeEvent(source, storableValue(event), parts))))
+): Promise<boolean> {
+  const outcomes = await Promise.all(events.map(event => withoutConflict(() => takeEvent(source, storableValue(event), parts))))
+  for (const [place, outcome] of outcomes.entries()) {
+    if (outcome === 'foreign') parts.onForeign(source, events[place]!.kind)
+    if (outcome === 'unmatched') parts.onUnmatched(source, events[place]!.kind)
+  }
+  return !outcomes.includes('foreign')
 }
 
 const MAX_TRIES = 4
@@ -36,7 +50,7 @@ const MAX_TRIES = 4
  * Two nodes that take the same event at once may collide in any table, and many carriers repeat a refused callback only once. So
  * the event is taken again at once; a collision that stays is the database's trouble, and never an error of the request.
  */
-async function withoutConflict(take: () => Promise<void>): Promise<void> {
+async function withoutConflict<T>(take: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await take()
@@ -52,41 +66,41 @@ export const eventContext = (parts: CarrierEventParts): EventContext => ({
   pool: parts.pool,
   clock: parts.clock,
   record: change => parts.recorder.record(change),
-  takeEvents: (source, events) => takeCarrierEvents(source, events, parts),
+  takeEvents: async (source, events) => void (await takeCarrierEvents(source, events, parts)),
 })
 
-function takeEvent(source: CarrierEventSource, event: CarrierEvent, parts: CarrierEventParts): Promise<void> {
+function takeEvent(source: CarrierSource, event: CarrierEvent, parts: CarrierEventParts): Promise<EventOutcome> {
   if (event.kind === 'report') return takeReport(source, event, parts)
   return event.kind === 'reply' ? takeReply(source, event, parts) : takeFile(source, event, parts)
 }
 
-async function takeFile({ provider }: CarrierEventSource, file: CarrierFile, parts: CarrierEventParts): Promise<void> {
+async function takeFile(source: CarrierSource, file: CarrierFile, parts: CarrierEventParts): Promise<EventOutcome> {
   const message = readOwnReference(file.of.ours)
-  const module = message === null ? undefined : moduleOf(message.channel)
-  if (message === null || module?.takeFile === undefined) return parts.onUnmatched(provider, file.kind)
-  await module.takeFile({ ...message, provider }, file, eventContext(parts))
+  const delivery = message === null ? null : await findAttempts(parts.pool, message.notification, message.channel)
+  if (message === null || delivery === null) return 'unmatched'
+  const carrier = findAttempt(source, delivery, message.ordinal)
+  if (carrier === null) return 'foreign'
+  const { takeFile: take } = moduleOf(message.channel)
+  if (take === undefined) return 'unmatched'
+  await take({ ...message, carrier }, file, eventContext(parts))
+  return 'taken'
 }
 
-async function takeReport(source: CarrierEventSource, report: CarrierReport, parts: CarrierEventParts): Promise<void> {
-  const { provider, carrier } = source
+async function takeReport(source: CarrierSource, report: CarrierReport, parts: CarrierEventParts): Promise<EventOutcome> {
   const reference = await findReported(source, report, parts.pool)
   if (reference !== null) {
-    const names = 'ours' in report.of ? referencesIn(report.of.carrier ?? [], reference) : []
-    const change = toChange(reference, report, carrier, parts.clock)
-    await parts.recorder.record(names.length === 0 ? change : { ...change, references: { provider, names } })
-  } else if (report.of.carrier !== undefined) {
-    // The report may have come before the transaction that stores its reference commits.
-    await keepEarlyReport(parts.pool, provider, report.of.carrier, { ...report, carrier })
-  } else parts.onUnmatched(provider, report.kind)
+    const outcome = await parts.recorder.record(toChange(reference, report, source, parts.clock))
+    return outcome === 'foreign' ? 'foreign' : outcome === 'unknown' ? 'unmatched' : 'taken'
+  }
+  if (report.of.carrier === undefined) return 'unmatched'
+  // The report may have come before the transaction that stores its reference commits.
+  await keepEarlyReport(parts.pool, source, report.of.carrier, report)
+  return 'taken'
 }
 
-async function findReported(
-  { provider, carrier, channel }: CarrierEventSource,
-  { of }: CarrierReport,
-  pool: Pool,
-): Promise<CarrierReference | null> {
+async function findReported(source: CarrierSource, { of }: CarrierReport, pool: Pool): Promise<CarrierReference | null> {
   if ('ours' in of) return readOwnReference(of.ours, of.part)
-  const known = await findReference(pool, provider, of.carrier)
+  const known = await findReference(pool, source.carriers, of.carrier)
   if (known !== null || of.tag === undefined) return known
-  return onlyTagged(of.tag.bits, await findUnknownTo(pool, channel, carrier, of.tag.recipient))
+  return onlyTagged(of.tag.bits, await findUnknownTo(pool, source, of.tag.recipient))
 }

@@ -119,8 +119,8 @@ async function applyChanges(
 
 /** A report may have come before the reference, or the unknown outcome, that it is about. */
 async function wakeEarlyReports(db: Queryable, { references, newlyUnknown }: Batch): Promise<void> {
-  const providers = [...new Set(references.map(({ provider }) => provider))]
+  const carriers = [...new Set(references.map(({ carrier }) => carrier))]
   const names = references.map(({ reference }) => reference)
-  if (names.length > 0) await wakeNamed(db, providers, names)
+  if (names.length > 0) await wakeNamed(db, carriers, names)
   if (newlyUnknown.size > 0) await wakeTagged(db, [...newlyUnknown])
 }

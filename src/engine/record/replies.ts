@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { CarrierEventSource } from '../../channels/channel.js'
 import type { CarrierReply } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import type { Json } from '../../domain/canonical-json.js'
+import { type CarrierSource, findAttempt } from '../../domain/carrier-source.js'
 import { suppress } from '../../store/accounts/suppressions.js'
-import { findNewestTo, findReference } from '../../store/carrier/references.js'
+import { findAttempts, findNewestTo, findReference } from '../../store/carrier/references.js'
 import {
   deleteReplyParts,
   findStaleReplies,
@@ -14,15 +14,18 @@ import {
   type PartsKey,
   readReplyParts,
 } from '../../store/carrier/reply-parts.js'
-import type { CarrierEventParts } from './carrier-events.js'
+import type { CarrierEventParts, EventOutcome } from './carrier-events.js'
 
 /** Replies of recipients, which carriers pass on. */
-export async function takeReply(source: CarrierEventSource, reply: CarrierReply, parts: CarrierEventParts): Promise<void> {
+export async function takeReply(source: CarrierSource, reply: CarrierReply, parts: CarrierEventParts): Promise<EventOutcome> {
   if (reply.part !== undefined) return takeReplyPart(source, { ...reply, part: reply.part }, parts)
-  const { provider, carrier, channel } = source
-  const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, provider, [reply.inReplyTo])
-  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, channel, reply.from, carrier, reply.at))
-  if (notification === null) return parts.onUnmatched(provider, reply.kind)
+  const { channel, carriers } = source
+  const quoted = reply.inReplyTo === null ? null : await findReference(parts.pool, carriers, [reply.inReplyTo])
+  const notification = quoted?.notification ?? (await findNewestTo(parts.pool, source, reply.from, reply.at))
+  const delivery = notification === null ? null : await findAttempts(parts.pool, notification, channel)
+  if (notification === null || delivery === null) return 'unmatched'
+  const carrier = findAttempt(source, delivery, quoted?.ordinal ?? null)
+  if (carrier === null) return 'foreign'
   const optOut = moduleOf(channel).isOptOut?.(reply.text) === true
   // Before the reply is recorded: the recipient must get nothing more, even if this process dies now.
   if (optOut) await suppress(parts.pool, { notification, channel, reason: 'opt-out' })
@@ -33,6 +36,7 @@ export async function takeReply(source: CarrierEventSource, reply: CarrierReply,
     notification,
     fact: { channel, type: 'answered', at, source: carrier, data: { answer: reply.text, ...ids, ...(optOut ? { optOut } : {}) } },
   })
+  return 'taken'
 }
 
 const HOUR_MS = 60 * 60_000
@@ -48,30 +52,33 @@ function idsByHour({ from, text }: CarrierReply, at: Date): { answerId: string; 
 type ReplyPart = CarrierReply & { part: NonNullable<CarrierReply['part']> }
 
 /** The parts of a long reply may reach different workers, hours apart: they are kept until the last one is there. */
-async function takeReplyPart(source: CarrierEventSource, reply: ReplyPart, parts: CarrierEventParts): Promise<void> {
+async function takeReplyPart(source: CarrierSource, reply: ReplyPart, parts: CarrierEventParts): Promise<EventOutcome> {
   const { of, number, total } = reply.part
-  const key = { provider: source.provider, name: of, total }
+  // The parts may come over several connections to one account.
+  const key = { carrier: source.carriers.toSorted()[0]!, name: of, total }
   await forgetJoined(parts.pool, key, number, reply.text)
   await keepReplyPart(parts.pool, key, number, { ...reply, source })
   const kept = await readReplyParts(parts.pool, key)
-  if (kept.length === total) await joinReply(kept, key, parts)
+  return kept.length === total ? joinReply(kept, key, parts) : 'taken'
 }
 
 /** Recorded under an id of its own: a reply that is joined twice, by two workers or after a crash, counts once. */
-async function joinReply(kept: readonly Json[], key: PartsKey, parts: CarrierEventParts): Promise<void> {
-  const pieces = kept as unknown as (Omit<ReplyPart, 'at'> & { at: string | null; source: CarrierEventSource })[]
+async function joinReply(kept: readonly Json[], key: PartsKey, parts: CarrierEventParts): Promise<EventOutcome> {
+  const pieces = kept as unknown as (Omit<ReplyPart, 'at'> & { at: string | null; source: CarrierSource })[]
   const { source, part: _, ...first } = pieces[0]!
   const text = pieces.map(piece => piece.text).join('')
   const id = first.id ?? `${key.name} ${key.total} ${text}`
-  await takeReply(source, { ...first, text, id, at: first.at === null ? null : new Date(first.at) }, parts)
+  const outcome = await takeReply(source, { ...first, text, id, at: first.at === null ? null : new Date(first.at) }, parts)
   await markJoined(parts.pool, key)
+  return outcome
 }
 
 /** A reply whose last part never came is recorded with the parts that did. */
 export async function takeIncompleteReplies(parts: CarrierEventParts): Promise<void> {
   for (const key of await findStaleReplies(parts.pool)) {
     const kept = await readReplyParts(parts.pool, key)
-    if (kept.length > 0) await joinReply(kept, key, parts)
+    const outcome = kept.length > 0 ? await joinReply(kept, key, parts) : 'taken'
+    if (outcome === 'foreign') parts.onForeign((kept[0] as unknown as { source: CarrierSource }).source, 'reply')
     await deleteReplyParts(parts.pool, key)
   }
 }

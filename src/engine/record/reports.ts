@@ -1,5 +1,6 @@
 import type { CarrierReport, ReferenceTag } from '../../channels/provider.js'
 import { channels } from '../../channels/registry.js'
+import type { CarrierSource } from '../../domain/carrier-source.js'
 import type { CarrierReported } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { readTag } from '../../domain/reference-tag.js'
@@ -14,8 +15,9 @@ import { CARRIER_NOTES } from './kept-notes.js'
 const BATCH = 500
 
 /** From a carrier's report to the change that it means. */
-export function toChange(reference: CarrierReference, report: CarrierReport, carrier: string, clock: Clock): CarrierReported {
+export function toChange(reference: CarrierReference, report: CarrierReport, by: CarrierSource, clock: Clock): CarrierReported {
   const { notification, channel, ordinal, part, parts } = reference
+  const [carrier] = by.carriers as [string]
   const { type, at, answer, failure, reason, delayMs, trackingCode } = report
   const data: Fact['data'] = {
     carrier,
@@ -29,29 +31,32 @@ export function toChange(reference: CarrierReference, report: CarrierReport, car
   return {
     kind: 'report',
     notification,
+    by,
     fact: { channel, type, at: at ?? new Date(clock()), source: `report:${carrier}`, data },
     repeatable: CARRIER_NOTES,
+    names: 'ours' in report.of ? referencesIn(report.of.carrier ?? [], reference) : [],
     ...(delayMs === undefined ? {} : { delayMs }),
   }
 }
 
 /** Records the reports that came before the reference, or the unknown outcome, that they are about. */
 export async function takeEarlyReports(
-  { pool, clock, recorder }: Omit<CarrierEventParts, 'onUnmatched'>,
+  { pool, clock, recorder, onForeign }: Omit<CarrierEventParts, 'onUnmatched'>,
   { probeMs }: Pick<EngineTiming, 'probeMs'> = engineTiming,
 ): Promise<void> {
   const early = (await probeEarlyReports(pool, BATCH, probeMs)).map(({ report: stored, ...rest }) => {
-    const { carrier, at, ...report } = stored as unknown as Omit<CarrierReport, 'at'> & { at: string | null; carrier: string }
-    return { ...rest, carrier, report: { ...report, at: at === null ? null : new Date(at) } }
+    const { at, ...report } = stored as unknown as Omit<CarrierReport, 'at'> & { at: string | null }
+    return { ...rest, report: { ...report, at: at === null ? null : new Date(at) } }
   })
   const tagged = early.filter(({ reference, report }) => reference === null && tagOf(report) !== undefined)
   const ids = tagged.map(({ id }) => id)
   const unknown = ids.length === 0 ? new Map<string, string[]>() : await findTagged(pool, ids)
   // One after the other: they are recorded in the order in which they came.
-  for (const { id, reference, carrier, report } of early) {
+  for (const { id, reference, source, report } of early) {
     const known = reference ?? onlyTagged(tagOf(report)?.bits ?? -1, unknown.get(id) ?? [])
     if (known === null) continue
-    await recorder.record(toChange(known, report, carrier, clock))
+    const outcome = await recorder.record(toChange(known, report, source, clock))
+    if (outcome === 'foreign') onForeign(source, report.kind)
     await deleteEarlyReport(pool, id)
   }
 }
@@ -77,5 +82,5 @@ export function onlyTagged(bits: number, references: readonly string[]): Carrier
 }
 
 /** The carrier's names, each in the place of the part that it names. */
-export const referencesIn = (names: readonly string[], { part, parts }: CarrierReference): (string | null)[] =>
+const referencesIn = (names: readonly string[], { part, parts }: CarrierReference): (string | null)[] =>
   parts === 1 ? [...names] : Array.from({ length: parts }, (_, place) => (place + 1 === part ? (names[0] ?? null) : null))

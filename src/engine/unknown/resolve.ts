@@ -1,4 +1,3 @@
-import { providerOf } from '../../channels/carrier-name.js'
 import type { Carrier, Found, Provider, Receipt } from '../../channels/provider.js'
 import type { CarrierReferences, Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
@@ -59,7 +58,7 @@ export async function resolveOutcome(
   if (found !== 'unknown') {
     const { references, answer } = found
     const taken = provider.takenIs ?? 'sent'
-    return conclude(parts, outcome, taken, { answer, resolved: true }, namesOf(providerOf(identity), references))
+    return conclude(parts, outcome, taken, { answer, resolved: true }, namesOf(identity, references))
   }
   if (planned === null) return conclude(parts, outcome, 'failed', gaveUp(NOT_TAKEN))
   // At once after the first attempt, then as planned: a message that is never answered must end like one that is always refused.
@@ -110,8 +109,8 @@ async function conclude(
 /** After the last attempt: a person may have the delivery sent again. */
 export const gaveUp = (reason: string) => ({ reason, failure: 'rejected', failureDetail: reason, dead: true }) as const
 
-export const namesOf = (provider: string, names: Receipt['references']): { references?: CarrierReferences } =>
-  names.length > 0 ? { references: { provider, names } } : {}
+export const namesOf = (carrier: string, names: Receipt['references']): { references?: CarrierReferences } =>
+  names.length > 0 ? { references: { carrier, names } } : {}
 
 /** The parts that the carrier took before it stopped answering. */
 export function takenOf(references: Receipt['references']): { taken?: { parts: number[]; total: number } } {

@@ -1,13 +1,26 @@
 import type { Json } from '../../domain/canonical-json.js'
+import type { CarrierSource } from '../../domain/carrier-source.js'
 import { deleteInBatches, execute, type Queryable, run } from '../postgres.js'
-import { type CarrierReference, ofSameProvider, REFERENCE_COLUMNS, WITH_UNKNOWN_OUTCOME } from './references.js'
+import { byLikelihood, type CarrierReference, REFERENCE_COLUMNS, WITH_UNKNOWN_OUTCOME } from './references.js'
 
-/** Keeps a report that came before its message was known, or that is about no message of ours. */
-export const keepEarlyReport = (db: Queryable, provider: string, names: readonly string[], report: object): Promise<void> =>
-  execute(db, 'insert into early_report (provider, names, report) values ($1, $2, $3)', [provider, names, JSON.stringify(report)])
+/** Keeps a report that came before its message was known, or that is about no message of ours. Only its source's messages can be meant. */
+export const keepEarlyReport = (
+  db: Queryable,
+  { channel, carriers, modes }: CarrierSource,
+  names: readonly string[],
+  report: object,
+): Promise<void> =>
+  execute(db, 'insert into early_report (channel, carriers, modes, names, report) values ($1, $2, $3, $4, $5)', [
+    channel,
+    carriers,
+    modes,
+    names,
+    JSON.stringify(report),
+  ])
 
 export interface EarlyReport {
   id: string
+  source: CarrierSource
   report: Json
   /** The message that it is about; null: still unknown. */
   reference: CarrierReference | null
@@ -15,6 +28,7 @@ export interface EarlyReport {
 
 interface EarlyRow extends CarrierReference {
   id: string
+  source: CarrierSource
   report: Json
 }
 
@@ -30,16 +44,18 @@ export async function probeEarlyReports(db: Queryable, limit: number, waitsMs: r
      ), probed as (
        update early_report e set probes = e.probes + 1,
          due_at = coalesce(now() + ($2::bigint[])[e.probes + 1] * interval '1 millisecond', 'infinity')
-       from due where e.id = due.id returning e.id, e.provider, e.names, e.report
+       from due where e.id = due.id returning e.*
      )
-     select p.id::text, p.report, r.* from probed p left join lateral (
-       select ${REFERENCE_COLUMNS} from carrier_reference r where r.provider = p.provider and r.reference = any(p.names)
-       order by array_position(p.names, r.reference) limit 1
+     select p.id::text, jsonb_build_object('channel', p.channel, 'carriers', p.carriers, 'modes', p.modes) as source, p.report, r.*
+     from probed p left join lateral (
+       select ${REFERENCE_COLUMNS} from carrier_reference r where r.carrier = any(p.carriers) and r.reference = any(p.names)
+       ${byLikelihood('p.names', 'p.carriers')}
      ) r on true order by p.id`,
     [limit, waitsMs],
   )
-  return rows.map(({ id, report, ...reference }) => ({
+  return rows.map(({ id, source, report, ...reference }) => ({
     id,
+    source,
     report,
     reference: reference.notification === null ? null : reference,
   }))
@@ -51,8 +67,8 @@ export async function findTagged(db: Queryable, ids: readonly string[]): Promise
     db,
     `select e.id::text, array_agg(d.reference) as "references"
      from early_report e
-     join delivery d on d.recipient = e.report #>> '{of,tag,recipient}' and ${ofSameProvider("e.report ->> 'carrier'")}
-       and ${WITH_UNKNOWN_OUTCOME}
+     join delivery d on d.recipient = e.report #>> '{of,tag,recipient}' and d.channel = e.channel and d.carrier = any(e.carriers)
+       and d.mode = any(e.modes) and ${WITH_UNKNOWN_OUTCOME}
      where e.id = any($1::bigint[]) group by e.id`,
     [ids],
   )
@@ -63,8 +79,8 @@ export async function findTagged(db: Queryable, ids: readonly string[]): Promise
 const WOKEN = "due_at = '-infinity', probes = 0"
 
 /** These names are being stored in this transaction: reports that were kept under them are due once it commits. */
-export const wakeNamed = (db: Queryable, providers: readonly string[], names: readonly string[]): Promise<void> =>
-  execute(db, `update early_report set ${WOKEN} where provider = any($1::text[]) and names && $2::text[]`, [providers, names])
+export const wakeNamed = (db: Queryable, carriers: readonly string[], names: readonly string[]): Promise<void> =>
+  execute(db, `update early_report set ${WOKEN} where carriers && $1::text[] and names && $2::text[]`, [carriers, names])
 
 /** An outcome of these notifications has just become unknown: reports with a tag that were kept for their numbers are due. */
 export const wakeTagged = (db: Queryable, notifications: readonly string[]): Promise<void> =>

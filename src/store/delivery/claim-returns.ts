@@ -1,5 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import { execute, matchesRow, type Queryable } from '../postgres.js'
+import { attemptedBy } from './claims.js'
 
 /** A claimed delivery and the claim that holds it. */
 export interface HeldDelivery {
@@ -27,7 +28,7 @@ export const passDelivery = (
 ): Promise<boolean> =>
   matchesRow(
     db,
-    `update delivery set carrier = $5, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond' where ${HELD}`,
+    `update delivery set carrier = $5, attempted = ${attemptedBy('$5')}, lease_owner = $6, lease_until = now() + $7 * interval '1 millisecond' where ${HELD}`,
     [notification, channel, attempt, owner, to.carrier, to.owner, to.leaseMs],
   )
 

@@ -134,6 +134,10 @@ export async function claimFailovers(db: Queryable, question: ClaimQuestion): Pr
   return rows.map(toClaim)
 }
 
+/** The attempts of a delivery with those by this carrier at its latest message, each once. */
+export const attemptedBy = (carrier: string): string =>
+  `case when ordinal || ' ' || ${carrier}::text = any(attempted) then attempted else array_append(attempted, ordinal || ' ' || ${carrier}::text) end`
+
 /** `taken`: the expressions that lock the rows. `work`: the expression that has a row if there is work, even if other workers take it. */
 function claim(
   db: Queryable,
@@ -147,7 +151,8 @@ function claim(
     text: `
       with recursive ${taken}, claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
-          carrier = $6, reference = d.notification_id || '.' || d.channel || '.' || d.ordinal, ${set}
+          carrier = $6, attempted = ${attemptedBy('$6')},
+          reference = d.notification_id || '.' || d.channel || '.' || d.ordinal, ${set}
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
         returning d.*
       )

@@ -14,6 +14,8 @@ export interface StoredDelivery extends Scope {
   dueAt: Date
   attempt: number
   leaseOwner: string | null
+  /** Every message with every carrier that it was claimed for (domain/carrier-source.ts). */
+  attempted: readonly string[]
   status: DeliveryStatus
 }
 
@@ -68,7 +70,7 @@ export async function readLocked(db: Queryable, ids: readonly string[]): Promise
   const { rows } = await run<LockedRow>(db, {
     name: 'read-locked',
     text: `select ${STATUS_COLUMNS}, d.account_id as account, d.mode, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner",
-             (select count(*) from delivery s where s.notification_id = n.id) as siblings,
+             coalesce(d.attempted, '{}') as attempted, (select count(*) from delivery s where s.notification_id = n.id) as siblings,
              e.seq as "headSeq", e.at as "headAt", encode(e.hash, 'hex') as "headHash"
            from notification n join delivery d on d.notification_id = n.id
            cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e
@@ -90,6 +92,7 @@ export async function readLocked(db: Queryable, ids: readonly string[]): Promise
       dueAt,
       attempt,
       leaseOwner,
+      attempted,
       siblings,
       headSeq,
       headAt,
@@ -99,7 +102,7 @@ export async function readLocked(db: Queryable, ids: readonly string[]): Promise
     if (siblings !== seen.get(notification)) busy.add(notification)
     if (busy.has(notification)) continue
     heads.set(notification, { seq: headSeq, at: headAt, hash: headHash })
-    deliveries.push({ notification, account, mode, step, condition, dueAt, attempt, leaseOwner, status })
+    deliveries.push({ notification, account, mode, step, condition, dueAt, attempt, leaseOwner, attempted, status })
   }
   return { deliveries: deliveries.sort((a, b) => a.step - b.step), heads, busy }
 }
@@ -135,7 +138,7 @@ export interface EventWrite extends Scope {
 
 /** The carrier's own reference of a message, or of one part of it. */
 export interface ReferenceWrite {
-  provider: string
+  carrier: string
   reference: string
   notification: string
   channel: Channel
@@ -187,9 +190,9 @@ const WRITE_RECORDS = `
     order by e.notification, e.seq
     returning state
   ), refs as (
-    insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts)
+    insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts)
     select * from json_to_recordset($3)
-      as r(provider text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
+      as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
     on conflict do nothing
   ), statuses as (
     update delivery d set

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { simulatorSecret } from '../../../src/domain/keys.js'
+import { attemptBy } from '../../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway.js'
 import fc from '../../support/generated.js'
@@ -27,11 +28,7 @@ async function sentLetter(): Promise<string> {
   const { to: _, ...rest } = validSend
   const { body } = await send(gateway.url, account.token, { ...rest, carta: { name: 'Maria' } })
   const id = (body as { idEmail: string }).idEmail
-  await database.pool.query(
-    `update delivery set state = 'sending', lease_owner = $1, lease_until = now() + interval '1 hour', attempt = 1, carrier = 'print-shop',
-       reference = $2 where notification_id = $1`,
-    [id, `${id}.letter.1`],
-  )
+  await attemptBy(database.pool, id, 'letter', 'simulator/print-shop')
   return id
 }
 

@@ -171,7 +171,7 @@ test('a lot that is gone from the server is settled by the reports on its letter
     [letters[0]!.reference],
   )
   const { lot, object } = rows[0]!
-  expect(await findReference(database.pool, 'e-carta', [`${lot}.${object}`])).toMatchObject({
+  expect(await findReference(database.pool, ['e-carta'], [`${lot}.${object}`])).toMatchObject({
     notification: letters[0]!.reference.split('.')[0],
     ordinal: 1,
   })

@@ -81,7 +81,13 @@ describe('the print service', () => {
 
 describe('a callback of the print service', () => {
   const now = Date.parse('2026-11-15T12:00:00Z')
-  const reader = printShopCallback(['segredo', ''], () => now)
+  const reader = printShopCallback(
+    [
+      { identity: 'print-shop:a/1', secret: 'segredo' },
+      { identity: 'print-shop:b/2', secret: '' },
+    ],
+    () => now,
+  )
   const sign = (body: string, { secret = 'segredo', at = now } = {}): CallbackRequest => {
     const timestamp = String(Math.floor(at / 1_000))
     const signature = `v1=${createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')}`
@@ -96,6 +102,7 @@ describe('a callback of the print service', () => {
 
   test('that is signed tells of the letter', async () => {
     expect(await reader.read(sign(JSON.stringify(told)))).toEqual({
+      carriers: ['print-shop:a/1'],
       events: [
         {
           kind: 'report',
@@ -128,7 +135,7 @@ describe('a callback of the print service', () => {
 
   test('words that mean nothing here are taken without effect', async () => {
     for (const body of ['{"referencia":"r","situacao":"toString"}', '[]', 'null', 'lixo', '{"situacao":"postada"}']) {
-      expect(await reader.read(sign(body)), body).toEqual({ events: [] })
+      expect(await reader.read(sign(body)), body).toEqual({ carriers: ['print-shop:a/1'], events: [] })
     }
   })
 

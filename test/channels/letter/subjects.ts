@@ -62,9 +62,9 @@ async function startPost(): Promise<ScriptedSide<LetterMessage>> {
   }
   return {
     url: post.url(),
-    provider: ({ pool, onEvents }) =>
+    provider: ({ pool, carrier = E_CARTA, onEvents }) =>
       eCartaProvider({
-        journal: createLotJournal(pool, E_CARTA),
+        journal: createLotJournal(pool, carrier),
         privateKey: null,
         onEvents,
         onReceipt: async () => {},

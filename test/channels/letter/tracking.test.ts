@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { TrackedLetters } from '../../../src/channels/letter/letter-store.js'
 import type { PostEvent, Rastro } from '../../../src/channels/letter/rastro.js'
 import { trackLetters } from '../../../src/channels/letter/tracking.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
@@ -23,27 +24,28 @@ afterAll(async () => {
   await database.drop()
 })
 
-async function posted(code: string): Promise<string> {
+async function posted(code: string, carrier = 'print-shop:a.example/1'): Promise<string> {
   const { to: _, ...rest } = validSend
   const { body } = await send(gateway.url, account.token, { ...rest, carta: { name: 'Maria' } })
   const id = (body as { idEmail: string }).idEmail
   await database.pool.query(
-    "update delivery set state = 'done', processed_at = now(), prepared_at = now(), sent_at = now(), tracking_code = $2 where notification_id = $1",
-    [id, code],
+    "update delivery set state = 'done', processed_at = now(), prepared_at = now(), sent_at = now(), tracking_code = $2, carrier = $3 where notification_id = $1",
+    [id, code, carrier],
   )
   return id
 }
 
 const statusOf = async (id: string) => (await request(`${gateway.url}/gw/carta/${id}`, { token: account.token })).body
 const forget = () => database.pool.query('delete from letter_tracking')
+const REAL: TrackedLetters = { simulated: false, modes: ['live'] }
 const note = (text: string): PostEvent => ({ at: new Date(), type: 'note', text })
 
-function track(rastro: Rastro, everyMs = 60_000): Promise<void> {
+function track(rastro: Rastro, everyMs = 60_000, tracked: TrackedLetters = REAL): Promise<void> {
   return trackLetters({
     pool: database.pool,
     record: createRecorder(database.pool, Date.now, new Wake()).record,
     rastro,
-    mode: 'live',
+    tracked,
     everyMs,
   })
 }
@@ -104,4 +106,23 @@ test('a post that does not answer changes nothing', async () => {
   const before = await statusOf(id)
   await expect(track({ track: () => Promise.reject(new Error('fora do ar')) })).rejects.toThrow('fora do ar')
   expect(await statusOf(id)).toEqual(before)
+})
+
+test('the real post is not asked about the codes that a simulated carrier made up, nor the simulated one about real letters', async () => {
+  await database.pool.query("update delivery set failure = 'rejected' where tracking_code is not null")
+  await posted('AA473124829BR', 'simulator/print-shop')
+  await posted('AA473124830BR')
+  const asked: string[] = []
+  const rastro: Rastro = {
+    async track(codes) {
+      asked.push(...codes)
+      return new Map()
+    },
+  }
+  await track(rastro)
+  expect(asked.splice(0)).toEqual(['AA473124830BR'])
+  await track(rastro, 0, { simulated: true, modes: ['test'] })
+  expect(asked.splice(0)).toEqual([])
+  await track(rastro, 60_000, { simulated: true, modes: ['live', 'test'] })
+  expect(asked).toEqual(['AA473124829BR'])
 })

@@ -10,6 +10,7 @@ import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
+import { sourceOf, UNHEARD } from '../../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
 import { QUICK_TIMING } from '../../support/lanes.js'
@@ -50,10 +51,10 @@ async function workWith(settleMs: number, script: Script) {
   const smsc = await smscForTest(script)
   const wake = new Wake()
   const recorder = createRecorder(pool, Date.now, wake)
-  const source = { provider: 'smpp', carrier: 'smpp', channel: 'sms' as const }
   const provider = smppProvider({
     timeoutMs: 2_000,
-    onEvents: events => takeCarrierEvents(source, events, { pool, clock: Date.now, recorder, onUnmatched: () => {} }),
+    onEvents: async events =>
+      void (await takeCarrierEvents(sourceOf('sms', 'smpp'), events, { pool, clock: Date.now, recorder, ...UNHEARD })),
     onUnreadable: () => {},
   })
   const lane = new Lane({

@@ -6,6 +6,7 @@ import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/r
 import { takeIncompleteReplies } from '../../../src/engine/record/replies.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
+import { sourceOf, UNHEARD } from '../../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
@@ -19,7 +20,7 @@ let account: TestAccount
 let worker: TestWorker | undefined
 let events: CarrierEventParts
 let numbers = 0
-const source = { provider: 'scripted', carrier: 'scripted', channel: 'sms' as const }
+const source = sourceOf('sms', 'scripted')
 
 beforeAll(async () => {
   database = await createDatabase()
@@ -43,7 +44,7 @@ afterAll(async () => {
 
 function work(lane: TestLane): void {
   worker = startTestWorker(database.pool, [{ channel: 'sms', whenUnknown: 'report', ...lane }])
-  events = { pool: database.pool, clock: Date.now, recorder: worker.recorder, onUnmatched: () => {} }
+  events = { pool: database.pool, clock: Date.now, recorder: worker.recorder, ...UNHEARD }
 }
 
 const newNumber = (): string => `119876${String(++numbers).padStart(5, '0')}`
@@ -58,7 +59,7 @@ const status = async (id: string): Promise<Record<string, unknown>> =>
 
 const described = (id: string) => expect.poll(async () => (await status(id)).description)
 
-const tell = (...items: CarrierEvent[]): Promise<void> => takeCarrierEvents(source, items, events)
+const tell = (...items: CarrierEvent[]): Promise<boolean> => takeCarrierEvents(source, items, events)
 
 const report = (carrier: string[], type: CarrierReport['type'], tag?: { recipient: string; bits: number }): CarrierReport => ({
   kind: 'report',

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Carrier, CarrierEvent, SendError } from '../../../src/channels/provider.js'
-import { type SmppOptions, smppProvider } from '../../../src/channels/sms/smpp.js'
+import { type SmppOptions, smpp, smppProvider } from '../../../src/channels/sms/smpp.js'
 import { carrierReference } from '../../../src/channels/sms/smpp-events.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
 import type { SmsMessage } from '../../../src/channels/sms/sms-message.js'
@@ -395,7 +395,6 @@ test('close unbinds and does not reconnect', async () => {
 })
 
 test('every option that the documents name is known', () => {
-  const provider = smppProvider({ onEvents: async () => {}, onUnreadable: () => {} })
   const url = new URL('smpps://u:p@h?from=29000&ton=3&npi=0&system-type=x&window=9&validity=24&rate=5')
-  expect(provider.identify!(url)).toBe('u@h:3550')
+  expect(smpp.identify!(url)).toBe('u@h:3550')
 })

@@ -134,7 +134,10 @@ describe('a send that surely never left is temporary', () => {
 
 describe('a callback', () => {
   const read = (body: unknown, headers: Record<string, string> = { 'x-carteiro-secret': SECRET }, method = 'POST') =>
-    zenviaCallback(['outro-segredo-de-teste', SECRET]).read({
+    zenviaCallback([
+      { identity: 'zenvia:a/1', secret: 'outro-segredo-de-teste' },
+      { identity: 'zenvia:b/2', secret: SECRET },
+    ]).read({
       method,
       url: 'https://x/callbacks/zenvia',
       headers,
@@ -172,9 +175,10 @@ describe('a callback', () => {
       message: { id: 'm-1', from: '5511987654321', to: 'acme', direction, contents: [{ type: 'text', text: 'Olá' }] },
     })
     expect(await read(event('IN'))).toEqual({
+      carriers: ['zenvia:b/2'],
       events: [{ kind: 'reply', from: ['+5511987654321'], text: 'Olá', id: 'm-1', inReplyTo: null, at: null }],
     })
-    expect(await read(event('OUT'))).toEqual({ events: [] })
+    expect(await read(event('OUT'))).toEqual({ carriers: ['zenvia:b/2'], events: [] })
   })
 
   test('without the secret, with a wrong one, or by GET is not from Zenvia', async () => {
@@ -194,7 +198,7 @@ describe('a callback', () => {
       '{"type":"MESSAGE_STATUS"}',
       '{"type":"MESSAGE","message":{"from":1}}',
     ])
-      expect(await read(body)).toEqual({ events: [] })
+      expect(await read(body)).toEqual({ carriers: ['zenvia:b/2'], events: [] })
   })
 })
 

@@ -3,6 +3,7 @@ import { callbackUrl, twilioSignature } from '../../../src/channels/voice/twilio
 import { simulatorSecret } from '../../../src/domain/keys.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
+import { attemptBy } from '../../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../../support/gateway.js'
 import { request, send, validSend } from '../../support/requests.js'
@@ -32,7 +33,9 @@ afterAll(async () => {
 async function accept(): Promise<string> {
   const voz = { number: '11987654321', template: 'aviso' }
   const { body } = await send(gateway.url, account.token, { ...validSend, to: undefined, voz })
-  return (body as { idEmail: string }).idEmail
+  const { idEmail } = body as { idEmail: string }
+  await attemptBy(database.pool, idEmail, 'voice', 'simulator/twilio')
+  return idEmail
 }
 
 interface Told {
@@ -194,6 +197,6 @@ test('a recording that is told many times is wanted once', async () => {
   const id = await accept()
   const recording: Told = { about: 'recording', fields: { RecordingSid: `RE${id.slice(0, 8)}`, RecordingStatus: 'completed' } }
   await Promise.all(Array.from({ length: 20 }, () => tell(id, recording)))
-  const { rows } = await database.pool.query('select provider, state, attempt from recording where notification_id = $1', [id])
-  expect(rows).toEqual([{ provider: 'simulator/twilio', state: 'wanted', attempt: 0 }])
+  const { rows } = await database.pool.query('select carrier, state, attempt from recording where notification_id = $1', [id])
+  expect(rows).toEqual([{ carrier: 'simulator/twilio', state: 'wanted', attempt: 0 }])
 })

@@ -36,7 +36,7 @@ async function record(sound: string, daysAgo: number): Promise<{ id: string; lin
   const id = ((await send(gateway.url, account.token, body)).body as { idEmail: string }).idEmail
   const tellAgain = (): Promise<void> =>
     takeRecording(
-      { provider: 'sip', notification: id, ordinal: 1 },
+      { carrier: 'sip', notification: id, ordinal: 1 },
       { kind: 'file', of: { ours: `${id}.voice.1` }, id: `r-${id}`, seconds: 3, bytes: Buffer.from(sound) },
       { pool: database.pool, clock: Date.now, record: recorder.record },
     )

@@ -23,12 +23,11 @@ const callList = (taken: readonly string[]): HttpAnswer => {
   return { status: 200, body: JSON.stringify({ calls }) }
 }
 
-const twilio = ({ pool, onEvents }: ProviderParts): Provider<VoiceMessage> =>
+const twilio = ({ pool, carrier = TWILIO, onEvents }: ProviderParts): Provider<VoiceMessage> =>
   twilioProvider({
     callbackBase: 'http://127.0.0.1:9/callbacks/twilio',
-    accounts: [],
-    findKnown: names => findKnownNames(pool, TWILIO, names),
-    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, provider: TWILIO }),
+    findKnown: names => findKnownNames(pool, carrier, names),
+    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
     readPlan: async () => ({ againMs: null, heard: false }),
     onEvents,
   })

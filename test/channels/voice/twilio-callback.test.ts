@@ -13,8 +13,8 @@ const reader = (given: Partial<VoiceScript> = {}, voice: string | null = null) =
   twilioCallback({
     name: 'twilio',
     accounts: [
-      { token: 'outro', voice: null },
-      { token: TOKEN, voice },
+      { identity: 'twilio:a/1', token: 'outro', voice: null },
+      { identity: 'twilio:b/2', token: TOKEN, voice },
     ],
     findScript: async name => (name === reference ? { ...script, ...given } : name === LOST ? 'lost' : null),
     onAnsweredEnd: async (...call) => void ended.push(call.join(' ')),

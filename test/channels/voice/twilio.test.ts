@@ -11,7 +11,6 @@ const NOBODY = {
   callbackBase: 'http://127.0.0.1:9/callbacks/simulator/twilio',
   findKnown: async () => new Set<string>(),
   findRivals: async () => [],
-  accounts: [],
   readPlan: async () => ({ againMs: 60_000, heard: false }),
   onEvents: async () => {},
 }
@@ -161,15 +160,6 @@ describe('a call whose answer was lost', () => {
     expect(await find([made('CA1', today)], ['CA1'])).toBe('unknown')
   })
 
-  test('is looked for in every account that it may have gone to', async () => {
-    const [first, second] = await Promise.all(
-      [[], [made('CA9', today)]].map(calls => scripted(() => ({ status: 200, body: JSON.stringify({ calls }) }))),
-    )
-    const opened = await twilioProvider({ ...NOBODY, accounts: [first!.url(), second!.url()] }).open(first!.url())
-    expect(await opened.find!(call().reference, '+5511987654321', never)).toMatchObject({ references: ['CA9'] })
-    expect(first!.requests).toHaveLength(1)
-  })
-
   test.each([
     ['busy', [{ type: 'again', delayMs: 60_000, reason: 'O número estava ocupado.' }]],
     ['failed', [{ type: 'failed', failure: 'rejected' }]],
@@ -236,7 +226,7 @@ describe('a call whose end nobody told', () => {
       return { status: 200, body: JSON.stringify(url.endsWith('/Recordings.json') ? { recordings } : call) }
     })
     const readPlan = async () => ({ ...(await NOBODY.readPlan()), ...plan })
-    const asked = await askCall(lookupHttp(), [carrier.url(options)], 'CA1', reference, readPlan, never)
+    const asked = await askCall(lookupHttp(), carrier.url(options), 'CA1', reference, readPlan, never)
     return { ...asked, urls: carrier.requests.map(({ url }) => url.replace('/2010-04-01/Accounts/conta/', '')) }
   }
   const { reference } = call()
@@ -297,7 +287,7 @@ describe('a call whose end nobody told', () => {
     expect(await ask(completed, [{ sid: 'RE1', status: 'absent' }])).toMatchObject({ events: [{ kind: 'report' }], over: true })
   })
 
-  test('is asked for again while it lasts, and while no account knows it', async () => {
+  test('is asked for again while it lasts, and while the account does not know it', async () => {
     expect(await ask({ sid: 'CA1', status: 'in-progress' })).toMatchObject({ events: [{ type: 'sent' }], over: false })
     expect(await ask(null)).toMatchObject({ events: [], over: false })
     await expect(ask('oops' as never)).resolves.toMatchObject({ events: [], over: false })

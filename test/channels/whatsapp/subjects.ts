@@ -22,7 +22,7 @@ async function report(taken: readonly string[], onEvents: ProviderParts['onEvent
   }))
   const value = { metadata: { phone_number_id: PHONE }, statuses }
   const body = Buffer.from(JSON.stringify({ entry: [{ id: '1', changes: [{ field: 'messages', value }] }] }))
-  const callback = cloudCallback({ appSecret: APP_SECRET, verifyToken: 'token', phoneNumberIds: new Set([PHONE]) })
+  const callback = cloudCallback({ appSecret: APP_SECRET, verifyToken: 'token', identityOf: () => 'whatsapp-cloud' })
   const signature = `sha256=${createHmac('sha256', APP_SECRET).update(body).digest('hex')}`
   const headers = { 'x-hub-signature-256': signature }
   const content = await callback.read({ method: 'POST', url: 'https://x.example/callbacks/whatsapp-cloud', headers, body })

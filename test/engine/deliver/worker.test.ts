@@ -323,7 +323,7 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
         notification: id,
         fact,
         fence: { owner, attempt, ordinal: 1 },
-        references: { provider: 'late', names: [name] },
+        references: { carrier: 'late', names: [name] },
       },
     ])
   const doubt = (owner: string, attempt: number, type: 'uncertain' | 'retried') =>
@@ -341,13 +341,13 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
   await doubt(first, 1, 'retried')
   await claim(second)
   expect((await late(first, 1, 'a')).outcomes).toEqual(['fenced'])
-  expect(await findReference(database.pool, 'late', ['a'])).toMatchObject({ notification: id, ordinal: 1 })
+  expect(await findReference(database.pool, ['late'], ['a'])).toMatchObject({ notification: id, ordinal: 1 })
   expect((await status('email', id)).description).toBe('Processado')
   await doubt(second, 2, 'uncertain')
   expect((await late(first, 1, 'b')).outcomes).toEqual(['fenced'])
   expect((await late(second, 2, 'c')).outcomes).toEqual(['recorded'])
   expect((await status('email', id)).description).toBe('Enviado')
-  expect(await findReference(database.pool, 'late', ['c'])).toMatchObject({ notification: id })
+  expect(await findReference(database.pool, ['late'], ['c'])).toMatchObject({ notification: id })
 })
 
 test('an answer whose lease ran out settles even what was left to a person', async () => {

@@ -4,6 +4,7 @@ import { type Receipt, SendError } from '../../../src/channels/provider.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
+import { sourceOf, UNHEARD } from '../../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
 import { ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
@@ -87,9 +88,9 @@ test('a report in such words counts, whether it finds its message at once or has
   const { pool } = database
   const report = (of: string) =>
     takeCarrierEvents(
-      { provider: 'scripted', carrier: 'scripted', channel: 'email' },
+      sourceOf('email', 'scripted'),
       [{ kind: 'report', of: { carrier: [of, 'x\0\ud83d'] }, type: 'delivered', at: null, answer: 'entregue \ud83d\0' }],
-      { pool, clock: Date.now, recorder: worker!.recorder, onUnmatched: () => {} },
+      { pool, clock: Date.now, recorder: worker!.recorder, ...UNHEARD },
     )
   await report(id)
   expect(await lastEventOf(id)).toMatchObject({ type: 'delivered', data: { answer: 'entregue \ufffd' } })

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { CarrierEventSource } from '../../../src/channels/channel.js'
 import type { CarrierEvent, CarrierReport } from '../../../src/channels/provider.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
+import { sourceOf, UNHEARD } from '../../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
@@ -18,7 +18,8 @@ let account: TestAccount
 let worker: TestWorker | undefined
 let events: CarrierEventParts
 const unmatched: string[] = []
-const source: CarrierEventSource = { provider: 'scripted', carrier: 'scripted', channel: 'sms' }
+const source = sourceOf('sms', 'scripted')
+const foreign: string[] = []
 const NUMBER = '11987654321'
 const HOUR = 60 * 60_000
 
@@ -32,6 +33,7 @@ afterEach(async () => {
   await worker?.stop()
   worker = undefined
   unmatched.length = 0
+  expect(foreign).toEqual([])
   for await (const page of readEventLog(database.pool)) expect(page.flatMap(findFaults)).toEqual([])
   // Out of the next test's way, but true to its events.
   const later = "now() + interval '10 years'"
@@ -49,7 +51,8 @@ function work(lane: TestLane): TestWorker {
     pool: database.pool,
     clock: Date.now,
     recorder: worker.recorder,
-    onUnmatched: (carrier, kind) => void unmatched.push(`${carrier} ${kind}`),
+    onUnmatched: ({ carriers }, kind) => void unmatched.push(`${carriers} ${kind}`),
+    onForeign: ({ carriers }, kind) => void foreign.push(`${carriers} ${kind}`),
   }
   return worker
 }
@@ -73,7 +76,7 @@ const report = (of: CarrierReport['of'], type: CarrierReport['type'], more: Part
   ...more,
 })
 
-const tell = (...items: CarrierEvent[]): Promise<void> => takeCarrierEvents(source, items, events)
+const tell = (...items: CarrierEvent[]): Promise<boolean> => takeCarrierEvents(source, items, events)
 
 const typesOf = async (id: string): Promise<string[]> =>
   (await database.pool.query('select type from event where notification_id = $1 order by seq', [id])).rows.map(row => row.type)
@@ -93,7 +96,7 @@ describe('reports', () => {
     work({ carrier: new ScriptedCarrier(({ notification }) => ({ references: [notification] })) })
     const id = await accept()
     await described(id).toBe('Enviado')
-    await takeCarrierEvents({ ...source, provider: 'simulator/scripted' }, [report({ carrier: [id] }, 'delivered')], events)
+    await takeCarrierEvents(sourceOf('sms', 'simulator/scripted'), [report({ carrier: [id] }, 'delivered')], events)
     await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Enviado')
   })
@@ -131,9 +134,9 @@ describe('reports', () => {
     const id = await accept()
     await expect.poll(() => carrier.got.length).toBe(1)
     await database.pool.query(
-      `insert into early_report (provider, names, report)
-       select 'scripted', array['foreign-' || n], $1::jsonb from generate_series(1, 1600) n`,
-      [{ ...report({ carrier: ['foreign'] }, 'note'), carrier: 'scripted' }],
+      `insert into early_report (channel, carriers, modes, names, report)
+       select 'sms', '{scripted}', '{live}', array['foreign-' || n], $1::jsonb from generate_series(1, 1600) n`,
+      [report({ carrier: ['foreign'] }, 'note')],
     )
     await tell(report({ carrier: [`crowded-${id}`] }, 'delivered'))
     const probes = async (): Promise<unknown> =>
@@ -204,7 +207,7 @@ describe('reports', () => {
     taken.resolve()
     await described(id).toBe('Enviado')
     await takeEarlyReports(events)
-    const again = { pool: database.pool, clock: Date.now, onUnmatched: () => {} }
+    const again = { pool: database.pool, clock: Date.now, ...UNHEARD }
     await Promise.all(
       [own, other].flatMap(({ recorder }) =>
         Array.from({ length: 10 }, () => takeCarrierEvents(source, [enroute], { ...again, recorder })),

@@ -11,6 +11,7 @@ import { putBackClaims, putBackDelivery } from '../../../src/store/delivery/clai
 import { type Claim, claimDeliveries, claimFailovers, renewLeases } from '../../../src/store/delivery/claims.js'
 import { takeUnknown } from '../../../src/store/delivery/unknown-outcomes.js'
 import { openPool } from '../../../src/store/postgres.js'
+import { attemptBy, sourceOf } from '../../support/attempts.js'
 import { brokenChains } from '../../support/chain.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
@@ -98,10 +99,11 @@ test.each(Object.keys(HELD) as (keyof typeof HELD)[])(
 
 test('a carrier’s name that another transaction is writing delays the fact that names it, and not the rest of its group', async () => {
   const [first, second] = await acceptMany(2)
+  for (const id of [first!, second!]) await attemptBy(database.pool, id, 'email', 'p')
   const name = randomUUID()
   const holder = await holdRows(
     database.url,
-    "insert into carrier_reference (provider, reference, notification_id, channel, ordinal, part, parts) values ('p', $1, $2, 'email', 1, 1, 1)",
+    "insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts) values ('p', $1, $2, 'email', 1, 1, 1)",
     [name, first],
   )
   const { record } = createRecorder(database.pool, Date.now, { notify() {} })
@@ -110,7 +112,8 @@ test('a carrier’s name that another transaction is writing delays the fact tha
     notification,
     fact: { channel: 'email', type: 'sent', at: new Date(), source: 'test', data: {} },
     repeatable: { most: 1, once: true },
-    references: { provider: 'p', names },
+    by: sourceOf('email', 'p'),
+    names,
   })
   const waiting = record(sent(first!, [name]))
   expect(await record(sent(second!, [randomUUID()]))).toBe('recorded')

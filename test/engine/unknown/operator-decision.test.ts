@@ -194,7 +194,7 @@ test.each([
   if (stage !== 'that waits') expect(await beginLot(database.pool, 'e-carta', lot, upload, names)).toBe(true)
   if (stage === 'that the post has') await markUploaded(database.pool, lot)
   expect(await decideOnLetter(id, how)).toBe('recorded')
-  expect(await findPlaces(database.pool, [reference])).toHaveLength(left.length)
+  expect(await findPlaces(database.pool, 'e-carta', [reference])).toHaveLength(left.length)
   // Whoever made a lot with it before must not send it any more.
   if (stage === 'that waits') expect(await beginLot(database.pool, 'e-carta', lot, upload, names)).toBe(false)
 })

@@ -45,6 +45,8 @@ export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> 
 
 export const eCarta: ProviderModule<LetterMessage, ECartaOptions> = {
   create: eCartaProvider,
+  // Lots are numbered for each matrix, and return files name letters by the number of their lot.
+  identify: ({ username, host, pathname, searchParams }) => `${username}@${host}${pathname} ${searchParams.get('matriz')}`,
   concurrency: () => LETTERS_AT_ONCE,
 }
 

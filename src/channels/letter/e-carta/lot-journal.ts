@@ -15,12 +15,12 @@ export type LotJournal = ReturnType<typeof createLotJournal>
 export type LotPlace = Omit<StoredPlace, 'reference'>
 export type Upload = NonNullable<StoredPlace['upload']>
 
-/** The journal of e-Carta's lots in the database. `provider`: the scoped provider under which the references of Correios are stored. */
-export function createLotJournal(pool: Pool, provider: string) {
+/** The journal of the lots of one carrier, by its identity, in the database. */
+export function createLotJournal(pool: Pool, carrier: string) {
   return {
     /** Opens a lot for the letters that are not in an uploaded or begun lot. Returns the lot of every letter. */
     async open(references: readonly string[]) {
-      const { lot, places } = await openLot(pool, provider, references)
+      const { lot, places } = await openLot(pool, carrier, references)
       return { lot, places: byReference(places) }
     },
     /** Commits that the upload begins. false: the letters of the lot have changed, so it must not be uploaded. */
@@ -30,12 +30,12 @@ export function createLotJournal(pool: Pool, provider: string) {
         const [notification, , ordinal] = reference.split('.')
         return { name: objectName(lot, object), notification: notification!, ordinal: Number(ordinal) }
       })
-      return beginLot(pool, provider, lot, upload, names)
+      return beginLot(pool, carrier, lot, upload, names)
     },
     uploaded: (lot: number) => markUploaded(pool, lot),
     /** Removes letters from lots that are not begun. Returns the letters that remain in a lot. */
-    withdraw: async (references: readonly string[]) => byReference(await leaveLots(pool, references)),
-    find: async (reference: string): Promise<LotPlace | null> => (await findPlaces(pool, [reference]))[0] ?? null,
+    withdraw: async (references: readonly string[]) => byReference(await leaveLots(pool, carrier, references)),
+    find: async (reference: string): Promise<LotPlace | null> => (await findPlaces(pool, carrier, [reference]))[0] ?? null,
     /** Releases the letters of a lot that was not uploaded and never will be. */
     dissolve: (lot: number) => dissolveLot(pool, lot),
     /** No lot gets a lower number from now on. */
