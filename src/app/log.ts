@@ -6,10 +6,16 @@ import { pino } from 'pino'
  */
 export type Log = pino.Logger
 
-export function openLog(level: string, role: string, destination: pino.DestinationStream = standardError()): Log {
+export function openLog(
+  level: string,
+  role: string,
+  destination: pino.DestinationStream = level === 'silent' ? nowhere : standardError(),
+): Log {
   const serializers = { err: describeError, req: () => undefined, res: () => undefined }
   return pino({ level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime, serializers }, destination)
 }
+
+const nowhere: pino.DestinationStream = { write: () => {} }
 
 function standardError(): pino.DestinationStream {
   const destination = pino.destination({ dest: 2, sync: false, minLength: 4096 })

@@ -54,8 +54,9 @@ async function expectAccepted(gateway: Gateway): Promise<void> {
 /** Settings of a database are those of its next sessions. */
 async function set(setting: string): Promise<void> {
   await database.tamper(
-    `set default_transaction_read_only = off;
+    `begin read write;
      do $$ begin execute format('alter database %I ${setting}', current_database()); end $$;
+     commit;
      select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
   )
 }

@@ -11,7 +11,7 @@ let account: TestAccount
 let tokens: Record<Mode, string>
 
 beforeAll(async () => {
-  stack = await startStack({ robot: { sinceSentMs: 0, sincePageMs: 0 } })
+  stack = await startStack()
   account = await createAccount(stack.database.pool)
   tokens = { live: account.token, test: (await issueToken(stack.database.pool, account.id, { mode: 'test' })).token }
 })

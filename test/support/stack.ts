@@ -19,7 +19,10 @@ export interface Stack {
   close(): Promise<void>
 }
 
-export async function startStack(recipientLimits: Partial<RecipientLimits> = {}): Promise<Stack> {
+/** A simulated person who opens a message soon is one all the same: how soon says only how busy the machine is. */
+const ANY_PACE: Partial<RecipientLimits> = { robot: { sinceSentMs: 0, sincePageMs: 0 } }
+
+export async function startStack(recipientLimits: Partial<RecipientLimits> = ANY_PACE): Promise<Stack> {
   const database = await createDatabase()
   const simulator = await createSimulator()
   // Links must name the port before the gateway listens.
