@@ -90,10 +90,10 @@ describe('whatever their order, reports end in the same status', () => {
       for (const told of order) expect((await tell(id, told)).status).toBe(200)
       expect(await described(id)).toBe('Enviado')
       const { rows } = await database.pool.query(
-        'select provider, name, ordinal, due_at <= now() as due from call_lookup where notification_id = $1',
+        'select carrier, name, ordinal, due_at <= now() as due from call_lookup where notification_id = $1',
         [id],
       )
-      expect(rows).toEqual([{ provider: 'simulator/twilio', name: `CA${id}`, ordinal: 1, due: true }])
+      expect(rows).toEqual([{ carrier: 'simulator/twilio', name: `CA${id}`, ordinal: 1, due: true }])
     }
   })
 

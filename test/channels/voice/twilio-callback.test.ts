@@ -108,7 +108,7 @@ describe('a status', () => {
       ended.length = 0
       const events = await eventsOf(asked('status', { CallStatus: 'completed', ...more }, { againMs: 1 }))
       expect(events).toMatchObject([{ type: 'sent' }])
-      expect(ended).toEqual([`CA1 ${reference}`])
+      expect(ended).toEqual([`CA1 ${reference} twilio:b/2`])
     }
     ended.length = 0
     await eventsOf(asked('status', { CallStatus: 'completed', AnsweredBy: 'machine_start' }))

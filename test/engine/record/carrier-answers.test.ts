@@ -103,14 +103,14 @@ test('a mailbox that does not exist is suppressed in the transaction of the refu
   const gone = () => new SendError('permanent', 'Não existe.', { answer: '550 5.1.1 User unknown' })
   const count = async (): Promise<number> => (await pool.query('select count(*)::int as n from suppression')).rows[0].n
   // The refusal cannot be committed while the suppression cannot.
-  await pool.query('alter table suppression add constraint drill check (false) not valid')
+  await database.asOwner('alter table suppression add constraint drill check (false) not valid')
   work({ carrier: new ScriptedCarrier(() => Promise.reject(gone())), options: { suppresses: saysMailboxIsGone } })
   const id = await accept()
   // Its lease ended, because its outcome could not be recorded.
   await expect.poll(async () => (await lastEventOf(id)).type, { timeout: 120_000 }).toBe('retried')
   await worker!.stop()
   expect(await count()).toBe(0)
-  await pool.query('alter table suppression drop constraint drill')
+  await database.asOwner('alter table suppression drop constraint drill')
   work({ carrier: new ScriptedCarrier(() => Promise.reject(gone())), options: { suppresses: saysMailboxIsGone } })
   const other = await accept()
   await expect.poll(async () => (await lastEventOf(other)).type).toBe('failed')
