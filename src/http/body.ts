@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type AddressRange, addressGroup } from '../domain/address-range.js'
 import { overloaded, Refusal } from '../domain/errors.js'
 import { parseUntrustedJson } from '../domain/json.js'
+import { scopeKey } from '../domain/scope.js'
 import { mebibytes } from '../domain/text.js'
 import { addressOf } from './auth.js'
 import { type ArrivingBody, BodyBudget, type BodyBudgetOptions } from './body-budget.js'
@@ -23,7 +24,7 @@ declare module 'fastify' {
 export const LARGE_BODY = 262_144
 
 export interface BodyLimits {
-  /** Of requests with a valid token; the share is an account's. */
+  /** Of requests with a valid token; the share is that of an account and mode. */
   accounts: BudgetLimits
   /** Of all other requests: recipients' forms and carriers' callbacks. The share is an address's. */
   strangers: BudgetLimits
@@ -43,14 +44,14 @@ export function addBodyParser(app: FastifyInstance, { accounts, strangers, trust
   const ofAccounts = openBudgets(accounts)
   const ofStrangers = openBudgets(strangers)
   const read: ReadBody = (request, payload, limit = request.routeOptions.bodyLimit) => {
-    const account = request.caller?.account
-    return account === undefined
+    const { caller } = request
+    return caller === undefined
       ? collect(request, payload, limit, {
           ...ofStrangers,
           holder: addressGroup(addressOf(request, trustedProxies)),
           drains: false,
         })
-      : collect(request, payload, limit, { ...ofAccounts, holder: account, drains: true })
+      : collect(request, payload, limit, { ...ofAccounts, holder: scopeKey(caller), drains: true })
   }
   app.addHook('onRequest', (request, reply, done) => {
     request.answer = reply.raw

@@ -6,7 +6,7 @@ import { deleteExpiredKeys } from '../../src/store/notification/notifications.js
 import { openPool, type Pool } from '../../src/store/postgres.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { deferred } from '../support/deferred.js'
-import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
+import { createAccount, type Gateway, gatewayForTest, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
 import { holdRows } from '../support/locks.js'
 import { type Answer, errorBody, send, validSend } from '../support/requests.js'
 import { exchange } from '../support/socket.js'
@@ -403,13 +403,13 @@ test('a key that another transaction holds delays its own request, and not the o
   const key = newKey()
   const holder = await holdRows(
     database.url,
-    "insert into idempotency (account_id, key, body_sha256, notification_id, created_at) values ($1, $2, '', $1, now() - interval '2 days')",
+    "insert into idempotency (account_id, mode, key, body_sha256, notification_id, created_at) values ($1, 'live', $2, '', $1, now() - interval '2 days')",
     [account.id, key],
   )
   const first = send(gated.url, account.token, validSend)
   await reached.promise
   const [held, other] = [keyed(key, validSend, gated), send(gated.url, account.token, validSend)]
-  const waiting = async () => /^carteiro_accept_waiting (\S+)$/m.exec(await (await fetch(`${gated.url}/metrics`)).text())?.[1]
+  const waiting = async () => /^carteiro_accept_waiting (\S+)$/m.exec(await readMetrics(gated.url))?.[1]
   await expect.poll(waiting).toBe('2')
   gate.resolve()
   await expectNew(await first)

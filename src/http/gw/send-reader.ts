@@ -2,6 +2,7 @@ import type { AttachmentLimits } from '../../domain/attachment.js'
 import { Refusal, type RefusalCode } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence.js'
 import type { SendRequest } from '../../domain/notification.js'
+import { type Scope, scopeKey } from '../../domain/scope.js'
 import { KeyedSemaphore } from '../../runtime/semaphore.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool, threadData } from '../../runtime/thread-pool.js'
 import { LARGE_BODY } from '../body.js'
@@ -40,8 +41,10 @@ export function createSendReader(limits: AttachmentLimits) {
   // One by one, so that an account with many large bodies is one turn of the thread away from the others.
   const turns = new KeyedSemaphore({ permits: 1 })
   return {
-    read: (raw: Buffer, hashBody: boolean, account: string): ReadSend | Promise<ReadSend> =>
-      raw.length <= LARGE_BODY ? readBody({ raw, hashBody }, limits) : turns.run(account, () => readLarge(pool, raw, hashBody)),
+    read: (raw: Buffer, hashBody: boolean, scope: Scope): ReadSend | Promise<ReadSend> =>
+      raw.length <= LARGE_BODY
+        ? readBody({ raw, hashBody }, limits)
+        : turns.run(scopeKey(scope), () => readLarge(pool, raw, hashBody)),
     close: () => pool.close(),
   }
 }

@@ -38,7 +38,7 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
       const { caller, token, address } = request
       const key = readIdempotencyKey(request.headers['idempotency-key'])
       const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
-      const { request: send, bodySha256 } = await reader.read(body, key !== null, caller.account)
+      const { request: send, bodySha256 } = await reader.read(body, key !== null, caller)
       if (send.validation !== null && !caller.settings.validation) throw new Refusal('validationNotEnabled', [supportEmail])
       if (caller.mode === 'test' && !simulator) throw new Refusal('simulatorOff')
       const sender = {
