@@ -258,7 +258,7 @@ describe('8 several nodes on one database', () => {
     return (await gatewayForTest(pool, { TRUSTED_PROXIES: '127.0.0.1' })).url
   }
 
-  for (const limit of [120, 2_000]) {
+  for (const limit of [120, 600]) {
     for (const [spread, share] of [
       ['nine to one', 10],
       ['one to one', 2],

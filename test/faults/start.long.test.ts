@@ -144,3 +144,36 @@ function privateInstallation({ binaries = true } = {}): string {
   }
   return root
 }
+
+test('a signal during the preparation is obeyed, and leaves nothing running', async () => {
+  const data = dataFolder()
+  const program = new Program({ data })
+  await expect.poll(() => readdirSync(data).some(name => name.startsWith('postgres.new-')), { timeout: 60_000 }).toBe(true)
+  expect(await program.stop()).toBe(0)
+  expect([program.stderr, existsSync(join(data, 'postgres', 'postmaster.pid'))]).toEqual(['', false])
+})
+
+test('two signals at once are one: the supervisor stops everything, the database too', async () => {
+  const data = initialisedDataFolder()
+  const program = await Program.start({ data })
+  program.process.kill('SIGTERM')
+  program.process.kill('SIGINT')
+  expect(await program.ended()).toBe(0)
+  expect(program.children()).toEqual([])
+  expect(existsSync(join(data, 'postgres', 'postmaster.pid'))).toBe(false)
+})
+
+test('a second signal hurries the stop and abandons nothing', async () => {
+  const data = initialisedDataFolder()
+  const program = await Program.start({ data })
+  const children = program.children()
+  // A child that stands still would never finish.
+  for (const pid of children) process.kill(pid, 'SIGSTOP')
+  program.process.kill('SIGTERM')
+  const signals = setInterval(() => program.process.kill('SIGTERM'), 200)
+  onTestFinished(() => clearInterval(signals))
+  expect(await program.ended()).toBe(0)
+  expect(children).toHaveLength(2)
+  for (const pid of children) expect(() => process.kill(pid, 0)).toThrow()
+  expect(existsSync(join(data, 'postgres', 'postmaster.pid'))).toBe(false)
+})
