@@ -1,5 +1,5 @@
 -- The whole schema. Its parts: the installation and its accounts; budgets and locks; notifications and their record;
--- carriers; webhooks; templates; the recipient's pages; letters; calls; e-mail.
+-- carriers; webhooks; templates; the recipient's pages; letters; calls; e-mail; the console.
 --
 -- migrations/schema.sql shows the same schema as a migrated database has it.
 
@@ -8,8 +8,13 @@
 create table installation (
   only_row boolean primary key default true check (only_row),
   key_fingerprint text not null,
+  -- What tokens, links and replies come from, encrypted under the master key; null: the master key itself, which was never rotated.
+  root_key bytea,
   -- Raised by every administrative change. Nodes poll the revision and drop their cached accounts and tokens when it moves.
   revision bigint not null default 1,
+  -- The folder of this database's objects outside (FILES_URL). A database that is restored from a backup takes another one, so that two
+  -- installations with the same FILES_URL never take each other's objects for their own leftovers.
+  files_folder text not null default replace(gen_random_uuid()::text, '-', ''),
   created_at timestamptz not null default now()
 );
 
@@ -19,6 +24,13 @@ create table entity (
   created_at timestamptz not null default now()
 );
 
+-- Every logo that an account had: e-mails and letters that have gone out still show the logo of their day.
+create table logo (
+  sha256 bytea primary key,
+  type text not null,
+  bytes bytea not null
+);
+
 create table account (
   id uuid primary key,
   entity_id uuid not null references entity,
@@ -26,6 +38,9 @@ create table account (
   -- Only the settings that differ from the defaults of src/domain/account.ts.
   settings jsonb not null default '{}',
   sequence jsonb,
+  logo bytea references logo,
+  -- Raised by every change of the row. A send is written only if its deliveries were planned with the current revision.
+  revision bigint not null default 1,
   created_at timestamptz not null default now()
 );
 
@@ -38,7 +53,7 @@ create table token (
   expires_at timestamptz,
   revoked_at timestamptz
 );
-create index token_account on token (account_id);
+create index token_account on token (account_id, jti);
 
 -- The networks from which an account may send.
 create table address_range (
@@ -55,19 +70,31 @@ begin
   return null;
 end $$;
 
+create function raise_account_revision() returns trigger language plpgsql as $$
+begin
+  new.revision := old.revision + 1;
+  return new;
+end $$;
+
+create trigger account_revised before update on account for each row execute function raise_account_revision();
 create trigger account_changed after insert or update or delete on account for each statement execute function bump_revision();
 create trigger token_changed after insert or update or delete on token for each statement execute function bump_revision();
 create trigger address_range_changed after insert or update or delete on address_range for each statement execute function bump_revision();
 
--- The log of administrative actions. Operators read it; the program only writes it.
+-- The log of administrative actions, as one chain: the hash of a row covers the hash of the row before it (src/domain/audit-chain.ts).
+-- Writers take turns (src/store/audit.ts), so that the ids have no gaps.
 create table audit (
-  id bigint generated always as identity primary key,
-  at timestamptz not null default now(),
+  id bigint primary key,
+  at timestamptz not null,
   actor text not null,
   action text not null,
   subject text not null,
-  detail jsonb not null default '{}'
+  detail jsonb not null,
+  prev bytea not null,
+  hash bytea not null
 );
+-- What one person did, newest first.
+create index audit_actor on audit (actor, id);
 
 -- Budgets and locks ---------------------------------------------------------------------------------------------------
 
@@ -80,7 +107,8 @@ create table rate_window (
   granted integer not null
 );
 
--- Wrong guesses at short link codes: one row per client address, and one row for all addresses together.
+-- Wrong guesses at short link codes: one row per client address, and one row for all addresses together. And at the console's
+-- passwords: one row per client address, and one per e-mail address.
 create table guess_window (
   key text primary key,
   started_at timestamptz not null,
@@ -96,9 +124,77 @@ create unlogged table carrier_rate (
   granted integer not null
 );
 
+-- What a person holds back: deliveries that match a row stay in the queue. null: any channel, carrier, account; all three: everything.
+create table hold (
+  id bigint generated always as identity primary key,
+  channel text,
+  -- An identity, or a provider for all of its carriers.
+  carrier text,
+  account_id uuid references account,
+  reason text not null,
+  held_by text not null,
+  created_at timestamptz not null default now()
+);
+create unique index hold_scope on hold (coalesce(channel, ''), coalesce(carrier, ''), coalesce(account_id::text, ''));
+
+-- Which copy of the database this is ------------------------------------------------------------------------------------
+
+-- Which server this is; 0 where the service does not tell.
+create function server_identity() returns bigint language plpgsql stable as $$
+begin
+  return (select system_identifier from pg_control_system());
+exception when insufficient_privilege then
+  return 0;
+end $$;
+
+-- The timeline that the server writes on: a promotion or a recovery to a point in time begins another one. 0: it does not tell.
+create function server_timeline() returns integer language plpgsql stable as $$
+begin
+  return case when pg_is_in_recovery() then 0 else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end;
+exception when others then
+  return 0;
+end $$;
+
+-- The server on which this database was last known to be the living one: docs/adr/0043-an-old-copy-sends-nothing.md. Nothing is claimed
+-- while started_at is not the start of the server that answers: a node looks first whether this is a copy.
+create table home_server (
+  only_row boolean primary key default true check (only_row),
+  -- Of the installation; nodes remember outside the database how far it had come.
+  installation uuid not null default gen_random_uuid(),
+  server bigint not null,
+  -- On one server a database that is restored, or cloned, is another one.
+  database oid not null,
+  timeline integer not null,
+  -- null: nobody has looked since the database was restored.
+  started_at timestamptz
+);
+insert into home_server (server, database, timeline, started_at)
+select server_identity(), oid, server_timeline(), pg_postmaster_start_time() from pg_database where datname = current_database();
+
+-- Each time that the database was found to be a copy, and what was held then.
+create table restoration (
+  id bigint generated always as identity primary key,
+  -- backup: carteiro restore made it. server: another server. timeline: recovered or promoted. behind: older than a node remembers. folder: the
+  -- data folder was copied with what the node remembers.
+  cause text not null check (cause in ('backup', 'server', 'timeline', 'behind', 'folder')),
+  -- In words, for people.
+  detail text not null,
+  noticed_at timestamptz not null default now(),
+  -- What is held had this number (notification.code) or a lower one, so that no clock is asked which notifications are of the copy. null:
+  -- batches are not paused yet, and what they send belongs to the copy too.
+  last_code bigint,
+  -- Where it was marked: the start of the server, and the database. A copy that was made meanwhile is marked again.
+  marked_start timestamptz,
+  marked_database oid,
+  -- null: what was under way is still being held; nothing is sent until it is.
+  held_at timestamptz,
+  held integer not null default 0
+);
+create index restoration_open on restoration (id) where held_at is null;
+
 -- Notifications and their record --------------------------------------------------------------------------------------
 --
--- notification, attachment, delivery and event are partitioned by month on the notification's UUIDv7: its first 48 bits
+-- notification, attachment, delivery, event and sent_content are partitioned by month on the notification's UUIDv7: its first 48 bits
 -- are the millisecond of acceptance. These tables have no foreign keys to each other: one statement writes them together,
 -- and whole months are dropped together.
 
@@ -110,21 +206,36 @@ create table notification (
   account_id uuid not null,
   mode text not null,
   accepted_at timestamptz not null,
+  -- The time of sending that the request asked for; null: at once.
+  send_at timestamptz,
   custom_id text,
   recipient_name text,
   subject text,
   content text,
   -- {question, salt, hash}. The expected reply itself is never stored.
-  validation jsonb
+  validation jsonb,
+  -- When its personal data were erased (erase_data); null: they are here, but for the kinds whose term is over.
+  erased_at timestamptz,
+  -- Since when a part of what it would be sent with is erased: it is never sent again.
+  incomplete_since timestamptz
 ) partition by range (id);
-create index notification_custom_id on notification (account_id, custom_id) where custom_id is not null;
+-- Lists and searches of a scope, newest first: the id is the last column, so that a page is a range of the index.
+create index notification_scope on notification (account_id, mode, id);
+create index notification_custom_id on notification (account_id, mode, custom_id, id) where custom_id is not null;
 
 create table blob (
   sha256 bytea primary key,
   size integer not null,
-  bytes bytea not null,
+  -- null: they are outside of the database: docs/adr/0049-files-may-live-outside-the-database.md.
+  bytes bytea,
+  -- The name outside. Its random part makes an object belong to one row: whoever has deleted the row may delete the object.
+  object text,
+  -- The SHA-256 of each 256 KiB of an object, one after the other: a part of it is verified without the rest.
+  pieces bytea,
   -- Renewed by every use: the sweep of unused blobs must not delete a blob that a send in progress is about to refer to.
-  touched_at timestamptz not null default now()
+  touched_at timestamptz not null default now(),
+  check ((bytes is null) <> (object is null)),
+  check ((object is null) = (pieces is null))
 );
 
 -- Attachments are nearly always compressed formats: compressing them again costs CPU and saves nothing. PostgreSQL 15 does
@@ -185,6 +296,8 @@ create table delivery (
   request jsonb not null,
   template_id uuid,
   template_version integer,
+  -- Of a batch: single sends of the account are claimed before it.
+  bulk boolean not null default false,
 
   processed_at timestamptz,
   prepared_at timestamptz,
@@ -196,7 +309,10 @@ create table delivery (
   answered_at timestamptz,
   failed_at timestamptz,
   cancelled_at timestamptz,
-  cancel_reason text check (cancel_reason in ('not needed', 'finalized')),
+  -- What one message of it has bound of the account's cap; null: the account has none.
+  bound_cost numeric(12, 4),
+
+  cancel_reason text check (cancel_reason in ('not needed', 'finalized', 'repeated')),
   failure text,
   failure_detail text,
   answers jsonb,
@@ -212,20 +328,28 @@ create table delivery (
   constraint delivery_sending_is_leased check (state <> 'sending' or (lease_owner is not null and lease_until is not null))
 ) partition by range (notification_id);
 -- Each index holds only the deliveries in one state: finished deliveries cost these indexes nothing.
-create index delivery_queued on delivery (channel, mode, account_id, due_at) where state = 'queued';
+create index delivery_queued on delivery (channel, mode, account_id, bulk, due_at) where state = 'queued';
 create index delivery_failover on delivery (channel, mode, due_at) where state = 'queued' and tried is not null;
 create index delivery_bound on delivery (channel, mode, bound_carrier, due_at) where state = 'queued' and bound_carrier is not null;
--- Steps that a date decides on, and steps that only a failure releases.
-create index delivery_waiting on delivery (due_at) where state = 'waiting' and condition <> 'failed';
+-- Steps that a date decides on: those of single sends before those of batches, and by account where more are due than can be decided at once.
+create index delivery_waiting on delivery (bulk, due_at) where state = 'waiting' and condition <> 'failed';
+create index delivery_waiting_account on delivery (bulk, account_id, due_at) where state = 'waiting' and condition <> 'failed';
+-- Steps that only a failure releases.
 create index delivery_waiting_failure on delivery (notification_id) where state = 'waiting' and condition = 'failed';
+-- For the age of what was tried and is not finished. A delivery that goes at its first attempt never enters it.
+create index delivery_tried_again on delivery (channel, mode, notification_id) where state in ('queued', 'uncertain') and attempt > 0;
 create index delivery_leased on delivery (lease_until) where state = 'sending';
 create index delivery_uncertain on delivery (due_at) where state = 'uncertain';
 -- By carrier: the unknown outcomes of a carrier that does not answer must not delay those of the others.
 create index delivery_uncertain_carrier on delivery (channel, mode, carrier, due_at) where state = 'uncertain';
-create index delivery_unresolved on delivery (notification_id) where state = 'unresolved';
-create index delivery_dead on delivery (notification_id) where state = 'dead';
+-- What waits for a person, newest first: an account with none must not read those of the others. Ordinary deliveries never enter these.
+create index delivery_uncertain_account on delivery (account_id, mode, notification_id, channel) where state = 'uncertain';
+create index delivery_unresolved on delivery (account_id, mode, notification_id, channel) where state = 'unresolved';
+create index delivery_dead on delivery (account_id, mode, notification_id, channel) where state = 'dead';
 -- Finds the message that a recipient's reply belongs to, by the number (E.164). E-mail addresses cost the index nothing.
 create index delivery_number on delivery (recipient, notification_id) where recipient like '+%';
+-- Finds the notifications of a scope to an address, a number or a name, newest first.
+create index delivery_recipient on delivery (account_id, mode, lower(recipient), notification_id) where recipient is not null;
 -- Registered letters on their way.
 create index delivery_tracked on delivery (notification_id)
   where channel = 'letter' and tracking_code is not null and delivered_at is null and failure is null;
@@ -272,11 +396,42 @@ create table suppression (
   -- In lower case.
   recipient text not null,
   reason text not null,
-  -- The notification that caused the suppression; null: an operator added it.
+  -- The notification that caused the suppression; null: an operator added it, or the notification was erased.
   notification_id uuid,
   created_at timestamptz not null default now(),
   primary key (account_id, mode, channel, recipient)
 );
+-- The console lists them, the latest first.
+create index suppression_created on suppression (account_id, mode, created_at, channel, recipient);
+
+-- Evidence: the content as it left ------------------------------------------------------------------------------------
+--
+-- One row per event that says that a carrier took a message, or may have taken it. The event's data has a digest of the
+-- sender's copy and a commitment to what that copy hides: docs/evidence.md, "O conteúdo como saiu".
+create table sent_content (
+  notification_id uuid not null,
+  -- Of the event.
+  seq integer not null,
+  channel text not null,
+  -- Of the sender's copy: its type, the ending of its file's name, its digest. It is the message with stars in place of what
+  -- only the recipient may know; or, where that cannot be cut out of the message, the same content in another form.
+  type text not null,
+  extension text not null,
+  size integer not null,
+  sha256 bytea not null,
+  -- [{at, length, sha256, encoding}]: the parts of the message that are blobs, and how the message has them. They are not
+  -- stored a second time for each recipient.
+  files jsonb,
+  -- [[at, length]]: what the sender's copy hides, and the salt of its commitment.
+  hidden jsonb,
+  salt bytea,
+  -- {type, extension, size, sha256} of the message, where the sender's copy has another form.
+  message jsonb,
+  -- The message without its blobs; or the sender's copy, where that has another form.
+  packing text not null check (packing in ('none', 'deflate')),
+  bytes bytea not null,
+  primary key (notification_id, seq)
+) partition by range (notification_id);
 
 -- The history is append only, for every role: the program's own role may not even try (grant_application below).
 create function refuse_change() returns trigger language plpgsql as $$
@@ -284,20 +439,37 @@ begin
   raise exception '% on % is refused: its rows are never changed', tg_op, tg_table_name using errcode = 'insufficient_privilege';
 end $$;
 
-create trigger notification_unchanged before update or delete on notification for each row execute function refuse_change();
-create trigger attachment_unchanged before update or delete on attachment for each row execute function refuse_change();
+-- Lets nothing pass but the erasure of personal data by erase_data. An event loses its data and its salt, and nothing else of it
+-- changes: docs/adr/0047-personal-data-go-and-the-proof-stays.md.
+create function refuse_change_but_erasure() returns trigger language plpgsql as $$
+begin
+  if current_setting('carteiro.erasing', true) = 'yes' then
+    if tg_op = 'DELETE' and tg_argv[0] = 'rows' then return old; end if;
+    if tg_op = 'UPDATE' and tg_argv[0] = 'columns' then
+      -- What an erasure may change of this table is named by the trigger; it becomes null, or says when.
+      if to_jsonb(new) - tg_argv[1:] = to_jsonb(old) - tg_argv[1:] then return new; end if;
+    end if;
+  end if;
+  raise exception '% on % is refused: its rows are never changed', tg_op, tg_table_name using errcode = 'insufficient_privilege';
+end $$;
+
+create trigger notification_unchanged before update or delete on notification for each row
+  execute function refuse_change_but_erasure('columns', 'custom_id', 'recipient_name', 'subject', 'content', 'validation', 'erased_at', 'incomplete_since');
+create trigger attachment_unchanged before update or delete on attachment for each row execute function refuse_change_but_erasure('rows');
+create trigger sent_content_unchanged before update or delete on sent_content for each row execute function refuse_change_but_erasure('rows');
 create trigger audit_unchanged before update or delete on audit for each row execute function refuse_change();
 create trigger event_undeleted before delete on event for each row execute function refuse_change();
 -- The owner gives restored events ids of the new server: docs/adr/0014-commit-ordered-events.md.
 create trigger event_unchanged before update on event for each row
   when ((old.notification_id, old.seq, old.at, old.type, old.source, old.data, old.salt, old.commit, old.prev, old.hash)
     is distinct from (new.notification_id, new.seq, new.at, new.type, new.source, new.data, new.salt, new.commit, new.prev, new.hash))
-  execute function refuse_change();
+  execute function refuse_change_but_erasure('columns', 'data', 'salt');
 -- Partitions inherit the triggers of rows. Triggers of statements they do not: ensure_month makes them.
 create trigger notification_untruncated before truncate on notification for each statement execute function refuse_change();
 create trigger attachment_untruncated before truncate on attachment for each statement execute function refuse_change();
 create trigger audit_untruncated before truncate on audit for each statement execute function refuse_change();
 create trigger event_untruncated before truncate on event for each statement execute function refuse_change();
+create trigger sent_content_untruncated before truncate on sent_content for each statement execute function refuse_change();
 
 -- Creates the partitions of the month that holds the given moment. Safe to call again and from several nodes. Runs as the
 -- owner: the program's role creates no tables and has no rights on single partitions.
@@ -309,7 +481,7 @@ declare
   parent text;
   child text;
 begin
-  foreach parent in array array['notification', 'attachment', 'delivery', 'event'] loop
+  foreach parent in array array['notification', 'attachment', 'delivery', 'event', 'sent_content'] loop
     child := parent || to_char(month, '_YYYY_MM');
     if to_regclass('public.' || child) is null then
       -- "partition of" would lock the parent against reads and writes; attaching a finished table does not.
@@ -321,6 +493,26 @@ begin
       execute format('alter table public.%I attach partition public.%I for values from (%L) to (%L)', parent, child, low, high);
     end if;
   end loop;
+end $$;
+
+-- The least id of the oldest month in which a delivery is still to be sent or looked after; null: there is none. Workers look for work
+-- from there on, so that months which ended long ago cost them nothing. Runs as the owner, who may read single partitions.
+create function open_since() returns uuid language plpgsql stable security definer set search_path = public, pg_temp as $$
+declare
+  month record;
+  state text;
+  is_open boolean;
+begin
+  for month in
+    select c.oid::regclass as child, (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''([0-9a-f-]{36})'))[1]::uuid as low
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'public.delivery'::regclass order by 2
+  loop
+    foreach state in array array['queued', 'waiting', 'sending', 'uncertain'] loop
+      execute format('select exists (select from %s where state = %L)', month.child, state) into is_open;
+      if is_open then return month.low; end if;
+    end loop;
+  end loop;
+  return null;
 end $$;
 
 -- Carriers ------------------------------------------------------------------------------------------------------------
@@ -481,7 +673,8 @@ create table template (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
-create index template_account on template (account_id, channel);
+-- A name means one template: with two, the one that is sent would depend on which was made last.
+create unique index template_name on template (account_id, mode, channel, name);
 
 create table template_version (
   template_id uuid not null references template,
@@ -512,14 +705,6 @@ create table visit_count (
   locks integer not null default 0,
   locked_until timestamptz
 );
-
-create table logo (
-  account_id uuid primary key references account,
-  sha256 bytea not null,
-  type text not null,
-  bytes bytea not null
-);
-create index logo_sha256 on logo (sha256);
 
 -- Letters -------------------------------------------------------------------------------------------------------------
 
@@ -630,6 +815,622 @@ create table dkim_key (
   unique (domain, selector)
 );
 
+-- Replies to e-mails that are to be forwarded to the sender's mailbox. The row is the job, and stays for a while afterwards: a reply
+-- that is delivered to us twice is forwarded once.
+create table email_forward (
+  notification_id uuid not null,
+  -- Names the reply: its Message-ID.
+  reply_id text not null,
+  -- {from, text, files}, without the recipient's link; null: it was forwarded, or never will be.
+  reply jsonb,
+  -- queued: from due_at on. sending: the carrier may have it. done, failed: ended. unknown: the outcome was lost; not repeated.
+  state text not null default 'queued' check (state in ('queued', 'sending', 'done', 'failed', 'unknown')),
+  attempt smallint not null default 0,
+  due_at timestamptz not null default now(),
+  created_at timestamptz not null default now(),
+  primary key (notification_id, reply_id)
+);
+create index email_forward_due on email_forward (due_at) where state in ('queued', 'sending');
+create index email_forward_created on email_forward using brin (created_at);
+
+-- Batches: many sends from one file -----------------------------------------------------------------------------------
+
+-- What the columns of a sender's files mean, under a name.
+create table bulk_mapping (
+  account_id uuid not null references account,
+  mode text not null check (mode in ('live', 'test')),
+  name text not null,
+  -- {column: [member of the send request]}; null: by the columns' names.
+  mapping jsonb,
+  -- The members of the send request that are the same in all lines.
+  base jsonb not null,
+  updated_at timestamptz not null default now(),
+  primary key (account_id, mode, name)
+);
+
+create table bulk_batch (
+  id uuid primary key,
+  account_id uuid not null references account,
+  mode text not null check (mode in ('live', 'test')),
+  name text not null,
+  state text not null check (state in ('receiving', 'checking', 'checked', 'sending', 'paused', 'done', 'cancelled')),
+  -- Of the file; null: it has not arrived yet.
+  sha256 bytea,
+  columns jsonb not null default '[]',
+  mapping jsonb not null default '{}',
+  base jsonb not null,
+  -- It is sent as soon as it is checked.
+  starts boolean not null default false,
+  -- The last line that was checked.
+  checked_to integer not null default 0,
+  total integer not null default 0,
+  good integer not null default 0,
+  rejected integer not null default 0,
+  accepted integer not null default 0,
+  failed integer not null default 0,
+  -- The "token" of the first event of its notifications, and the address of whoever started it.
+  token text not null,
+  address text not null,
+  created_by text not null,
+  created_at timestamptz not null default now(),
+  started_at timestamptz,
+  finished_at timestamptz,
+  -- The account's pace: no line is accepted before this moment.
+  next_at timestamptz not null default now(),
+  -- The last line of the turn before: two nodes that send at the same time take different lines.
+  turned_to integer not null default 0,
+  -- When it was last started or resumed, and how many lines were behind it then: the rate follows from both.
+  resumed_at timestamptz,
+  resumed_at_line integer not null default 0,
+  -- Since when it is paused.
+  paused_at timestamptz,
+  -- Why it was cancelled without anybody asking for it: it was paused, or never started, for longer than its lines are kept.
+  expired_while text check (expired_while in ('paused', 'checked')),
+  -- When the data of its lines were deleted.
+  erased_at timestamptz
+);
+-- The same file under the same name is the same batch: an upload that is repeated does not send it again.
+create unique index bulk_batch_file on bulk_batch (account_id, mode, name, sha256) where sha256 is not null and state <> 'cancelled';
+create index bulk_batch_listed on bulk_batch (account_id, mode, id);
+create index bulk_batch_active on bulk_batch (state, started_at) where state in ('receiving', 'checking', 'sending');
+create index bulk_batch_kept on bulk_batch (created_at) where erased_at is null;
+
+create table bulk_line (
+  batch_id uuid not null references bulk_batch on delete cascade,
+  -- As an editor or a spreadsheet counts them: the header is line 1.
+  line integer not null,
+  -- In the order of the batch's columns; null: they were deleted, as the notification has them or their time is over.
+  cells jsonb,
+  -- accepted: written by the transaction that writes its notification, so that a line is sent once.
+  state text not null default 'new' check (state in ('new', 'good', 'rejected', 'accepted', 'failed')),
+  error text,
+  error_column text,
+  notification_id uuid,
+  primary key (batch_id, line)
+);
+create index bulk_line_good on bulk_line (batch_id, line) where state = 'good';
+create index bulk_line_refused on bulk_line (batch_id, line) where state in ('rejected', 'failed');
+create index bulk_line_accepted on bulk_line (batch_id, line) where state = 'accepted';
+
+-- The console ---------------------------------------------------------------------------------------------------------
+
+-- The people who sign in to the console. operator: everything; sender: one account; auditor: reads and verifies.
+create table operator (
+  id uuid primary key,
+  email text not null unique check (email = lower(email)),
+  name text not null,
+  role text not null check (role in ('operator', 'sender', 'auditor')),
+  account_id uuid references account,
+  -- scrypt with its parameters and salt, as src/domain/password.ts writes it.
+  password text not null,
+  -- The secret of the second factor, encrypted under the master key; null: the password alone is asked for.
+  totp_secret bytea,
+  -- The period of the latest code that was accepted: a code counts once.
+  totp_period bigint not null default 0,
+  created_at timestamptz not null default now(),
+  disabled_at timestamptz,
+  constraint operator_of_account check ((role = 'sender') = (account_id is not null))
+);
+
+create table console_session (
+  -- Shown in lists. The cookie holds another value, of which only the hash is stored.
+  id uuid primary key,
+  secret_sha256 bytea not null unique,
+  operator_id uuid not null references operator,
+  address text not null,
+  agent text not null,
+  created_at timestamptz not null default now(),
+  seen_at timestamptz not null default now(),
+  expires_at timestamptz not null
+);
+create index console_session_operator on console_session (operator_id);
+
+-- One-time links by which a person becomes an operator.
+create table invitation (
+  secret_sha256 bytea primary key,
+  -- null: whoever opens the link says so. Only the link that the start prints while there is no operator.
+  email text,
+  role text not null check (role in ('operator', 'sender', 'auditor')),
+  account_id uuid references account,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  constraint invitation_of_account check ((role = 'sender') = (account_id is not null))
+);
+
+-- How many deliveries of the notifications accepted in an hour, and in a day of Brasília, were sent, delivered, read, and have failed.
+-- Days are kept beside their hours: a month of hours of all accounts took 30 ms to add up at each look.
+-- docs/adr/0037-counts-are-added-up-as-deliveries-change.md
+create table delivery_count (
+  unit text not null check (unit in ('hour', 'day')),
+  mode text not null check (mode in ('live', 'test')),
+  starts_at timestamptz not null,
+  account_id uuid not null,
+  channel text not null,
+  accepted bigint not null default 0,
+  sent bigint not null default 0,
+  delivered bigint not null default 0,
+  read bigint not null default 0,
+  failed bigint not null default 0,
+  primary key (unit, mode, starts_at, account_id, channel)
+);
+
+-- What carriers charge for one unit of a channel, in reais, as the operator tells it. carrier: an identity, a provider, or '' for any.
+create table price (
+  channel text not null,
+  carrier text not null,
+  price numeric(12, 4) not null check (price >= 0),
+  updated_at timestamptz not null default now(),
+  primary key (channel, carrier)
+);
+
+-- The messages that carriers took, by day of Brasília, with their cost by the prices of that moment.
+create table usage_count (
+  mode text not null check (mode in ('live', 'test')),
+  day date not null,
+  account_id uuid not null references account,
+  channel text not null,
+  carrier text not null,
+  messages bigint not null,
+  units bigint not null,
+  cost numeric(16, 4) not null,
+  primary key (mode, day, account_id, channel, carrier)
+);
+
+-- What usage_count does not hold yet, as delivery_tally.
+create table usage_tally (
+  mode text not null,
+  day date not null,
+  account_id uuid not null,
+  channel text not null,
+  carrier text not null,
+  messages integer not null,
+  units integer not null,
+  cost numeric(16, 4) not null
+);
+
+-- What the sends of a month have bound of the account's cap. Only accounts with a cap have rows.
+create table cost_month (
+  account_id uuid not null references account,
+  mode text not null check (mode in ('live', 'test')),
+  month date not null,
+  committed numeric(16, 4) not null,
+  primary key (account_id, mode, month)
+);
+
+-- What cost_month does not hold yet: steps that were cancelled, messages that were repeated.
+create table cost_tally (
+  account_id uuid not null,
+  mode text not null,
+  month date not null,
+  amount numeric(16, 4) not null
+);
+
+-- The messages that a person got, or may have got, in a day of the person's own. One statement counts a message and compares with the
+-- limit, so that two workers cannot both take the last place of a day; the same message is counted once, however often it is tried.
+create table contact_day (
+  account_id uuid not null references account,
+  mode text not null check (mode in ('live', 'test')),
+  channel text not null,
+  recipient text not null,
+  day date not null,
+  -- Our references.
+  messages text[] not null,
+  primary key (account_id, mode, channel, recipient, day)
+);
+create index contact_day_day on contact_day (day);
+
+-- The notification that brings a content to a person, so that another one does not bring the same content again.
+create table contact_content (
+  account_id uuid not null references account,
+  mode text not null check (mode in ('live', 'test')),
+  channel text not null,
+  recipient text not null,
+  -- SHA-256 of everything that the message is made of.
+  fingerprint bytea not null,
+  notification_id uuid not null,
+  at timestamptz not null,
+  primary key (account_id, mode, channel, recipient, fingerprint)
+);
+create index contact_content_at on contact_content (at);
+
+-- What the counts do not hold yet: each transaction adds the differences that it makes. Adding to the counts themselves would make
+-- every transaction wait for the one before it.
+create table delivery_tally (
+  mode text not null check (mode in ('live', 'test')),
+  hour timestamptz not null,
+  account_id uuid not null,
+  channel text not null,
+  accepted integer not null default 0,
+  sent integer not null default 0,
+  delivered integer not null default 0,
+  read integer not null default 0,
+  failed integer not null default 0
+);
+
+-- What each worker says of its carriers, for people. Unlogged: workers repeat it every few seconds.
+create unlogged table carrier_health (
+  worker uuid not null,
+  channel text not null,
+  mode text not null check (mode in ('live', 'test')),
+  carrier text not null,
+  state text not null check (state in ('open', 'paused', 'closed')),
+  -- Since this worker started.
+  sent bigint not null,
+  failed bigint not null,
+  -- Messages a second, as the operator limits them; null: without a limit.
+  rate integer,
+  seen_at timestamptz not null default now(),
+  primary key (worker, channel, mode, carrier)
+);
+
+-- What all workers together asked of each carrier, and how it answered. Unlogged: a crash of the server begins the counts again, which
+-- readers of counters expect. One row for every carrier that was ever configured, until it is silent for a month.
+create unlogged table carrier_total (
+  channel text not null,
+  mode text not null check (mode in ('live', 'test')),
+  carrier text not null,
+  sent bigint not null,
+  temporary bigint not null,
+  throttled bigint not null,
+  permanent bigint not null,
+  uncertain bigint not null,
+  -- The calls by their duration: one count for each bound of engine/deliver/call-meter.ts, and one for the longer ones.
+  durations bigint[] not null,
+  seconds double precision not null,
+  updated_at timestamptz not null default now(),
+  primary key (channel, mode, carrier)
+);
+
+-- The workers that run, or ran within the last hour: they have no address at which they could be asked.
+create unlogged table worker_process (
+  id uuid primary key,
+  version text not null,
+  memory_bytes bigint not null,
+  cpu_seconds double precision not null,
+  in_flight integer not null,
+  started_at timestamptz not null default now(),
+  seen_at timestamptz not null default now()
+);
+
+-- How often processes of a role were started.
+create unlogged table process_start (
+  role text primary key,
+  starts bigint not null
+);
+
+-- Evidence: the log ---------------------------------------------------------------------------------------------------
+
+-- One append-only Merkle tree (RFC 6962) of all events, in the order of ADR 14. docs/evidence.md has its form.
+create table log_leaf (
+  -- 0, 1, 2, …
+  leaf bigint primary key,
+  notification_id uuid not null,
+  seq integer not null,
+  -- Of the event when it was appended: an event that is changed later differs from it.
+  hash bytea not null,
+  unique (notification_id, seq)
+);
+
+-- The roots of complete sub-trees of 2^height leaves; height is a multiple of 8, so that any proof reads a few hundred hashes.
+create table log_node (
+  height smallint not null check (height > 0 and height % 8 = 0),
+  place bigint not null,
+  hash bytea not null,
+  primary key (height, place)
+);
+
+-- How far the log has come. The node that appends locks the row; the others skip it.
+create table log_head (
+  is_only boolean primary key default true check (is_only),
+  size bigint not null default 0,
+  -- The roots of the complete parts of the tree, the largest first, one after the other.
+  peaks bytea not null default '',
+  -- The position of the last event that was read; null: from the beginning, passing over what the log has.
+  transaction_id xid8,
+  notification_id uuid,
+  seq integer,
+  -- Transaction ids, and so the position, belong to one server.
+  server bigint
+);
+insert into log_head default values;
+
+-- The key that signs checkpoints. The first row counts for ever.
+create table log_key (
+  id smallint primary key check (id = 1),
+  -- The log's name, the first line of every checkpoint.
+  origin text not null,
+  -- PKCS#8 in PEM, encrypted with the origin as context.
+  private_key bytea not null,
+  -- name+key id+key.
+  vkey text not null,
+  created_at timestamptz not null default now()
+);
+
+create table checkpoint (
+  size bigint primary key,
+  root bytea not null,
+  -- The signed note, with the log's own signature only.
+  note text not null,
+  at timestamptz not null
+);
+
+create table checkpoint_cosignature (
+  size bigint not null references checkpoint,
+  witness text not null,
+  -- The line of the note.
+  line text not null,
+  at timestamptz not null,
+  primary key (size, witness)
+);
+
+-- RFC 3161 tokens over the SHA-256 of the note's text.
+create table checkpoint_time_stamp (
+  size bigint not null references checkpoint,
+  authority text not null,
+  token bytea not null,
+  at timestamptz not null,
+  primary key (size, authority)
+);
+
+-- Where checkpoints go: archives, witnesses, time-stamp authorities. One node at a time serves a target, until due_at.
+create table checkpoint_target (
+  -- Without its secrets.
+  target text primary key,
+  -- The last checkpoint that the target has.
+  size bigint not null default 0,
+  due_at timestamptz not null default now(),
+  failures integer not null default 0,
+  error text,
+  done_at timestamptz
+);
+
+create trigger log_leaf_unchanged before update or delete on log_leaf for each row execute function refuse_change();
+create trigger log_node_unchanged before update or delete on log_node for each row execute function refuse_change();
+create trigger log_key_undeleted before delete on log_key for each row execute function refuse_change();
+-- The owner encrypts it anew when the master key is rotated.
+create trigger log_key_unchanged before update on log_key for each row
+  when ((old.id, old.origin, old.vkey, old.created_at) is distinct from (new.id, new.origin, new.vkey, new.created_at)) execute function refuse_change();
+create trigger checkpoint_unchanged before update or delete on checkpoint for each row execute function refuse_change();
+create trigger checkpoint_cosignature_unchanged before update or delete on checkpoint_cosignature for each row execute function refuse_change();
+create trigger checkpoint_time_stamp_unchanged before update or delete on checkpoint_time_stamp for each row execute function refuse_change();
+create trigger log_leaf_untruncated before truncate on log_leaf for each statement execute function refuse_change();
+create trigger log_node_untruncated before truncate on log_node for each statement execute function refuse_change();
+create trigger checkpoint_untruncated before truncate on checkpoint for each statement execute function refuse_change();
+
+-- Evidence: signatures of documents ---------------------------------------------------------------------------------------
+
+-- The certificates that this installation made to sign its documents, where none is configured. The newest one signs.
+create table document_certificate (
+  -- Nodes that start at once make the same ordinal, and the first one wins.
+  ordinal integer primary key check (ordinal > 0),
+  -- X.509 in DER.
+  certificate bytea not null,
+  -- PKCS#8 in DER, encrypted with the certificate's digest as context.
+  private_key bytea not null,
+  created_at timestamptz not null default now()
+);
+
+create trigger document_certificate_undeleted before delete on document_certificate for each row execute function refuse_change();
+-- As with log_key.
+create trigger document_certificate_unchanged before update on document_certificate for each row
+  when ((old.ordinal, old.certificate, old.created_at) is distinct from (new.ordinal, new.certificate, new.created_at))
+  execute function refuse_change();
+
+-- Ageing --------------------------------------------------------------------------------------------------------------
+
+-- Notifications that are kept as they are, whatever their term and whoever asks: a court may want them. Neither an erasure nor the end of
+-- a term touches them, and their month is not dropped.
+create table legal_hold (
+  notification_id uuid primary key,
+  reason text not null,
+  held_by text not null,
+  created_at timestamptz not null default now()
+);
+
+-- When each chore that one node does for all is due again (src/store/chore-turns.ts).
+create table chore_turn (
+  chore text primary key,
+  due_at timestamptz not null
+);
+
+-- How far the end of terms has come: every notification of the scope up to done_to was looked at for this kind of data.
+create table retention_progress (
+  account_id uuid not null references account,
+  mode text not null check (mode in ('live', 'test')),
+  kind text not null,
+  done_to uuid not null,
+  primary key (account_id, mode, kind)
+);
+
+-- Notifications that were held, or still being delivered, when the term of a kind ended: they are looked at again.
+create table retention_postponed (
+  account_id uuid not null references account,
+  mode text not null check (mode in ('live', 'test')),
+  kind text not null,
+  notification_id uuid not null,
+  tried_at timestamptz not null default now(),
+  primary key (account_id, mode, kind, notification_id)
+);
+
+-- Erases personal data of notifications, by kinds: content, attachments, letters, recordings, visits; and events, which is everything of
+-- them. The skeleton stays: ids, dates, states, and of every event its hash. Two kinds more, references and webhooks, are asked for where
+-- one person is erased: they have short terms of their own, and finding them costs a look through a whole account.
+-- Returns the notifications that were erased: not those that are held, still being delivered, or in another transaction's hands.
+-- The only way to these rows: docs/adr/0047-personal-data-go-and-the-proof-stays.md.
+create function erase_data(asked uuid[], kinds text[]) returns uuid[] language plpgsql security definer
+  set search_path = public, pg_temp as $$
+declare
+  whole boolean := 'events' = any(kinds);
+  ids uuid[];
+  low uuid;
+  high uuid;
+  since timestamptz;
+begin
+  -- The bounds keep the other months out of every statement.
+  select min(a.id::text)::uuid, max(a.id::text)::uuid into low, high from unnest(asked) as a(id);
+  -- First the notifications, then their deliveries, as whoever records facts does.
+  ids := array(select n.id from notification n where n.id = any(asked) and n.id >= low and n.id <= high order by n.id for update skip locked);
+  perform from delivery d where d.notification_id = any(ids) and d.notification_id >= low and d.notification_id <= high
+    order by d.notification_id, d.channel for update;
+  -- A statement of its own, so that it sees what was committed while the locks were waited for.
+  ids := array(
+    select a.id from unnest(ids) as a(id)
+    where not exists (select from legal_hold h where h.notification_id = a.id)
+      and not exists (select from delivery d where d.notification_id = a.id and d.notification_id >= low and d.notification_id <= high
+        and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved')));
+  if cardinality(ids) = 0 then return ids; end if;
+  -- Until the end of this function, or of the transaction if it fails.
+  perform set_config('carteiro.erasing', 'yes', true);
+  since := to_timestamp(('x' || left(replace(low::text, '-', ''), 12))::bit(48)::bigint / 1000.0) - interval '1 day';
+
+  -- Only where something goes that a later attempt would need: a notification without files or letters loses nothing of them.
+  update notification n set incomplete_since = now()
+  where n.id = any(ids) and n.id >= low and n.id <= high and n.incomplete_since is null and (
+    whole or 'content' = any(kinds)
+    or 'attachments' = any(kinds) and exists (
+      select from attachment a where a.notification_id = n.id and a.notification_id >= low and a.notification_id <= high)
+    or 'letters' = any(kinds) and exists (select from letter l where l.notification_id = n.id));
+  if whole or 'content' = any(kinds) then
+    update notification set subject = null, content = null, validation = null
+    where id = any(ids) and id >= low and id <= high and (subject is not null or content is not null or validation is not null);
+    update delivery set request = '{}' where notification_id = any(ids) and notification_id >= low and notification_id <= high and request <> '{}';
+    delete from sent_content where notification_id = any(ids) and notification_id >= low and notification_id <= high;
+    delete from email_forward where notification_id = any(ids);
+  end if;
+  if whole or 'attachments' = any(kinds) then
+    -- Without its files a message cannot be put together again.
+    delete from sent_content where notification_id = any(ids) and notification_id >= low and notification_id <= high
+      and files is not null and message is null;
+    delete from attachment where notification_id = any(ids) and notification_id >= low and notification_id <= high;
+  end if;
+  if whole or 'letters' = any(kinds) then
+    delete from sent_content where notification_id = any(ids) and notification_id >= low and notification_id <= high and channel = 'letter';
+    delete from letter where notification_id = any(ids);
+    delete from letter_receipt where notification_id = any(ids);
+    delete from letter_tracking where notification_id = any(ids);
+  end if;
+  if whole then
+    delete from recording where notification_id = any(ids);
+  elsif 'recordings' = any(kinds) then
+    update recording set state = 'expired' where notification_id = any(ids) and state in ('wanted', 'kept');
+  end if;
+  if whole or 'visits' = any(kinds) then
+    update event set data = null, salt = null
+    where notification_id = any(ids) and notification_id >= low and notification_id <= high and source = 'recipient' and salt is not null;
+    delete from visit_count where notification_id = any(ids);
+  end if;
+  if 'references' = any(kinds) then
+    delete from carrier_reference where notification_id = any(ids) and created_at >= since;
+    delete from call_lookup where notification_id = any(ids);
+  end if;
+  if 'webhooks' = any(kinds) then
+    with gone as (
+      delete from webhook_message where notification_id = any(ids) and created_at >= since returning id
+    )
+    delete from webhook_attempt where message_id in (select id from gone);
+  end if;
+  if whole then
+    update event set data = null, salt = null
+    where notification_id = any(ids) and notification_id >= low and notification_id <= high and salt is not null;
+    update delivery set recipient = null, failure_detail = null, answers = null, tracking_code = null
+    where notification_id = any(ids) and notification_id >= low and notification_id <= high;
+    -- Who must not be written to stays so; only the way back to the notification goes.
+    update suppression set notification_id = null where notification_id = any(ids);
+    update notification set custom_id = null, recipient_name = null, erased_at = now() where id = any(ids) and id >= low and id <= high;
+  end if;
+  perform set_config('carteiro.erasing', '', true);
+  return ids;
+end $$;
+
+-- Months whose rows are in an archive outside of the database and no longer here: docs/adr/0048-months-are-dropped-whole.md. Of their events
+-- the log keeps every hash.
+create table dropped_month (
+  -- Its first day, in UTC.
+  month date primary key,
+  -- The ids of its notifications: from low on, and below high.
+  low uuid not null,
+  high uuid not null,
+  notifications bigint not null,
+  events bigint not null,
+  -- Of the archive.
+  sha256 bytea not null,
+  dropped_at timestamptz not null default now()
+);
+create trigger dropped_month_unchanged before update or delete on dropped_month for each row execute function refuse_change();
+create trigger dropped_month_untruncated before truncate on dropped_month for each statement execute function refuse_change();
+
+-- The least id of a month, or of the month after it.
+create function month_bound(month date, months_later integer) returns uuid language sql immutable as $$
+  select (lpad(to_hex((extract(epoch from (month + make_interval(months => months_later)) at time zone 'UTC') * 1000)::bigint), 12, '0')
+    || repeat('0', 20))::uuid
+$$;
+
+-- Why a month may not be dropped; null: it may. young: it ended less than a month ago. older: an older month is still here. kept: a notification
+-- has its personal data. held: one is under legal hold. unlogged: an event is not in the log.
+create function month_obstacle(month date) returns text language plpgsql stable as $$
+declare
+  low uuid := month_bound(month, 0);
+  high uuid := month_bound(month, 1);
+begin
+  if to_regclass('public.notification' || to_char(month, '_YYYY_MM')) is null then return 'missing'; end if;
+  if month + interval '2 months' > now() at time zone 'UTC' then return 'young'; end if;
+  if exists (select from notification where id < low) then return 'older'; end if;
+  if exists (select from legal_hold where notification_id >= low and notification_id < high) then return 'held'; end if;
+  if exists (select from notification where id >= low and id < high and erased_at is null) then return 'kept'; end if;
+  if (select count(*) from event where notification_id >= low and notification_id < high)
+    <> (select count(*) from log_leaf where notification_id >= low and notification_id < high) then return 'unlogged'; end if;
+  return null;
+end $$;
+
+-- Drops the partitions of a month that is in an archive, and what is older than it in the tables without partitions. The owner's alone: the
+-- program only adds to its history.
+create function drop_month(dropped date, archive bytea) returns void language plpgsql as $$
+declare
+  first_id uuid := month_bound(dropped, 0);
+  next_id uuid := month_bound(dropped, 1);
+  ended timestamptz := (dropped + interval '1 month') at time zone 'UTC';
+  obstacle text;
+  parent text;
+begin
+  -- First what takes long. A drop locks the whole table, with all of its months, until the commit: every send would wait for these deletes.
+  delete from link where notification_id < next_id;
+  delete from bulk_batch where finished_at < ended and state in ('done', 'cancelled');
+  delete from letter_lot_object o using letter_lot l where l.lot = o.lot and l.created_at < ended;
+  delete from letter_lot where created_at < ended;
+  delete from delivery_count where starts_at < ended;
+  delete from usage_count where day < ended::date;
+  delete from cost_month where month < dropped;
+  -- After the deletes: a legal hold or an event may have come while they ran.
+  obstacle := month_obstacle(dropped);
+  if obstacle is not null then raise exception 'the month % may not be dropped: %', dropped, obstacle using errcode = 'object_not_in_prerequisite_state'; end if;
+  insert into dropped_month (month, low, high, notifications, events, sha256)
+  select dropped, first_id, next_id, (select count(*) from notification where id >= first_id and id < next_id),
+    (select count(*) from log_leaf where notification_id >= first_id and notification_id < next_id), archive;
+  foreach parent in array array['notification', 'attachment', 'delivery', 'event', 'sent_content'] loop
+    execute format('drop table public.%I', parent || to_char(dropped, '_YYYY_MM'));
+  end loop;
+end $$;
+
 -- Roles ---------------------------------------------------------------------------------------------------------------
 
 -- Gives a role what the program needs, and no more: it adds to the history, and neither changes nor deletes any of it. It
@@ -648,19 +1449,30 @@ begin
     execute format('revoke all on %s from %I', relation, application);
     execute format('grant select, insert, update, delete on %s to %I', relation, application);
   end loop;
-  execute format('revoke update, delete on notification, attachment, event, audit, template_version, letter, letter_receipt from %I',
+  execute format('revoke update, delete on notification, attachment, event, sent_content, audit, template_version, letter, letter_receipt, logo from %I',
     application);
+  execute format('revoke update, delete on document_certificate from %I', application);
   execute format('revoke insert, update, delete on migration from %I', application);
   execute format('revoke update, delete on installation from %I', application);
   execute format('grant update (revision) on installation to %I', application);
   execute format('revoke update on blob from %I', application);
   execute format('grant update (touched_at) on blob to %I', application);
+  execute format('revoke update, delete on log_leaf, log_node, log_key, checkpoint, checkpoint_cosignature, checkpoint_time_stamp from %I',
+    application);
+  execute format('revoke insert, delete on log_head, home_server from %I', application);
+  execute format('revoke delete on restoration from %I', application);
   -- A lock on a row takes the right to update some column of it. The trigger refuses the update itself.
   execute format('grant update (code) on notification to %I', application);
   execute format('grant usage on all sequences in schema public to %I', application);
   execute format('grant select, update on sequence letter_lot_lot_seq to %I', application);
   execute format('grant execute on function ensure_month(timestamptz) to %I', application);
+  execute format('grant execute on function open_since() to %I', application);
+  execute format('grant execute on function erase_data(uuid[], text[]) to %I', application);
+  execute format('revoke insert, update, delete on dropped_month from %I', application);
 end $$;
 
 revoke execute on function ensure_month(timestamptz) from public;
+revoke execute on function open_since() from public;
+revoke execute on function erase_data(uuid[], text[]) from public;
+revoke execute on function drop_month(date, bytea) from public;
 revoke execute on function grant_application(name) from public;

@@ -12,6 +12,36 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.drop_month(dropped date, archive bytea)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  first_id uuid := month_bound(dropped, 0);
+  next_id uuid := month_bound(dropped, 1);
+  ended timestamptz := (dropped + interval '1 month') at time zone 'UTC';
+  obstacle text;
+  parent text;
+begin
+  -- First what takes long. A drop locks the whole table, with all of its months, until the commit: every send would wait for these deletes.
+  delete from link where notification_id < next_id;
+  delete from bulk_batch where finished_at < ended and state in ('done', 'cancelled');
+  delete from letter_lot_object o using letter_lot l where l.lot = o.lot and l.created_at < ended;
+  delete from letter_lot where created_at < ended;
+  delete from delivery_count where starts_at < ended;
+  delete from usage_count where day < ended::date;
+  delete from cost_month where month < dropped;
+  -- After the deletes: a legal hold or an event may have come while they ran.
+  obstacle := month_obstacle(dropped);
+  if obstacle is not null then raise exception 'the month % may not be dropped: %', dropped, obstacle using errcode = 'object_not_in_prerequisite_state'; end if;
+  insert into dropped_month (month, low, high, notifications, events, sha256)
+  select dropped, first_id, next_id, (select count(*) from notification where id >= first_id and id < next_id),
+    (select count(*) from log_leaf where notification_id >= first_id and notification_id < next_id), archive;
+  foreach parent in array array['notification', 'attachment', 'delivery', 'event', 'sent_content'] loop
+    execute format('drop table public.%I', parent || to_char(dropped, '_YYYY_MM'));
+  end loop;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.ensure_month(moment timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
@@ -25,7 +55,7 @@ declare
   parent text;
   child text;
 begin
-  foreach parent in array array['notification', 'attachment', 'delivery', 'event'] loop
+  foreach parent in array array['notification', 'attachment', 'delivery', 'event', 'sent_content'] loop
     child := parent || to_char(month, '_YYYY_MM');
     if to_regclass('public.' || child) is null then
       -- "partition of" would lock the parent against reads and writes; attaching a finished table does not.
@@ -37,6 +67,95 @@ begin
       execute format('alter table public.%I attach partition public.%I for values from (%L) to (%L)', parent, child, low, high);
     end if;
   end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.erase_data(asked uuid[], kinds text[])
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  whole boolean := 'events' = any(kinds);
+  ids uuid[];
+  low uuid;
+  high uuid;
+  since timestamptz;
+begin
+  -- The bounds keep the other months out of every statement.
+  select min(a.id::text)::uuid, max(a.id::text)::uuid into low, high from unnest(asked) as a(id);
+  -- First the notifications, then their deliveries, as whoever records facts does.
+  ids := array(select n.id from notification n where n.id = any(asked) and n.id >= low and n.id <= high order by n.id for update skip locked);
+  perform from delivery d where d.notification_id = any(ids) and d.notification_id >= low and d.notification_id <= high
+    order by d.notification_id, d.channel for update;
+  -- A statement of its own, so that it sees what was committed while the locks were waited for.
+  ids := array(
+    select a.id from unnest(ids) as a(id)
+    where not exists (select from legal_hold h where h.notification_id = a.id)
+      and not exists (select from delivery d where d.notification_id = a.id and d.notification_id >= low and d.notification_id <= high
+        and d.state in ('waiting', 'queued', 'sending', 'uncertain', 'unresolved')));
+  if cardinality(ids) = 0 then return ids; end if;
+  -- Until the end of this function, or of the transaction if it fails.
+  perform set_config('carteiro.erasing', 'yes', true);
+  since := to_timestamp(('x' || left(replace(low::text, '-', ''), 12))::bit(48)::bigint / 1000.0) - interval '1 day';
+
+  -- Only where something goes that a later attempt would need: a notification without files or letters loses nothing of them.
+  update notification n set incomplete_since = now()
+  where n.id = any(ids) and n.id >= low and n.id <= high and n.incomplete_since is null and (
+    whole or 'content' = any(kinds)
+    or 'attachments' = any(kinds) and exists (
+      select from attachment a where a.notification_id = n.id and a.notification_id >= low and a.notification_id <= high)
+    or 'letters' = any(kinds) and exists (select from letter l where l.notification_id = n.id));
+  if whole or 'content' = any(kinds) then
+    update notification set subject = null, content = null, validation = null
+    where id = any(ids) and id >= low and id <= high and (subject is not null or content is not null or validation is not null);
+    update delivery set request = '{}' where notification_id = any(ids) and notification_id >= low and notification_id <= high and request <> '{}';
+    delete from sent_content where notification_id = any(ids) and notification_id >= low and notification_id <= high;
+    delete from email_forward where notification_id = any(ids);
+  end if;
+  if whole or 'attachments' = any(kinds) then
+    -- Without its files a message cannot be put together again.
+    delete from sent_content where notification_id = any(ids) and notification_id >= low and notification_id <= high
+      and files is not null and message is null;
+    delete from attachment where notification_id = any(ids) and notification_id >= low and notification_id <= high;
+  end if;
+  if whole or 'letters' = any(kinds) then
+    delete from sent_content where notification_id = any(ids) and notification_id >= low and notification_id <= high and channel = 'letter';
+    delete from letter where notification_id = any(ids);
+    delete from letter_receipt where notification_id = any(ids);
+    delete from letter_tracking where notification_id = any(ids);
+  end if;
+  if whole then
+    delete from recording where notification_id = any(ids);
+  elsif 'recordings' = any(kinds) then
+    update recording set state = 'expired' where notification_id = any(ids) and state in ('wanted', 'kept');
+  end if;
+  if whole or 'visits' = any(kinds) then
+    update event set data = null, salt = null
+    where notification_id = any(ids) and notification_id >= low and notification_id <= high and source = 'recipient' and salt is not null;
+    delete from visit_count where notification_id = any(ids);
+  end if;
+  if 'references' = any(kinds) then
+    delete from carrier_reference where notification_id = any(ids) and created_at >= since;
+    delete from call_lookup where notification_id = any(ids);
+  end if;
+  if 'webhooks' = any(kinds) then
+    with gone as (
+      delete from webhook_message where notification_id = any(ids) and created_at >= since returning id
+    )
+    delete from webhook_attempt where message_id in (select id from gone);
+  end if;
+  if whole then
+    update event set data = null, salt = null
+    where notification_id = any(ids) and notification_id >= low and notification_id <= high and salt is not null;
+    update delivery set recipient = null, failure_detail = null, answers = null, tracking_code = null
+    where notification_id = any(ids) and notification_id >= low and notification_id <= high;
+    -- Who must not be written to stays so; only the way back to the notification goes.
+    update suppression set notification_id = null where notification_id = any(ids);
+    update notification set custom_id = null, recipient_name = null, erased_at = now() where id = any(ids) and id >= low and id <= high;
+  end if;
+  perform set_config('carteiro.erasing', '', true);
+  return ids;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.grant_application(application name)
@@ -56,18 +175,86 @@ begin
     execute format('revoke all on %s from %I', relation, application);
     execute format('grant select, insert, update, delete on %s to %I', relation, application);
   end loop;
-  execute format('revoke update, delete on notification, attachment, event, audit, template_version, letter, letter_receipt from %I',
+  execute format('revoke update, delete on notification, attachment, event, sent_content, audit, template_version, letter, letter_receipt, logo from %I',
     application);
+  execute format('revoke update, delete on document_certificate from %I', application);
   execute format('revoke insert, update, delete on migration from %I', application);
   execute format('revoke update, delete on installation from %I', application);
   execute format('grant update (revision) on installation to %I', application);
   execute format('revoke update on blob from %I', application);
   execute format('grant update (touched_at) on blob to %I', application);
+  execute format('revoke update, delete on log_leaf, log_node, log_key, checkpoint, checkpoint_cosignature, checkpoint_time_stamp from %I',
+    application);
+  execute format('revoke insert, delete on log_head, home_server from %I', application);
+  execute format('revoke delete on restoration from %I', application);
   -- A lock on a row takes the right to update some column of it. The trigger refuses the update itself.
   execute format('grant update (code) on notification to %I', application);
   execute format('grant usage on all sequences in schema public to %I', application);
   execute format('grant select, update on sequence letter_lot_lot_seq to %I', application);
   execute format('grant execute on function ensure_month(timestamptz) to %I', application);
+  execute format('grant execute on function open_since() to %I', application);
+  execute format('grant execute on function erase_data(uuid[], text[]) to %I', application);
+  execute format('revoke insert, update, delete on dropped_month from %I', application);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.month_bound(month date, months_later integer)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select (lpad(to_hex((extract(epoch from (month + make_interval(months => months_later)) at time zone 'UTC') * 1000)::bigint), 12, '0')
+    || repeat('0', 20))::uuid
+$function$;
+
+CREATE OR REPLACE FUNCTION public.month_obstacle(month date)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  low uuid := month_bound(month, 0);
+  high uuid := month_bound(month, 1);
+begin
+  if to_regclass('public.notification' || to_char(month, '_YYYY_MM')) is null then return 'missing'; end if;
+  if month + interval '2 months' > now() at time zone 'UTC' then return 'young'; end if;
+  if exists (select from notification where id < low) then return 'older'; end if;
+  if exists (select from legal_hold where notification_id >= low and notification_id < high) then return 'held'; end if;
+  if exists (select from notification where id >= low and id < high and erased_at is null) then return 'kept'; end if;
+  if (select count(*) from event where notification_id >= low and notification_id < high)
+    <> (select count(*) from log_leaf where notification_id >= low and notification_id < high) then return 'unlogged'; end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.open_since()
+ RETURNS uuid
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  month record;
+  state text;
+  is_open boolean;
+begin
+  for month in
+    select c.oid::regclass as child, (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''([0-9a-f-]{36})'))[1]::uuid as low
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'public.delivery'::regclass order by 2
+  loop
+    foreach state in array array['queued', 'waiting', 'sending', 'uncertain'] loop
+      execute format('select exists (select from %s where state = %L)', month.child, state) into is_open;
+      if is_open then return month.low; end if;
+    end loop;
+  end loop;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.raise_account_revision()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.revision := old.revision + 1;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.refuse_change()
@@ -78,18 +265,59 @@ begin
   raise exception '% on % is refused: its rows are never changed', tg_op, tg_table_name using errcode = 'insufficient_privilege';
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.refuse_change_but_erasure()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if current_setting('carteiro.erasing', true) = 'yes' then
+    if tg_op = 'DELETE' and tg_argv[0] = 'rows' then return old; end if;
+    if tg_op = 'UPDATE' and tg_argv[0] = 'columns' then
+      -- What an erasure may change of this table is named by the trigger; it becomes null, or says when.
+      if to_jsonb(new) - tg_argv[1:] = to_jsonb(old) - tg_argv[1:] then return new; end if;
+    end if;
+  end if;
+  raise exception '% on % is refused: its rows are never changed', tg_op, tg_table_name using errcode = 'insufficient_privilege';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.server_identity()
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return (select system_identifier from pg_control_system());
+exception when insufficient_privilege then
+  return 0;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.server_timeline()
+ RETURNS integer
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return case when pg_is_in_recovery() then 0 else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end;
+exception when others then
+  return 0;
+end $function$;
+
 CREATE TABLE account (
   id uuid NOT NULL,
   entity_id uuid NOT NULL,
   name text NOT NULL,
   settings jsonb NOT NULL DEFAULT '{}'::jsonb,
   sequence jsonb,
+  logo bytea,
+  revision bigint NOT NULL DEFAULT 1,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT account_pkey PRIMARY KEY (id),
   CONSTRAINT account_name_key UNIQUE (name),
-  CONSTRAINT account_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES entity(id)
+  CONSTRAINT account_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES entity(id),
+  CONSTRAINT account_logo_fkey FOREIGN KEY (logo) REFERENCES logo(sha256)
 );
 CREATE TRIGGER account_changed AFTER INSERT OR DELETE OR UPDATE ON account FOR EACH STATEMENT EXECUTE FUNCTION bump_revision();
+CREATE TRIGGER account_revised BEFORE UPDATE ON account FOR EACH ROW EXECUTE FUNCTION raise_account_revision();
 
 CREATE TABLE address_range (
   account_id uuid NOT NULL,
@@ -110,27 +338,103 @@ CREATE TABLE attachment (
   CONSTRAINT attachment_pkey PRIMARY KEY (notification_id, ordinal)
 ) PARTITION BY RANGE (notification_id);
 CREATE INDEX attachment_sha256 ON attachment USING btree (sha256);
-CREATE TRIGGER attachment_unchanged BEFORE DELETE OR UPDATE ON attachment FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER attachment_unchanged BEFORE DELETE OR UPDATE ON attachment FOR EACH ROW EXECUTE FUNCTION refuse_change_but_erasure('rows');
 CREATE TRIGGER attachment_untruncated BEFORE TRUNCATE ON attachment FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE audit (
-  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  at timestamp with time zone NOT NULL DEFAULT now(),
+  id bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
   actor text NOT NULL,
   action text NOT NULL,
   subject text NOT NULL,
-  detail jsonb NOT NULL DEFAULT '{}'::jsonb,
+  detail jsonb NOT NULL,
+  prev bytea NOT NULL,
+  hash bytea NOT NULL,
   CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
+CREATE INDEX audit_actor ON audit USING btree (actor, id);
 CREATE TRIGGER audit_unchanged BEFORE DELETE OR UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER audit_untruncated BEFORE TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE blob (
   sha256 bytea NOT NULL,
   size integer NOT NULL,
-  bytes bytea STORAGE EXTERNAL NOT NULL,
+  bytes bytea STORAGE EXTERNAL,
+  object text,
+  pieces bytea,
   touched_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT blob_pkey PRIMARY KEY (sha256)
+  CONSTRAINT blob_pkey PRIMARY KEY (sha256),
+  CONSTRAINT blob_check CHECK ((bytes IS NULL) <> (object IS NULL)),
+  CONSTRAINT blob_check1 CHECK ((object IS NULL) = (pieces IS NULL))
+);
+
+CREATE TABLE bulk_batch (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  mode text NOT NULL,
+  name text NOT NULL,
+  state text NOT NULL,
+  sha256 bytea,
+  columns jsonb NOT NULL DEFAULT '[]'::jsonb,
+  mapping jsonb NOT NULL DEFAULT '{}'::jsonb,
+  base jsonb NOT NULL,
+  starts boolean NOT NULL DEFAULT false,
+  checked_to integer NOT NULL DEFAULT 0,
+  total integer NOT NULL DEFAULT 0,
+  good integer NOT NULL DEFAULT 0,
+  rejected integer NOT NULL DEFAULT 0,
+  accepted integer NOT NULL DEFAULT 0,
+  failed integer NOT NULL DEFAULT 0,
+  token text NOT NULL,
+  address text NOT NULL,
+  created_by text NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  next_at timestamp with time zone NOT NULL DEFAULT now(),
+  turned_to integer NOT NULL DEFAULT 0,
+  resumed_at timestamp with time zone,
+  resumed_at_line integer NOT NULL DEFAULT 0,
+  paused_at timestamp with time zone,
+  expired_while text,
+  erased_at timestamp with time zone,
+  CONSTRAINT bulk_batch_pkey PRIMARY KEY (id),
+  CONSTRAINT bulk_batch_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT bulk_batch_expired_while_check CHECK (expired_while = ANY (ARRAY['paused'::text, 'checked'::text])),
+  CONSTRAINT bulk_batch_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text])),
+  CONSTRAINT bulk_batch_state_check CHECK (state = ANY (ARRAY['receiving'::text, 'checking'::text, 'checked'::text, 'sending'::text, 'paused'::text, 'done'::text, 'cancelled'::text]))
+);
+CREATE INDEX bulk_batch_active ON bulk_batch USING btree (state, started_at) WHERE state = ANY (ARRAY['receiving'::text, 'checking'::text, 'sending'::text]);
+CREATE UNIQUE INDEX bulk_batch_file ON bulk_batch USING btree (account_id, mode, name, sha256) WHERE sha256 IS NOT NULL AND state <> 'cancelled'::text;
+CREATE INDEX bulk_batch_kept ON bulk_batch USING btree (created_at) WHERE erased_at IS NULL;
+CREATE INDEX bulk_batch_listed ON bulk_batch USING btree (account_id, mode, id);
+
+CREATE TABLE bulk_line (
+  batch_id uuid NOT NULL,
+  line integer NOT NULL,
+  cells jsonb,
+  state text NOT NULL DEFAULT 'new'::text,
+  error text,
+  error_column text,
+  notification_id uuid,
+  CONSTRAINT bulk_line_pkey PRIMARY KEY (batch_id, line),
+  CONSTRAINT bulk_line_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES bulk_batch(id) ON DELETE CASCADE,
+  CONSTRAINT bulk_line_state_check CHECK (state = ANY (ARRAY['new'::text, 'good'::text, 'rejected'::text, 'accepted'::text, 'failed'::text]))
+);
+CREATE INDEX bulk_line_accepted ON bulk_line USING btree (batch_id, line) WHERE state = 'accepted'::text;
+CREATE INDEX bulk_line_good ON bulk_line USING btree (batch_id, line) WHERE state = 'good'::text;
+CREATE INDEX bulk_line_refused ON bulk_line USING btree (batch_id, line) WHERE state = ANY (ARRAY['rejected'::text, 'failed'::text]);
+
+CREATE TABLE bulk_mapping (
+  account_id uuid NOT NULL,
+  mode text NOT NULL,
+  name text NOT NULL,
+  mapping jsonb,
+  base jsonb NOT NULL,
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT bulk_mapping_pkey PRIMARY KEY (account_id, mode, name),
+  CONSTRAINT bulk_mapping_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT bulk_mapping_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
 );
 
 CREATE TABLE call_lookup (
@@ -144,6 +448,21 @@ CREATE TABLE call_lookup (
   CONSTRAINT call_lookup_pkey PRIMARY KEY (carrier, name)
 );
 CREATE INDEX call_lookup_due ON call_lookup USING btree (due_at);
+
+CREATE UNLOGGED TABLE carrier_health (
+  worker uuid NOT NULL,
+  channel text NOT NULL,
+  mode text NOT NULL,
+  carrier text NOT NULL,
+  state text NOT NULL,
+  sent bigint NOT NULL,
+  failed bigint NOT NULL,
+  rate integer,
+  seen_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT carrier_health_pkey PRIMARY KEY (worker, channel, mode, carrier),
+  CONSTRAINT carrier_health_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text])),
+  CONSTRAINT carrier_health_state_check CHECK (state = ANY (ARRAY['open'::text, 'paused'::text, 'closed'::text]))
+);
 
 CREATE UNLOGGED TABLE carrier_rate (
   carrier text NOT NULL,
@@ -164,6 +483,127 @@ CREATE TABLE carrier_reference (
   CONSTRAINT carrier_reference_pkey PRIMARY KEY (carrier, reference)
 );
 CREATE INDEX carrier_reference_created ON carrier_reference USING brin (created_at);
+
+CREATE UNLOGGED TABLE carrier_total (
+  channel text NOT NULL,
+  mode text NOT NULL,
+  carrier text NOT NULL,
+  sent bigint NOT NULL,
+  temporary bigint NOT NULL,
+  throttled bigint NOT NULL,
+  permanent bigint NOT NULL,
+  uncertain bigint NOT NULL,
+  durations bigint[] NOT NULL,
+  seconds double precision NOT NULL,
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT carrier_total_pkey PRIMARY KEY (channel, mode, carrier),
+  CONSTRAINT carrier_total_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
+);
+
+CREATE TABLE checkpoint (
+  size bigint NOT NULL,
+  root bytea NOT NULL,
+  note text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT checkpoint_pkey PRIMARY KEY (size)
+);
+CREATE TRIGGER checkpoint_unchanged BEFORE DELETE OR UPDATE ON checkpoint FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER checkpoint_untruncated BEFORE TRUNCATE ON checkpoint FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE checkpoint_cosignature (
+  size bigint NOT NULL,
+  witness text NOT NULL,
+  line text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT checkpoint_cosignature_pkey PRIMARY KEY (size, witness),
+  CONSTRAINT checkpoint_cosignature_size_fkey FOREIGN KEY (size) REFERENCES checkpoint(size)
+);
+CREATE TRIGGER checkpoint_cosignature_unchanged BEFORE DELETE OR UPDATE ON checkpoint_cosignature FOR EACH ROW EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE checkpoint_target (
+  target text NOT NULL,
+  size bigint NOT NULL DEFAULT 0,
+  due_at timestamp with time zone NOT NULL DEFAULT now(),
+  failures integer NOT NULL DEFAULT 0,
+  error text,
+  done_at timestamp with time zone,
+  CONSTRAINT checkpoint_target_pkey PRIMARY KEY (target)
+);
+
+CREATE TABLE checkpoint_time_stamp (
+  size bigint NOT NULL,
+  authority text NOT NULL,
+  token bytea NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT checkpoint_time_stamp_pkey PRIMARY KEY (size, authority),
+  CONSTRAINT checkpoint_time_stamp_size_fkey FOREIGN KEY (size) REFERENCES checkpoint(size)
+);
+CREATE TRIGGER checkpoint_time_stamp_unchanged BEFORE DELETE OR UPDATE ON checkpoint_time_stamp FOR EACH ROW EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE chore_turn (
+  chore text NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  CONSTRAINT chore_turn_pkey PRIMARY KEY (chore)
+);
+
+CREATE TABLE console_session (
+  id uuid NOT NULL,
+  secret_sha256 bytea NOT NULL,
+  operator_id uuid NOT NULL,
+  address text NOT NULL,
+  agent text NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  seen_at timestamp with time zone NOT NULL DEFAULT now(),
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT console_session_pkey PRIMARY KEY (id),
+  CONSTRAINT console_session_secret_sha256_key UNIQUE (secret_sha256),
+  CONSTRAINT console_session_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id)
+);
+CREATE INDEX console_session_operator ON console_session USING btree (operator_id);
+
+CREATE TABLE contact_content (
+  account_id uuid NOT NULL,
+  mode text NOT NULL,
+  channel text NOT NULL,
+  recipient text NOT NULL,
+  fingerprint bytea NOT NULL,
+  notification_id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  CONSTRAINT contact_content_pkey PRIMARY KEY (account_id, mode, channel, recipient, fingerprint),
+  CONSTRAINT contact_content_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT contact_content_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
+);
+CREATE INDEX contact_content_at ON contact_content USING btree (at);
+
+CREATE TABLE contact_day (
+  account_id uuid NOT NULL,
+  mode text NOT NULL,
+  channel text NOT NULL,
+  recipient text NOT NULL,
+  day date NOT NULL,
+  messages text[] NOT NULL,
+  CONSTRAINT contact_day_pkey PRIMARY KEY (account_id, mode, channel, recipient, day),
+  CONSTRAINT contact_day_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT contact_day_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
+);
+CREATE INDEX contact_day_day ON contact_day USING btree (day);
+
+CREATE TABLE cost_month (
+  account_id uuid NOT NULL,
+  mode text NOT NULL,
+  month date NOT NULL,
+  committed numeric(16,4) NOT NULL,
+  CONSTRAINT cost_month_pkey PRIMARY KEY (account_id, mode, month),
+  CONSTRAINT cost_month_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT cost_month_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
+);
+
+CREATE TABLE cost_tally (
+  account_id uuid NOT NULL,
+  mode text NOT NULL,
+  month date NOT NULL,
+  amount numeric(16,4) NOT NULL
+);
 
 CREATE TABLE delivery (
   notification_id uuid NOT NULL,
@@ -189,6 +629,7 @@ CREATE TABLE delivery (
   request jsonb NOT NULL,
   template_id uuid,
   template_version integer,
+  bulk boolean NOT NULL DEFAULT false,
   processed_at timestamp with time zone,
   prepared_at timestamp with time zone,
   sent_at timestamp with time zone,
@@ -199,6 +640,7 @@ CREATE TABLE delivery (
   answered_at timestamp with time zone,
   failed_at timestamp with time zone,
   cancelled_at timestamp with time zone,
+  bound_cost numeric(12,4),
   cancel_reason text,
   failure text,
   failure_detail text,
@@ -207,24 +649,57 @@ CREATE TABLE delivery (
   parts jsonb,
   taken jsonb,
   CONSTRAINT delivery_pkey PRIMARY KEY (notification_id, channel),
-  CONSTRAINT delivery_cancel_reason_check CHECK (cancel_reason = ANY (ARRAY['not needed'::text, 'finalized'::text])),
+  CONSTRAINT delivery_cancel_reason_check CHECK (cancel_reason = ANY (ARRAY['not needed'::text, 'finalized'::text, 'repeated'::text])),
   CONSTRAINT delivery_channel_check CHECK (channel ~ '^[a-z]+$'::text),
   CONSTRAINT delivery_condition_check CHECK (condition = ANY (ARRAY['always'::text, 'failed'::text, 'not delivered'::text, 'not read'::text, 'not confirmed'::text])),
   CONSTRAINT delivery_sending_is_leased CHECK (state <> 'sending'::text OR lease_owner IS NOT NULL AND lease_until IS NOT NULL),
   CONSTRAINT delivery_state_check CHECK (state = ANY (ARRAY['waiting'::text, 'queued'::text, 'sending'::text, 'uncertain'::text, 'unresolved'::text, 'done'::text, 'dead'::text, 'cancelled'::text]))
 ) PARTITION BY RANGE (notification_id);
 CREATE INDEX delivery_bound ON delivery USING btree (channel, mode, bound_carrier, due_at) WHERE state = 'queued'::text AND bound_carrier IS NOT NULL;
-CREATE INDEX delivery_dead ON delivery USING btree (notification_id) WHERE state = 'dead'::text;
+CREATE INDEX delivery_dead ON delivery USING btree (account_id, mode, notification_id, channel) WHERE state = 'dead'::text;
 CREATE INDEX delivery_failover ON delivery USING btree (channel, mode, due_at) WHERE state = 'queued'::text AND tried IS NOT NULL;
 CREATE INDEX delivery_leased ON delivery USING btree (lease_until) WHERE state = 'sending'::text;
 CREATE INDEX delivery_number ON delivery USING btree (recipient, notification_id) WHERE recipient ~~ '+%'::text;
-CREATE INDEX delivery_queued ON delivery USING btree (channel, mode, account_id, due_at) WHERE state = 'queued'::text;
+CREATE INDEX delivery_queued ON delivery USING btree (channel, mode, account_id, bulk, due_at) WHERE state = 'queued'::text;
+CREATE INDEX delivery_recipient ON delivery USING btree (account_id, mode, lower(recipient), notification_id) WHERE recipient IS NOT NULL;
 CREATE INDEX delivery_tracked ON delivery USING btree (notification_id) WHERE channel = 'letter'::text AND tracking_code IS NOT NULL AND delivered_at IS NULL AND failure IS NULL;
+CREATE INDEX delivery_tried_again ON delivery USING btree (channel, mode, notification_id) WHERE (state = ANY (ARRAY['queued'::text, 'uncertain'::text])) AND attempt > 0;
 CREATE INDEX delivery_uncertain ON delivery USING btree (due_at) WHERE state = 'uncertain'::text;
+CREATE INDEX delivery_uncertain_account ON delivery USING btree (account_id, mode, notification_id, channel) WHERE state = 'uncertain'::text;
 CREATE INDEX delivery_uncertain_carrier ON delivery USING btree (channel, mode, carrier, due_at) WHERE state = 'uncertain'::text;
-CREATE INDEX delivery_unresolved ON delivery USING btree (notification_id) WHERE state = 'unresolved'::text;
-CREATE INDEX delivery_waiting ON delivery USING btree (due_at) WHERE state = 'waiting'::text AND condition <> 'failed'::text;
+CREATE INDEX delivery_unresolved ON delivery USING btree (account_id, mode, notification_id, channel) WHERE state = 'unresolved'::text;
+CREATE INDEX delivery_waiting ON delivery USING btree (bulk, due_at) WHERE state = 'waiting'::text AND condition <> 'failed'::text;
+CREATE INDEX delivery_waiting_account ON delivery USING btree (bulk, account_id, due_at) WHERE state = 'waiting'::text AND condition <> 'failed'::text;
 CREATE INDEX delivery_waiting_failure ON delivery USING btree (notification_id) WHERE state = 'waiting'::text AND condition = 'failed'::text;
+
+CREATE TABLE delivery_count (
+  unit text NOT NULL,
+  mode text NOT NULL,
+  starts_at timestamp with time zone NOT NULL,
+  account_id uuid NOT NULL,
+  channel text NOT NULL,
+  accepted bigint NOT NULL DEFAULT 0,
+  sent bigint NOT NULL DEFAULT 0,
+  delivered bigint NOT NULL DEFAULT 0,
+  read bigint NOT NULL DEFAULT 0,
+  failed bigint NOT NULL DEFAULT 0,
+  CONSTRAINT delivery_count_pkey PRIMARY KEY (unit, mode, starts_at, account_id, channel),
+  CONSTRAINT delivery_count_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text])),
+  CONSTRAINT delivery_count_unit_check CHECK (unit = ANY (ARRAY['hour'::text, 'day'::text]))
+);
+
+CREATE TABLE delivery_tally (
+  mode text NOT NULL,
+  hour timestamp with time zone NOT NULL,
+  account_id uuid NOT NULL,
+  channel text NOT NULL,
+  accepted integer NOT NULL DEFAULT 0,
+  sent integer NOT NULL DEFAULT 0,
+  delivered integer NOT NULL DEFAULT 0,
+  read integer NOT NULL DEFAULT 0,
+  failed integer NOT NULL DEFAULT 0,
+  CONSTRAINT delivery_tally_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
+);
 
 CREATE TABLE dkim_key (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -240,6 +715,30 @@ CREATE TABLE dkim_key (
   CONSTRAINT dkim_key_domain_check CHECK (domain = lower(domain)),
   CONSTRAINT dkim_key_selector_check CHECK (selector = lower(selector))
 );
+
+CREATE TABLE document_certificate (
+  ordinal integer NOT NULL,
+  certificate bytea NOT NULL,
+  private_key bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT document_certificate_pkey PRIMARY KEY (ordinal),
+  CONSTRAINT document_certificate_ordinal_check CHECK (ordinal > 0)
+);
+CREATE TRIGGER document_certificate_unchanged BEFORE UPDATE ON document_certificate FOR EACH ROW WHEN (old.ordinal IS DISTINCT FROM new.ordinal OR old.certificate IS DISTINCT FROM new.certificate OR old.created_at IS DISTINCT FROM new.created_at) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER document_certificate_undeleted BEFORE DELETE ON document_certificate FOR EACH ROW EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE dropped_month (
+  month date NOT NULL,
+  low uuid NOT NULL,
+  high uuid NOT NULL,
+  notifications bigint NOT NULL,
+  events bigint NOT NULL,
+  sha256 bytea NOT NULL,
+  dropped_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT dropped_month_pkey PRIMARY KEY (month)
+);
+CREATE TRIGGER dropped_month_unchanged BEFORE DELETE OR UPDATE ON dropped_month FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER dropped_month_untruncated BEFORE TRUNCATE ON dropped_month FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TABLE early_report (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -257,6 +756,20 @@ CREATE INDEX early_report_due ON early_report USING btree (due_at, id);
 CREATE INDEX early_report_names ON early_report USING gin (names) WITH (fastupdate=off);
 CREATE INDEX early_report_received ON early_report USING btree (received_at);
 CREATE INDEX early_report_tagged ON early_report USING btree ((report #>> '{of,tag,recipient}'::text[])) WHERE (report #>> '{of,tag,recipient}'::text[]) IS NOT NULL;
+
+CREATE TABLE email_forward (
+  notification_id uuid NOT NULL,
+  reply_id text NOT NULL,
+  reply jsonb,
+  state text NOT NULL DEFAULT 'queued'::text,
+  attempt smallint NOT NULL DEFAULT 0,
+  due_at timestamp with time zone NOT NULL DEFAULT now(),
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT email_forward_pkey PRIMARY KEY (notification_id, reply_id),
+  CONSTRAINT email_forward_state_check CHECK (state = ANY (ARRAY['queued'::text, 'sending'::text, 'done'::text, 'failed'::text, 'unknown'::text]))
+);
+CREATE INDEX email_forward_created ON email_forward USING brin (created_at);
+CREATE INDEX email_forward_due ON email_forward USING btree (due_at) WHERE state = ANY (ARRAY['queued'::text, 'sending'::text]);
 
 CREATE TABLE entity (
   id uuid NOT NULL,
@@ -281,7 +794,7 @@ CREATE TABLE event (
   CONSTRAINT event_pkey PRIMARY KEY (notification_id, seq)
 ) PARTITION BY RANGE (notification_id);
 CREATE INDEX event_transaction ON event USING btree (transaction_id);
-CREATE TRIGGER event_unchanged BEFORE UPDATE ON event FOR EACH ROW WHEN (old.notification_id IS DISTINCT FROM new.notification_id OR old.seq IS DISTINCT FROM new.seq OR old.at IS DISTINCT FROM new.at OR old.type IS DISTINCT FROM new.type OR old.source IS DISTINCT FROM new.source OR old.data IS DISTINCT FROM new.data OR old.salt IS DISTINCT FROM new.salt OR old.commit IS DISTINCT FROM new.commit OR old.prev IS DISTINCT FROM new.prev OR old.hash IS DISTINCT FROM new.hash) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER event_unchanged BEFORE UPDATE ON event FOR EACH ROW WHEN (old.notification_id IS DISTINCT FROM new.notification_id OR old.seq IS DISTINCT FROM new.seq OR old.at IS DISTINCT FROM new.at OR old.type IS DISTINCT FROM new.type OR old.source IS DISTINCT FROM new.source OR old.data IS DISTINCT FROM new.data OR old.salt IS DISTINCT FROM new.salt OR old.commit IS DISTINCT FROM new.commit OR old.prev IS DISTINCT FROM new.prev OR old.hash IS DISTINCT FROM new.hash) EXECUTE FUNCTION refuse_change_but_erasure('columns', 'data', 'salt');
 CREATE TRIGGER event_undeleted BEFORE DELETE ON event FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER event_untruncated BEFORE TRUNCATE ON event FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -291,6 +804,30 @@ CREATE TABLE guess_window (
   wrong integer NOT NULL,
   locked_until timestamp with time zone,
   CONSTRAINT guess_window_pkey PRIMARY KEY (key)
+);
+
+CREATE TABLE hold (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  channel text,
+  carrier text,
+  account_id uuid,
+  reason text NOT NULL,
+  held_by text NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT hold_pkey PRIMARY KEY (id),
+  CONSTRAINT hold_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id)
+);
+CREATE UNIQUE INDEX hold_scope ON hold USING btree (COALESCE(channel, ''::text), COALESCE(carrier, ''::text), COALESCE(account_id::text, ''::text));
+
+CREATE TABLE home_server (
+  only_row boolean NOT NULL DEFAULT true,
+  installation uuid NOT NULL DEFAULT gen_random_uuid(),
+  server bigint NOT NULL,
+  database oid NOT NULL,
+  timeline integer NOT NULL,
+  started_at timestamp with time zone,
+  CONSTRAINT home_server_pkey PRIMARY KEY (only_row),
+  CONSTRAINT home_server_only_row_check CHECK (only_row)
 );
 
 CREATE TABLE idempotency (
@@ -308,10 +845,33 @@ CREATE INDEX idempotency_created ON idempotency USING btree (created_at);
 CREATE TABLE installation (
   only_row boolean NOT NULL DEFAULT true,
   key_fingerprint text NOT NULL,
+  root_key bytea,
   revision bigint NOT NULL DEFAULT 1,
+  files_folder text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-'::text, ''::text),
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT installation_pkey PRIMARY KEY (only_row),
   CONSTRAINT installation_only_row_check CHECK (only_row)
+);
+
+CREATE TABLE invitation (
+  secret_sha256 bytea NOT NULL,
+  email text,
+  role text NOT NULL,
+  account_id uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT invitation_pkey PRIMARY KEY (secret_sha256),
+  CONSTRAINT invitation_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT invitation_of_account CHECK ((role = 'sender'::text) = (account_id IS NOT NULL)),
+  CONSTRAINT invitation_role_check CHECK (role = ANY (ARRAY['operator'::text, 'sender'::text, 'auditor'::text]))
+);
+
+CREATE TABLE legal_hold (
+  notification_id uuid NOT NULL,
+  reason text NOT NULL,
+  held_by text NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT legal_hold_pkey PRIMARY KEY (notification_id)
 );
 
 CREATE TABLE letter (
@@ -368,20 +928,63 @@ CREATE TABLE link (
   CONSTRAINT link_notification_id_channel_key UNIQUE (notification_id, channel)
 );
 
+CREATE TABLE log_head (
+  is_only boolean NOT NULL DEFAULT true,
+  size bigint NOT NULL DEFAULT 0,
+  peaks bytea NOT NULL DEFAULT '\x'::bytea,
+  transaction_id xid8,
+  notification_id uuid,
+  seq integer,
+  server bigint,
+  CONSTRAINT log_head_pkey PRIMARY KEY (is_only),
+  CONSTRAINT log_head_is_only_check CHECK (is_only)
+);
+
+CREATE TABLE log_key (
+  id smallint NOT NULL,
+  origin text NOT NULL,
+  private_key bytea NOT NULL,
+  vkey text NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT log_key_pkey PRIMARY KEY (id),
+  CONSTRAINT log_key_id_check CHECK (id = 1)
+);
+CREATE TRIGGER log_key_unchanged BEFORE UPDATE ON log_key FOR EACH ROW WHEN (old.id IS DISTINCT FROM new.id OR old.origin IS DISTINCT FROM new.origin OR old.vkey IS DISTINCT FROM new.vkey OR old.created_at IS DISTINCT FROM new.created_at) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER log_key_undeleted BEFORE DELETE ON log_key FOR EACH ROW EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE log_leaf (
+  leaf bigint NOT NULL,
+  notification_id uuid NOT NULL,
+  seq integer NOT NULL,
+  hash bytea NOT NULL,
+  CONSTRAINT log_leaf_pkey PRIMARY KEY (leaf),
+  CONSTRAINT log_leaf_notification_id_seq_key UNIQUE (notification_id, seq)
+);
+CREATE TRIGGER log_leaf_unchanged BEFORE DELETE OR UPDATE ON log_leaf FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER log_leaf_untruncated BEFORE TRUNCATE ON log_leaf FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE log_node (
+  height smallint NOT NULL,
+  place bigint NOT NULL,
+  hash bytea NOT NULL,
+  CONSTRAINT log_node_pkey PRIMARY KEY (height, place),
+  CONSTRAINT log_node_height_check CHECK (height > 0 AND (height::integer % 8) = 0)
+);
+CREATE TRIGGER log_node_unchanged BEFORE DELETE OR UPDATE ON log_node FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER log_node_untruncated BEFORE TRUNCATE ON log_node FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 CREATE TABLE logo (
-  account_id uuid NOT NULL,
   sha256 bytea NOT NULL,
   type text NOT NULL,
   bytes bytea NOT NULL,
-  CONSTRAINT logo_pkey PRIMARY KEY (account_id),
-  CONSTRAINT logo_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id)
+  CONSTRAINT logo_pkey PRIMARY KEY (sha256)
 );
-CREATE INDEX logo_sha256 ON logo USING btree (sha256);
 
 CREATE TABLE migration (
   number integer NOT NULL,
   name text NOT NULL,
   sha256 text NOT NULL,
+  compatible_since integer NOT NULL,
   applied_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT migration_pkey PRIMARY KEY (number)
 );
@@ -392,16 +995,54 @@ CREATE TABLE notification (
   account_id uuid NOT NULL,
   mode text NOT NULL,
   accepted_at timestamp with time zone NOT NULL,
+  send_at timestamp with time zone,
   custom_id text,
   recipient_name text,
   subject text,
   content text,
   validation jsonb,
+  erased_at timestamp with time zone,
+  incomplete_since timestamp with time zone,
   CONSTRAINT notification_pkey PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
-CREATE INDEX notification_custom_id ON notification USING btree (account_id, custom_id) WHERE custom_id IS NOT NULL;
-CREATE TRIGGER notification_unchanged BEFORE DELETE OR UPDATE ON notification FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE INDEX notification_custom_id ON notification USING btree (account_id, mode, custom_id, id) WHERE custom_id IS NOT NULL;
+CREATE INDEX notification_scope ON notification USING btree (account_id, mode, id);
+CREATE TRIGGER notification_unchanged BEFORE DELETE OR UPDATE ON notification FOR EACH ROW EXECUTE FUNCTION refuse_change_but_erasure('columns', 'custom_id', 'recipient_name', 'subject', 'content', 'validation', 'erased_at', 'incomplete_since');
 CREATE TRIGGER notification_untruncated BEFORE TRUNCATE ON notification FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TABLE operator (
+  id uuid NOT NULL,
+  email text NOT NULL,
+  name text NOT NULL,
+  role text NOT NULL,
+  account_id uuid,
+  password text NOT NULL,
+  totp_secret bytea,
+  totp_period bigint NOT NULL DEFAULT 0,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  disabled_at timestamp with time zone,
+  CONSTRAINT operator_pkey PRIMARY KEY (id),
+  CONSTRAINT operator_email_key UNIQUE (email),
+  CONSTRAINT operator_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT operator_email_check CHECK (email = lower(email)),
+  CONSTRAINT operator_of_account CHECK ((role = 'sender'::text) = (account_id IS NOT NULL)),
+  CONSTRAINT operator_role_check CHECK (role = ANY (ARRAY['operator'::text, 'sender'::text, 'auditor'::text]))
+);
+
+CREATE TABLE price (
+  channel text NOT NULL,
+  carrier text NOT NULL,
+  price numeric(12,4) NOT NULL,
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT price_pkey PRIMARY KEY (channel, carrier),
+  CONSTRAINT price_price_check CHECK (price >= 0::numeric)
+);
+
+CREATE UNLOGGED TABLE process_start (
+  role text NOT NULL,
+  starts bigint NOT NULL,
+  CONSTRAINT process_start_pkey PRIMARY KEY (role)
+);
 
 CREATE TABLE rate_window (
   key text NOT NULL,
@@ -441,6 +1082,62 @@ CREATE TABLE reply_part (
   CONSTRAINT reply_part_pkey PRIMARY KEY (carrier, name, total, part)
 );
 
+CREATE TABLE restoration (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  cause text NOT NULL,
+  detail text NOT NULL,
+  noticed_at timestamp with time zone NOT NULL DEFAULT now(),
+  last_code bigint,
+  marked_start timestamp with time zone,
+  marked_database oid,
+  held_at timestamp with time zone,
+  held integer NOT NULL DEFAULT 0,
+  CONSTRAINT restoration_pkey PRIMARY KEY (id),
+  CONSTRAINT restoration_cause_check CHECK (cause = ANY (ARRAY['backup'::text, 'server'::text, 'timeline'::text, 'behind'::text, 'folder'::text]))
+);
+CREATE INDEX restoration_open ON restoration USING btree (id) WHERE held_at IS NULL;
+
+CREATE TABLE retention_postponed (
+  account_id uuid NOT NULL,
+  mode text NOT NULL,
+  kind text NOT NULL,
+  notification_id uuid NOT NULL,
+  tried_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT retention_postponed_pkey PRIMARY KEY (account_id, mode, kind, notification_id),
+  CONSTRAINT retention_postponed_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT retention_postponed_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
+);
+
+CREATE TABLE retention_progress (
+  account_id uuid NOT NULL,
+  mode text NOT NULL,
+  kind text NOT NULL,
+  done_to uuid NOT NULL,
+  CONSTRAINT retention_progress_pkey PRIMARY KEY (account_id, mode, kind),
+  CONSTRAINT retention_progress_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT retention_progress_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
+);
+
+CREATE TABLE sent_content (
+  notification_id uuid NOT NULL,
+  seq integer NOT NULL,
+  channel text NOT NULL,
+  type text NOT NULL,
+  extension text NOT NULL,
+  size integer NOT NULL,
+  sha256 bytea NOT NULL,
+  files jsonb,
+  hidden jsonb,
+  salt bytea,
+  message jsonb,
+  packing text NOT NULL,
+  bytes bytea NOT NULL,
+  CONSTRAINT sent_content_pkey PRIMARY KEY (notification_id, seq),
+  CONSTRAINT sent_content_packing_check CHECK (packing = ANY (ARRAY['none'::text, 'deflate'::text]))
+) PARTITION BY RANGE (notification_id);
+CREATE TRIGGER sent_content_unchanged BEFORE DELETE OR UPDATE ON sent_content FOR EACH ROW EXECUTE FUNCTION refuse_change_but_erasure('rows');
+CREATE TRIGGER sent_content_untruncated BEFORE TRUNCATE ON sent_content FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 CREATE TABLE suppression (
   account_id uuid NOT NULL,
   mode text NOT NULL,
@@ -453,6 +1150,7 @@ CREATE TABLE suppression (
   CONSTRAINT suppression_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   CONSTRAINT suppression_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
 );
+CREATE INDEX suppression_created ON suppression USING btree (account_id, mode, created_at, channel, recipient);
 
 CREATE TABLE template (
   id uuid NOT NULL,
@@ -472,7 +1170,7 @@ CREATE TABLE template (
   CONSTRAINT template_channel_check CHECK (channel ~ '^[a-z]+$'::text),
   CONSTRAINT template_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
 );
-CREATE INDEX template_account ON template USING btree (account_id, channel);
+CREATE UNIQUE INDEX template_name ON template USING btree (account_id, mode, channel, name);
 
 CREATE TABLE template_version (
   template_id uuid NOT NULL,
@@ -496,8 +1194,33 @@ CREATE TABLE token (
   CONSTRAINT token_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   CONSTRAINT token_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
 );
-CREATE INDEX token_account ON token USING btree (account_id);
+CREATE INDEX token_account ON token USING btree (account_id, jti);
 CREATE TRIGGER token_changed AFTER INSERT OR DELETE OR UPDATE ON token FOR EACH STATEMENT EXECUTE FUNCTION bump_revision();
+
+CREATE TABLE usage_count (
+  mode text NOT NULL,
+  day date NOT NULL,
+  account_id uuid NOT NULL,
+  channel text NOT NULL,
+  carrier text NOT NULL,
+  messages bigint NOT NULL,
+  units bigint NOT NULL,
+  cost numeric(16,4) NOT NULL,
+  CONSTRAINT usage_count_pkey PRIMARY KEY (mode, day, account_id, channel, carrier),
+  CONSTRAINT usage_count_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  CONSTRAINT usage_count_mode_check CHECK (mode = ANY (ARRAY['live'::text, 'test'::text]))
+);
+
+CREATE TABLE usage_tally (
+  mode text NOT NULL,
+  day date NOT NULL,
+  account_id uuid NOT NULL,
+  channel text NOT NULL,
+  carrier text NOT NULL,
+  messages integer NOT NULL,
+  units integer NOT NULL,
+  cost numeric(16,4) NOT NULL
+);
 
 CREATE TABLE visit_count (
   notification_id uuid NOT NULL,
@@ -580,3 +1303,14 @@ CREATE INDEX webhook_message_due ON webhook_message USING btree (endpoint_id, du
 CREATE INDEX webhook_message_history ON webhook_message USING btree (endpoint_id, created_at);
 CREATE INDEX webhook_message_leased ON webhook_message USING btree (lease_until) WHERE state = 'sending'::text;
 CREATE INDEX webhook_message_order ON webhook_message USING btree (endpoint_id, notification_id, channel, event_seq) WHERE state = ANY (ARRAY['queued'::text, 'sending'::text]);
+
+CREATE UNLOGGED TABLE worker_process (
+  id uuid NOT NULL,
+  version text NOT NULL,
+  memory_bytes bigint NOT NULL,
+  cpu_seconds double precision NOT NULL,
+  in_flight integer NOT NULL,
+  started_at timestamp with time zone NOT NULL DEFAULT now(),
+  seen_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT worker_process_pkey PRIMARY KEY (id)
+);

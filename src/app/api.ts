@@ -1,36 +1,50 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { loadContracts } from '../channels/registry.js'
+import type { KeptFor } from '../channels/channel-config.js'
+import { channels as channelNames, loadContracts } from '../channels/registry.js'
 import { createTemplateRunner } from '../channels/template-runner.js'
+import type { Channel } from '../domain/channel.js'
 import { OperatorError, Refusal } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
+import { unitCounter } from '../engine/accept/count-units.js'
 import { createReadiness } from '../engine/accept/readiness.js'
 import { Budgets } from '../engine/access/budgets.js'
 import { Directory } from '../engine/access/directory.js'
+import { loadBulkFields } from '../engine/bulk/fields.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
 import { createRecorder } from '../engine/record/recorder.js'
 import { createSendReader } from '../http/gw/send-reader.js'
 import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
+import { readFreeBytes } from '../runtime/disk.js'
 import { GroupCommit } from '../runtime/group-commit.js'
-import { throttle } from '../runtime/wake.js'
 import { isRegistered } from '../store/accounts/accounts.js'
+import { bindCost, releaseCost } from '../store/accounts/costs.js'
 import { leaseBudget } from '../store/accounts/rate-windows.js'
 import { resolveTemplates } from '../store/accounts/templates.js'
 import { findGrant } from '../store/accounts/tokens.js'
 import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from '../store/delivery/deliveries.js'
-import { signalDue } from '../store/delivery/due-signal.js'
+import { createDueSignal } from '../store/delivery/due-signal.js'
+import { readDossier } from '../store/evidence/dossier.js'
 import { readRevision } from '../store/installation.js'
 import { findPending } from '../store/migrate.js'
 import { storeBlobs } from '../store/notification/blobs.js'
+import { readTimeline } from '../store/notification/event-log.js'
 import { findKeyUse, findWritten, insertAcceptances, rehearseAcceptances } from '../store/notification/notifications.js'
 import { isLocked, isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
 import { isStandbyLost } from '../store/standby.js'
 import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
+import { openConsoleCarriers } from './console-carriers.js'
+import { openDiskGuard } from './disk.js'
+import { openEvidence, openVerification } from './evidence-api.js'
 import type { Log } from './log.js'
+import { openConsoleReads } from './replica.js'
+import { openTracing } from './tracing.js'
+import { readVersion } from './version.js'
 import { targetRules, webhookFormat } from './webhooks.js'
 
 export async function openDirectory(pool: Pool): Promise<Directory> {
@@ -49,6 +63,8 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
   storeBlobs: attachments => storeBlobs(pool, attachments),
   resolveTemplates: (scope, named) => resolveTemplates(pool, scope, named),
   findKeyUse: (scope, key) => findKeyUse(pool, scope, key),
+  bindCost: (scope, asked, cap) => bindCost(pool, scope, asked, cap),
+  releaseCost: (scope, amount) => releaseCost(pool, scope, amount),
   isStandbyLost: () => isStandbyLost(pool),
   // A key that another transaction is using must not refuse the other requests of its group.
   isRowFault: error => isRowFault(error) || isLocked(error),
@@ -57,8 +73,6 @@ export const acceptStore = (pool: Pool): AcceptStore => ({
 
 /** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
 export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, retryForMs: 5_000 }
-/** Workers are notified of new work at most this often, not once per send. */
-const SIGNAL_EVERY_MS = 50
 const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
 const MEBIBYTE = 1_048_576
 /** Slower than a phone with a bad connection. */
@@ -79,6 +93,12 @@ export interface ApiParts {
   store?: AcceptStore
   findStatus?: (question: StatusQuestion) => Promise<FoundStatus | null>
   recipientLimits?: Partial<RecipientLimits>
+  /** Replacements for parts of channels, in tests. */
+  channelOptions?: Readonly<Record<Channel, object>>
+  /** The free space of the disk, in tests. */
+  readFreeBytes?: () => Promise<number | null>
+  /** Replacements for parts of the console, in tests. */
+  console?: { folder?: string; everyMs?: number; aliveEveryMs?: number }
 }
 
 export type Api = Awaited<ReturnType<typeof buildApi>>
@@ -86,15 +106,22 @@ export type Api = Awaited<ReturnType<typeof buildApi>>
 /** Composes everything that the api runs. */
 export async function buildApi({ config, keys, pool, log, ...options }: ApiParts) {
   const { acceptLimits = ACCEPT_LIMITS, store = acceptStore(pool), recipientLimits = {} } = options
+  const reads = openConsoleReads(config, pool, log)
   const directory = await openDirectory(pool)
   const { clock } = directory
-  const signal = throttle(SIGNAL_EVERY_MS, () => signalDue(pool))
-  const recorder = createRecorder(pool, clock, { notify: signal })
+  const signal = createDueSignal(pool)
+  const recorder = createRecorder(pool, clock, signal.queues, signal.webhooks)
+  const readFree = options.readFreeBytes ?? (() => readFreeBytes(config.dataFolder))
+  const requireDisk = openDiskGuard(config, log, readFree)
+  const tracing = openTracing(config, 'api', log)
   const { accept, groups, recentTrouble } = createAccept({
     store,
     clock,
     pepper: keys.pepper,
-    onAccepted: signal,
+    countUnits: (...asked) => countUnits(...asked),
+    onAccepted: signal.queues.notify,
+    requireDisk,
+    trace: tracing?.accepted,
     ...acceptLimits,
   })
   const lookups = new GroupCommit<StatusQuestion, FoundStatus | null>({
@@ -109,8 +136,11 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
   const contracts = await loadContracts()
   const documentUrl = documentUrls(() => publicUrl, keys)
   const templates = createTemplateRunner()
-  const channels = await openChannels(config, { keys, pool, clock, templates })
   const cleaner = createContentCleaner()
+  const evidence = openEvidence({ config, keys, pool, clock, log, publicUrl: () => publicUrl })
+  const channels = await openChannels(config, { keys, pool, clock, templates, openSigner: evidence.openSigner })
+  const countUnits = unitCounter({ pool, clock, previews: channels.previews })
+  if (config.signature.kind !== 'own') await evidence.openSigner()
   let stopping = false
   const app = buildServer({
     log,
@@ -124,6 +154,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
         rehearse: group => rehearseAcceptances(pool, group),
       },
       clock,
+      requireDisk,
       recentTrouble,
     }),
     auth: {
@@ -132,21 +163,51 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       budgets: new Budgets((key, limit, chunk) => leaseBudget(pool, key, limit, chunk)),
       trustedProxies: config.trustedProxies,
     },
-    send: { accept, reader, maxBodyBytes: config.maxBodyBytes, simulator: config.simulator, supportEmail: config.supportEmail },
+    send: {
+      accept,
+      findCurrentCaller: jti => directory.findCurrentCaller(jti),
+      reader,
+      maxBodyBytes: config.maxBodyBytes,
+      simulator: config.simulator,
+      supportEmail: config.supportEmail,
+    },
+    bulk: { fields: await loadBulkFields(), maxBytes: config.bulk.maxBytes, requireDisk },
     status: {
       contracts,
       documentUrl,
       findStatus: options.findStatus ?? (question => lookups.submit(question)),
       findNotification: (scope, id) => findNotification(pool, scope, id),
+      readTimeline: (scope, id) => readTimeline(pool, scope, id),
     },
+    proofs: { readDossier: (scope, id) => readDossier(pool, scope, id), documents: evidence.documents },
     webhooks: { sealing: keys.sealing, rules: targetRules(config), format: webhookFormat(contracts, documentUrl) },
     recipient: {
       recipient: createRecipient({ pool, clock, keys, record: recorder.record, limits: recipientLimits }),
       cleaner,
       trustedProxies: config.trustedProxies,
       publicUrl: config.publicUrl,
+      verificationOf: evidence.verificationOf,
+    },
+    // Beside real carriers the simulator serves test tokens only, and the public home page does not mention it.
+    home: { simulatorUrl: config.simulator && !config.hasCarriers ? config.simulatorUrl : null },
+    console: {
+      keys,
+      readList: reads.readList,
+      publicUrl: () => publicUrl,
+      hasCarriers: config.hasCarriers,
+      simulatorUrl: config.simulator && !config.hasCarriers ? config.simulatorUrl : null,
+      // Shown beside real carriers too: there it holds messages of test tokens only.
+      simulator: config.simulator ? config.simulatorUrl : null,
+      version: readVersion(),
+      previews: channels.previews,
+      folder: fileURLToPath(new URL('../../console', import.meta.url)),
+      retention: retentionOf(config),
+      carriers: await openConsoleCarriers(config, { keys, pool, clock, templates, options: options.channelOptions ?? {} }),
+      ...options.console,
     },
     templates,
+    evidence,
+    verification: openVerification({ config, keys, pool, guesses: recipientLimits.guesses }),
     documents: channels.documents,
     callbacks: {
       served: channels.callbacks,
@@ -154,7 +215,15 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       take: (source, items) => takeCarrierEvents(source, items, events),
     },
     openApi: { publicUrl: config.publicUrl, supportEmail: config.supportEmail },
-    metrics: { pool, groups, token: config.metricsToken },
+    guide: { folder: fileURLToPath(new URL('../../guide', import.meta.url)) },
+    metrics: {
+      pool,
+      groups,
+      token: config.metricsToken,
+      channels: channelNames,
+      version: readVersion(),
+      disk: { readFree, minFreeBytes: config.minFreeBytes },
+    },
     secure: config.publicUrl.startsWith('https:'),
     bodies: { ...BODY_BUDGETS, trustedProxies: config.trustedProxies },
     connectionsPerAddress: CONNECTIONS_PER_ADDRESS,
@@ -174,10 +243,26 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       await app.close()
       clearInterval(sweep)
       directory.close()
-      await Promise.all([reader.close(), cleaner.close(), templates.close(), channels.close()])
+      await Promise.all([
+        reader.close(),
+        cleaner.close(),
+        templates.close(),
+        channels.close(),
+        evidence.close(),
+        tracing?.close(),
+        reads.close(),
+      ])
     },
   }
 }
+
+/** What is deleted, and when; the terms of accounts are their own. */
+const retentionOf = ({ webhooks, bulk, channels }: Config): KeptFor[] => [
+  { what: 'Datas, situações e hashes das notificações', setting: null, days: null },
+  { what: 'Avisos entregues aos webhooks e suas tentativas', setting: 'WEBHOOK_DAYS', days: webhooks.days },
+  { what: 'Dados das linhas de lotes que não saíram', setting: 'BULK_DAYS', days: bulk.days },
+  ...Object.values(channels).flatMap(({ retention = [] }) => retention),
+]
 
 /** A callback about an unknown message is answered with success, or the carrier would repeat it for days; the log keeps a line. */
 export const warnOfEvents = (log: Log): Pick<CarrierEventParts, 'onUnmatched' | 'onForeign'> => ({

@@ -1,20 +1,24 @@
+import { firstSend } from '../channels/first-send.js'
 import type { Config } from './config.js'
-import { demoParts } from './demo.js'
 
 export interface Started {
   api: string
   simulator: string | null
   /** The demo account's; null: there is none, or real carriers are connected. */
   token: string | null
+  /** By which the first operator signs in to the console; null: there is an operator. */
+  link: string | null
 }
 
 /** Shown after the start: the addresses, what is probably not meant, and the next step. */
-export async function banner(config: Config, { api, simulator, token }: Started): Promise<string> {
+export async function banner(config: Config, { api, simulator, token, link }: Started): Promise<string> {
   const database = config.databaseUrl === null ? `PostgreSQL embutido em ${config.dataFolder}` : 'PostgreSQL de DATABASE_URL'
   const lines = ['', 'Carteiro está no ar.', '', `  API    ${api}`, `  Saúde  ${api}/readyz`, `  Dados  ${database}`]
+  lines.push(`  Console  ${api}/console`, `  Guia   ${api}/docs/guia/`)
   if (simulator !== null) lines.push(`  Caixa de entrada simulada  ${simulator}`)
   for (const warning of config.warnings) lines.push('', `  ATENÇÃO: ${warning}`)
-  lines.push('', ...(token === null ? nextSteps : await firstSend(api, token)))
+  if (link !== null) lines.push('', '  Primeiro acesso ao console (vale uma vez, por 24 horas):', `  ${link}`)
+  lines.push('', ...(token === null ? nextSteps : await firstCommand(api, token)))
   return `${[...lines, '', '  Ctrl-C encerra.', ''].join('\n')}\n`
 }
 
@@ -26,9 +30,8 @@ const nextSteps = [
 ]
 
 /** Ready to be pasted into a shell. */
-async function firstSend(api: string, token: string): Promise<string[]> {
-  const message = { subject: 'Aviso de vencimento', content: '<p>Seu contrato vence em 30 dias.</p>' }
-  const body = JSON.stringify({ nameTo: 'Maria da Silva', ...message, ...(await demoParts()) })
+async function firstCommand(api: string, token: string): Promise<string[]> {
+  const body = JSON.stringify(await firstSend(Date.now()))
   return [
     '  Conta de demonstração: demo',
     `  Token  ${token}`,

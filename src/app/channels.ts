@@ -1,13 +1,11 @@
 import { identifyCarrier, modesOf, scopedProvider } from '../channels/carrier-name.js'
-import type {
-  CallbackSenders,
-  ChannelModule,
-  ChannelRuntime,
-  DocumentUrl,
-  ProviderModule,
-  RuntimeContext,
-} from '../channels/channel.js'
+import type { ChannelModule } from '../channels/channel.js'
+import type { DocumentUrl } from '../channels/channel-contract.js'
+import type { ChannelRuntime, DocumentContext, RuntimeContext } from '../channels/channel-runtime.js'
+import { type ChannelPreview, SAMPLE_CODE } from '../channels/preview.js'
+import type { CallbackSenders, ProviderModule } from '../channels/provider-module.js'
 import { channelModules } from '../channels/registry.js'
+import type { Channel } from '../domain/channel.js'
 import { type Keys, simulatorSecret as secretOf } from '../domain/keys.js'
 import { makeLinkCode } from '../domain/link.js'
 import type { ServedCallback } from '../http/callbacks.js'
@@ -28,15 +26,16 @@ export const documentUrls = (publicUrl: () => string, keys: Keys): DocumentUrl =
 }
 
 /** The parts of the channels that run in the api: the readers of callbacks and of documents. */
-export async function openChannels(config: Config, parts: Omit<RuntimeContext, 'config' | 'publicUrl'>) {
+export async function openChannels(config: Config, parts: Omit<DocumentContext, 'config' | 'publicUrl'>) {
   const callbacks: ServedCallback[] = []
   const documents: ServedDocument[] = []
+  const previews = await openPreviews(config, parts)
   for (const module of channelModules) {
     const runtime: ChannelRuntime = await module.runtime()
     const own = config.channels[module.channel]!
     const context = { ...parts, config: own, publicUrl: config.publicUrl }
     const callbackParts = runtime.callbackParts?.(context) ?? {}
-    for (const [name, { protocols, load }] of Object.entries(module.providers)) {
+    for (const [name, { protocols, signsCallbacks = false, load }] of Object.entries(module.providers)) {
       const { callback, identify } = await load()
       if (callback === undefined) continue
       const serve = (senders: CallbackSenders, isSimulated: boolean): void => {
@@ -44,6 +43,7 @@ export async function openChannels(config: Config, parts: Omit<RuntimeContext, '
         callbacks.push({
           path: `/callbacks/${scopedProvider(name, isSimulated)}`,
           modes,
+          signed: signsCallbacks,
           callback: callback(senders, callbackParts),
         })
       }
@@ -62,10 +62,28 @@ export async function openChannels(config: Config, parts: Omit<RuntimeContext, '
   return {
     callbacks,
     documents,
+    previews,
     close: async (): Promise<void> => {
-      await Promise.all(documents.map(({ reader }) => reader.close?.()))
+      await Promise.all([
+        ...documents.map(({ reader }) => reader.close?.()),
+        ...[...previews.values()].map(preview => preview.close?.()),
+      ])
     },
   }
+}
+
+/** Makes messages as deliveries make them, by channel. Whoever opens them closes them. */
+export async function openPreviews(
+  config: Config,
+  parts: Omit<RuntimeContext, 'config' | 'publicUrl'>,
+): Promise<Map<Channel, ChannelPreview>> {
+  const previews = new Map<Channel, ChannelPreview>()
+  for (const module of channelModules) {
+    const context = { ...parts, config: config.channels[module.channel]!, publicUrl: config.publicUrl }
+    const runtime: ChannelRuntime = await module.runtime()
+    previews.set(module.channel, runtime.openPreview({ ...context, shortLink: async () => SAMPLE_CODE }))
+  }
+  return previews
 }
 
 /** The providers of a channel, found by a carrier's URL. */

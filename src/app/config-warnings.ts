@@ -11,6 +11,13 @@ export function findWarnings(env: NodeJS.ProcessEnv, known: ReadonlySet<string>,
       `PUBLIC_URL não foi definida: os links das mensagens levarão a ${config.publicUrl}, e quem as recebe não chega lá.`,
     )
   }
+  const idle = (names: readonly string[], without: string): void => {
+    for (const name of names.filter(name => !isUnset(env[name]))) warnings.push(`${name} não tem efeito sem ${without}.`)
+  }
+  if (config.databaseUrl === null) idle(['DATABASE_REPLICA_URL'], 'DATABASE_URL')
+  // Documents would be signed with a certificate that is not the one that was meant.
+  if (config.signature.kind !== 'pkcs12') idle(['SIGNATURE_P12_PASSWORD', 'SIGNATURE_P12_PASSWORD_FILE'], 'SIGNATURE_P12_FILE')
+  if (config.signature.kind !== 'pkcs11') idle(['SIGNATURE_ISSUERS_FILE'], 'SIGNATURE_PKCS11')
   for (const { carriers, warnings: own = [] } of Object.values(config.channels)) if (carriers.length > 0) warnings.push(...own)
   for (const name of Object.keys(env).filter(name => !known.has(name))) {
     const meant = findNearest(name, known)

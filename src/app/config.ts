@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { ChannelConfig, Environment } from '../channels/channel.js'
+import type { ChannelConfig, Environment } from '../channels/channel-config.js'
 import { channelModules } from '../channels/registry.js'
 import { whole as readWhole } from '../domain/account.js'
 import { type AddressRange, parseRange, readRange } from '../domain/address-range.js'
@@ -7,6 +7,26 @@ import type { AttachmentLimits } from '../domain/attachment.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readMasterKey } from '../domain/keys.js'
+import {
+  chooseSignature,
+  PKCS11_EXPECTED,
+  type Pkcs11Location,
+  readPkcs11Uri,
+  type SignatureSetting,
+} from '../evidence/signature/key/settings.js'
+import {
+  AUTHORITIES_EXPECTED,
+  type AuthoritySetting,
+  EXPORTS_EXPECTED,
+  type ExportSetting,
+  readAuthorities,
+  readExports,
+  readWitnesses,
+  WITNESSES_EXPECTED,
+  type WitnessSetting,
+} from '../evidence/targets/settings.js'
+import { OBJECT_STORE_EXPECTED, type ObjectStoreSetting, readObjectStore } from '../runtime/objects/settings.js'
+import { DATABASE_URL_EXPECTED, readDatabaseUrl } from '../store/database-url.js'
 import { findWarnings } from './config-warnings.js'
 
 /** The only reader of the environment. Every setting is described in .env.example; a test compares the two. */
@@ -18,8 +38,18 @@ export interface Config {
   /** The owner of the tables, for migrations; null: the user of databaseUrl. */
   databaseOwnerUrl: string | null
   databasePool: number
+  /** A replica for the lists of the console. */
+  replicaUrl: string | null
   dataFolder: string
+  /** Where recordings and letters are kept; null: in the database. */
+  files: ObjectStoreSetting | null
+  /** With less free space where the data folder is, nothing is accepted; 0: not watched. */
+  minFreeBytes: number
   masterKey: Buffer | null
+  /** The key that a rotation brings; null: a file has it, or there is no rotation. */
+  nextMasterKey: Buffer | null
+  /** Under which backups are encrypted; null: a file has it. */
+  backupPassphrase: string | null
   publicUrl: string
   trustedProxies: AddressRange[]
   supportEmail: string
@@ -32,22 +62,30 @@ export interface Config {
   /** The key of that simulator. */
   simulatorKey: string | null
   /** The simulator's ports by protocol; 0: any free one. */
-  simulatorPorts: Readonly<Record<string, number>>
+  simulatorPorts: Readonly<Record<string, number | null>>
   /** For the commands that talk HTTP. */
   client: { url: string; token: string | null }
   /** The part of each channel, as its module reads it. */
   channels: Readonly<Record<Channel, ChannelConfig>>
   /** Addresses outside the public Internet that webhooks may reach, and how many days their log is kept. */
   webhooks: { allowedRanges: AddressRange[]; days: number }
+  /** Batches: the largest file, how many days the data of lines are kept, and the folder that is watched for files. */
+  bulk: { maxBytes: number; days: number; folder: string | null }
+  /** Where checkpoints of the log go, who signs them too, and who stamps their time. */
+  checkpoints: { exports: ExportSetting[]; witnesses: WitnessSetting[]; authorities: AuthoritySetting[] }
+  /** What signs the documents. */
+  signature: SignatureSetting
   maxBodyBytes: number
   attachments: AttachmentLimits
   /** Who reads /metrics must show it; null: there is no /metrics. */
   metricsToken: string | null
+  /** Where traces go, with what headers, and of which share of the notifications; null: switched off. */
+  tracing: { url: string; headers: Record<string, string>; share: number } | null
   /** What is probably not meant, in Portuguese, for whoever starts the program. */
   warnings: readonly string[]
 }
 
-const MIB = 1_048_576
+export const MIB = 1_048_576
 const SITE = 'uma URL http:// ou https:// sem caminho, usuário, ? ou #, como https://notifica.example.com'
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
@@ -65,6 +103,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
   const whole = (name: string, fallback: number, least: number, most: number): number =>
     setting(name, fallback, `um número inteiro de ${least} a ${most}`, readWhole(least, most))
+  const file = (name: string): string | null => setting<string | null>(name, null, 'um arquivo', text => resolve(text))
   const ranges = (name: string): AddressRange[] =>
     setting<AddressRange[]>(name, [], 'endereços ou faixas CIDR separados por vírgulas', readRanges)
   const carriers: Environment['carriers'] = (name, providers) => {
@@ -79,20 +118,52 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const environment: Environment = { dataFolder, setting, whole, carriers }
   const channels = Object.fromEntries(channelModules.map(module => [module.channel, module.readEnvironment(environment)]))
   const hasCarriers = Object.values(channels).some(({ carriers }) => carriers.length > 0)
+  const traceUrl = setting<string | null>(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    null,
+    'a URL http:// ou https:// do coletor, sem usuário, ? ou #',
+    readBase,
+  )
+  const traceHeaders = setting<Record<string, string>>(
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    {},
+    'cabeçalhos como nome=valor, separados por vírgulas',
+    readHeaders,
+  )
+  const traceShare = setting('OTEL_TRACES_SAMPLER_ARG', 1, 'um número de 0 a 1', text =>
+    /^(0|1|0?\.\d{1,9}|1\.0+)$/.test(text) ? Number(text) : null,
+  )
   const listenUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const databaseUrl = setting<string | null>('DATABASE_URL', null, DATABASE_URL_EXPECTED, readServers)
   const config: Omit<Config, 'warnings'> = {
     host,
     port,
-    databaseUrl: setting<string | null>('DATABASE_URL', null, 'uma URL postgresql://', readDatabaseUrl),
-    databaseOwnerUrl: setting<string | null>('DATABASE_OWNER_URL', null, 'uma URL postgresql://', readDatabaseUrl),
+    databaseUrl,
+    databaseOwnerUrl: setting<string | null>('DATABASE_OWNER_URL', null, DATABASE_URL_EXPECTED, readServers),
     databasePool: whole('DATABASE_POOL', 10, 2, 200),
+    replicaUrl: setting<string | null>(
+      'DATABASE_REPLICA_URL',
+      null,
+      'a URL de uma só réplica: postgresql://usuario:senha@replica:5432/banco',
+      text => (readDatabaseUrl(text)?.writable === false ? text : null),
+    ),
     dataFolder,
+    files: setting<ObjectStoreSetting | null>('FILES_URL', null, OBJECT_STORE_EXPECTED, readObjectStore),
+    // The disk of another server's database is not ours to see.
+    minFreeBytes: whole('DISK_FREE_MIB', databaseUrl === null ? 512 : 0, 0, 1_048_576) * MIB,
     masterKey: setting<Buffer | null>(
       'CARTEIRO_MASTER_KEY',
       null,
       `32 bytes em 64 dígitos hexadecimais ou em base64`,
       readMasterKey,
     ),
+    nextMasterKey: setting<Buffer | null>(
+      'CARTEIRO_NEXT_MASTER_KEY',
+      null,
+      `32 bytes em 64 dígitos hexadecimais ou em base64`,
+      readMasterKey,
+    ),
+    backupPassphrase: setting<string | null>('CARTEIRO_BACKUP_PASSPHRASE', null, 'uma senha', text => text),
     publicUrl: setting('PUBLIC_URL', listenUrl, SITE, readSite),
     trustedProxies: ranges('TRUSTED_PROXIES'),
     supportEmail: setting('SUPPORT_EMAIL', 'suporte@localhost', 'um endereço de e-mail', text =>
@@ -114,11 +185,36 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     simulatorPorts: Object.fromEntries(
       ['http', ...channelModules.flatMap(({ simulatorPorts = [] }) => simulatorPorts)].map(name => [
         name,
-        whole(`SIMULATOR_${name.toUpperCase()}_PORT`, 0, 0, 65_535),
+        setting<number | null>(
+          `SIMULATOR_${name.toUpperCase()}_PORT`,
+          null,
+          'um número inteiro de 0 a 65535',
+          readWhole(0, 65_535),
+        ),
       ]),
     ),
     channels,
     webhooks: { allowedRanges: ranges('WEBHOOK_ALLOWED_RANGES'), days: whole('WEBHOOK_DAYS', 30, 4, 3_650) },
+    bulk: {
+      maxBytes: whole('BULK_MAX_MIB', 64, 1, 2_048) * MIB,
+      days: whole('BULK_DAYS', 30, 1, 3_650),
+      folder: setting<string | null>('BULK_FOLDER', null, 'uma pasta', text => resolve(text)),
+    },
+    checkpoints: {
+      exports: setting<ExportSetting[]>('CHECKPOINT_EXPORT', [], EXPORTS_EXPECTED, readExports),
+      witnesses: setting<WitnessSetting[]>('CHECKPOINT_WITNESSES', [], WITNESSES_EXPECTED, readWitnesses),
+      authorities: setting<AuthoritySetting[]>('TSA_URL', [], AUTHORITIES_EXPECTED, readAuthorities),
+    },
+    signature: chooseSignature(
+      {
+        p12File: file('SIGNATURE_P12_FILE'),
+        p12Password: setting<string | null>('SIGNATURE_P12_PASSWORD', null, 'uma senha', text => text),
+        p12PasswordFile: file('SIGNATURE_P12_PASSWORD_FILE'),
+        pkcs11: setting<Pkcs11Location | null>('SIGNATURE_PKCS11', null, PKCS11_EXPECTED, readPkcs11Uri),
+        issuersFile: file('SIGNATURE_ISSUERS_FILE'),
+      },
+      problem => problems.push(problem),
+    ),
     maxBodyBytes: whole('MAX_BODY_MIB', 36, 1, 512) * MIB,
     attachments: {
       maxFiles: whole('MAX_ATTACHMENTS', 10, 0, 1_000),
@@ -128,14 +224,14 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     metricsToken: setting<string | null>('METRICS_TOKEN', null, 'um texto sem espaços, de 16 caracteres ou mais', text =>
       /^[\x21-\x7e]{16,}$/.test(text) ? text : null,
     ),
+    tracing: traceUrl === null ? null : { url: `${traceUrl}/v1/traces`, headers: traceHeaders, share: traceShare },
   }
   if (problems.length > 0)
     throw new OperatorError(`A configuração tem erros:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
   return { ...config, warnings: findWarnings(env, known, config) }
 }
 
-const readDatabaseUrl = (text: string): string | null =>
-  URL.canParse(text) && ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text.replace(/\/+$/, '') : null
+const readServers = (text: string): string | null => (readDatabaseUrl(text) === null ? null : text.replace(/\/+$/, ''))
 
 /** A URL to which paths are appended, so that it may have no query and no fragment. */
 function readBase(text: string): string | null {
@@ -159,4 +255,16 @@ function readCarriers(text: string, protocols: readonly string[]): URL[] | null 
 function readRanges(text: string): AddressRange[] | null {
   const ranges = text.split(',').map(part => readRange(part.trim()))
   return ranges.some(range => range === null) ? null : ranges.map(range => parseRange(range!))
+}
+
+/** As OpenTelemetry writes them: values are encoded as in a URL. */
+function readHeaders(text: string): Record<string, string> | null {
+  const pairs = text.split(',').map(pair => /^\s*([A-Za-z0-9-]+)\s*=\s*([\x21-\x7e]+)\s*$/.exec(pair))
+  try {
+    return pairs.some(pair => pair === null)
+      ? null
+      : Object.fromEntries(pairs.map(pair => [pair![1]!.toLowerCase(), decodeURIComponent(pair![2]!)]))
+  } catch {
+    return null
+  }
 }

@@ -1,15 +1,21 @@
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
+import type { ObjectStore } from '../runtime/objects/object-store.js'
+import { openObjectStore } from '../runtime/objects/settings.js'
 import { mayRewriteHistory, readUser } from '../store/application-role.js'
 import { openEmbedded } from '../store/embedded/server.js'
 import { claimInstallation, readFingerprint } from '../store/installation.js'
 import { migrate } from '../store/migrate.js'
-import { openPool, type Pool, readServerVersion } from '../store/postgres.js'
+import { sharesSessions } from '../store/pooler.js'
+import { isOutage, openPool, type Pool, readServerVersion, serversOf } from '../store/postgres.js'
+import { Servers } from '../store/servers.js'
+import { readReplication } from '../store/standby.js'
 import type { Config } from './config.js'
 import type { Log } from './log.js'
+import { findRoot } from './master-key-rotation.js'
 
 export interface Database {
-  /** For the program, whose role adds to the history and cannot change it. */
+  /** With the program's role, which may add to the history and may not change it. */
   url: string
   /** For migrations: the owner of the tables. */
   ownerUrl: string
@@ -32,19 +38,38 @@ export async function openDatabase(config: Config, exclusive: boolean, log: Log,
  */
 export async function prepareDatabase(
   database: Pick<Database, 'url' | 'ownerUrl'>,
-  loadKeys: (isNew: boolean) => Keys,
+  loadKeys: (isNew: boolean, fingerprint: string | null) => Keys,
 ): Promise<{ keys: Keys; migrations: string[] }> {
+  for (const url of new Set([database.ownerUrl, database.url])) await refuseSharedSessions(url)
   const owner = openPool({ url: database.ownerUrl, size: 1, asOwner: true, onError: () => {} })
   try {
     if ((await readServerVersion(owner)) < 150_000)
       throw new OperatorError('É preciso o PostgreSQL 15 ou mais novo; o servidor de DATABASE_URL é mais antigo.')
     const migrations = await migrate(owner, await readApplication(owner, database))
-    const keys = loadKeys((await readFingerprint(owner)) === null)
+    const fingerprint = await readFingerprint(owner)
+    const keys = loadKeys(fingerprint === null, fingerprint)
     await claimKeys(owner, keys)
-    return { keys, migrations }
+    return { keys: await findRoot(owner, keys), migrations }
   } finally {
     await owner.end()
   }
+}
+
+/** The schema alone, without a key: for an empty database that a backup is restored into. `upTo`: the last migration of the backup. */
+export async function migrateOnly(database: Pick<Database, 'url' | 'ownerUrl'>, upTo: number): Promise<string[]> {
+  const owner = openPool({ url: database.ownerUrl, size: 1, asOwner: true, onError: () => {} })
+  try {
+    return await migrate(owner, await readApplication(owner, database), { upTo })
+  } finally {
+    await owner.end()
+  }
+}
+
+async function refuseSharedSessions(url: string): Promise<void> {
+  if (!(await sharesSessions(new Servers(url)))) return
+  throw new OperatorError(
+    'A URL do banco leva a um PgBouncer (ou outro pool de conexões) em modo de transação, que troca a conexão a cada transação. O Carteiro precisa de sessões: LISTEN, comandos preparados, papel e prazos da sessão. Use pool_mode=session para este banco no PgBouncer, ou aponte DATABASE_URL (e DATABASE_OWNER_URL) direto ao PostgreSQL: o Carteiro já mantém o seu próprio pool (DATABASE_POOL).',
+  )
 }
 
 /** The user that the program connects as; null: the same user as the owner. */
@@ -67,8 +92,48 @@ export async function claimKeys(pool: Pool, keys: Keys): Promise<void> {
     )
 }
 
-export const openRolePool = (config: Config, url: string, log: Log): Pool =>
-  openPool({ url, size: config.databasePool, onError: err => log.warn({ err }, 'an idle database connection broke') })
+/** Where recordings and letters are kept; null: in the database. */
+export const openFiles = ({ files }: Config): ObjectStore | null => files && openObjectStore(files)
+
+/** The log has one line when the database is lost and one when it is back; what fails in between says so at the level "debug". */
+export function openRolePool(config: Config, url: string, log: Log): Pool {
+  const servers = new Servers(url, {
+    onLost: err => log.error({ err }, 'the database is lost: sends are answered 503 and workers wait until it is back'),
+    onBack: downMs => log.warn({ downMs }, 'the database is back'),
+  })
+  return openPool({
+    url,
+    servers,
+    size: config.databasePool,
+    files: openFiles(config),
+    onError: reportTo(log, 'an idle database connection broke'),
+  })
+}
+
+/** For work that is done again after a failure. */
+export const reportTo =
+  (log: Log, message: string, details: object = {}) =>
+  (err: unknown): void =>
+    log[isOutage(err) ? 'debug' : 'warn']({ ...details, err }, message)
+
+/**
+ * What is wrong with the replication, in Portuguese; null: nothing. A standby that lags holds less than was answered, and its promotion
+ * loses the difference without a word.
+ */
+export async function describeReplication(pool: Pool): Promise<string | null> {
+  const { standbys, synchronous } = await readReplication(pool)
+  const several = (serversOf(pool)?.count ?? 1) > 1
+  if (synchronous || (standbys === 0 && !several)) return null
+  return several ? 'DATABASE_URL tem vários servidores e a replicação é assíncrona' : `há ${standbys} réplica(s) assíncrona(s)`
+}
+
+export const REPLICATION_ADVICE =
+  'Se uma réplica for promovida, envios já respondidos com 200 podem se perder. Defina synchronous_standby_names no servidor primário (docs/operacao.md, "Réplicas e troca de servidor").'
+
+export async function warnAsynchronous(pool: Pool, log: Log): Promise<void> {
+  const found = await describeReplication(pool)
+  if (found !== null) log.warn(`Banco de dados: ${found}. ${REPLICATION_ADVICE}`)
+}
 
 /** See "Dono e usuário do banco" in docs/operacao.md. */
 export async function warnUnprotected(pool: Pool, log: Log): Promise<void> {

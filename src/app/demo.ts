@@ -1,4 +1,4 @@
-import { channelModules, loadContracts } from '../channels/registry.js'
+import { channelModules } from '../channels/registry.js'
 import { newId } from '../domain/id.js'
 import type { Keys } from '../domain/keys.js'
 import { signToken } from '../domain/token.js'
@@ -47,10 +47,4 @@ export async function createDemo(pool: Pool): Promise<void> {
 export async function demoToken(pool: Pool, keys: Keys): Promise<string | null> {
   const claims = await findTokenByLabel(pool, LABEL)
   return claims && signToken(keys.tokenSigning, claims)
-}
-
-/** The members of a first send by every channel. */
-export async function demoParts(): Promise<Record<string, unknown>> {
-  const contracts = await loadContracts()
-  return Object.fromEntries(channelModules.map(({ channel, demo }) => [contracts.get(channel)!.part.member, demo.part]))
 }

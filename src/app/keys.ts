@@ -1,17 +1,82 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { OperatorError } from '../domain/errors.js'
-import { deriveKeys, type Keys, MASTER_KEY_BYTES, readMasterKey } from '../domain/keys.js'
-import { makeFolders } from '../runtime/folder.js'
+import { deriveKeys, type Keys, MASTER_KEY_BYTES, readMasterKey, sealingOf } from '../domain/keys.js'
+import { makeFolders, syncFolderNow } from '../runtime/folder.js'
 import type { Config } from './config.js'
 
 /**
  * The installation's keys: from CARTEIRO_MASTER_KEY, or from a file in the data folder. The file is made on first use, and only
  * for an installation that has no key yet: for any other a new key would be the wrong one.
  */
-export function loadKeys({ masterKey, dataFolder }: Config, isNew: boolean): Keys {
-  return deriveKeys(masterKey ?? readKeyFile(join(dataFolder, 'master.key'), isNew))
+export function loadKeys(config: Config, isNew: boolean, fingerprint: string | null = null): Keys {
+  const own = deriveKeys(loadMasterKey(config, isNew))
+  return fingerprint === null ? own : (findKeys(config, fingerprint) ?? own)
+}
+
+/**
+ * While the master key is rotated there are two, and values under each: the keys open both, and seal with the one that the database names.
+ * null: neither is that one.
+ */
+export function findKeys(config: Config, fingerprint: string): Keys | null {
+  // The next one first: it takes the place of the other when a rotation ends, and would be missed in between.
+  const next = readNextKey(config)
+  const own = loadMasterKey(config, false)
+  const pairs = next === null ? [[own, own] as const] : [[own, next] as const, [next, own] as const]
+  const known = pairs.map(([master, other]) => deriveKeys(master, undefined, sealingOf(master, other)))
+  return known.find(keys => keys.fingerprint === fingerprint) ?? null
+}
+
+const loadMasterKey = ({ masterKey, dataFolder }: Pick<Config, 'masterKey' | 'dataFolder'>, isNew: boolean): Buffer =>
+  masterKey ?? readKeyFile(join(dataFolder, KEY_FILE), isNew)
+
+const KEY_FILE = 'master.key'
+const NEXT_KEY_FILE = 'master.key.next'
+
+/** The key that a rotation is about to bring, or has just brought; null: there is none. */
+export function readNextKey({ masterKey, nextMasterKey, dataFolder }: Config): Buffer | null {
+  if (nextMasterKey !== null || masterKey !== null) return nextMasterKey
+  const path = join(dataFolder, NEXT_KEY_FILE)
+  return existsSync(path) ? readKeyFile(path, false) : null
+}
+
+/** Where the key is a file: the next one is beside it, for every process of this machine to read before it counts. */
+export function makeNextKey(config: Config): Buffer {
+  const path = join(config.dataFolder, NEXT_KEY_FILE)
+  if (config.masterKey === null && config.nextMasterKey === null) placeKeyFile(path, randomBytes(MASTER_KEY_BYTES))
+  const next = readNextKey(config)
+  if (next === null)
+    throw new OperatorError(
+      'Defina CARTEIRO_NEXT_MASTER_KEY com a chave nova em todos os nós, reinicie-os um a um, e repita. Veja "Troca da chave mestra" em docs/operacao.md.',
+    )
+  return next
+}
+
+/** Once the database counts on it. A crash before this leaves both files, of which either start finds the right one. */
+export function adoptNextKey({ masterKey, nextMasterKey, dataFolder }: Config): void {
+  if (masterKey !== null || nextMasterKey !== null) return
+  renameSync(join(dataFolder, NEXT_KEY_FILE), join(dataFolder, KEY_FILE))
+  syncFolderNow(dataFolder)
+}
+
+/** Puts the key of a backup in its place. Another key that is there already stays, and is refused. */
+export function keepMasterKey({ masterKey, dataFolder }: Config, restored: Buffer): void {
+  const path = join(dataFolder, KEY_FILE)
+  if (masterKey === null) placeKeyFile(path, restored)
+  if (loadMasterKey({ masterKey, dataFolder }, false).equals(restored)) return
+  const place = masterKey === null ? path : 'CARTEIRO_MASTER_KEY'
+  throw new OperatorError(`${place} tem outra chave mestra, e a cópia só abre com a dela. Retire a que está lá e repita.`)
 }
 
 function readKeyFile(path: string, isNew: boolean): Buffer {
@@ -19,6 +84,8 @@ function readKeyFile(path: string, isNew: boolean): Buffer {
     const key = readMasterKey(readFileSync(path, 'utf8').trim())
     const problem = `${path} não contém uma chave mestra (64 dígitos hexadecimais). Restaure-a da sua cópia de segurança.`
     if (key === null) throw new OperatorError(problem)
+    // Another process may have made it just now, and the database is about to count on it.
+    if (isNew) syncFolderNow(dirname(path))
     return key
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -27,10 +94,24 @@ function readKeyFile(path: string, isNew: boolean): Buffer {
     throw new OperatorError(
       `Este banco já tem uma chave mestra, e ${path} não existe. Defina CARTEIRO_MASTER_KEY ou restaure o arquivo da sua cópia de segurança.`,
     )
-  // Written whole under another name, then linked: of two processes that start at once, one wins and both read the same.
+  placeKeyFile(path, randomBytes(MASTER_KEY_BYTES))
+  return readKeyFile(path, isNew)
+}
+
+/**
+ * Written whole under another name, then linked: of two processes that start at once, one wins and both read the same. It is on the disk
+ * before anything is sealed with it: what the database commits survives a power failure, and would never open again without its key.
+ */
+function placeKeyFile(path: string, key: Buffer): void {
   const draft = `${path}.new-${process.pid}`
   makeFolders(dirname(path))
-  writeFileSync(draft, `${randomBytes(MASTER_KEY_BYTES).toString('hex')}\n`, { mode: 0o600 })
+  const file = openSync(draft, 'w', 0o600)
+  try {
+    writeFileSync(file, `${key.toString('hex')}\n`)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
   try {
     linkSync(draft, path)
   } catch (error) {
@@ -38,5 +119,6 @@ function readKeyFile(path: string, isNew: boolean): Buffer {
   } finally {
     unlinkSync(draft)
   }
-  return readKeyFile(path, isNew)
+  // Also where the file was there: the process that made it may have been interrupted before this.
+  syncFolderNow(dirname(path))
 }

@@ -1,19 +1,21 @@
 import { modesOf, providerOf, scopedProvider } from '../channels/carrier-name.js'
-import type { ChannelDelivery, World } from '../channels/channel.js'
+import type { ChannelDelivery, World } from '../channels/channel-runtime.js'
 import type { CarrierEvent, Provider } from '../channels/provider.js'
+import { moduleOf } from '../channels/registry.js'
 import type { CarrierSource } from '../domain/carrier-source.js'
 import type { Recorder } from '../domain/change.js'
 import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Mode } from '../domain/token.js'
+import { createContactGate } from '../engine/deliver/contact-gate.js'
 import { Lane } from '../engine/deliver/lane.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
 import { retryWhileUnavailable } from '../engine/record/recorder.js'
 import type { EngineTiming } from '../engine/timing.js'
 import { returnRate, takeRate } from '../store/carrier/rates.js'
 import { passDelivery, putBackClaims, putBackDelivery } from '../store/delivery/claim-returns.js'
-import { claimDeliveries, claimFailovers } from '../store/delivery/claims.js'
+import { type Claim, type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from '../store/delivery/claims.js'
 import type { Pool } from '../store/postgres.js'
 
 /** A channel with its carriers, from which its lanes are made. */
@@ -32,6 +34,8 @@ export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, '
 
 export interface LaneParts {
   pool: Pool
+  /** The oldest notification that may have work; null: unknown. */
+  openSince?: () => string | null
   clock: Clock
   recorder: Recorder
   simulatorUrl: string | null
@@ -44,6 +48,8 @@ export interface LaneParts {
   trace: LaneOptions<unknown>['trace']
   takeEvents(source: CarrierSource, events: readonly CarrierEvent[]): Promise<void>
   onError(error: unknown, what: string): void
+  onFailed?: LaneOptions<unknown>['onFailed']
+  traceAttempt?: LaneOptions<unknown>['traceAttempt']
 }
 
 /** Shorter times for tests. `settleMs` and `retryDelaysMs` take the place of every channel's own. */
@@ -124,24 +130,37 @@ function planLanes<Message>(
 const isSameAccount = (a: URL, b: URL): boolean =>
   a.protocol === b.protocol && a.username !== '' && a.password !== '' && a.username === b.username && a.password === b.password
 
-/** A lane's access to the queue. */
+/** A lane's access to the queue. `openSince`: the oldest notification that may have work. */
 export const queueOf = (
   pool: Pool,
+  openSince: () => string | null = () => null,
 ): Pick<LaneOptions<unknown>, 'claim' | 'claimFailovers' | 'pass' | 'putBack' | 'putBackClaims'> => ({
-  claim: question => claimDeliveries(pool, question),
-  claimFailovers: question => claimFailovers(pool, question),
+  claim: claimInTurn(pool, openSince),
+  claimFailovers: question => claimFailovers(pool, { ...question, since: openSince() }),
   pass: (held, to) => passDelivery(pool, held, to),
   // Repeated, because an expired lease would make the outcome unknown although nothing was sent.
   putBack: (held, delayMs) => retryWhileUnavailable(() => putBackDelivery(pool, held, delayMs)),
   putBackClaims: owners => putBackClaims(pool, owners),
 })
 
+/** Each lane remembers which account it served last. */
+function claimInTurn(pool: Pool, openSince: () => string | null): (question: ClaimQuestion) => Promise<Claim[]> {
+  let after: string | undefined
+  return async question => {
+    const claims = await claimDeliveries(pool, { ...question, since: openSince(), ...(after === undefined ? {} : { after }) })
+    after = lastServed(claims, after)
+    return claims
+  }
+}
+
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
-  { pool, clock, recorder, leaseMs, timing = {}, trace, onError }: LaneParts,
+  { pool, openSince, clock, recorder, leaseMs, timing = {}, trace, onError, onFailed, traceAttempt }: LaneParts,
   { mode, simulated, url, world, provider, rank, carriers, identity }: ReturnType<typeof planLanes<Message>>[number],
 ): Promise<Lane<unknown>> {
   const perSecond = readRate(url, wiring.channel)
+  // Simulated carriers reach nobody, and a first send at night must show its result at once.
+  const contact = simulated ? null : createContactGate(moduleOf(wiring.channel), pool, clock)
   const rate = perSecond === null ? null : { carrier: `${wiring.channel}/${identity}`, perSecond }
   const lane = new Lane<Message>({
     provider,
@@ -154,25 +173,34 @@ async function openLane<Message>(
     sendsContent: wiring.sendsContent ?? false,
     ...(rate === null
       ? {}
-      : { rate: { take: want => takeRate(pool, rate, want), giveBack: count => returnRate(pool, rate, count) } }),
+      : {
+          rate: {
+            perSecond: rate.perSecond,
+            take: want => takeRate(pool, rate, want),
+            giveBack: count => returnRate(pool, rate, count),
+          },
+        }),
     retryDelaysMs: timing.retryDelaysMs ?? (simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS)),
     leaseMs,
     settleMs: timing.settleMs ?? (simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS)),
     timing,
     ...(trace === undefined ? {} : { trace }),
     clock,
-    ...queueOf(pool),
+    ...queueOf(pool, openSince),
     record: recorder.record,
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),
     ...(wiring.suppresses === undefined ? {} : { suppresses: wiring.suppresses }),
+    ...(contact === null ? {} : { contact }),
     onError,
+    ...(onFailed === undefined ? {} : { onFailed }),
+    traceAttempt,
   })
   return lane as unknown as Lane<unknown>
 }
 
 /** The option that every carrier's URL has: messages per second. */
-function readRate(url: URL, channel: Channel): number | null {
+export function readRate(url: URL, channel: Channel): number | null {
   const text = url.searchParams.get('rate')
   if (text === null) return null
   if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= MAX_RATE) return Number(text)

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { invitationPath, inviteFirst } from '../engine/console/invitations.js'
 import { banner } from './banner.js'
 import { Child } from './child.js'
-import { type Config, readConfig } from './config.js'
-import { type Database, openDatabase, openRolePool, prepareDatabase } from './database.js'
+import { type Config, MIB, readConfig } from './config.js'
+import { type Database, openDatabase, openRolePool, prepareDatabase, warnAsynchronous } from './database.js'
 import { openDemo } from './demo.js'
+import { holdInstallation } from './hold-installation.js'
 import { loadKeys } from './keys.js'
 import { type Log, openLog } from './log.js'
 import { aborted, type Stop, stopSignals, unlessAborted, untilAborted } from './stop.js'
@@ -14,7 +16,7 @@ import { aborted, type Stop, stopSignals, unlessAborted, untilAborted } from './
 const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url))
 
 /** `start` in role all: opens the database, then runs one process per role, restarts one that ends and stops them in order. */
-export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<void> {
+export async function supervise(env: NodeJS.ProcessEnv, { json, paused }: Pick<Supervision, 'json' | 'paused'>): Promise<void> {
   const config = readConfig(env)
   const log = openLog(config.logLevel, 'supervisor')
   for (const warning of config.warnings) log.warn(warning)
@@ -23,7 +25,7 @@ export async function supervise(env: NodeJS.ProcessEnv, json: boolean): Promise<
   await untilAborted(stop.asked, async () => {
     const database = await openDatabase(config, true, log, stop.asked)
     try {
-      await superviseOn(database, { config, env, json, log, stop })
+      await superviseOn(database, { config, env, json, paused, log, stop })
     } finally {
       await database.close()
     }
@@ -34,17 +36,22 @@ interface Supervision {
   config: Config
   env: NodeJS.ProcessEnv
   json: boolean
+  /** Nothing is sent until somebody resumes the installation. */
+  paused: boolean
   log: Log
   stop: Stop
 }
 
-async function superviseOn(database: Database, { config, env, json, log, stop }: Supervision): Promise<void> {
+async function superviseOn(database: Database, { config, env, json, paused, log, stop }: Supervision): Promise<void> {
   const { keys } = await unlessAborted(
     stop.asked,
-    prepareDatabase(database, isNew => loadKeys(config, isNew)),
+    prepareDatabase(database, (isNew, fingerprint) => loadKeys(config, isNew, fingerprint)),
   )
   const pool = openRolePool(config, database.url, log)
+  if (paused) await holdInstallation(pool)
+  await warnAsynchronous(pool, log)
   const token = await openDemo(pool, keys, config)
+  const invitation = await inviteFirst(pool)
   await pool.end()
 
   const children: Child[] = []
@@ -53,17 +60,31 @@ async function superviseOn(database: Database, { config, env, json, log, stop }:
     children.unshift(child)
     return child.start()
   }
+  const startSimulator = async (childEnv: NodeJS.ProcessEnv): Promise<string> => {
+    const args = await simulatorArguments(config)
+    const url = (await start(args, childEnv))!
+    // Of the arguments of the next start: the page stays where it is.
+    if (!args.includes('--http-port')) args.push('--http-port', new URL(url).port)
+    return url
+  }
   // The roles do not get the owner's password: the schema is up to date.
   const { DATABASE_OWNER_URL: _, ...roleEnv } = env
   const startAll = async (): Promise<void> => {
     // A simulator of this start gets a key of this start: only our own processes may use its carriers.
     const keyed = config.simulatorUrl === null ? { ...roleEnv, SIMULATOR_KEY: randomBytes(32).toString('hex') } : roleEnv
-    const simulator = config.simulator ? (config.simulatorUrl ?? (await start(await simulatorArguments(config), keyed))) : null
-    const childEnv = { ...keyed, DATABASE_URL: database.url, ...(simulator === null ? {} : { SIMULATOR_URL: simulator }) }
+    const simulator = config.simulator ? (config.simulatorUrl ?? (await startSimulator(keyed))) : null
+    const childEnv = {
+      ...keyed,
+      DATABASE_URL: database.url,
+      // With an address of its database, a role would take it for somebody else's and not watch its disk.
+      DISK_FREE_MIB: String(config.minFreeBytes / MIB),
+      ...(simulator === null ? {} : { SIMULATOR_URL: simulator }),
+    }
     const address = await start(['start', '--role', 'api'], childEnv)
     // The links in messages must lead to the address on which the api really listens.
     await start(['start', '--role', 'worker'], { PUBLIC_URL: address!, ...childEnv })
-    const started = { api: address!, simulator, token }
+    const link = invitation === null ? null : `${firstBase(config, address!)}${invitationPath(invitation)}`
+    const started = { api: address!, simulator, token, link }
     process.stdout.write(json ? `${JSON.stringify({ role: 'all', ...started })}\n` : await banner(config, started))
   }
   try {
@@ -75,10 +96,16 @@ async function superviseOn(database: Database, { config, env, json, log, stop }:
   }
 }
 
-/** Free ports are chosen here, once: a simulator that is restarted must listen where the other processes know it. */
+/** With port 0 the address is known only now. */
+const firstBase = ({ port, publicUrl }: Config, address: string): string => (port === 0 ? address : publicUrl)
+
+/** Free ports are chosen once: a simulator that is restarted must listen where the other processes know it. */
 async function simulatorArguments({ simulatorPorts }: Config): Promise<string[]> {
   const args = ['simulate']
-  for (const [name, port] of Object.entries(simulatorPorts)) args.push(`--${name}-port`, String(port || (await freePort())))
+  for (const [name, port] of Object.entries(simulatorPorts)) {
+    // The simulator itself looks for the port of its page, so that two starts at once do not choose the same one.
+    if (name !== 'http' || port !== null) args.push(`--${name}-port`, String(port || (await freePort())))
+  }
   return args
 }
 

@@ -1,4 +1,4 @@
-import type { ChannelContract, DocumentUrl } from '../channels/channel.js'
+import type { ChannelContract, DocumentUrl } from '../channels/channel-contract.js'
 import type { Channel } from '../domain/channel.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
@@ -127,12 +127,12 @@ export const webhookChores = (config: Config, pool: Pool): Chore[] => [
     everyMs: 5 * SECOND,
     run: () => reapMessages(pool, 'O processo que fazia esta entrega foi interrompido; ela será repetida.'),
   },
-  { name: 'old webhooks', everyMs: HOUR, run: () => prune(pool, config.webhooks.days) },
+  { name: 'old webhooks', everyMs: HOUR, oneNode: true, run: () => prune(pool, config.webhooks.days) },
 ]
 
 async function prune(pool: Pool, days: number): Promise<void> {
   await deleteUnusedListeners(pool, UNUSED_LISTENER_MS)
   while ((await pruneMessages(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
-  while ((await pruneAttempts(pool, days, PRUNE_BATCH)) === PRUNE_BATCH);
+  while ((await pruneAttempts(pool, days, PRUNE_BATCH)) >= PRUNE_BATCH);
   await removeDeletedEndpoints(pool)
 }

@@ -1,9 +1,16 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { identifyCarrier } from '../channels/carrier-name.js'
-import type { ChannelDelivery, ChannelModule } from '../channels/channel.js'
-import { channelModules, loadContracts } from '../channels/registry.js'
+import type { ChannelModule } from '../channels/channel.js'
+import type { ChannelDelivery } from '../channels/channel-runtime.js'
+import { channelModules, channels, loadContracts } from '../channels/registry.js'
 import { createTemplateRunner } from '../channels/template-runner.js'
 import type { Channel } from '../domain/channel.js'
+import type { Clock } from '../domain/clock.js'
+import { StoreUnavailable } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
+import type { Queue } from '../domain/queue.js'
+import { endTerms } from '../engine/ageing/retention.js'
 import type { Lane } from '../engine/deliver/lane.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
 import { startLanes } from '../engine/deliver/worker.js'
@@ -15,27 +22,43 @@ import { takeEarlyReports } from '../engine/record/reports.js'
 import { engineTiming } from '../engine/timing.js'
 import { findOverdue } from '../engine/upkeep/alarm.js'
 import { type Chore, runChores } from '../runtime/chores.js'
-import { Wake } from '../runtime/wake.js'
+import { Wakes } from '../runtime/wake.js'
+import { sumUsage } from '../store/accounts/costs.js'
 import { deleteStaleWindows } from '../store/accounts/rate-windows.js'
 import { deleteStaleReports } from '../store/carrier/early-reports.js'
 import { deleteStaleReferences } from '../store/carrier/references.js'
+import { takeChoreTurn } from '../store/chore-turns.js'
+import { sumTallies } from '../store/console/counts.js'
+import { deleteExpiredInvitations } from '../store/console/invitations.js'
+import { deleteExpiredSessions } from '../store/console/sessions.js'
+import { deleteOldContacts } from '../store/delivery/contacts.js'
 import { listenDue } from '../store/delivery/due-signal.js'
-import { readQueue } from '../store/delivery/queue.js'
+import { readOpenSince } from '../store/delivery/open-months.js'
+import { readQueueDepth } from '../store/delivery/queue-depth.js'
+import { deleteLeftovers } from '../store/files/leftovers.js'
 import { ensureMonths } from '../store/migrate.js'
 import { deleteUnusedBlobs, dropBlobs } from '../store/notification/blobs.js'
 import { deleteExpiredKeys } from '../store/notification/notifications.js'
 import { countUnaccounted } from '../store/notification/unaccounted.js'
-import { openPool, type Pool } from '../store/postgres.js'
+import { openPool, type Pool, serversOf } from '../store/postgres.js'
 import { deleteStaleGuesses } from '../store/recipient/guesses.js'
 import { deleteLostLinks } from '../store/recipient/links.js'
 import { deleteLostCounts } from '../store/recipient/visit-counts.js'
+import { Servers } from '../store/servers.js'
 import { openDirectory, warnOfEvents } from './api.js'
-import { documentUrls, loadProviders } from './channels.js'
+import { bulkChores } from './bulk.js'
+import { documentUrls, loadProviders, openPreviews } from './channels.js'
 import type { Config } from './config.js'
+import { reportTo } from './database.js'
+import { DatabaseWatch } from './database-watch.js'
+import { openDiskGuard } from './disk.js'
+import { openEvidenceLog } from './evidence-log.js'
 import { type ChannelWiring, type LaneParts, type LaneTiming, openLanes } from './lanes.js'
 import type { Log } from './log.js'
 import { connectSimulator } from './simulator-link.js'
+import { openTracing } from './tracing.js'
 import { startDeliverer, type WebhookWorkerParts, webhookChores, webhookFormat } from './webhooks.js'
+import { deleteSilentReports, workerReports } from './worker-reports.js'
 
 /** The worker: lanes to the carriers, the listener for what comes back, and upkeep. */
 export interface WorkerParts {
@@ -45,6 +68,8 @@ export interface WorkerParts {
   /** For the connections that listen, and that renew and reap leases. */
   databaseUrl: string
   log: Log
+  /** Where this node remembers how far the database has come; null: only while it runs. */
+  memoryFile?: string | null
   /** Shorter times for tests. */
   timing?: LaneTiming
   leaseMs?: number
@@ -57,27 +82,40 @@ export interface WorkerParts {
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
-/** One renews leases, one takes up those that ran out. */
+/** One connection renews leases, the other takes over expired ones. */
 const LEASE_CONNECTIONS = 2
 /** The uses of blobs that channels keep in tables of their own. */
 const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
-  const { config, keys, pool, databaseUrl, log, leaseMs = engineTiming.leaseMs, trace, channelOptions = {}, webhooks } = options
+  const {
+    config,
+    keys,
+    pool,
+    databaseUrl,
+    log,
+    leaseMs = engineTiming.leaseMs,
+    trace,
+    channelOptions = {},
+    webhooks,
+    memoryFile = null,
+  } = options
   const timing = { ...engineTiming, ...options.timing, leaseMs }
   const directory = await openDirectory(pool)
-  const wake = new Wake()
-  const onError = (err: unknown, what: string): void => log.warn({ err }, `worker: ${what}`)
+  const wakes = new Wakes<Queue>()
+  const servers = serversOf(pool) ?? new Servers(databaseUrl)
+  const onError = (err: unknown, what: string): void => reportTo(log, `worker: ${what}`)(err)
   const format = webhookFormat(
     await loadContracts(),
     documentUrls(() => config.publicUrl, keys),
   )
   const deliverer = startDeliverer({ config, format, keys, pool, clock: directory.clock, log, leaseMs, onError, ...webhooks })
-  const recorder = createRecorder(pool, directory.clock, wake, deliverer, timing)
+  const recorder = createRecorder(pool, directory.clock, wakes, deliverer, timing)
   const events: CarrierEventParts = { pool, clock: directory.clock, recorder, ...warnOfEvents(log) }
   // Where carriers are real, live messages must not wait for a simulator that is unreachable.
   const simulator = await connectSimulator(config, keys, log)
   const templates = createTemplateRunner()
+  const previews = await openPreviews(config, { keys, pool, clock: directory.clock, templates })
   const context = {
     ...eventContext(events),
     publicUrl: config.publicUrl,
@@ -87,11 +125,27 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     simulatorUrl: simulator?.url ?? null,
     simulatorAddress: async (name: string) => (await simulator?.findAddress(name)) ?? null,
     shortLink: createShortLinks(pool, keys.link),
-    dropBlobs: (hashes: readonly string[]) => dropBlobs(pool, BLOB_USES, hashes),
+    async dropBlobs(hashes: readonly string[]) {
+      const left = await dropBlobs(pool, BLOB_USES, hashes)
+      if (left > 0) log.warn({ left }, 'files outside of the database could not be deleted yet')
+    },
     onError,
     warn: (details: object, message: string) => log.warn(details, message),
   }
-  const parts: LaneParts = { ...context, recorder, leaseMs, timing, trace }
+  // An operator may put an old delivery back into the queue: the month is looked for again every minute.
+  let openSince: string | null = null
+  const tracing = openTracing(config, 'worker', log)
+  const onFailed: LaneParts['onFailed'] = attempt => log.warn(attempt, 'an attempt failed')
+  const parts: LaneParts = {
+    ...context,
+    openSince: () => openSince,
+    recorder,
+    leaseMs,
+    timing,
+    trace,
+    onFailed,
+    traceAttempt: tracing?.attempt,
+  }
   const opened: { module: ChannelModule; delivery: ChannelDelivery<unknown>; lanes: Lane<unknown>[][] }[] = []
   for (const module of channelModules) {
     const { channel, sendsContent = false } = module
@@ -114,54 +168,128 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       log.warn({ channel }, 'a channel has no carrier: what is sent by it waits in the queue until one is set')
   }
   const lanes = opened.flatMap(channel => channel.lanes)
+  const reports = workerReports(pool, lanes.flat())
   await simulator?.register(host => Object.assign({}, ...opened.map(({ delivery }) => delivery.returnRoutes?.(host))))
   const leases = openPool({
     url: databaseUrl,
+    servers,
     size: LEASE_CONNECTIONS,
     onError: err => onError(err, 'an idle database connection broke'),
   })
-  const running = startLanes({ pool, leases, clock: directory.clock, wake, recorder, lanes, timing, onError })
-  const listener = listenDue(databaseUrl, () => {
-    wake.notify()
-    deliverer.notify()
+  // Before anything is claimed: the database may be an older copy.
+  const watch = new DatabaseWatch({
+    pool,
+    clock: directory.clock,
+    log,
+    memoryFile,
+    isEmbedded: existsSync(join(config.dataFolder, 'postgres', 'postmaster.pid')),
+    archives: config.checkpoints.exports.flatMap(target => (target.kind === 'file' ? [target.path] : [])),
   })
-  const upkeep = startUpkeep(pool, log, [
+  await watch.look()
+  const running = startLanes({ pool, leases, clock: directory.clock, wakes, recorder, lanes, timing, onError })
+  const listener = listenDue(servers, { queues: wakes, webhooks: deliverer })
+  const evidence = await openEvidenceLog({
+    config,
+    keys,
+    pool,
+    clock: directory.clock,
+    log,
+    sendMail: opened.map(({ delivery }) => delivery.sendMail?.bind(delivery)).find(send => send !== undefined) ?? null,
+  })
+  const requireDisk = openDiskGuard(config, log)
+  const upkeep = startUpkeep(pool, directory.clock, log, [
     ...(simulator === null ? [] : [{ name: 'simulator route', everyMs: 5 * SECOND, run: () => simulator.renew() }]),
+    { name: 'which copy of the database this is', everyMs: timing.pollMs, run: () => watch.look().catch(ignoreUnavailable) },
+    {
+      name: 'open months',
+      everyMs: MINUTE,
+      run: async () => {
+        openSince = await readOpenSince(pool)
+      },
+    },
     { name: 'early reports', everyMs: timing.pollMs, run: () => takeEarlyReports(events, timing) },
-    { name: 'incomplete replies', everyMs: MINUTE, run: () => takeIncompleteReplies(events) },
+    { name: 'incomplete replies', everyMs: MINUTE, oneNode: true, run: () => takeIncompleteReplies(events) },
     ...opened.flatMap(({ delivery }) => delivery.chores ?? []),
     ...webhookChores(config, pool),
+    { name: 'report of this worker', everyMs: 5 * SECOND, run: reports.report },
+    ...(await bulkChores(
+      {
+        config,
+        keys,
+        pool,
+        clock: directory.clock,
+        previews,
+        requireDisk,
+        trace: tracing?.accepted,
+        onError,
+        warn: context.warn,
+      },
+      timing.pollMs,
+    )),
+    ...evidence.chores,
   ])
   return {
     async close() {
       // First nothing new is claimed, then the attempts under way end, then the parts close that the attempts needed.
       await running.stop()
       await deliverer.stop()
-      await Promise.all([listener.close(), upkeep.stop(), templates.close(), ...opened.map(({ delivery }) => delivery.close?.())])
-      await leases.end()
+      const closing = [...opened.map(({ delivery }) => delivery), ...previews.values()]
+      await Promise.all([listener.close(), upkeep.stop(), templates.close(), ...closing.map(part => part.close?.())])
+      const isWhole = await evidence.finish().catch(error => {
+        onError(error, 'the end of the log of events')
+        return false
+      })
+      await watch.close(isWhole).catch(error => onError(error, 'which copy of the database this is'))
+      await reports.end().catch(err => onError(err, 'the last report of this worker'))
+      await Promise.all([leases.end(), evidence.close(), tracing?.close()])
       directory.close()
     },
   }
 }
 
-function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Promise<void> } {
+/** The pool reports an unreachable database. The watch only tries again later: nothing is claimed until it has looked. */
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailable)) throw error
+}
+
+/** A chore that one node does for all is done by whichever takes its turn first. */
+export const inTurns = (pool: Pool, chores: readonly Chore[]): Chore[] =>
+  chores.map(chore => {
+    const { name, everyMs, oneNode = false, run } = chore
+    if (!oneNode) return chore
+    return { name, everyMs, run: async signal => ((await takeChoreTurn(pool, name, everyMs)) ? run(signal) : undefined) }
+  })
+
+const forAll = (chores: readonly Chore[]): Chore[] => chores.map(chore => ({ ...chore, oneNode: true }))
+
+function startUpkeep(pool: Pool, clock: Clock, log: Log, more: readonly Chore[]): { stop(): Promise<void> } {
   const chores: Chore[] = [
     { name: 'partitions', everyMs: 6 * HOUR, run: () => ensureMonths(pool) },
-    { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
-    { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
-    { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
-    { name: 'unmatched reports', everyMs: HOUR, run: () => deleteStaleReports(pool) },
-    { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
-    { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, BLOB_USES, signal) },
-    { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },
-    { name: 'visits of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostCounts(pool) },
-    { name: 'overdue deliveries', everyMs: MINUTE, run: () => alarmOverdue(pool, log) },
-    { name: 'unaccounted notifications', everyMs: HOUR, run: () => alarmUnaccounted(pool, log) },
+    ...forAll([
+      { name: 'idempotency keys', everyMs: HOUR, run: () => deleteExpiredKeys(pool) },
+      { name: 'contacts of past days', everyMs: HOUR, run: () => deleteOldContacts(pool) },
+      { name: 'rate windows', everyMs: HOUR, run: () => deleteStaleWindows(pool) },
+      { name: 'carriers’ references', everyMs: HOUR, run: () => deleteStaleReferences(pool) },
+      { name: 'unmatched reports', everyMs: HOUR, run: () => deleteStaleReports(pool) },
+      { name: 'guesses at links', everyMs: HOUR, run: () => deleteStaleGuesses(pool) },
+      { name: 'terms of personal data', everyMs: HOUR, run: signal => endTerms({ pool, clock }, signal) },
+      { name: 'unused attachments', everyMs: 6 * HOUR, run: signal => deleteUnusedBlobs(pool, BLOB_USES, signal) },
+      { name: 'files without a row', everyMs: 12 * HOUR, run: signal => deleteLeftovers(pool, signal) },
+      { name: 'links of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostLinks(pool) },
+      { name: 'visits of months that are gone', everyMs: 6 * HOUR, run: () => deleteLostCounts(pool) },
+      { name: 'silent workers', everyMs: HOUR, run: () => deleteSilentReports(pool) },
+      { name: 'console sessions', everyMs: HOUR, run: () => deleteExpiredSessions(pool) },
+      { name: 'invitations', everyMs: HOUR, run: () => deleteExpiredInvitations(pool) },
+    ]),
+    { name: 'counts of deliveries', everyMs: 5 * SECOND, run: () => sumTallies(pool) },
+    { name: 'usage', everyMs: 5 * SECOND, run: () => sumUsage(pool) },
+    { name: 'overdue deliveries', everyMs: MINUTE, oneNode: true, run: () => alarmOverdue(pool, log) },
+    { name: 'unaccounted notifications', everyMs: HOUR, oneNode: true, run: () => alarmUnaccounted(pool, log) },
     ...more,
   ]
   const stop = new AbortController()
-  const running = runChores(chores, stop.signal, (chore, err) =>
-    log.warn({ chore, err }, 'a chore failed and will be tried again'),
+  const running = runChores(inTurns(pool, chores), stop.signal, (chore, err) =>
+    reportTo(log, 'a chore failed and will be tried again', { chore })(err),
   )
   return {
     async stop() {
@@ -173,7 +301,7 @@ function startUpkeep(pool: Pool, log: Log, more: readonly Chore[]): { stop(): Pr
 
 /** Accepted deliveries must be finished or in progress: overdue or missing deliveries are errors in the log. */
 async function alarmOverdue(pool: Pool, log: Log): Promise<void> {
-  for (const depth of findOverdue(await readQueue(pool))) log.error(depth, 'deliveries are overdue')
+  for (const depth of findOverdue(await readQueueDepth(pool, channels))) log.error(depth, 'deliveries are overdue')
 }
 
 async function alarmUnaccounted(pool: Pool, log: Log): Promise<void> {

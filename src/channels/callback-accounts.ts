@@ -1,5 +1,5 @@
-import type { CallbackSenders } from './channel.js'
 import type { CallbackContent, CarrierEvent } from './provider.js'
+import type { CallbackSenders } from './provider-module.js'
 
 /** A carrier that signs its callbacks. */
 export interface CallbackAccount {

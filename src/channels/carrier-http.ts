@@ -1,6 +1,6 @@
 import { Agent } from 'undici'
 import { readRetryAfter } from '../domain/retry-after.js'
-import { storable } from '../domain/text.js'
+import { cutText, storable } from '../domain/text.js'
 import { SendError } from './provider.js'
 
 /**
@@ -23,7 +23,7 @@ export interface CarrierRequest {
   method: 'GET' | 'POST'
   url: string
   headers: Readonly<Record<string, string>>
-  body?: string
+  body?: string | Buffer
 }
 
 export interface CarrierAnswer {
@@ -129,6 +129,28 @@ function wordsOf(error: unknown): string {
   const mostSpecific = error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
   const { code, message = '' } = (mostSpecific ?? {}) as { code?: unknown; message?: string }
   return typeof code === 'string' && !message.includes(code) ? `${code} ${message}`.trim() : message || String(error)
+}
+
+/** Of a trial of the credentials, which a person waits for. */
+const CHECK_MS = 10_000
+const MAX_CHECK_ANSWER = 65_536
+const MAX_CHECK_SHOWN = 300
+
+/** Asks for something that only the credentials give, and answers what came. A refusal is a SendError, as of a send. */
+export async function askWithCredentials(request: CarrierRequest, signal: AbortSignal): Promise<string> {
+  const silent = 'A operadora não respondeu.'
+  const reasons = { unsent: silent, unanswered: silent }
+  const http = new CarrierHttp({ timeoutMs: CHECK_MS, maxAnswerBytes: MAX_CHECK_ANSWER, connections: 1, reasons })
+  try {
+    const given = await http.send(request, signal)
+    const answer = `${given.status} ${cutText(textOf(given), MAX_CHECK_SHOWN)}`.trim()
+    if (given.status >= 200 && given.status < 300) return answer
+    const isRefusal = given.status === 401 || given.status === 403
+    const reason = isRefusal ? 'A operadora recusou as credenciais.' : 'A operadora deu uma resposta inesperada.'
+    throw new SendError('temporary', reason, { answer })
+  } finally {
+    await http.close()
+  }
 }
 
 /** The text of an answer as it can be stored. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Mode } from '../domain/token.js'
-import type { ProviderModule } from './channel.js'
+import type { ProviderModule } from './provider-module.js'
 
 /**
  * The identity of a carrier, stored with every attempt: smpp:smsc.example.com/1f0c2a9b (provider, host, digest of the account).
@@ -20,6 +20,8 @@ const accountOf = ({ username, hostname, port, pathname }: URL): string => `${us
  * identity of the simulated carrier: the simulator listens on other ports after every start, but remains the same carrier.
  */
 export const scopedProvider = (provider: string, simulated: boolean): string => (simulated ? `simulator/${provider}` : provider)
+
+export const isSimulated = (carrier: string): boolean => carrier.startsWith(scopedProvider('', true))
 
 /** The modes of the messages that a carrier gets. Beside real carriers the simulated ones get those of test tokens alone. */
 export const modesOf = (simulated: boolean, hasCarriers: boolean): readonly Mode[] =>

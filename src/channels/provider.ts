@@ -1,6 +1,7 @@
 import type { Json } from '../domain/canonical-json.js'
 import type { Channel } from '../domain/channel.js'
 import { hideLinksIn } from '../domain/link.js'
+import type { SentContent } from '../domain/sent-content.js'
 import type { Failure } from '../domain/status.js'
 
 /** The only contract between the gateway and a carrier. One provider, one file. */
@@ -9,8 +10,6 @@ export interface Provider<Message> {
   readonly name: string
   readonly channel: Channel
   readonly whenUnknown: WhenUnknown
-  /** What it means that the carrier took a message; a letter that is to be printed first is not sent yet. */
-  readonly takenIs?: 'sent' | 'processed'
   /**
    * The longest that a send may take: a third of a lease. A send of class 'safe' or 'never' may take longer: its lease is renewed
    * while its worker lives, and after the worker's death a repetition is harmless ('safe') or does not happen ('never').
@@ -42,6 +41,10 @@ export interface CarrierReport {
   /** Of 'again': how long to wait before the next message. */
   delayMs?: number
   trackingCode?: string
+  /** What else is known of it, as in a receipt. */
+  facts?: Facts
+  /** The carrier signed it, and the signature was verified. */
+  signed?: true
 }
 
 /**
@@ -112,7 +115,7 @@ export interface Callback {
 }
 
 export interface CallbackContent {
-  /** The identities of the carriers that may have sent it: those whose secret it is signed with. */
+  /** The identities of the carriers that may have sent it: the callback is signed with their secret. */
   carriers: readonly string[]
   events: CarrierEvent[]
   /** What the carrier wants to read in return; nothing where absent. */
@@ -126,10 +129,12 @@ export interface Carrier<Message> {
   lacks?(message: Message): boolean
   /** Hands over one message. Throws SendError and nothing else. */
   send(message: Message, signal: AbortSignal): Promise<Receipt>
+  /** What the carrier got of a message that was handed over, or may have been: called after `send`, for the evidence. null: nothing. */
+  contentOf(message: Message): SentContent | null
   /** Asks what became of a message, by our reference ('lookup' providers). 'unknown': the carrier never took it. */
   find?(reference: string, sentTo: string | null, signal: AbortSignal): Promise<Found>
   /**
-   * Of a 'report' provider whose operator chose so: a message without a report is sent once more, so long after its outcome became
+   * A choice of the operator, for 'report' providers: a message without a report is sent once more, so long after its outcome became
    * unknown. A repetition may be a second copy.
    */
   readonly repeatAfterMs?: number
@@ -146,9 +151,11 @@ export interface Receipt {
   answer: string
   /** Whether the recipient's own server took it; otherwise delivery is known only by a later report. */
   delivered: boolean
-  /** What else the sender may want to know of it. */
-  facts?: Readonly<Record<string, Json>>
+  /** What else is known of it, for the timeline and the proofs. Never a credential. */
+  facts?: Facts
 }
+
+export type Facts = Readonly<Record<string, Json>>
 
 /**
  * temporary: try again later; throttled: the carrier asked to slow down; permanent: it will never be taken;
@@ -156,7 +163,9 @@ export interface Receipt {
  */
 export type SendErrorKind = 'temporary' | 'throttled' | 'permanent' | 'uncertain'
 
-type SendErrorOptions = Partial<Pick<SendError, 'answer' | 'retryAfterMs' | 'scope' | 'references' | 'untried' | 'cause'>>
+type SendErrorOptions = Partial<
+  Pick<SendError, 'answer' | 'retryAfterMs' | 'scope' | 'references' | 'untried' | 'facts' | 'cause'>
+>
 
 export class SendError extends Error {
   readonly kind: SendErrorKind
@@ -171,6 +180,8 @@ export class SendError extends Error {
   readonly references: readonly (string | null)[]
   /** The carrier was not called: the message goes back to the queue as it came. */
   readonly untried: boolean
+  /** What else is known of the attempt, as in a receipt. Set by the provider before the error leaves it. */
+  facts: Facts
 
   constructor(kind: SendErrorKind, reason: string, options: SendErrorOptions = {}) {
     // The message goes to the log, and some carriers' answers repeat the text with the recipient's link.
@@ -183,5 +194,6 @@ export class SendError extends Error {
     this.scope = options.scope ?? 'carrier'
     this.references = options.references ?? []
     this.untried = options.untried ?? false
+    this.facts = options.facts ?? {}
   }
 }

@@ -1,10 +1,12 @@
 import type { Channel } from '../domain/channel.js'
 import { type LinkTarget, readLinkCode } from '../domain/link.js'
 import { providerOf } from './carrier-name.js'
-import type { ChannelContract, ChannelModule, ProviderTable } from './channel.js'
+import type { ChannelModule } from './channel.js'
+import type { ChannelContract } from './channel-contract.js'
 import { email } from './email/channel.js'
 import { letter } from './letter/channel.js'
 import type { WhenUnknown } from './provider.js'
+import type { ProviderTable } from './provider-module.js'
 import { sms } from './sms/channel.js'
 import { voice } from './voice/channel.js'
 import { whatsapp } from './whatsapp/channel.js'
@@ -24,8 +26,8 @@ export function moduleOf(channel: Channel): ChannelModule {
   return module
 }
 
-/** The module of a name that came from outside: the wire's or the program's own; undefined: there is none. */
-export const findModule = (name: string): ChannelModule | undefined => byWire.get(name) ?? byName.get(name)
+/** The module of a name that came from outside, where channels have the names of the wire; undefined: there is none. */
+export const findModule = (name: string): ChannelModule | undefined => byWire.get(name)
 
 /** The contracts of all channels, in the order of the registry. */
 export const loadContracts = async (): Promise<ReadonlyMap<Channel, ChannelContract>> =>
@@ -40,9 +42,15 @@ export function readLinkTarget(key: Buffer, code: string): LinkTarget | null {
   return read === null || channel === undefined ? null : { notification: read.notification, channel }
 }
 
+/** The fact that a carrier took a message over: one that it produces first, such as a letter, is not sent yet. */
+export const takenFact = (channel: Channel): 'sent' | 'processed' =>
+  moduleOf(channel).producedFirst === true ? 'processed' : 'sent'
+
 /** The providers as the modules declare them, so that the class is known also where a carrier is no longer configured. */
 const providers: ProviderTable = Object.assign({}, ...channelModules.map(module => module.providers))
 
 /** By the carrier's identity. A simulated carrier has the class of the real one; a carrier of no known provider is left to a person. */
 export const unknownClassOf = (carrier: string): WhenUnknown =>
   providers[providerOf(carrier).replace(/^simulator\//, '')]?.whenUnknown ?? 'never'
+
+export const providerNames: readonly string[] = Object.keys(providers)

@@ -1,14 +1,16 @@
 import { Refusal } from '../domain/errors.js'
+import { LINK_PLACEHOLDER } from '../domain/link.js'
 import type { JsonObject } from '../domain/notification.js'
 import { templateRefusal } from '../domain/template.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
 import type { VersionContent } from '../store/accounts/templates.js'
-import type { Claim } from '../store/delivery/claims.js'
-import type { ChannelModule, Refused } from './channel.js'
+import type { Claim, ClaimedTemplate } from '../store/delivery/claims.js'
+import type { ChannelModule } from './channel.js'
+import type { Refused } from './channel-runtime.js'
 import { SendError } from './provider.js'
 import type { TemplateRunner } from './template-runner.js'
 
-/** After this time an account's message is prepared again that was in the way of nobody but its own account's. */
+/** When a message is prepared again that was postponed because another template of its account took too long. */
 const POSTPONED_MS = 30_000
 
 /** Fills in the template that a delivery names, in the version that was current when it was accepted. */
@@ -22,10 +24,9 @@ export function createRendering(
   runner: TemplateRunner,
   find: (id: string, version: number) => Promise<VersionContent | null>,
 ): Rendering {
-  // The content of a version never changes, but its name, identifier and metadata do, so entries expire soon.
-  const known = new BoundedCache<string, VersionContent>({ maxEntries: 500, ttlMs: 5_000 })
-  const versionOf = async ({ id, version }: NonNullable<Claim['template']>): Promise<VersionContent | null> => {
-    const key = `${id}.${version}`
+  const known = new BoundedCache<string, VersionContent>({ maxEntries: 500 })
+  const versionOf = async ({ id, version, editedAt }: ClaimedTemplate): Promise<VersionContent | null> => {
+    const key = `${id}.${version}.${editedAt}`
     const remembered = known.get(key)
     const content = remembered ?? (await find(id, version))
     if (remembered === undefined && content !== null) known.set(key, content)
@@ -33,10 +34,13 @@ export function createRendering(
   }
   return async (claim, values) => {
     const template = claim.template === null ? null : await versionOf(claim.template)
-    if (template === null) return refusedFor(templateReason(claim))
+    if (template === null) return refusedFor(templateReason(claim, templates.member))
     const { content, variables } = template
     const result = await runner.render(claim, { html: templates.html, content, variables, values }).catch(postpone)
-    return 'fault' in result ? refusedFor(templateRefusal(result).message) : { text: result.text, template }
+    if ('fault' in result) return refusedFor(templateRefusal(result, templates.values).message)
+    if (!templates.link && result.text.includes(LINK_PLACEHOLDER))
+      return refusedFor(`O texto tem {SHORT_LINK}, que não existe neste canal. Retire-o do template e de ${templates.values}.`)
+    return { text: result.text, template }
   }
 }
 
@@ -47,11 +51,16 @@ function postpone(cause: unknown): never {
   throw new SendError('temporary', reason, { retryAfterMs: POSTPONED_MS, scope: 'message', untried: true, cause })
 }
 
+/** The refusal of a filled-in text. A link inside a longer address would give its code to the owner of that address. */
+export const LINK_NOT_ALONE =
+  'No texto do template, o link da notificação ficaria encostado em outro texto. Ponha um espaço de cada lado da variável que o leva.'
+
 export const refusedFor = (reason: string): Refused => ({ refused: { failure: 'rejected', failureDetail: reason, reason } })
 
-function templateReason({ request }: NamesTemplate): string {
+/** `member`: the member of the send request that names the template. */
+export function templateReason({ request }: Pick<Claim, 'request'>, member: string): string {
   const named = request.template
   return typeof named === 'string' && named !== ''
-    ? `O template "${named}" não existe, está inativo ou não é deste canal.`
-    : 'Falta indicar o template deste canal.'
+    ? `O template "${named}" (${member}) não existe, está inativo ou não é deste canal.`
+    : `Falta indicar o template deste canal: informe ${member}.`
 }

@@ -1,16 +1,33 @@
 import { Type } from 'typebox'
 import type { Json } from '../domain/canonical-json.js'
-import { refuse } from '../domain/errors.js'
+import { type RefusalCode, refuse } from '../domain/errors.js'
 import { linkStandsAlone } from '../domain/link.js'
 import type { JsonObject } from '../domain/notification.js'
-import { type NumberUse, readNumber } from '../domain/phone.js'
+import { examineNumber, type NumberFault, type NumberUse } from '../domain/phone.js'
 import { countCharacters } from '../domain/text.js'
 
 /** The members that several channels' parts of the send request share. */
-export const recipientNumber = (description: string) => Type.Optional(Type.String({ description, examples: ['11987654321'] }))
+export const recipientNumber = (description: string) => Type.String({ description, examples: ['11987654321'] })
 
-export const requireNumber = (value: string | undefined, use: NumberUse, field: string): string =>
-  readNumber(value ?? '', use) ?? refuse('badNumber', field)
+/** The sentences about a number that the schema refuses. */
+export const numberRefusals = { missing: 'numberMissing', wrong: 'numberNotText' } as const
+
+/** What files call a column of numbers without saying for which channel. */
+export const PHONE_COLUMNS = ['celular', 'telefone', 'telefone celular', 'fone', 'número', 'móvel', 'phone', 'mobile'] as const
+
+export function requireNumber(value: string, use: NumberUse, field: string): string {
+  if (value === '') refuse('numberMissing', field)
+  const examined = examineNumber(value, use)
+  return 'number' in examined ? examined.number : refuse(numberFaults[examined.fault], field)
+}
+
+const numberFaults: Readonly<Record<NumberFault, RefusalCode>> = {
+  masked: 'numberMasked',
+  'too short': 'numberTooShort',
+  'no ninth digit': 'numberWithoutNinthDigit',
+  'fixed line': 'numberOfFixedLine',
+  impossible: 'numberImpossible',
+}
 
 export function atMost(value: string | null | undefined, limit: number, field: string): string | null {
   if (value == null) return null
@@ -27,5 +44,10 @@ export function requireLoneLinks<T>(value: T, field: string): T {
   return value
 }
 
-export const readVariables = (given: Record<string, unknown> | null | undefined): JsonObject =>
-  (given ?? {}) as Record<string, Json>
+/** The values of a template's variables. An object or a list would be sent as "[object Object]". */
+export function readVariables(given: Record<string, unknown> | null | undefined, field: string): JsonObject {
+  const values = (given ?? {}) as Record<string, Json>
+  for (const [name, value] of Object.entries(values))
+    if (typeof value === 'object' && value !== null) refuse('nestedVariable', `${field}.${name}`)
+  return values
+}

@@ -29,12 +29,12 @@ type Rendered = { text: string } | TemplateFault
 type Question = FilledTemplate | { content: string; declared: readonly TemplateVariable[] | null }
 
 const PURPOSE = 'carteiro-templates'
-/** One thread for the account whose template takes too long, one for the others. */
+/** One thread for an account with a template that takes too long, one for the others. */
 const THREADS = 2
 /** An ordinary template takes a millisecond; the machine may be busy. */
 const LIMIT_MS = 3_000
 const THREAD_HEAP_MIB = 128
-/** How long an account is remembered whose template took too long. */
+/** For so long, accounts with a template that took too long are remembered. */
 const REMEMBERED_MS = 60_000
 const MAX_REMEMBERED = 1_000
 
@@ -48,7 +48,7 @@ export function createTemplateRunner(limitMs = LIMIT_MS): TemplateRunner {
   })
   /** An account's templates are filled in one by one, so that they never stand in the way of others in both threads. */
   const turns = new KeyedSemaphore({ permits: 1 })
-  /** Accounts whose template was given up, with a mark of the last time. */
+  /** Accounts with a template that was given up; the symbol tells one such time from the next. */
   const givenUp = new BoundedCache<string, symbol>({ maxEntries: MAX_REMEMBERED, ttlMs: REMEMBERED_MS })
 
   async function ask(key: string, question: Question): Promise<Checked | Rendered> {

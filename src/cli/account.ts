@@ -1,35 +1,33 @@
 import { readFileSync, statSync } from 'node:fs'
 import { Command } from 'commander'
-import { channelModules, channels } from '../channels/registry.js'
-import { coreSettings, type Setting, type SettingValue, type StoredSettings, settingsOf } from '../domain/account.js'
+import { accountSettings, describeSetting, readAccountSetting } from '../channels/account-settings.js'
+import { findModule, moduleOf } from '../channels/registry.js'
+import { type SettingValue, type StoredSettings, settingsOf } from '../domain/account.js'
 import { OperatorError } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { logoType, MAX_LOGO_BYTES } from '../domain/logo.js'
-import { MAX_WAIT_MINUTES, type SequenceStep, stepConditions } from '../domain/sequence.js'
+import { findLogoProblem, logoType, MAX_LOGO_BYTES } from '../domain/logo.js'
+import { MAX_WAIT_MINUTES, type SequenceStep } from '../domain/sequence.js'
+import { conditionNames, findCondition, nameOfCondition } from '../http/gw/condition-wire.js'
 import {
   type Account,
-  deleteLogo,
   findSequence,
   insertAccount,
   listAccounts,
   listRanges,
+  removeLogo,
   saveLogo,
   updateSequence,
   updateSettings,
 } from '../store/accounts/accounts.js'
 import { audit, change, changeAccount, requireAccount, run, runForAccount } from './administration.js'
-import { type AccountOptions, addAccountVerb, addVerb } from './options.js'
+import { type AccountOptions, addAccountVerb, addVerb, channelNames } from './options.js'
 import type { OutputOptions } from './output.js'
 
-/** Every setting of an account: the core's and the channels'. */
-const allSettings: Readonly<Record<string, Setting>> = Object.assign(
-  {},
-  coreSettings,
-  ...channelModules.map(({ settings }) => settings),
-)
 /** A step, as people write it. */
-const EXAMPLE = `${channels[1]}:60:"not delivered"`
-const settingNames = Object.keys(allSettings)
+const writeStep = (channel: string | undefined, minutes: number, condition: SequenceStep['condition']): string =>
+  `${channel}:${minutes}:${nameOfCondition(condition)}`
+const EXAMPLE = writeStep(channelNames[1], 60, 'not delivered')
+const settingNames = Object.keys(accountSettings)
 
 export function accountCommand(): Command {
   const account = new Command('account').description('contas: criar, listar, ver e configurar')
@@ -53,16 +51,17 @@ export function accountCommand(): Command {
     })
 
   addVerb(account, 'list', 'lista as contas').action((options: OutputOptions) =>
-    run(options, async ({ pool }) => (await listAccounts(pool)).map(describe)),
+    run(options, async ({ pool }) => [
+      (await listAccounts(pool)).map(describe),
+      'Nenhuma conta ainda. Crie uma com: carteiro account create --name NOME',
+    ]),
   )
 
   addAccountVerb(account, 'show', 'mostra uma conta, com suas configurações e endereços').action((options: AccountOptions) =>
     runForAccount(options, async ({ pool }, found) => {
       const addresses = await listRanges(pool, found.id)
       const settings = fullSettings(found)
-      return options.json
-        ? { ...describe(found), settings, addresses }
-        : { ...describe(found), ...settings, addresses: addresses.join(' ') }
+      return options.json ? { ...describe(found), settings, addresses } : { ...describe(found), ...settings, addresses }
     }),
   )
 
@@ -70,7 +69,7 @@ export function accountCommand(): Command {
     .argument('<chave=valor...>', 'configurações a mudar')
     .addHelpText(
       'after',
-      `\nConfigurações:\n${settingNames.map(name => `  ${name.padEnd(20)} ${allSettings[name]!.meaning}`).join('\n')}`,
+      `\nConfigurações:\n${settingNames.map(name => `  ${name.padEnd(20)} ${describeSetting(accountSettings[name]!)}`).join('\n')}`,
     )
     .action((pairs: string[], options: AccountOptions) => {
       const changes = readChanges(pairs)
@@ -84,25 +83,33 @@ export function accountCommand(): Command {
 
   addAccountVerb(account, 'sequence', 'mostra ou muda a régua: a ordem dos canais e as condições')
     .option('--clear', 'retira a régua: todos os canais saem na hora')
-    .argument('[etapa...]', `etapas, como ${channels[0]}:0:always ${EXAMPLE} ${channels.at(-1)}:1440:"not read"`)
+    .argument(
+      '[etapa...]',
+      `etapas, como ${writeStep(channelNames[0], 0, 'always')} ${EXAMPLE} ${writeStep(channelNames.at(-1), 1_440, 'not read')}`,
+    )
     .addHelpText(
       'after',
-      `\nUma etapa é canal:minutos:condição. Canais: ${channels.join(', ')}. Condições: ${stepConditions.join(', ')}.`,
+      `\nUma etapa é canal:minutos:condição. Canais: ${channelNames.join(', ')}. Condições: ${conditionNames.join(', ')}.`,
     )
-    .action((steps: string[], options: AccountOptions & { clear?: boolean }) => {
-      const sequence = steps.map(readStep)
+    .action((given: string[], options: AccountOptions & { clear?: boolean }) => {
+      const sequence = given.map(readStep)
       const repeated = sequence.find(({ channel }, index) => sequence.findIndex(step => step.channel === channel) !== index)
-      if (repeated !== undefined) throw new OperatorError(`O canal ${repeated.channel} aparece mais de uma vez nas etapas.`)
-      return changeAccount(options, async (db, { id }) => {
-        if (steps.length > 0 || options.clear === true) {
-          await updateSequence(db, id, steps.length === 0 ? null : sequence)
+      if (repeated !== undefined)
+        throw new OperatorError(`O canal ${moduleOf(repeated.channel).wire} aparece mais de uma vez nas etapas.`)
+      return changeAccount(options, async (db, { id, name }) => {
+        if (given.length > 0 || options.clear === true) {
+          await updateSequence(db, id, given.length === 0 ? null : sequence)
           await audit(db, 'account sequence', id, { sequence })
         }
-        return ((await findSequence(db, id)) ?? []).map(step => ({ ...step }))
+        const steps = (await findSequence(db, id)) ?? []
+        return [
+          steps.map(describeStep),
+          `A conta "${name}" não tem régua: todos os canais saem na hora. Uma etapa é como ${EXAMPLE}.`,
+        ]
       })
     })
 
-  addAccountVerb(account, 'logo', 'muda ou retira o logotipo das páginas do destinatário')
+  addAccountVerb(account, 'logo', 'muda ou retira o logotipo das páginas do destinatário e das cartas')
     .option('--clear', 'retira o logotipo')
     .argument('[arquivo]', `imagem PNG, JPEG ou SVG de até ${MAX_LOGO_BYTES / 1_000} kB`)
     .action((path: string | undefined, options: AccountOptions & { clear?: boolean }) => {
@@ -110,7 +117,7 @@ export function accountCommand(): Command {
       const logo = path === undefined ? null : readLogo(path)
       return changeAccount(options, async (db, { id, name }) => {
         const sha256 = logo === null ? null : await saveLogo(db, id, logo)
-        if (logo === null) await deleteLogo(db, id)
+        if (logo === null) await removeLogo(db, id)
         await audit(db, 'account logo', id, { sha256 })
         return { account: name, type: logo?.type ?? null, sha256 }
       })
@@ -120,16 +127,22 @@ export function accountCommand(): Command {
 }
 
 function readStep(text: string): SequenceStep {
-  const [channel, minutes, condition] = text.split(':')
-  const step = { channel, waitMinutes: Number(minutes), condition } as SequenceStep
-  const valid = channels.includes(step.channel) && stepConditions.includes(step.condition) && /^\d{1,6}$/.test(minutes ?? '')
-  if (!valid || step.waitMinutes > MAX_WAIT_MINUTES) {
-    throw new OperatorError(`"${text}" não é uma etapa. Use canal:minutos:condição, como ${EXAMPLE}.`)
+  const [name = '', minutes = '', wanted = ''] = text.split(':')
+  const [channel, condition, waitMinutes] = [findModule(name)?.channel, findCondition(wanted), Number(minutes)]
+  const isWait = /^\d{1,6}$/.test(minutes) && waitMinutes <= MAX_WAIT_MINUTES
+  if (channel === undefined || condition === undefined || !isWait) {
+    throw new OperatorError(
+      `"${text}" não é uma etapa. Use canal:minutos:condição, como ${EXAMPLE}. Canais: ${channelNames.join(', ')}. Condições: ${conditionNames.join(', ')}.`,
+    )
   }
-  return step
+  return { channel, waitMinutes, condition }
 }
 
-const fullSettings = ({ settings }: Account): Record<string, SettingValue> => settingsOf(allSettings, settings)
+const describeStep = ({ channel, waitMinutes, condition }: SequenceStep) => {
+  return { channel: moduleOf(channel).wire, waitMinutes, condition: nameOfCondition(condition) }
+}
+
+const fullSettings = ({ settings }: Account): Record<string, SettingValue> => settingsOf(accountSettings, settings)
 
 const describe = ({ id, name, entity, createdAt }: Account) => ({ id, name, entity: entity.name, createdAt })
 
@@ -138,14 +151,10 @@ function readChanges(pairs: readonly string[]): StoredSettings {
   const problems: string[] = []
   for (const pair of pairs) {
     const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
-    if (!pair.includes('=') || !settingNames.includes(name)) {
-      problems.push(`"${pair}" não é uma configuração; existem: ${settingNames.join(', ')}`)
-      continue
-    }
-    const setting = allSettings[name]!
-    const read = setting.read(value)
-    if (read === null) problems.push(`${name}: ${setting.explain?.(value) ?? setting.meaning}`)
-    else changes[name] = read
+    const read = pair.includes('=') ? readAccountSetting(name, value) : null
+    if (read === null) problems.push(`"${pair}" não é uma configuração; existem: ${settingNames.join(', ')}`)
+    else if ('problem' in read) problems.push(`${name}: ${read.problem}`)
+    else changes[name] = read.value
   }
   if (problems.length > 0) throw new OperatorError(problems.join('\n'))
   return changes
@@ -158,11 +167,11 @@ function readLogo(path: string): { type: string; bytes: Buffer } {
   } catch (cause) {
     throw new OperatorError(`Não foi possível ler o arquivo ${path}.`, { cause })
   }
+  // Before it is read: a wrong name may be that of a film.
   if (size > MAX_LOGO_BYTES)
     throw new OperatorError(`O logotipo tem ${size} bytes; o limite é ${MAX_LOGO_BYTES}. Reduza a imagem.`)
   const bytes = readFileSync(path)
-  const type = logoType(bytes)
-  if (type === null)
-    throw new OperatorError(`O arquivo ${path} não é uma imagem PNG, JPEG ou SVG. O conteúdo é conferido, não o nome.`)
-  return { type, bytes }
+  const problem = findLogoProblem(bytes)
+  if (problem !== null) throw new OperatorError(`O arquivo ${path} não serve. ${problem}`)
+  return { type: logoType(bytes)!, bytes }
 }

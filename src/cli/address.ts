@@ -29,7 +29,10 @@ export function addressCommand(): Command {
     )
 
   addAccountVerb(address, 'list', 'lista os endereços registrados').action((options: AccountOptions) =>
-    runForAccount(options, async ({ pool }, { id }) => (await listRanges(pool, id)).map(range => ({ address: range }))),
+    runForAccount(options, async ({ pool }, { id, name }) => [
+      (await listRanges(pool, id)).map(range => ({ address: range })),
+      `A conta "${name}" não tem endereços registrados. Registre um com: carteiro address add --account ${name} 203.0.113.7`,
+    ]),
   )
 
   return address

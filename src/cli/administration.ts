@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Config, readConfig } from '../app/config.js'
 import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
 import { loadKeys } from '../app/keys.js'
@@ -6,9 +7,11 @@ import { openLog } from '../app/log.js'
 import type { CommandContext } from '../channels/channel.js'
 import type { Keys } from '../domain/keys.js'
 import type { Scope } from '../domain/scope.js'
+import { KNOWN_EVERYWHERE_MS } from '../engine/access/directory.js'
 import { type Account, findAccount } from '../store/accounts/accounts.js'
-import { recordAudit } from '../store/installation.js'
-import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+import { recordAudit } from '../store/audit.js'
+import { readRevision } from '../store/installation.js'
+import { type Pool, type Queryable, type Transaction, transaction } from '../store/postgres.js'
 import { type AccountOptions, required, type ScopeOptions } from './options.js'
 import { type OutputOptions, printList, printRecord, printResult, type Result } from './output.js'
 
@@ -16,6 +19,9 @@ export interface Administration {
   config: Config
   keys: Keys
   pool: Pool
+  databaseUrl: string
+  /** Of the owner of the tables, where it is known; else the same. */
+  ownerUrl: string
   /** The migrations that were applied when the database was opened. */
   migrations: string[]
 }
@@ -27,8 +33,8 @@ export async function withDatabase<T>(work: (administration: Administration) => 
   const database = await openDatabase(config, false, log)
   const pool = openRolePool(config, database.url, log)
   try {
-    const { keys, migrations } = await prepareDatabase(database, isNew => loadKeys(config, isNew))
-    return await work({ config, keys, pool, migrations })
+    const { keys, migrations } = await prepareDatabase(database, (isNew, fingerprint) => loadKeys(config, isNew, fingerprint))
+    return await work({ config, keys, pool, databaseUrl: database.url, ownerUrl: database.ownerUrl, migrations })
   } finally {
     await pool.end()
     await database.close()
@@ -56,16 +62,29 @@ export const change = (
   work: (db: Queryable, administration: Administration) => Promise<Result>,
 ): Promise<void> => run(options, administration => transaction(administration.pool, db => work(db, administration)))
 
+/** Ends when the change counts on every node: the request that follows the command is the first one under it. */
 export const changeAccount = (
   options: AccountOptions,
   work: (db: Queryable, account: Account) => Promise<Result>,
-): Promise<void> => change(options, async db => work(db, await requireAccount(db, options.account)))
+): Promise<void> =>
+  run(options, async ({ pool }) => {
+    const { result, changed } = await transaction(pool, async db => {
+      const { revision } = await readRevision(db)
+      const result = await work(db, await requireAccount(db, options.account))
+      return { result, changed: (await readRevision(db)).revision !== revision }
+    })
+    if (changed) await sleep(KNOWN_EVERYWHERE_MS)
+    return result
+  })
 
 export const requireAccount = async (db: Queryable, nameOrId: string): Promise<Account> =>
   required(await findAccount(db, nameOrId), `Não existe a conta "${nameOrId}". Veja as contas com: carteiro account list`)
 
-export const audit = (db: Queryable, action: string, subject: string, detail: Record<string, unknown> = {}): Promise<void> =>
-  recordAudit(db, { actor: `command:${userInfo().username}`, action, subject, detail })
+/** Who runs this command, for the log of actions. */
+export const actor = (): string => `command:${userInfo().username}`
+
+export const audit = (db: Transaction, action: string, subject: string, detail: Record<string, unknown> = {}): Promise<void> =>
+  recordAudit(db, { actor: actor(), action, subject, detail })
 
 /** For the commands of channels. */
 export const commandContext: CommandContext = { withDatabase, audit, printRecord, printList }

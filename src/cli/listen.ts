@@ -1,34 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command, Option } from 'commander'
-import { readConfig } from '../app/config.js'
-import { channelModules, findModule } from '../channels/registry.js'
+import { type Command, Option } from 'commander'
 import { OperatorError } from '../domain/errors.js'
-import { payloadVersions, signMessage } from '../domain/webhook.js'
+import { DEFAULT_PAYLOAD_VERSION, payloadVersions, signMessage } from '../domain/webhook.js'
+import { channelNames } from './options.js'
 import { print } from './output.js'
+import { gatewayOf, type RemoteOptions, remoteCommand } from './remote.js'
 
-interface ListenOptions {
+interface ListenOptions extends RemoteOptions {
   forwardTo: string
-  token?: string
-  url?: string
   payload: string
   channels?: string
   statuses?: string
-  json?: boolean
 }
 
 export function listenCommand(): Command {
-  return new Command('listen')
-    .description('leva os eventos da conta a um endereço desta máquina, assinados, enquanto roda')
+  const description = 'leva os eventos da conta a um endereço desta máquina, assinados, enquanto roda'
+  return remoteCommand('listen', description, 'uma linha em JSON por evento; a primeira traz o segredo')
     .requiredOption('--forward-to <url>', 'endereço que recebe os avisos, como http://localhost:3000/avisos')
-    .option('--token <token>', 'token da conta (padrão: CARTEIRO_TOKEN)')
-    .option('--url <url>', 'endereço da API (padrão: CARTEIRO_URL ou http://HOST:PORT)')
-    .addOption(new Option('--payload <versão>', 'versão do corpo').choices(payloadVersions).default('v2'))
-    .option(
-      '--channels <canais>',
-      `só estes canais, separados por vírgulas: ${channelModules.map(({ wire }) => wire).join(', ')}`,
-    )
+    .addOption(new Option('--payload <versão>', 'versão do corpo').choices(payloadVersions).default(DEFAULT_PAYLOAD_VERSION))
+    .option('--channels <canais>', `só estes canais, separados por vírgulas: ${channelNames.join(', ')}`)
     .option('--statuses <situações>', 'só estas situações, separadas por vírgulas: enviado, entregue, lido, …')
-    .option('--json', 'uma linha em JSON por evento; a primeira traz o segredo')
     .action(listen)
 }
 
@@ -52,9 +43,7 @@ const LONGEST_PAUSE_MS = 10_000
  * order: a connection that breaks, on either side, delays events and loses none.
  */
 async function listen({ forwardTo, json, ...options }: ListenOptions): Promise<void> {
-  const { client } = readConfig(process.env)
-  const token = options.token ?? client.token
-  if (token === null) throw new OperatorError('Informe o token da conta com --token ou CARTEIRO_TOKEN.')
+  const gateway = gatewayOf(options)
   // localhost:3000/avisos parses too, as an address of the scheme "localhost".
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))
     throw new OperatorError('--forward-to deve ser uma URL de http ou https, como http://localhost:3000/avisos.')
@@ -65,10 +54,9 @@ async function listen({ forwardTo, json, ...options }: ListenOptions): Promise<v
   // Nobody reads what is shown.
   process.stdout.once('error', () => stop.abort())
   const show = (record: object, text: string): void => print(json ? JSON.stringify(record) : text)
-  const api: Api = { url: (options.url ?? client.url).replace(/\/+$/, ''), token, signal }
+  const api: Api = { ...gateway, signal }
   // The API refuses a name that is no channel, and lists the channels.
-  const canais = names(options.channels).map(name => findModule(name)?.wire ?? name)
-  const filters = { versao: options.payload, canais, situacoes: names(options.statuses) }
+  const filters = { versao: options.payload, canais: names(options.channels), situacoes: names(options.statuses) }
   const opened = (await ask(api, 'POST', '/gw/webhooks/listen', filters)) as { id: string; segredo: string } | null
   if (opened === null) return
   const { id, segredo: secret } = opened

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { channels } from '../channels/registry.js'
-import { readIso } from '../domain/dates.js'
+import { channelModules, findModule } from '../channels/registry.js'
+import { readBrazilianDate, readIso } from '../domain/dates.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
 import { type Mode, modes } from '../domain/token.js'
@@ -23,8 +23,15 @@ export const addScopeVerb = (parent: Command, name: string, description: string)
     modeOption('live: dos tokens de produção; test: dos tokens de teste').default('live'),
   )
 
-/** --channel, with the names that commands show. */
-export const channelOption = (description: string): Option => new Option('--channel <canal>', description).choices(channels)
+/** The channels' names, as the API has them. */
+export const channelNames: readonly string[] = channelModules.map(({ wire }) => wire)
+
+/** --channel: takes the name of the API and gives the channel. */
+export function channelOption(description: string): Option {
+  const option = new Option('--channel <canal>', description).choices(channelNames)
+  const check = option.parseArg!
+  return option.argParser((text, previous) => findModule(check(text, previous) as string)!.channel)
+}
 
 export function required<T>(value: T | null, problem: string): T {
   if (value === null) throw new OperatorError(problem)
@@ -37,8 +44,11 @@ export const idReader =
     required(readId(text), problem)
 
 export function readMoment(text: string): Date {
-  const moment = readIso(text)
-  if (moment === null) throw new InvalidArgumentError('Informe um momento em ISO 8601 com fuso, como 2026-07-18T01:01:32-03:00.')
+  const moment = readIso(text) ?? readBrazilianDate(text)
+  if (moment === null)
+    throw new InvalidArgumentError(
+      'Informe um momento como "18/07/2026 01:01:32" (Brasília), ou em ISO 8601 com fuso: 2026-07-18T01:01:32-03:00.',
+    )
   return moment
 }
 

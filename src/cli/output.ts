@@ -1,3 +1,6 @@
+import { brazilianDate, brazilianIso } from '../domain/dates.js'
+import { headOf } from './heads.js'
+
 /** Results go to standard output, as JSON or as plain text that people and scripts can read. */
 export interface OutputOptions {
   json?: boolean
@@ -5,8 +8,11 @@ export interface OutputOptions {
 
 type Fields = Record<string, string | number | boolean | null | object>
 
+/** A list, and the sentence that is shown where it is empty: that there is nothing, and what to do next. */
+type Listing = readonly [rows: Fields[], whenEmpty: string]
+
 /** A text is printed as it is. */
-export type Result = string | Fields | Fields[]
+export type Result = string | Fields | Listing
 
 export function print(text: string): void {
   process.stdout.write(`${text}\n`)
@@ -14,27 +20,45 @@ export function print(text: string): void {
 
 export function printResult(result: Result, options: OutputOptions): void {
   if (typeof result === 'string') print(result)
-  else if (Array.isArray(result)) printList(result, options)
+  else if (isListing(result)) printList(...result, options)
   else printRecord(result, options)
 }
 
 export function printRecord(record: Fields, { json }: OutputOptions): void {
-  const width = Math.max(...Object.keys(record).map(name => name.length))
-  const lines = Object.entries(record).map(([name, value]) => `${name.padEnd(width)}  ${plain(value)}`)
-  print(json ? JSON.stringify(record) : lines.join('\n'))
+  print(json ? toJson(record) : recordText(record))
 }
 
-export function printList(records: Fields[], { json }: OutputOptions): void {
-  const names = Object.keys(records[0] ?? {})
-  const rows = [names, ...records.map(record => names.map(name => plain(record[name]!)))]
-  const widths = names.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
-  const lines = rows.map(row => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
-  if (json) print(JSON.stringify(records))
-  else if (records.length > 0) print(lines.map(line => line.trimEnd()).join('\n'))
+function recordText(record: Fields): string {
+  const lines = Object.entries(record).map(([name, value]) => [headOf(name), plain(value)] as const)
+  const width = Math.max(...lines.map(([head]) => head.length))
+  return lines.map(([head, value]) => `${head.padEnd(width)}  ${value}`).join('\n')
 }
+
+export function printList(rows: Fields[], whenEmpty: string, { json }: OutputOptions): void {
+  print(json ? toJson(rows) : rows.length === 0 ? whenEmpty : tableText(rows))
+}
+
+function tableText(rows: readonly Fields[]): string {
+  const names = Object.keys(rows[0]!)
+  const cells = [names.map(headOf), ...rows.map(row => names.map(name => plain(row[name]!)))]
+  const widths = names.map((_, column) => Math.max(...cells.map(row => row[column]!.length)))
+  const lines = cells.map(row => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  '))
+  return lines.map(line => line.trimEnd()).join('\n')
+}
+
+const isListing = (result: Fields | Listing): result is Listing => Array.isArray(result)
+
+/** For programs: the names do not change, and a date is as exact as it is stored, in Brasília's time. */
+const toJson = (value: Fields | Fields[]): string =>
+  JSON.stringify(value, function (this: Record<string, unknown>, name: string, member: unknown) {
+    const given = this[name]
+    return given instanceof Date ? brazilianIso(given) : member
+  })
 
 function plain(value: Fields[string]): string {
   if (value === null) return '-'
-  if (value instanceof Date) return value.toISOString()
+  if (typeof value === 'boolean') return value ? 'sim' : 'não'
+  if (value instanceof Date) return brazilianDate(value)
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(plain).join(', ')
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { Command, Option } from 'commander'
-import { channelModules, moduleOf } from '../channels/registry.js'
+import { moduleOf, providerNames } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import { readId } from '../domain/id.js'
@@ -9,11 +9,10 @@ import type { Mode } from '../domain/token.js'
 import { type Repair, repairDelivery, reviveRefused } from '../engine/unknown/operator-decision.js'
 import { listQueue, readQueue, type UnfinishedState, unfinishedStates } from '../store/delivery/queue.js'
 import { databaseClock } from '../store/installation.js'
+import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, run } from './administration.js'
 import { addVerb, channelOption, modeOption, readLimit, readMoment, required } from './options.js'
 import type { OutputOptions } from './output.js'
-
-const providerNames = channelModules.flatMap(({ providers }) => Object.keys(providers))
 
 type ListOptions = OutputOptions & {
   state: UnfinishedState
@@ -31,11 +30,12 @@ export function queueCommand(): Command {
 
   addVerb(queue, 'count', 'quantas entregas há por canal, modo e estado, e há quantos segundos espera a mais antiga').action(
     (options: OutputOptions) =>
-      run(options, async ({ pool }) =>
+      run(options, async ({ pool }) => [
         (await readQueue(pool)).map(({ channel, mode, state, count, oldestSeconds }) => {
-          return { channel, mode, state, count, oldest: Math.round(oldestSeconds) }
+          return { channel: moduleOf(channel).wire, mode, state, count, oldest: Math.round(oldestSeconds) }
         }),
-      ),
+        'Nenhuma entrega por terminar.',
+      ]),
   )
 
   addVerb(queue, 'list', 'as entregas em um estado, a mais antiga primeiro')
@@ -47,9 +47,9 @@ export function queueCommand(): Command {
     .action(({ state, channel = null, mode = null, account: name, limit, ...output }: ListOptions) =>
       run(output, async ({ pool }) => {
         const account = name === undefined ? null : (await requireAccount(pool, name)).id
-        return (await listQueue(pool, { state, channel, mode, account, limit })).map(delivery => ({
+        const found = (await listQueue(pool, { state, channel, mode, account, limit })).map(delivery => ({
           id: delivery.notification,
-          channel: delivery.channel,
+          channel: moduleOf(delivery.channel).wire,
           account: delivery.account,
           mode: delivery.mode,
           description: describe(delivery, moduleOf(delivery.channel)),
@@ -59,23 +59,11 @@ export function queueCommand(): Command {
           reference: delivery.reference,
           since: delivery.failedAt ?? delivery.acceptedAt,
         }))
+        return [found, `Nenhuma entrega no estado ${state}. Veja quantas há em cada estado com: carteiro queue count`]
       }),
     )
 
-  addVerb(
-    queue,
-    'retry',
-    'envia de novo o que desistiu (dead), está em verificação (uncertain, unresolved) ou foi recusado pela operadora',
-  )
-    .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --carrier recusou desde --since', requireNotification)
-    .addOption(channelOption('canal').makeOptionMandatory())
-    .option('--carrier <nome>', `como em queue list, ou só o tipo: ${providerNames.join(', ')}`)
-    .option('--since <momento>', 'recusados desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
-    .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
-    .option('--dry-run', 'só conta')
-    .action((id: string | undefined, options: RetryOptions) =>
-      id === undefined ? retryRefused(options) : decide(id, 'retry', options),
-    )
+  queue.addCommand(retryCommand())
   for (const [decision, word] of [
     ['sent', 'enviado'],
     ['failed', 'não enviado'],
@@ -88,24 +76,46 @@ export function queueCommand(): Command {
   return queue
 }
 
+/** Known by two names: `queue retry` and `retry`. */
+export const retryCommand = (): Command =>
+  new Command('retry')
+    .description(
+      'envia de novo o que desistiu (dead), está em verificação (uncertain, unresolved) ou foi recusado pela operadora',
+    )
+    .option('--json', 'resultado em JSON')
+    .argument('[id]', 'idEmail da notificação; sem ele, tudo o que --carrier recusou desde --since', requireNotification)
+    .addOption(channelOption('canal').makeOptionMandatory())
+    .option('--carrier <nome>', `como em queue list, ou só o tipo: ${providerNames.join(', ')}`)
+    .option('--since <momento>', 'recusados desde este momento: "18/07/2026 01:01:32" (Brasília)', readMoment)
+    .option('--reason <texto>', 'só aqueles cujo motivo contém o texto')
+    .option('--dry-run', 'só conta')
+    .action((id: string | undefined, options: RetryOptions) =>
+      id === undefined ? retryRefused(options) : decide(id, 'retry', options),
+    )
+
 const requireNotification = (text: string): string => required(readId(text), `"${text}" não é um idEmail (um UUID).`)
 
 const decide = (notification: string, repair: Repair, { channel, ...output }: DecisionOptions): Promise<void> =>
   run(output, async ({ pool }) => {
     const clock = await databaseClock(pool)
-    const outcome = await repairDelivery(pool, clock, { notification, channel, repair, by: userInfo().username })
+    const order = { notification, channel, repair, by: userInfo().username }
+    const outcome = await repairDelivery(pool, clock, order, db => audit(db, `queue ${repair}`, notification, { channel }))
     if (outcome !== 'recorded') throw new OperatorError(explain(channel, repair, outcome === 'unknown'))
-    await audit(pool, `queue ${repair}`, notification, { channel })
-    return { id: notification, channel, done: repair }
+    return { id: notification, channel: moduleOf(channel).wire, done: repair }
   })
 
 function retryRefused({ channel, carrier, since, reason = null, dryRun = false, ...output }: RetryOptions): Promise<void> {
   if (carrier === undefined || since === undefined) throw new OperatorError('Informe o idEmail, ou --carrier e --since.')
   return run(output, async ({ pool }) => {
     const question = { channel, carrier, since, reason }
-    const total = await reviveRefused(pool, await databaseClock(pool), { ...question, by: userInfo().username, dryRun })
-    if (!dryRun) await audit(pool, 'queue retry', carrier, { ...question, ...total })
-    return { channel, carrier, ...total }
+    const [clock, by] = [await databaseClock(pool), userInfo().username]
+    let total = await reviveRefused(pool, clock, { ...question, by, dryRun: true })
+    if (!dryRun && total.found > 0) {
+      // It is many transactions: the order is on record before the first of them sends anything.
+      await transaction(pool, db => audit(db, 'queue retry', carrier, { ...question, found: total.found }))
+      total = await reviveRefused(pool, clock, { ...question, by, dryRun })
+    }
+    return { channel: moduleOf(channel).wire, carrier, ...total }
   })
 }
 

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
+import { neutralWordingWarnings } from '../domain/neutral-wording.js'
 import type { Scope } from '../domain/scope.js'
 import { checkTemplate } from '../domain/template.js'
 import { createTemplate, editTemplate, requireTemplate, type TemplateEdit, type TemplateParts } from '../engine/templates.js'
@@ -27,16 +29,17 @@ export function templateCommand(): Command {
       runForScope(options, async ({ pool }, scope) => {
         const { name, channel, file, templateId: externalId = null, shared = false } = options
         const draft = { name, channel, content: readContent(file), variables: null, externalId, shared, metadata: {} }
-        const created = await createTemplate(partsOf(pool), scope, draft, Date.now())
-        await audit(pool, 'template create', created.id)
-        return describe(created)
+        return withWarnings(await createTemplate(partsOf(pool, 'create'), scope, draft, Date.now()))
       }),
     )
 
   addScopeVerb(template, 'list', 'lista os templates próprios e os compartilhados')
     .addOption(channelOption('só de um canal'))
     .action((options: ScopeOptions & { channel?: Channel }) =>
-      runForScope(options, ({ pool }, scope) => listAll(pool, scope, options.channel ?? null)),
+      runForScope(options, async ({ pool }, scope) => [
+        await listAll(pool, scope, options.channel ?? null),
+        `Nenhum template. Crie um com: carteiro template create --account ${options.account} --name NOME --channel CANAL --file ARQUIVO`,
+      ]),
     )
 
   addIdVerb('show', 'mostra o conteúdo de um template')
@@ -71,13 +74,15 @@ export function templateCommand(): Command {
 
 const edit = (id: string, options: ScopeOptions, changes: TemplateEdit): Promise<void> =>
   runForScope(options, async ({ pool }, scope) => {
-    const edited = await editTemplate(partsOf(pool), scope, id, changes)
-    await audit(pool, 'template edit', edited.id, { fields: Object.keys(changes) })
-    return describe(edited)
+    return withWarnings(await editTemplate(partsOf(pool, 'edit', { fields: Object.keys(changes) }), scope, id, changes))
   })
 
 /** Nobody else waits for this process, so that it needs no thread for the check. */
-const partsOf = (pool: Pool): TemplateParts => ({ pool, check: (_account, ...content) => checkTemplate(...content) })
+const partsOf = (pool: Pool, action: 'create' | 'edit', detail = {}): TemplateParts => ({
+  pool,
+  check: (_account, ...content) => checkTemplate(...content),
+  onWritten: (db, { id }) => audit(db, `template ${action}`, id, detail),
+})
 
 async function listAll(pool: Pool, scope: Scope, channel: Channel | null) {
   const all: ReturnType<typeof describe>[] = []
@@ -90,7 +95,12 @@ async function listAll(pool: Pool, scope: Scope, channel: Channel | null) {
 }
 
 function describe({ id, name, mode, channel, externalId, version, active, shared }: Template) {
-  return { id, name, mode, channel, templateId: externalId, version, active, shared }
+  return { id, name, mode, channel: moduleOf(channel).wire, templateId: externalId, version, active, shared }
+}
+
+function withWarnings(template: Template) {
+  const warnings = neutralWordingWarnings(template.content, moduleOf(template.channel).exposed)
+  return warnings.length === 0 ? describe(template) : { ...describe(template), warnings: warnings.join(' ') }
 }
 
 function readContent(file: string): string {

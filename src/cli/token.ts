@@ -29,11 +29,12 @@ export function tokenCommand(): Command {
     )
 
   addAccountVerb(token, 'list', 'lista os tokens de uma conta (sem os segredos)').action((options: AccountOptions) =>
-    runForAccount(options, async ({ pool }, account) =>
+    runForAccount(options, async ({ pool }, account) => [
       (await listTokens(pool, account.id)).map(({ jti, mode, issuedAt, expiresAt, revokedAt }) => {
         return { jti, mode, issuedAt, expiresAt, revokedAt }
       }),
-    ),
+      `A conta "${account.name}" não tem tokens. Emita um com: carteiro token issue --account ${account.name}`,
+    ]),
   )
 
   addVerb(token, 'revoke', 'revoga um token; vale em todos os nós em até um segundo')

@@ -1,15 +1,16 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { documentUrls } from '../app/channels.js'
 import { targetRules, webhookFormat } from '../app/webhooks.js'
-import { channelModules, findModule, loadContracts } from '../channels/registry.js'
+import { findModule, loadContracts, moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Scope } from '../domain/scope.js'
-import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
-import { statusOf } from '../http/gw/webhook-wire.js'
+import { type AnnouncedFact, DEFAULT_PAYLOAD_VERSION, type PayloadVersion, payloadVersions } from '../domain/webhook.js'
+import { disabledReasons, statusOf } from '../http/gw/webhook-wire.js'
+import { type Pool, type Transaction, transaction } from '../store/postgres.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../store/webhook/endpoints.js'
 import {
-  createEndpoint,
+  createEndpointWithin,
   type EndpointParts,
   editEndpoint,
   removeEndpoint,
@@ -22,14 +23,16 @@ import {
 } from '../webhooks/endpoints.js'
 import { wireStatuses } from '../webhooks/payload.js'
 import { audit, runForScope } from './administration.js'
-import { addScopeVerb, idReader, readMoment, requireChanges, type ScopeOptions } from './options.js'
+import { addScopeVerb, channelNames, idReader, readMoment, requireChanges, type ScopeOptions } from './options.js'
 import type { Result } from './output.js'
 
 type FilterOptions = ScopeOptions & { url?: string; payload?: PayloadVersion; channels?: Channel[]; statuses?: AnnouncedFact[] }
 
 const ATTEMPTS_SHOWN = 50
-const wireNames = channelModules.map(({ wire }) => wire)
 const factsByName: Readonly<Record<string, AnnouncedFact>> = statusOf
+const statusNames = Object.keys(factsByName)
+const EVERY_CHANNEL = 'todos'
+const EVERY_STATUS = 'todas'
 const readUuid = idReader('O identificador deve ser um UUID. Veja os webhooks com: carteiro webhook list --account CONTA')
 
 export function webhookCommand(): Command {
@@ -47,30 +50,30 @@ const addIdVerb = (webhook: Command, name: string, description: string): Command
 const withFilters = (command: Command): Command =>
   command
     .addOption(new Option('--payload <versão>', 'versão do corpo').choices(payloadVersions))
-    .option('--channels <canais>', `canais, separados por vírgulas (${wireNames.join(', ')}); all: todos`, text =>
-      readNames(text, name => findModule(name)?.channel, wireNames),
+    .option('--channels <canais>', `canais, separados por vírgulas (${channelNames.join(', ')}), ou ${EVERY_CHANNEL}`, text =>
+      readNames(text, EVERY_CHANNEL, name => findModule(name)?.channel, channelNames),
     )
-    .option(
-      '--statuses <situações>',
-      `situações, separadas por vírgulas (${Object.keys(factsByName).join(', ')}); all: todas`,
-      text =>
-        readNames(text, name => (Object.hasOwn(factsByName, name) ? factsByName[name] : undefined), Object.keys(factsByName)),
+    .option('--statuses <situações>', `situações, separadas por vírgulas (${statusNames.join(', ')}), ou ${EVERY_STATUS}`, text =>
+      readNames(text, EVERY_STATUS, name => (Object.hasOwn(factsByName, name) ? factsByName[name] : undefined), statusNames),
     )
 
 function addEndpointVerbs(webhook: Command): void {
   withFilters(addScopeVerb(webhook, 'create', 'cria um webhook e mostra o segredo, uma única vez'))
     .requiredOption('--url <url>', 'endereço que recebe os avisos')
     .action((options: FilterOptions & { url: string }) =>
-      runWithParts(options, async (parts, scope) => {
-        const { url, payload: version = 'v2', channels = [], statuses = [] } = options
+      act(options, async (parts, scope) => {
+        const { url, payload: version = DEFAULT_PAYLOAD_VERSION, channels = [], statuses = [] } = options
         const draft = { url, version, channels: someOrAll(channels), statuses: someOrAll(statuses) }
-        const { endpoint, secret } = await createEndpoint(parts, scope, draft, Date.now())
+        const { endpoint, secret } = await createEndpointWithin(parts, scope, draft, Date.now())
         await audit(parts.pool, 'webhook create', endpoint.id, { ...scope })
         return { ...describe(endpoint), secret }
       }),
     )
   addScopeVerb(webhook, 'list', 'lista os webhooks').action((options: ScopeOptions) =>
-    runForScope(options, async ({ pool }, scope) => (await listEndpoints(pool, scope)).map(describe)),
+    runForScope(options, async ({ pool }, scope) => [
+      (await listEndpoints(pool, scope)).map(describe),
+      `Nenhum webhook. Crie um com: carteiro webhook create --account ${options.account} --url https://sistema.example.com/avisos`,
+    ]),
   )
   addIdVerb(webhook, 'show', 'mostra um webhook').action((id: string, options: ScopeOptions) =>
     runForScope(options, async ({ pool }, scope) => describe(await requireEndpoint(pool, scope, id))),
@@ -89,7 +92,7 @@ function addEndpointVerbs(webhook: Command): void {
     edit(id, options, { active: false }),
   )
   addIdVerb(webhook, 'delete', 'apaga um webhook').action((id: string, options: ScopeOptions) =>
-    runWithParts(options, async (parts, scope) => {
+    act(options, async (parts, scope) => {
       await removeEndpoint(parts, scope, id)
       await audit(parts.pool, 'webhook delete', id, { ...scope })
       return { id, deleted: true }
@@ -100,7 +103,7 @@ function addEndpointVerbs(webhook: Command): void {
 function addRepairVerbs(webhook: Command): void {
   addIdVerb(webhook, 'rotate', 'troca o segredo e mostra o novo; os dois assinam por 24 h').action(
     (id: string, options: ScopeOptions) =>
-      runWithParts(options, async (parts, scope) => {
+      act(options, async (parts, scope) => {
         const { endpoint, secret } = await rotateEndpoint(parts, scope, id)
         await audit(parts.pool, 'webhook rotate', endpoint.id, { ...scope })
         return { ...describe(endpoint), secret }
@@ -119,59 +122,75 @@ function addRepairVerbs(webhook: Command): void {
         )
         const question = { before: null, message: null, failedOnly: options.failed ?? false, limit: ATTEMPTS_SHOWN }
         const attempts = await showAttempts(pool, format, scope, id, question)
-        return attempts.map(({ at, message, attempt, status, error, state, durationMs, ...rest }) => ({
+        const shown = attempts.map(({ at, message, attempt, status, error, state, durationMs, ...rest }) => ({
           ...{ at, message, attempt, status, durationMs, state, error },
-          ...(options.json ? rest : {}),
+          ...(options.json ? { ...rest, channel: moduleOf(rest.channel).wire } : {}),
         }))
+        return [
+          shown,
+          `Nenhuma tentativa${options.failed ? ' que falhou' : ' ainda. Envie um evento de teste com: carteiro webhook test'}.`,
+        ]
       }),
     )
   addIdVerb(webhook, 'replay', 'reenvia uma mensagem, ou todas desde um momento')
     .option('--message <id>', 'uma mensagem só (webhook-id)', readUuid)
-    .option('--since <momento>', 'todas desde este momento: 2026-07-18T01:01:32-03:00', readMoment)
+    .option('--since <momento>', 'todas desde este momento: "18/07/2026 01:01:32" (Brasília)', readMoment)
     .option('--until <momento>', 'e antes deste', readMoment)
     .option('--failed', 'com --since: só as que não chegaram')
     .action((id: string, options: ScopeOptions & { message?: string; since?: Date; until?: Date; failed?: boolean }) =>
       runWithParts(options, async (parts, scope) => {
         const { message, since, until = new Date(), failed = false } = options
         if ((message === undefined) === (since === undefined)) throw new OperatorError('Informe --message ou --since.')
-        if (message !== undefined) await replayOne(parts, scope, id, message)
         const span = { since: since ?? until, until, missedOnly: failed }
-        const messages = message !== undefined ? 1 : await replaySpan(parts, scope, id, span)
-        await audit(parts.pool, 'webhook replay', id, { ...scope, messages })
-        return { id, messages }
+        // A span is many transactions: the order is on record before the first of them.
+        await transaction(parts.pool, async db => {
+          if (message === undefined) await requireEndpoint(db, scope, id)
+          else await replayOne({ ...parts, pool: db }, scope, id, message)
+          await audit(db, 'webhook replay', id, { ...scope, ...(message === undefined ? span : { message }) })
+        })
+        return { id, messages: message !== undefined ? 1 : await replaySpan(parts, scope, id, span) }
       }),
     )
 }
 
 const edit = (id: string, options: ScopeOptions, changes: EndpointChanges): Promise<void> =>
-  runWithParts(options, async (parts, scope) => {
+  act(options, async (parts, scope) => {
     const edited = await editEndpoint(parts, scope, id, changes)
     await audit(parts.pool, 'webhook edit', edited.id, { ...scope, fields: Object.keys(changes) })
     return describe(edited)
   })
 
-const runWithParts = (options: ScopeOptions, work: (parts: EndpointParts, scope: Scope) => Promise<Result>): Promise<void> =>
+const runWithParts = (
+  options: ScopeOptions,
+  work: (parts: EndpointParts & { pool: Pool }, scope: Scope) => Promise<Result>,
+): Promise<void> =>
   runForScope(options, ({ pool, keys, config }, scope) =>
     work({ pool, sealing: keys.sealing, rules: targetRules(config) }, scope),
   )
+
+/** An act and its entry in the audit log, in one transaction. */
+const act = (
+  options: ScopeOptions,
+  work: (parts: EndpointParts & { pool: Transaction }, scope: Scope) => Promise<Result>,
+): Promise<void> => runWithParts(options, (parts, scope) => transaction(parts.pool, db => work({ ...parts, pool: db }, scope)))
 
 const describe = (endpoint: WebhookEndpoint) => ({
   id: endpoint.id,
   mode: endpoint.mode,
   url: endpoint.url,
   payload: endpoint.version,
-  channels: endpoint.channels ?? 'all',
-  statuses: endpoint.statuses?.map(status => wireStatuses[status]) ?? 'all',
+  channels: endpoint.channels?.map(channel => moduleOf(channel).wire) ?? EVERY_CHANNEL,
+  statuses: endpoint.statuses?.map(status => wireStatuses[status]) ?? EVERY_STATUS,
   active: endpoint.disabledAt === null,
-  reason: endpoint.disabledReason,
+  reason: endpoint.disabledReason && disabledReasons[endpoint.disabledReason],
   failingSince: endpoint.failingSince,
   waiting: endpoint.waiting,
 })
 
 const someOrAll = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list)
 
-function readNames<T>(text: string, read: (name: string) => T | undefined, known: readonly string[]): T[] {
-  if (text === 'all') return []
+function readNames<T>(text: string, every: string, read: (name: string) => T | undefined, known: readonly string[]): T[] {
+  if (text === every) return []
   return text.split(',').map(part => {
     const value = read(part.trim())
     if (value === undefined) throw new InvalidArgumentError(`Use nomes desta lista: ${known.join(', ')}.`)

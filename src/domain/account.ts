@@ -1,14 +1,28 @@
+import { type HolidayKind, holidayKinds } from './contact/holidays.js'
+import { type RetentionSettings, retentionSettings } from './retention.js'
+import { explainCnpj, readCnpj, readPrivacyContact, readSenderPhone, readSite, type SenderSettings } from './sender.js'
 import { hasControlCharacters } from './text.js'
 
 /** The settings of an account that belong to no channel; each channel's module declares its own beside these. */
-export interface CoreSettings {
+export interface CoreSettings extends SenderSettings, RetentionSettings {
   validation: boolean
   'limit.registered': number
   'limit.unregistered': number
-  'brand.name': string
+  'bulk.lines': number
+  'bulk.perMinute': number
   'brand.color': string
   'link.domain': string
   'link.days': number
+  'contact.rules': boolean
+  'contact.holidays': HolidayKind
+  'contact.repeat.hours': number
+  'cost.month.cap': number
+}
+
+/** A text for people, in both languages of the console. */
+export interface Bilingual {
+  readonly pt: string
+  readonly en: string
 }
 
 export type SettingValue = string | number | boolean
@@ -21,8 +35,12 @@ export type AccountSettings = CoreSettings & StoredSettings
 
 export interface Setting<T extends SettingValue = SettingValue> {
   readonly default: T
-  /** Its effect and the values that it accepts, in Portuguese. */
-  readonly meaning: string
+  /** Its name in forms. */
+  readonly label: Bilingual
+  /** Its effect and the values that it accepts, after the name. */
+  readonly meaning: Bilingual
+  /** The values, where a few are all that it accepts. */
+  readonly choices?: readonly (Bilingual & { readonly value: string })[]
   read(text: string): T | null
   /** Why a value was refused, where more can be said than what is accepted. */
   explain?(text: string): string | null
@@ -82,31 +100,170 @@ function readLinkDomain(text: string): string | null {
   return bare && (url.protocol === 'https:' || loopback) ? url.origin : null
 }
 
-function perMinute(limit: number, senders: string): Setting<number> {
-  return { default: limit, meaning: `requisições por minuto de ${senders}: 1 a 10000000`, read: whole(1, 10_000_000) }
+function perMinute(limit: number, label: Bilingual, senders: Bilingual): Setting<number> {
+  return {
+    default: limit,
+    label,
+    meaning: {
+      pt: `requisições por minuto de ${senders.pt}: 1 a 10000000`,
+      en: `requests per minute from ${senders.en}: 1 to 10000000`,
+    },
+    read: whole(1, 10_000_000),
+  }
 }
 
 export const coreSettings: SettingsTable<CoreSettings> = {
-  validation: { default: false, meaning: 'pergunta e resposta antes da leitura: true ou false', read: yesOrNo },
-  'limit.registered': perMinute(6000, 'endereços registrados'),
-  'limit.unregistered': perMinute(120, 'outros endereços'),
-  'brand.name': { default: '', meaning: 'nome mostrado nas páginas do destinatário (vazio: o nome da conta)', read: oneLine },
+  validation: {
+    default: false,
+    label: { pt: 'Pergunta antes de ler', en: 'Question before reading' },
+    meaning: {
+      pt: 'envios podem pedir a resposta certa a uma pergunta antes da leitura',
+      en: 'sends may ask for the right answer to a question before the message is shown',
+    },
+    read: yesOrNo,
+  },
+  'limit.registered': perMinute(
+    6000,
+    { pt: 'Limite de endereços registrados', en: 'Limit of registered addresses' },
+    { pt: 'endereços registrados', en: 'registered addresses' },
+  ),
+  'limit.unregistered': perMinute(
+    120,
+    { pt: 'Limite de outros endereços', en: 'Limit of other addresses' },
+    { pt: 'outros endereços', en: 'other addresses' },
+  ),
+  'bulk.lines': {
+    default: 100_000,
+    label: { pt: 'Linhas de um lote', en: 'Lines of a batch' },
+    meaning: { pt: 'linhas de um lote, no máximo: 1 a 1000000', en: 'lines of a batch at most: 1 to 1000000' },
+    read: whole(1, 1_000_000),
+  },
+  'bulk.perMinute': {
+    default: 6_000,
+    label: { pt: 'Ritmo dos lotes', en: 'Pace of batches' },
+    meaning: { pt: 'linhas de lotes aceitas por minuto: 1 a 10000000', en: 'lines of batches accepted a minute: 1 to 10000000' },
+    read: whole(1, 10_000_000),
+  },
+  'brand.name': {
+    default: '',
+    label: { pt: 'Nome mostrado', en: 'Name shown' },
+    meaning: {
+      pt: 'nome mostrado nas páginas e nos e-mails (vazio: o nome da conta)',
+      en: 'name on pages and in e-mails (empty: the name of the account)',
+    },
+    read: oneLine,
+  },
   'brand.color': {
     default: '',
-    meaning: 'cor das páginas do destinatário, como #0a5c36, com contraste de 4,5 ou mais com o branco (vazio: a padrão)',
+    label: { pt: 'Cor', en: 'Colour' },
+    meaning: {
+      pt: 'cor das páginas, dos e-mails e das cartas, como #0a5c36, com contraste de 4,5 ou mais com o branco (vazio: a padrão)',
+      en: 'colour of pages, e-mails and letters, such as #0a5c36, with a contrast of 4.5 or more with white (empty: the usual one)',
+    },
     read: readBrandColor,
     explain: explainBrandColor,
   },
+  'sender.legalName': {
+    default: '',
+    label: { pt: 'Razão social', en: 'Legal name' },
+    meaning: {
+      pt: 'razão social de quem envia: uma linha de até 200 caracteres (vazio: não é mostrada)',
+      en: 'legal name of the sender: one line of up to 200 characters (empty: not shown)',
+    },
+    read: oneLine,
+  },
+  'sender.document': {
+    default: '',
+    label: { pt: 'CNPJ', en: 'CNPJ' },
+    meaning: {
+      pt: 'CNPJ de quem envia, com ou sem máscara, como 11.222.333/0001-81 (vazio: não é mostrado)',
+      en: 'CNPJ of the sender, with or without its mask, such as 11.222.333/0001-81 (empty: not shown)',
+    },
+    read: readCnpj,
+    explain: explainCnpj,
+  },
+  'sender.phone': {
+    default: '',
+    label: { pt: 'Telefone', en: 'Telephone' },
+    meaning: {
+      pt: 'telefone de quem envia, com DDD, como (11) 3003-1234 ou 0800 123 4567 (vazio: não é mostrado)',
+      en: 'telephone of the sender, with its area code, such as (11) 3003-1234 or 0800 123 4567 (empty: not shown)',
+    },
+    read: readSenderPhone,
+  },
+  'sender.site': {
+    default: '',
+    label: { pt: 'Site', en: 'Site' },
+    meaning: {
+      pt: 'site de quem envia, que começa por https://, como https://www.empresa.com.br (vazio: não é mostrado)',
+      en: 'site of the sender, which starts with https://, such as https://www.empresa.com.br (empty: not shown)',
+    },
+    read: readSite,
+  },
+  'sender.privacy': {
+    default: '',
+    label: { pt: 'Encarregado de dados (LGPD)', en: 'Data protection contact (LGPD)' },
+    meaning: {
+      pt: 'contato do encarregado de dados pessoais (LGPD): um e-mail, ou um endereço que começa por https:// (vazio: não é mostrado)',
+      en: 'contact for personal data (LGPD): an e-mail address, or an address that starts with https:// (empty: not shown)',
+    },
+    read: readPrivacyContact,
+  },
   'link.domain': {
     default: '',
-    meaning: 'endereço próprio dos links, como https://avisos.empresa.com.br, sem caminho (vazio: PUBLIC_URL)',
+    label: { pt: 'Endereço dos links', en: 'Address of the links' },
+    meaning: {
+      pt: 'endereço próprio dos links, como https://avisos.empresa.com.br, sem caminho (vazio: PUBLIC_URL)',
+      en: 'own address of the links, such as https://avisos.empresa.com.br, without a path (empty: PUBLIC_URL)',
+    },
     read: readLinkDomain,
   },
   'link.days': {
     default: 1_825,
-    meaning: 'dias em que os links abrem, a contar da aceitação: 1 a 36500',
+    label: { pt: 'Validade dos links, em dias', en: 'Days for which links open' },
+    meaning: {
+      pt: 'dias em que os links abrem, a contar da aceitação: 1 a 36500',
+      en: 'days for which links open, from the acceptance: 1 to 36500',
+    },
     read: whole(1, 36_500),
   },
+  'contact.rules': {
+    default: true,
+    label: { pt: 'Regras de contato', en: 'Rules of contact' },
+    meaning: {
+      pt: 'horários, feriados, limite por dia e repetições, nos canais que chegam na hora',
+      en: 'hours, holidays, contacts per day and repetitions, on channels that arrive at once',
+    },
+    read: yesOrNo,
+  },
+  'contact.holidays': {
+    default: 'national',
+    label: { pt: 'Feriados sem contato', en: 'Holidays without contact' },
+    meaning: {
+      pt: 'feriados sem contato: national (os nacionais e a Sexta-feira Santa), bank (também Carnaval e Corpus Christi) ou none (nenhum)',
+      en: 'holidays without contact: national (those and Good Friday), bank (Carnival and Corpus Christi too) or none',
+    },
+    read: text => holidayKinds.find(kind => kind === text) ?? null,
+  },
+  'contact.repeat.hours': {
+    default: 24,
+    label: { pt: 'Horas sem repetição', en: 'Hours without repetition' },
+    meaning: {
+      pt: 'horas em que a mesma mensagem não é repetida à mesma pessoa: 1 a 720 (0: pode ser repetida)',
+      en: 'hours in which the same message is not repeated to the same person: 1 to 720 (0: it may be)',
+    },
+    read: whole(0, 720),
+  },
+  'cost.month.cap': {
+    default: 0,
+    label: { pt: 'Teto do mês, em reais', en: 'Cap of the month, in reais' },
+    meaning: {
+      pt: 'teto do custo estimado dos envios de um mês, em reais inteiros: 1 a 100000000 (0: sem teto)',
+      en: "cap of the estimated cost of a month's sends, in whole reais: 1 to 100000000 (0: none)",
+    },
+    read: whole(0, 100_000_000),
+  },
+  ...retentionSettings,
 }
 
 export const completeSettings = (stored: StoredSettings): AccountSettings =>

@@ -1,4 +1,5 @@
 import type { CarrierSource } from './carrier-source.js'
+import type { PackedContent } from './sent-content.js'
 import type { Fact } from './transition.js'
 
 /** One fact about a delivery that is to be recorded, and the conditions under which the fact still counts. */
@@ -43,6 +44,10 @@ export interface AttemptOutcome extends FactOf {
   delivered?: Fact
   /** The outcome is unknown and only a person can find it out. */
   unresolved?: Fact
+  /** What the carrier got, or may have got. Kept in any case: where the fact is not recorded, a note states it. */
+  content?: PackedContent
+  /** Nothing of the message left: it does not count as a contact with the person. */
+  unreached?: boolean
   /** The fact says that the recipient's mailbox does not exist: from its commit on the account does not send there any more. */
   suppresses?: boolean
 }
@@ -61,11 +66,11 @@ export interface Resolution extends FactOf {
 
 /**
  * A person's decision. 'retry' sends the delivery at once, with any carrier; 'sent' and 'failed' count only while the outcome is
- * unknown, because otherwise there is nothing to decide.
+ * unknown, 'release' and 'cancel' only while the step waits, because otherwise there is nothing to decide.
  */
 export interface OperatorDecision extends FactOf {
   kind: 'operator'
-  decision: 'retry' | 'sent' | 'failed'
+  decision: 'retry' | 'sent' | 'failed' | 'release' | 'cancel'
 }
 
 /** A decision about a step of the sequence that follows from the facts of other channels. */

@@ -1,22 +1,8 @@
+import { zoneOffset } from './zone-offset.js'
+
 /** Dates are stored in UTC and shown in Brasília's time, whatever the time zone of the process is. */
 const HOUR = 3_600_000
-const zone = new Intl.DateTimeFormat('en-US', { timeZone: 'America/Sao_Paulo', timeZoneName: 'longOffset' })
-
-/** Offsets change at most once an hour; asking the zone data costs 20 times as much as the arithmetic. */
-const offsets = new Map<number, number>()
-const MAX_OFFSETS = 10_000
-
-function offsetMs(atMs: number): number {
-  const hour = Math.floor(atMs / HOUR)
-  const known = offsets.get(hour)
-  if (known !== undefined) return known
-  const name = zone.formatToParts(atMs).find(part => part.type === 'timeZoneName')!.value
-  const [, sign, hours, minutes] = /GMT(?:([+-])(\d\d):(\d\d))?/.exec(name) as unknown as [string, string?, string?, string?]
-  const offset = sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
-  if (offsets.size >= MAX_OFFSETS) offsets.clear()
-  offsets.set(hour, offset)
-  return offset
-}
+const offsetMs = (atMs: number): number => zoneOffset(atMs, 'America/Sao_Paulo')
 
 /** 18/07/2026 01:01:32 */
 export function brazilianDate(date: Date): string {
@@ -40,6 +26,29 @@ export function readIso(text: string): Date | null {
   return Number.isNaN(date.getTime()) ? null : date
 }
 
+const DAY = 24 * HOUR
+
+/** A moment in Brasília as `brazilianDate` writes it, or null; the seconds may be left out. */
+export function readBrazilianDate(text: string): Date | null {
+  const [whole, day, month, year, time, seconds = ':00'] = /^(\d\d)\/(\d\d)\/(\d{4}) (\d\d:\d\d)(:\d\d)?$/.exec(text) ?? []
+  const utc = whole === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${time}${seconds}Z`)
+  if (Number.isNaN(utc)) return null
+  const date = new Date(utc - offsetMs(utc - offsetMs(utc)))
+  // 31/02 is no day, and an hour that summer time leaves out is no moment.
+  return brazilianDate(date).startsWith(text) ? date : null
+}
+
+/** The first moment of a day in Brasília (2026-07-18), and of the day after it; null: there is no such day. */
+export function readDay(text: string): { start: Date; end: Date } | null {
+  const utc = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  if (Number.isNaN(utc) || !new Date(utc).toISOString().startsWith(text)) return null
+  // The offset at noon: midnight itself may not exist on the day on which summer time begins.
+  const startOf = (midnight: number): Date => new Date(midnight - offsetMs(midnight + DAY / 2))
+  return { start: startOf(utc), end: startOf(utc + DAY) }
+}
+
 /** A date that has not happened is null in some status records and an empty text in others. */
 export const dateOrNull = (date: Date | null): string | null => (date === null ? null : brazilianDate(date))
+/** JSON leaves a member that is undefined out. */
+export const dateOrAbsent = (date: Date | null): string | undefined => (date === null ? undefined : brazilianDate(date))
 export const dateOrEmpty = (date: Date | null): string => (date === null ? '' : brazilianDate(date))

@@ -1,3 +1,4 @@
+import { agree } from './channel.js'
 import { brazilianDate } from './dates.js'
 import type { TraitsOf } from './notification.js'
 import { FALLBACK_STEP, type StepCondition } from './sequence.js'
@@ -23,7 +24,8 @@ export function decide(deliveries: readonly Planned[], now: Date, traitsOf: Trai
     const verdict = judge(delivery, earlier, now, traitsOf)
     if (verdict === null || (verdict.type === 'cancelled' && state === 'cancelled')) return []
     const { type } = verdict
-    const reason = `${traitsOf(channel).label} ${words[type]}: ${verdict.reason}`
+    const traits = traitsOf(channel)
+    const reason = `${traits.label} ${type === 'reopened' ? words[type] : agree(traits, words[type])}: ${verdict.reason}`
     const data = type === 'cancelled' ? { reason, cancelReason: 'not needed' as const } : { reason }
     return [{ channel, type, at: now, source: 'sequence', data }]
   })
@@ -81,5 +83,6 @@ function goal(condition: StepCondition, status: DeliveryStatus, traitsOf: Traits
     'not confirmed': [status.confirmedAt, 'confirmado'],
   }
   const [at, word] = moments[condition]
-  return at === null ? null : `${traitsOf(status.channel).label} ${word} às ${brazilianDate(at)}`
+  const traits = traitsOf(status.channel)
+  return at === null ? null : `${traits.label} ${agree(traits, word)} às ${brazilianDate(at)}`
 }

@@ -1,3 +1,5 @@
+const BAD_NUMBER = 'Número do destinatário inválido. Verifique o número informado.'
+
 /**
  * Every way in which a request can be refused, by kind: the message for the caller, with a name such as $field for each detail.
  * http/errors.ts maps the kinds to HTTP status codes.
@@ -19,6 +21,7 @@ const messages = {
     storeRefused: 'Um valor enviado não pode ser armazenado. Verifique caracteres e tamanhos dos campos.',
     // Fields
     required: 'O campo $field é obrigatório e não pode ficar em branco.',
+    emptyContent: 'O campo $field não tem texto nem imagem que o destinatário possa ver. Escreva a mensagem.',
     notText: 'O campo $field deve ser um texto.',
     notBoolean: 'O campo $field deve ser verdadeiro ou falso (true ou false), sem aspas.',
     notObjectField: 'O campo $field deve ser um objeto.',
@@ -34,8 +37,21 @@ const messages = {
     lineBreak: 'O campo $field não pode ter quebras de linha nem caracteres de controle.',
     toRequired: 'O campo to é obrigatório quando o envio é somente por e-mail. Informe to ou outro canal ($others).',
     badEmail: 'O campo $field não é um endereço de e-mail válido. Informe um único endereço, como nome@dominio.com.br.',
-    badNumber: 'Número do destinatário inválido. Verifique o número informado. Campo: $field.',
+    numberMissing: `${BAD_NUMBER} O campo $field é obrigatório e não pode ficar em branco.`,
+    numberNotText: `${BAD_NUMBER} O campo $field deve ser um texto: escreva o número entre aspas.`,
+    numberMasked: `${BAD_NUMBER} O campo $field tem máscara ou outros caracteres: envie só os dígitos (um + no início é aceito).`,
+    numberTooShort: `${BAD_NUMBER} O campo $field tem dígitos de menos: informe o DDD e o número inteiro, como 11987654321.`,
+    numberWithoutNinthDigit: `${BAD_NUMBER} O campo $field é de um celular sem o nono dígito: confirme-o e informe o 9 depois do DDD.`,
+    numberOfFixedLine: `${BAD_NUMBER} O campo $field é de um telefone fixo: este canal só chega a celulares.`,
+    numberImpossible: `${BAD_NUMBER} O campo $field não é um número que exista: confira o DDD, ou o código do país, e os dígitos.`,
+    badSendTime:
+      'O campo $field deve ser um momento em ISO 8601 com fuso, como 2026-12-01T09:00:00-03:00, ou na hora de Brasília, como 01/12/2026 09:00.',
+    sendTimePast: 'O campo $field já passou. Informe um momento futuro, ou tire o campo para enviar agora.',
+    sendTimeFar: 'O campo $field está longe demais: informe um momento nos próximos $limit dias.',
     badTypeSend: "O campo $field deve ser '1' (só se o e-mail não for entregue) ou '2' (sempre).",
+    nestedVariable:
+      'O campo $field não pode ser um objeto nem uma lista: no lugar da variável sairia um texto sem sentido. Informe um texto, um número, true ou false.',
+    twoTexts: 'Informe $one ou $other, não os dois: a mensagem tem um só texto.',
     linkNotAlone:
       'No campo $field, {SHORT_LINK} deve ficar sozinho: no início, no fim ou com um espaço de cada lado. Separe-o do resto do texto.',
     // Attachments
@@ -49,7 +65,12 @@ const messages = {
     // Templates and sequence
     templateSyntax: 'O campo conteudo não é um Liquid válido$where. Verifique chaves, etiquetas e filtros.',
     templateUndeclared: 'O campo conteudo usa a variável $variable, que não está em variaveis. Declare-a.',
-    templateVariable: 'Falta o valor da variável obrigatória $variable. Informe-a em variaveis.',
+    templateVariable: 'Falta o valor da variável obrigatória $variable: informe $member.',
+    templatePlaceholder:
+      'O campo conteudo tem $found, que sairia assim mesmo na mensagem. Escreva a variável como $right; se o texto for esse mesmo, ponha-o entre {% raw %} e {% endraw %}.',
+    templateNumber:
+      'O campo conteudo tem $found, que sairia como um número. Dê um nome à variável, como {{ nome }}; a ordem dos parâmetros é a de variaveis.',
+    templateLink: 'O campo conteudo tem {SHORT_LINK}, que não existe em templates de $channel. Remova-o.',
     templateLimits: 'O template demora ou cresce demais ao ser preenchido. Reduza repetições e tamanhos.',
     tooManyElements: 'O campo conteudo tem no máximo $limit etiquetas ({{ … }} e {% … %}). Reduza-as.',
     tooManyVariables: 'Um template tem no máximo $limit variáveis. Reduza-as.',
@@ -67,10 +88,49 @@ const messages = {
     webhookNothingToChange: 'Nada a mudar: informe url, versao, canais, situacoes ou ativo.',
     badMoment: 'O campo $field deve ser um momento em ISO 8601 com fuso, como 2026-07-18T01:01:32-03:00.',
     replayWhat: 'Informe mensagem, ou desde (e, se quiser, ate e somenteFalhas).',
+    // Search
+    badSearchMoment:
+      'O parâmetro $field deve ser um dia, como 2026-07-18, ou um momento em ISO 8601 com fuso, como 2026-07-18T01:01:32-03:00.',
+    badMonth: 'O parâmetro $field deve ser um mês, como 2026-11.',
+    emptySpan: 'O parâmetro to deve ser depois de from. Corrija um dos dois.',
+    badCursor: 'O parâmetro cursor deve ser o que a página anterior trouxe em cursor. Para a primeira página, tire-o.',
+    badContact: 'O parâmetro recipient deve ser $kinds. Números vão só com dígitos, sem máscara.',
+    badParameter: 'O parâmetro $field tem caracteres inválidos (NUL ou Unicode incompleto). Remova-os.',
+    notOneOfParameter: 'O parâmetro $field deve ser um destes: $values.',
+    // Console
+    passwordShort: 'A senha deve ter de $least a $most caracteres. Uma frase de quatro palavras serve bem.',
+    passwordGuessable: 'A senha é fácil de adivinhar. Use uma frase que só você conhece, sem o seu nome nem o seu e-mail.',
+    wrongCode: 'O código do aplicativo não confere. Espere o próximo e confira o relógio do celular.',
+    wrongPassword: 'A senha atual não confere. Digite-a de novo.',
+    badSecret: 'A chave do aplicativo de códigos não é a que foi mostrada. Recarregue a página.',
+    badSetting: 'A configuração $field não foi aceita: $reason.',
+    badLogo: 'Logotipo recusado. $reason.',
+    badRange: '"$range" não é um IP nem uma faixa CIDR. Exemplos: 203.0.113.7, 203.0.113.0/24, 2001:db8::/32.',
+    badLifetime: 'O campo $field deve ser um prazo como 90d, 12h ou 30m, ou vazio para um token sem prazo.',
+    senderAccount: 'O papel sender é de uma conta: escolha a conta, e só para este papel.',
+    ownAccess: 'Ninguém muda o próprio papel nem desativa a si mesmo. Peça a outro operador.',
+    lastOperator: 'É o último operador com acesso a tudo. Convide outro antes.',
+    // Batches
+    fileExpected: 'O corpo deve ser o arquivo, com o cabeçalho Content-Type text/csv ou application/octet-stream.',
+    notTable: 'O arquivo não pôde ser lido: $reason. Salve-o de novo como CSV em UTF-8 ou como XLSX e repita.',
+    tableEmpty: 'O arquivo não tem nenhuma linha abaixo do cabeçalho. A primeira linha deve ter os nomes das colunas.',
+    repeatedColumn: 'A coluna "$column" aparece mais de uma vez no cabeçalho. Dê um nome a cada coluna.',
+    tooManyColumns: 'O arquivo passa do limite de $limit colunas. Remova as que o envio não usa.',
+    tooManyCells:
+      'A linha tem mais valores ($found) do que o cabeçalho tem colunas ($columns). Ponha entre aspas o texto que contém o separador.',
+    tooManyLines: 'O arquivo passa do limite de $limit linhas por lote desta conta. Divida-o ou peça outro limite (bulk.lines).',
+    columnMissing: 'O arquivo não tem a coluna "$column", que o mapeamento usa. As colunas são: $columns.',
+    badMember: 'O mapeamento leva a coluna "$column" a $member, que não é um campo do envio. Veja os campos em POST /gw/email.',
+    badMapping: 'O parâmetro mapping deve ser o nome de um mapeamento salvo, ou um objeto JSON como {"Coluna": "campo"}.',
+    badBase: 'O parâmetro base deve ser um objeto JSON com os campos iguais em todas as linhas.',
+    baseTooLarge: 'A mensagem do lote passa do limite de $limit. Reduza o conteúdo ou os anexos.',
+    unknownPlaceholder: 'A mensagem usa {{ $name }}, e o arquivo não tem essa coluna. As colunas são: $columns.',
+    batchName: 'O parâmetro name deve ter de 1 a 120 caracteres, sem quebras de linha.',
     // Idempotency
     badIdempotencyKey: 'O cabeçalho Idempotency-Key deve ter de 1 a 255 caracteres visíveis, sem acentos.',
   },
   'too-large': {
+    tableTooLarge: 'O arquivo passa do limite de $limit. Divida-o em arquivos menores.',
     bodyTooLarge: 'O corpo da requisição passa do limite de $limit. Reduza os anexos ou o conteúdo.',
   },
   'too-slow': {
@@ -80,14 +140,43 @@ const messages = {
     webhookOff: 'O webhook está desativado. Ative-o (ativo: true) e repita.',
     tooManyWebhooks: 'A conta já tem $limit webhooks, o máximo. Apague um que não use e repita.',
     tooManyListeners: 'A conta já tem $limit escutas abertas, o máximo. Encerre uma (DELETE /gw/webhooks/{id}) e repita.',
+    templateNameTaken:
+      'Já existe um template deste tipo com o nome "$name". Edite-o (PUT /gw/templates/$id) ou escolha outro nome.',
+    operatorExists: 'Já existe um operador com o e-mail $address. Entre com a senha dele ou peça outro convite.',
+    nothingToDecide: 'Nada a decidir: a situação desta entrega já é outra. Veja a linha do tempo.',
+    accountNameTaken: 'Já existe uma conta com o nome "$name". Escolha outro.',
     messageBusy: 'A mensagem está sendo entregue agora. Repita em alguns segundos.',
+    batchChanged:
+      'Este arquivo já é o do lote $id, que tem outras colunas ou outra mensagem e já começou. Para um novo envio, dê outro nome ao lote.',
+    batchState: 'O lote está $state: $cure.',
+    nothingGood: 'Nenhuma linha do lote pode ser enviada. Corrija os erros e envie o arquivo de novo.',
     keyInProgress: 'A primeira requisição com este Idempotency-Key ainda está em andamento. Repita em alguns segundos.',
+  },
+  'cap-reached': {
+    capReached:
+      'O envio passaria do teto de R$ $cap de custo estimado deste mês (cost.month.cap). Nada foi enviado. Espere o próximo mês ou peça um teto maior.',
   },
   limited: {
     tooManyPolls: 'A conta já espera em $limit escutas ao mesmo tempo, o máximo. Aguarde uma delas responder.',
     tooManyRequests: 'Too Many Requests',
+    tooManyGuesses: 'Tentativas demais. Espere $wait e tente de novo.',
   },
   missing: {
+    batchMissing: 'Lote não encontrado. Verifique o identificador.',
+    mappingMissing: 'Não há um mapeamento salvo com o nome "$name".',
+    accountMissing: 'Conta não encontrada. Escolha uma da lista.',
+    notificationMissing: 'Notificação não encontrada. Confira o identificador.',
+    documentMissing: 'Este documento ainda não existe: ele surge depois do primeiro envio.',
+    contentMissing: 'Não há este conteúdo: nada saiu por este canal, ou foi apagado.',
+    simulatorMissing: 'O simulador está desligado neste servidor. Ligue-o com SIMULATOR=on e reinicie.',
+    tokenMissing: 'Token não encontrado nesta conta.',
+    rangeMissing: 'O endereço $range não está registrado nesta conta.',
+    operatorMissing: 'Operador não encontrado.',
+    invitationMissing: 'Convite não encontrado: já foi usado, venceu ou foi cancelado.',
+    previewMissing: 'Não há amostra com este nome.',
+    sessionMissing: 'Sessão não encontrada: ela já terminou.',
+    suppressionMissing: 'O contato não está suprimido: alguém já o liberou.',
+    carrierMissing: 'Operadora não encontrada. Recarregue a página.',
     webhookMissing: 'Webhook não encontrado. Verifique o identificador.',
     webhookMessageMissing: 'Mensagem não encontrada neste webhook. Verifique o identificador.',
     noStatus: 'Email sem status!',
@@ -98,8 +187,12 @@ const messages = {
   },
   unauthorized: {
     unauthorized: 'Unauthorized',
+    signedOut: 'Sua sessão terminou. Entre de novo.',
+    signInRefused: 'E-mail ou senha não conferem. Tente de novo.',
   },
   forbidden: {
+    crossSite: 'O pedido não veio de uma página do console. Abra o console e repita.',
+    roleForbidden: 'Seu papel no console não permite isto. Peça a um operador.',
     validationNotEnabled:
       'Sua conta não tem permissão para usar validation (pergunta e resposta). Peça a habilitação em $support.',
     foreignReport: 'O aviso é sobre um envio que não foi entregue a esta operadora neste modo. Nada foi registrado.',
@@ -110,6 +203,8 @@ const messages = {
       'Em modo de teste, a régua da conta vale para os envios e não pode ser mudada. Repita com um token de produção.',
   },
   gone: {
+    invitationGone: 'Este convite já foi usado ou venceu. Peça outro: carteiro operator invite.',
+    linesErased: 'Os dados das linhas foram apagados ao fim do prazo em que ficam guardados (BULK_DAYS).',
     recordingExpired: 'A gravação foi apagada ao fim do prazo em que fica guardada.',
   },
   'key-reused': {
@@ -120,10 +215,17 @@ const messages = {
     databaseRefused:
       'Serviço temporariamente indisponível: o banco de dados não pôde atender agora (bloqueado, somente leitura, cheio ou em manutenção). Tente novamente em instantes.',
     standbyLost:
-      'Serviço temporariamente indisponível: a cópia síncrona do banco de dados não responde, e sem ela nada é aceito. Este pedido não foi gravado. Tente novamente em instantes.',
+      'Serviço temporariamente indisponível: a réplica síncrona do banco de dados não responde, e sem ela nada é aceito. Este pedido não foi gravado. Tente novamente em instantes.',
+    diskLow:
+      'Serviço temporariamente indisponível: resta pouco espaço em disco no servidor, e nada é aceito até que haja mais. Este pedido não foi gravado. Avise quem opera o serviço e tente novamente em alguns minutos.',
     schemaBehind:
       'Serviço temporariamente indisponível: o banco de dados espera uma migração desta versão. Execute carteiro migrate.',
+    filesAway:
+      'O arquivo não pôde ser lido agora: o lugar em que os arquivos ficam guardados não responde. Tente novamente em alguns minutos.',
+    fileDamaged:
+      'O arquivo não pode ser mostrado: o que está guardado falta ou não é mais o original (o hash não confere). Avise quem opera o serviço, que pode trazê-lo de volta de uma cópia.',
     stopping: 'O servidor está encerrando. Tente novamente em instantes.',
+    simulatorAway: 'O simulador não responde. Verifique se ele está no ar e repita.',
     overloaded: 'Serviço temporariamente sobrecarregado. Tente novamente em instantes.',
     simulatorOff:
       'O token é de teste e o simulador está desligado neste servidor. Use um token de produção ou ligue o simulador.',
@@ -142,7 +244,9 @@ export type RefusalKind = keyof Messages
 export type RefusalCode = { [Kind in RefusalKind]: keyof Messages[Kind] }[RefusalKind]
 
 const kinds = Object.entries(messages) as [RefusalKind, Readonly<Record<string, string>>][]
-const refusals = new Map(kinds.flatMap(([kind, texts]) => Object.entries(texts).map(([code, text]) => [code, { kind, text }])))
+/** For the catalogue of errors in docs/erros.md: the messages with the names of their details. */
+export const refusalTexts = kinds.flatMap(([kind, texts]) => Object.entries(texts).map(([code, text]) => ({ kind, code, text })))
+const refusals = new Map(refusalTexts.map(refusal => [refusal.code, refusal]))
 
 /** An expected failure whose message is meant for the caller. */
 export class Refusal extends Error {
@@ -192,6 +296,30 @@ export class StoreUnavailable extends Error {
 export class StoreBusy extends StoreUnavailable {
   constructor(cause: unknown) {
     super(cause, { message: 'all database connections of this process are in use' })
+  }
+}
+
+/**
+ * The files outside of the database cannot be reached now. The message is Portuguese. What waits for the database to come back waits for
+ * them in the same way.
+ */
+export class FilesUnavailable extends StoreUnavailable {
+  constructor(message: string, cause?: unknown) {
+    super(cause, { reachable: true, message })
+  }
+}
+
+/** A file outside of the database is missing, or is not the one that was stored. The message is Portuguese. */
+export class FileDamaged extends Error {
+  override readonly name = 'FileDamaged'
+  readonly sha256: string
+  readonly isMissing: boolean
+
+  constructor(sha256: string, object: string, isMissing: boolean) {
+    const what = isMissing ? 'não está onde deveria' : 'não é mais o que foi guardado: o hash não confere'
+    super(`O arquivo ${object} ${what}.`)
+    this.sha256 = sha256
+    this.isMissing = isMissing
   }
 }
 

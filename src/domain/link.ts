@@ -39,7 +39,7 @@ const mac = (key: Buffer, body: Buffer): Buffer => createHmac('sha256', key).upd
 
 /**
  * Short codes, for messages where every character counts. Ten characters are 50 bits: too few to be safe by themselves, so they
- * are stored, and guesses at them are counted and locked out (engine/recipient/short-link-reader.ts).
+ * are stored, and guesses at them are counted and locked out (engine/recipient/guess-guard.ts).
  */
 const SHORT_CODE_LENGTH = 10
 /** Crockford's base 32 has no i, l, o and u, so that a code that is read aloud or copied by hand has one reading. */
@@ -51,17 +51,33 @@ export function makeShortCode(key: Buffer, { notification, channel }: LinkTarget
   return Array.from(digest.subarray(0, SHORT_CODE_LENGTH), byte => ALPHABET[byte % ALPHABET.length]).join('')
 }
 
+/** What a person types who has the link on paper: an address of the site, and there the code, in two groups that the eye can hold. */
+export interface TypedLink {
+  address: string
+  code: string
+}
+
+export const typedLink = (base: string, code: string): TypedLink => ({
+  address: `${new URL(base).host}/s`,
+  code: `${code.slice(0, SHORT_CODE_LENGTH / 2)}-${code.slice(SHORT_CODE_LENGTH / 2)}`.toUpperCase(),
+})
+
+/** More than the code with its hyphen and blanks that slip in; the rest of a long text is not looked at. */
+const MAX_TYPED = 4 * SHORT_CODE_LENGTH
+
 /**
- * The code as stored: case and the letters that are mistaken for digits do not count. A character that no code has becomes a
- * hyphen, so that any text is looked up in the same way.
+ * The code as stored: case, blanks, hyphens and the letters that are mistaken for digits do not count. A character that no code has
+ * becomes an underscore, so that any text is looked up in the same way.
  */
 export const readShortCode = (text: string): string =>
   text
+    .slice(0, MAX_TYPED)
+    .replaceAll(/[\s\-–]/g, '')
     .slice(0, SHORT_CODE_LENGTH + 1)
     .toLowerCase()
     .replaceAll('o', '0')
     .replaceAll(/[il]/g, '1')
-    .replaceAll(/[^0-9a-z]/g, '-')
+    .replaceAll(/[^0-9a-z]/g, '_')
 
 /** Senders write this where the short link is to stand. */
 export const LINK_PLACEHOLDER = '{SHORT_LINK}'

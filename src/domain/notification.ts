@@ -13,6 +13,8 @@ export interface SendRequest {
   content: string
   customId: string | null
   attachments: Attachment[]
+  /** Before this nothing is sent; null: at once. */
+  sendAt: Date | null
   validation: { question: string; reply: string } | null
   /** One for each channel that was asked for, in the order of the registry. */
   deliveries: RequestedDelivery[]
@@ -26,9 +28,14 @@ export interface RequestedDelivery {
   request: JsonObject
   /** The template that the request names. */
   template: string | null
-  /** The sender wants it sent at once, whatever a sequence says. */
-  immediate: boolean
+  turn: RequestedTurn
 }
+
+/**
+ * sequence: when the account's sequence says; where it says nothing, as a fallback if the channel is one, else at once. immediate: at once,
+ * and fallback: if the channel that it is the fallback for fails, whatever a sequence says.
+ */
+type RequestedTurn = 'sequence' | 'immediate' | 'fallback'
 
 export type JsonObject = { readonly [key: string]: Json }
 
@@ -45,6 +52,8 @@ export interface PlannedDelivery {
   recipient: string | null
   request: JsonObject
   template: TemplateVersion | null
+  /** What one message of it has bound of the account's cap; null: the account has none. */
+  boundCost?: number | null
 }
 
 /** Question and salted hash of the reply, as stored. */
@@ -57,12 +66,23 @@ export interface Acceptance extends Scope {
   request: SendRequest
   validation: StoredValidation | null
   deliveries: PlannedDelivery[]
+  /** Of the rules by which the deliveries were planned; null: no account's. */
+  rulesRevision: number | null
   event: ChainedEvent
   idempotency: { key: string; bodySha256: string } | null
+  /** The person of the console who sent it, for the log of acts. */
+  actor?: string
+  line?: BatchLine
 }
 
+/** The line of a batch that a notification was made of. */
+export type BatchLine = { batch: string; line: number }
+
 export interface Sender extends Scope {
+  /** The id of the token; of a send from the console, the operator who sent it. */
   token: string
+  /** The person of the console who sends. */
+  actor?: string
   address: string
   rules: DeliveryRules
 }
@@ -77,23 +97,29 @@ const FIRST: Turn = { step: 1, waitMinutes: 0, condition: 'always' }
 export interface DeliveryRules {
   sequence: readonly SequenceStep[] | null
   settings: AccountSettings
+  /** The account's, at the moment when these rules were read. */
+  revision: number
 }
 
 export type TraitsOf = (channel: Channel) => ChannelTraits
 
-/** The deliveries of a request in their first state: the account's sequence orders them. Without a sequence, all but a fallback are sent at once. */
+/**
+ * The deliveries of a request in their first state: the account's sequence orders them. Without a sequence, all but a fallback are sent
+ * at once. `startMs`: until the time of sending that the request asks for.
+ */
 export function planDeliveries(
-  { deliveries }: SendRequest,
+  { deliveries }: Pick<SendRequest, 'deliveries'>,
   rules: DeliveryRules,
   templates: ReadonlyMap<Channel, TemplateVersion>,
   traitsOf: TraitsOf,
+  startMs = 0,
 ): PlannedDelivery[] {
   const turns = planTurns(deliveries, rules, traitsOf)
   return deliveries.map(({ channel, recipient, request }) => {
     const { step, waitMinutes, condition } = turns.get(channel) ?? IMMEDIATE
-    const state = step === 0 || step === 1 ? 'queued' : 'waiting'
+    const state = startMs === 0 && (step === 0 || step === 1) ? 'queued' : 'waiting'
     const template = templates.get(channel) ?? null
-    return { channel, state, waitMs: waitMinutes * 60_000, step, condition, recipient, request, template }
+    return { channel, state, waitMs: startMs + waitMinutes * 60_000, step, condition, recipient, request, template }
   })
 }
 
@@ -102,8 +128,9 @@ function planTurns(
   { sequence, settings }: DeliveryRules,
   traitsOf: TraitsOf,
 ): Map<Channel, Turn> {
-  const ordered = new Set(deliveries.filter(({ immediate }) => !immediate).map(({ channel }) => channel))
-  const turns = turnsOf(sequence ?? [], ordered)
+  const channelsOf = (chosen: readonly RequestedDelivery[]) => new Set(chosen.map(({ channel }) => channel))
+  const ordered = channelsOf(deliveries.filter(({ turn }) => turn !== 'immediate'))
+  const turns = turnsOf(sequence ?? [], channelsOf(deliveries.filter(({ turn }) => turn === 'sequence')))
   for (const channel of ordered) {
     const { fallback } = traitsOf(channel)
     if (fallback === undefined || !ordered.has(fallback.for) || turns.has(channel)) continue
@@ -132,7 +159,20 @@ export function acceptedEvent(
     const template = named && { id: named.id, version: named.version }
     return { channel, recipient, state, waitMs, step, condition, requestSha256, template }
   })
-  const data = { account, mode, token, address, customId, recipientName, subject, contentSha256, attachments, deliveries }
+  const scheduled = request.sendAt === null ? {} : { sendAt: request.sendAt.toISOString() }
+  const data = {
+    account,
+    mode,
+    token,
+    address,
+    customId,
+    recipientName,
+    subject,
+    contentSha256,
+    attachments,
+    deliveries,
+    ...scheduled,
+  }
   const at = acceptedAt.toISOString()
   return chainEvent({ notification, seq: 1, at, type: 'accepted', source: 'api', data, salt, prev: GENESIS })
 }

@@ -9,37 +9,73 @@ const areaCodes = new Set(
    61 62 63 64 65 66 67 68 69 71 73 74 75 77 79 81 82 83 84 85 86 87 88 89 91 92 93 94 95 96 97 98 99`.split(/\s+/),
 )
 
-/** The number as E.164, or null when no such number can exist for that use. Masks are not read: digits, or + and digits. */
-export function readNumber(text: string, use: NumberUse): string | null {
-  const match = /^(\+?)(\d{8,15})$/.exec(text)
-  if (match === null) return null
-  const [, plus, digits] = match as unknown as [string, string, string]
-  const brazilian = readBrazilian(digits, plus === '+')
-  if (brazilian === null) return readInternational(digits, use)
+/** Why a text is not a number for a use. */
+export type NumberFault = 'masked' | 'too short' | 'no ninth digit' | 'fixed line' | 'impossible'
+
+/** The number as E.164, or why no such number can exist for that use. Masks are not read: digits, or + and digits. */
+export function examineNumber(text: string, use: NumberUse): { number: string } | { fault: NumberFault } {
+  const { plus, digits } = split(text)
+  if (digits === null) return { fault: 'masked' }
+  const read = readBrazilian(digits, plus) ?? readInternational(digits)
+  if (read === null) return { fault: digits.length < SHORTEST_NATIONAL ? 'too short' : 'impossible' }
+  // The digit that completes an old number is a guess, and a guess can reach a stranger.
+  if (read.kind === 'old mobile') return { fault: 'no ninth digit' }
   // A fixed line that cannot be used stays refused: 47 4040-1234 in Joinville has the digits of a mobile in Norway.
-  return brazilian.mobile || use === 'any' ? brazilian.number : null
+  return read.kind === 'fixed' && use === 'mobile' ? { fault: 'fixed line' } : { number: read.number }
 }
 
-function readBrazilian(digits: string, international: boolean): { number: string; mobile: boolean } | null {
+export function readNumber(text: string, use: NumberUse): string | null {
+  const examined = examineNumber(text, use)
+  return 'number' in examined ? examined.number : null
+}
+
+/**
+ * A number that a carrier names, as E.164. Some carriers still write Brazilian mobiles without the ninth digit. Such a number is only
+ * compared with those of recipients, which have it; nothing is sent to it.
+ */
+export function readReportedNumber(text: string): string | null {
+  const { plus, digits } = split(text)
+  return digits === null ? null : ((readBrazilian(digits, plus) ?? readInternational(digits))?.number ?? null)
+}
+
+/** Area code and eight digits. */
+const SHORTEST_NATIONAL = 10
+
+function split(text: string): { plus: boolean; digits: string | null } {
+  const match = /^(\+?)(\d+)$/.exec(text)
+  return { plus: match?.[1] === '+', digits: match?.[2] ?? null }
+}
+
+type Read = { number: string; kind: 'mobile' | 'old mobile' | 'fixed' }
+
+function readBrazilian(digits: string, international: boolean): Read | null {
   const prefixed = digits.length >= 12 || international
   if (prefixed && !digits.startsWith('55')) return null
   const national = prefixed ? digits.slice(2) : digits
   const area = national.slice(0, 2)
   const subscriber = national.slice(2)
   if (!areaCodes.has(area)) return null
-  if (/^9\d{8}$/.test(subscriber)) return { number: `+55${national}`, mobile: true }
+  if (/^9\d{8}$/.test(subscriber)) return { number: `+55${national}`, kind: 'mobile' }
   // Mobile numbers of before 2016 lack the ninth digit.
-  if (/^[6-9]\d{7}$/.test(subscriber)) return { number: `+55${area}9${subscriber}`, mobile: true }
-  if (/^[2-5]\d{7}$/.test(subscriber)) return { number: `+55${national}`, mobile: false }
+  if (/^[6-9]\d{7}$/.test(subscriber)) return { number: `+55${area}9${subscriber}`, kind: 'old mobile' }
+  if (/^[2-5]\d{7}$/.test(subscriber)) return { number: `+55${national}`, kind: 'fixed' }
   return null
 }
 
-function readInternational(digits: string, use: NumberUse): string | null {
+const internationalKinds: Readonly<Record<string, Read['kind']>> = {
+  MOBILE: 'mobile',
+  FIXED_LINE_OR_MOBILE: 'mobile',
+  FIXED_LINE: 'fixed',
+  VOIP: 'fixed',
+}
+
+function readInternational(digits: string): Read | null {
+  if (digits.length < 8 || digits.length > 15) return null
   const number = parsePhoneNumber(`+${digits}`)
   // A number that the Brazilian plan refused stays refused.
   if (number === undefined || number.countryCallingCode === '55' || !number.isValid()) return null
-  const usable = ['MOBILE', 'FIXED_LINE_OR_MOBILE', ...(use === 'any' ? ['FIXED_LINE', 'VOIP'] : [])]
-  return usable.includes(number.getType() ?? '') ? number.number : null
+  const kind = internationalKinds[number.getType() ?? '']
+  return kind === undefined ? null : { number: number.number, kind }
 }
 
 /**

@@ -18,8 +18,11 @@ export const freeObject = (options: object = {}) =>
 /** Text that must hold at least one visible character. */
 export const requiredText = (options: object = {}) => Type.String({ pattern: '\\S', ...options })
 
+/** The refusals of a field that has sentences of its own: one for all, or one for the field's absence and one for a wrong value. */
+export type OwnRefusal = RefusalCode | { missing: RefusalCode; wrong: RefusalCode }
+
 /** A check that refuses with a Portuguese sentence that names the first bad field; some fields have a sentence of their own. */
-export function compileCheck<T extends TSchema>(schema: T, ownRefusals: Record<string, RefusalCode> = {}) {
+export function compileCheck<T extends TSchema>(schema: T, ownRefusals: Record<string, OwnRefusal> = {}) {
   const validator: Validator = Compile(schema)
   return (value: unknown): Static<T> => {
     if (!validator.Check(value)) explain(value, validator, ownRefusals)
@@ -27,21 +30,57 @@ export function compileCheck<T extends TSchema>(schema: T, ownRefusals: Record<s
   }
 }
 
-function explain(value: unknown, validator: Validator, ownRefusals: Record<string, RefusalCode>): never {
+function explain(value: unknown, validator: Validator, ownRefusals: Record<string, OwnRefusal>): never {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return refuse('notObject')
   const error = validator.Errors(value)[0]!
-  const field = fieldName(error.instancePath)
   const { keyword, params } = error
+  const parent = fieldName(error.instancePath)
+  const field = keyword === 'required' ? [parent, params.requiredProperties[0]!].filter(Boolean).join('.') : parent
   const own = ownRefusals[field]
-  if (own !== undefined) return refuse(own, field)
-  if (keyword === 'required')
-    return refuse('required', field === '' ? params.requiredProperties[0]! : `${field}.${params.requiredProperties[0]}`)
+  if (own !== undefined) return refuse(typeof own === 'string' ? own : keyword === 'required' ? own.missing : own.wrong, field)
+  if (keyword === 'required') return refuse('required', field)
   if (keyword === 'pattern') return refuse('required', field)
   if (keyword === 'type') return refuse(wrongTypes[[params.type].flat()[0]!] ?? 'wrongValue', field)
   if (keyword === 'enum') return refuse('notOneOf', field, params.allowedValues.filter(value => value !== null).join(', '))
   if (keyword === 'minimum') return refuse('tooLow', field, String(params.limit))
   if (keyword === 'maximum') return refuse('tooHigh', field, String(params.limit))
   return refuse('wrongValue', field)
+}
+
+/** The first members of a value that its schema does not name, and how many there are in all. */
+export interface UnknownMembers {
+  paths: string[]
+  count: number
+}
+
+const MAX_NAMED = 10
+const MAX_PATH_CHARACTERS = 200
+
+/** Members that are accepted and that nothing reads, such as a misspelt one. Objects whose members are the sender's own have none. */
+export function findUnknownMembers(schema: unknown, value: unknown): UnknownMembers {
+  const unknown: UnknownMembers = { paths: [], count: 0 }
+  collectUnknown(schema as SchemaPart, value, '', unknown)
+  return unknown
+}
+
+interface SchemaPart {
+  properties?: Record<string, SchemaPart>
+  items?: SchemaPart
+}
+
+function collectUnknown({ properties, items }: SchemaPart, value: unknown, path: string, unknown: UnknownMembers): void {
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    if (items?.properties !== undefined)
+      for (const [index, item] of value.entries()) collectUnknown(items, item, `${path}[${index}]`, unknown)
+    return
+  }
+  if (properties === undefined) return
+  for (const [name, member] of Object.entries(value)) {
+    const at = path === '' ? name : `${path}.${name}`
+    if (Object.hasOwn(properties, name)) collectUnknown(properties[name]!, member, at, unknown)
+    else if (++unknown.count <= MAX_NAMED) unknown.paths.push(at.slice(0, MAX_PATH_CHARACTERS))
+  }
 }
 
 const wrongTypes: Readonly<Record<string, RefusalCode>> = {

@@ -1,6 +1,7 @@
 import type { Channel, ChannelTraits } from './channel.js'
 
-export type DeliveryState = 'waiting' | 'queued' | 'sending' | 'uncertain' | 'unresolved' | 'done' | 'dead' | 'cancelled'
+export const deliveryStates = ['waiting', 'queued', 'sending', 'uncertain', 'unresolved', 'done', 'dead', 'cancelled'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
 
 /** Nobody knows whether it was sent: a program still finds out (uncertain), or only a person can (unresolved). */
 export const isUnknown = (state: DeliveryState): boolean => state === 'uncertain' || state === 'unresolved'
@@ -15,6 +16,9 @@ export type Failure =
   | 'machine'
   | 'stranger' // whoever opened it says that they are not the recipient
   | 'returned' // it came back; the detail says why
+
+/** not needed: an earlier step did it; finalized: the sender ended the sequence; repeated: the person has got the same message. */
+export type CancelReason = 'not needed' | 'finalized' | 'repeated'
 
 export interface DeliveryStatus {
   channel: Channel
@@ -32,8 +36,7 @@ export interface DeliveryStatus {
   answeredAt: Date | null
   failedAt: Date | null
   cancelledAt: Date | null
-  /** not needed: an earlier step did it; finalized: the sender ended the sequence. */
-  cancelReason: 'not needed' | 'finalized' | null
+  cancelReason: CancelReason | null
   failure: Failure | null
   /** A reason's code for failed validations, otherwise a Portuguese reason. */
   failureDetail: string | null
@@ -88,7 +91,10 @@ export const newStatus = (channel: Channel, state: DeliveryState, acceptedAt: Da
 
 export type Step = { label: string; at: Date }
 
-function failureLabel({ failure, failureDetail }: DeliveryStatus, { labels }: ChannelTraits): string {
+export function failureLabel(
+  { failure, failureDetail }: Pick<DeliveryStatus, 'failure' | 'failureDetail'>,
+  { labels }: ChannelTraits,
+): string {
   if (failure === 'stranger') return 'Não é o destinatário'
   const label = labels.failures[failure!] ?? 'Falha no envio'
   return failure === 'returned' && failureDetail !== null ? `${label}: ${failureDetail}` : label
@@ -97,7 +103,7 @@ function failureLabel({ failure, failureDetail }: DeliveryStatus, { labels }: Ch
 /** The present state of a delivery in one line. */
 export function describe(status: DeliveryStatus, traits: ChannelTraits): string {
   if (status.failure !== null) return failureLabel(status, traits)
-  if (isUnknown(status.state)) return 'Em verificação'
+  if (isUnknown(status.state)) return UNKNOWN_LABEL
   if (status.cancelReason !== null) return cancelLabel(status, traits)
   if (status.state === 'waiting' && status.isFallback && traits.labels.waiting !== undefined) return traits.labels.waiting
   return highestLevel(status).label(status, traits)
@@ -112,15 +118,24 @@ export function explainFailure(status: DeliveryStatus, traits: ChannelTraits): s
   return reason === null || describe(status, traits).endsWith(reason) ? null : reason
 }
 
+/** A status, and since when its outcome is unknown; null: the outcome is known. */
+export type DatedStatus = DeliveryStatus & { unknownSince: Date | null }
+
 /** The description, and since when it is valid. */
-export function lastStep(status: DeliveryStatus, traits: ChannelTraits): Step {
-  return { label: describe(status, traits), at: status[highestLevel(status).date]! }
+export function lastStep(status: DatedStatus, traits: ChannelTraits): Step {
+  return unknownStep(status) ?? { label: describe(status, traits), at: status[highestLevel(status).date]! }
 }
 
+const UNKNOWN_LABEL = 'Em verificação'
+
+const unknownStep = ({ state, failure, unknownSince }: DatedStatus): Step | null =>
+  isUnknown(state) && failure === null && unknownSince !== null ? { label: UNKNOWN_LABEL, at: unknownSince } : null
+
 /** Every step that happened, oldest first. Of two steps at the same moment the higher level comes last; sorting is stable. */
-export const timeline = (status: DeliveryStatus, traits: ChannelTraits): Step[] =>
+export const timeline = (status: DatedStatus, traits: ChannelTraits): Step[] =>
   levels
     .flatMap(({ date, label }) => (status[date] === null ? [] : [{ label: label(status, traits), at: status[date] }]))
+    .concat(unknownStep(status) ?? [])
     .sort((a, b) => a.at.getTime() - b.at.getTime())
 
 interface Level {
@@ -144,5 +159,6 @@ const highestLevel = (status: DeliveryStatus): Level => levels.findLast(({ date 
 
 function cancelLabel({ cancelReason, isFallback }: DeliveryStatus, { labels }: ChannelTraits): string {
   if (cancelReason === 'finalized') return 'Finalizado'
+  if (cancelReason === 'repeated') return 'Não enviado: mensagem repetida'
   return (isFallback ? labels.notNeeded : undefined) ?? 'Não enviado: não foi necessário'
 }

@@ -1,5 +1,6 @@
 import { Liquid, type Template as ParsedTemplate } from 'liquidjs'
 import { Refusal } from './errors.js'
+import { LINK_PLACEHOLDER } from './link.js'
 import type { JsonObject } from './notification.js'
 
 /**
@@ -24,7 +25,23 @@ const strict = { ownPropertyOnly: true, strictVariables: true, strictFilters: tr
 const plainEngine = new Liquid({ ...limits, ...strict, templates: {} })
 const htmlEngine = new Liquid({ ...limits, ...strict, templates: {}, outputEscape: 'escape' })
 
+const NAME = String.raw`\s*[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,80}?\s*`
+/**
+ * Variables in other notations than Liquid's. What Liquid itself reads comes first, so that it is skipped. Only for a content that was
+ * parsed: in one without a closing tag each opening one would be searched to the end.
+ */
+const FOREIGN_VARIABLE = new RegExp(
+  [
+    String.raw`\{%-?\s*(raw|comment)\b[^%]*%\}[\s\S]*?\{%-?\s*end\1\s*-?%\}|\{%[\s\S]*?%\}`,
+    String.raw`(?<number>\{\{-?\s*\d+\s*-?\}\})|\{\{[\s\S]*?\}\}`,
+    String.raw`(?<braced>\$?\{${NAME}\})|(?<bracketed>\[\[${NAME}\]\])`,
+  ].join('|'),
+  'gu',
+)
+
 export type TemplateFault =
+  | { fault: 'placeholder'; found: string; right: string }
+  | { fault: 'number'; found: string }
   | { fault: 'syntax'; line: number | null }
   | { fault: 'undeclared' | 'missing'; variable: string }
   | { fault: 'limits' }
@@ -35,7 +52,10 @@ export type TemplateFault =
 export function checkTemplate(content: string, declared: readonly TemplateVariable[] | null): TemplateVariable[] | TemplateFault {
   if (countElements(content) > MAX_TEMPLATE_ELEMENTS) return { fault: 'elements' }
   try {
-    const used = [...new Set(plainEngine.globalVariablesSync(plainEngine.parse(content)))]
+    const parsed = plainEngine.parse(content)
+    const foreign = findForeignVariable(content)
+    if (foreign !== null) return foreign
+    const used = [...new Set(plainEngine.globalVariablesSync(parsed))]
     if (Math.max(used.length, declared?.length ?? 0) > MAX_TEMPLATE_VARIABLES) return { fault: 'variables' }
     if (declared === null) return used.map(name => ({ name, required: true }))
     const names = new Set(declared.map(({ name }) => name))
@@ -51,6 +71,19 @@ function countElements(content: string): number {
   for (let at = content.indexOf('{'); at !== -1; at = content.indexOf('{', at + 1))
     if (content[at + 1] === '{' || content[at + 1] === '%') count++
   return count
+}
+
+/** A variable in another notation is no Liquid: it would be sent as it stands, a hole in the message. */
+function findForeignVariable(content: string): TemplateFault | null {
+  for (const { groups } of content.matchAll(FOREIGN_VARIABLE)) {
+    if (groups!.number !== undefined) return { fault: 'number', found: groups!.number }
+    const found = groups!.braced ?? groups!.bracketed
+    if (found === undefined || found === LINK_PLACEHOLDER) continue
+    const name = found.replace(/^[${[\s]+|[}\]\s]+$/g, '').replace(/[ .-]+/g, '_')
+    const right = `{${name.toUpperCase()}}` === LINK_PLACEHOLDER ? LINK_PLACEHOLDER : `{{ ${name} }}`
+    return { fault: 'placeholder', found, right: /^\d/.test(name) ? '{{ nome }}' : right }
+  }
+  return null
 }
 
 /** `html`: the result is markup, so that the values of variables are escaped. */
@@ -121,10 +154,14 @@ function toFault(error: unknown): TemplateFault {
   return { fault: 'syntax', line: token?.getPosition?.()[0] ?? null }
 }
 
-export function templateRefusal(fault: TemplateFault): Refusal {
+/** `values`: the member of the request that has the variables' values. */
+export function templateRefusal(fault: TemplateFault, values: string): Refusal {
+  if (fault.fault === 'placeholder') return new Refusal('templatePlaceholder', [fault.found, fault.right])
+  if (fault.fault === 'number') return new Refusal('templateNumber', [fault.found])
   if (fault.fault === 'limits') return new Refusal('templateLimits')
   if (fault.fault === 'elements') return new Refusal('tooManyElements', [String(MAX_TEMPLATE_ELEMENTS)])
   if (fault.fault === 'variables') return new Refusal('tooManyVariables', [String(MAX_TEMPLATE_VARIABLES)])
   if (fault.fault === 'syntax') return new Refusal('templateSyntax', [fault.line === null ? '' : ` na linha ${fault.line}`])
-  return new Refusal(fault.fault === 'undeclared' ? 'templateUndeclared' : 'templateVariable', [fault.variable])
+  if (fault.fault === 'undeclared') return new Refusal('templateUndeclared', [fault.variable])
+  return new Refusal('templateVariable', [fault.variable, `${values}.${fault.variable}`])
 }

@@ -7,6 +7,9 @@ export function countCharacters(text: string): number {
 
 export const hasControlCharacters = (text: string): boolean => /[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text)
 
+/** Nothing in the text can be seen: white space, control characters and marks of no width at most. */
+export const isBlank = (text: string): boolean => !/[^\s\p{Z}\p{Cc}\p{Cf}]/u.test(text)
+
 export const mebibytes = (bytes: number): string => `${Math.floor((bytes / 1_048_576) * 10) / 10} MiB`.replace('.', ',')
 
 /** The text as PostgreSQL can store it: without NUL, and without half a character, as a cut may leave it. */

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { jwtVerify, SignJWT } from 'jose'
+import { errors, jwtVerify, SignJWT } from 'jose'
 import { readId } from './id.js'
 
 export const modes = ['live', 'test'] as const
@@ -30,8 +30,12 @@ export function signToken(key: KeyObject, claims: TokenClaims): Promise<string> 
   return token.sign(key)
 }
 
-/** The claims of a genuine, unexpired token, or null. Revocation is not known here. */
-export async function verifyToken(key: KeyObject, token: string, nowMs: number): Promise<TokenClaims | null> {
+/** The claims of a genuine, unexpired token; the end of a genuine, expired one; else null. Revocation is not known here. */
+export async function verifyToken(
+  key: KeyObject,
+  token: string,
+  nowMs: number,
+): Promise<TokenClaims | { expiredAt: Date } | null> {
   // jose overlooks white space inside the parts; a token has one spelling.
   if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return null
   try {
@@ -47,8 +51,9 @@ export async function verifyToken(key: KeyObject, token: string, nowMs: number):
     if (jti === null || account === null || (mode !== 'live' && mode !== 'test')) return null
     const expiresAt = exp === undefined ? null : new Date(exp * 1000)
     return { jti, account, mode, issuedAt: new Date(payload.iat! * 1000), expiresAt }
-  } catch {
-    return null
+  } catch (error) {
+    // The claims are read after the signature is checked: only the holder of a genuine token learns that it has expired.
+    return error instanceof errors.JWTExpired ? { expiredAt: new Date(error.payload.exp! * 1000) } : null
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Json } from './canonical-json.js'
 import type { Channel, ChannelTraits } from './channel.js'
-import { type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
+import { type CancelReason, type DeliveryStatus, type Failure, isUnknown, type TakenParts } from './status.js'
 
 export type FactType =
   | 'released' // a waiting step goes after all
@@ -15,6 +15,7 @@ export type FactType =
   | 'answered'
   | 'failed'
   | 'cancelled'
+  | 'postponed' // the rules of contact do not allow it now
   | 'retried' // an attempt failed, the next one is planned
   | 'uncertain' // the bytes left, no answer came
   | 'unresolved' // no program can find out whether it was sent: a person decides
@@ -35,9 +36,11 @@ export interface Fact {
     dead?: boolean
     /** The attempt is repeated because its worker is gone: its outcome is unknown. */
     interrupted?: boolean
+    /** Of an unknown outcome, and of the decision about it: the database is a copy, and this names the restoration that found it. */
+    restored?: number
     /** The attempt is repeated because the carrier never took the message: no outcome is unknown any more. */
     notTaken?: boolean
-    cancelReason?: 'not needed' | 'finalized'
+    cancelReason?: CancelReason
     answer?: string
     answerId?: string | null
     /** All ids under which the same answer may be known already. */
@@ -162,6 +165,8 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'retried':
       if (!isUnderWay(status)) return null
       return { ...status, state: 'queued', unknownCount: data.notTaken ? 0 : status.unknownCount + (data.interrupted ? 1 : 0) }
+    case 'postponed':
+      return isOnItsWay(status) && status.failure === null ? { ...status, state: 'queued' } : null
     case 'released':
       return status.state === 'waiting' || status.cancelReason === 'not needed'
         ? { ...status, state: 'queued', cancelReason: null, cancelledAt: null }
@@ -169,22 +174,24 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'uncertain':
       return isUnderWay(status) ? leftUnknown(status, fact) : null
     case 'unresolved':
-      return status.state === 'uncertain' ? { ...status, state: 'unresolved' } : null
+      if (status.state === 'uncertain') return { ...status, state: 'unresolved' }
+      return data.restored !== undefined && isOpen(status) ? leftInCopy(status) : null
     case 'again':
       return status.failure === null && status.deliveredAt === null && isAboutLatest(status, data)
         ? { ...withSentDate(status, fact, traits), state: 'queued', ordinal: status.ordinal + 1, parts: [], taken: null }
         : null
     case 'revived':
-      return status.state === 'dead' || isUnknown(status.state) || wasRefused(status) ? revived(status) : null
+      return mayRevive(status) ? revived(status) : null
     case 'processed':
       return isAboutLatest(status, data) && (status.processedAt === null || isUnderWay(status)) ? processed(status, at) : null
     case 'prepared':
       return status.preparedAt === null ? { ...processed(status, at), preparedAt: at } : null
     case 'cancelled':
-      return status.state === 'waiting' || (status.cancelReason === 'not needed' && data.cancelReason === 'finalized')
+      return status.state === 'waiting' || isEndedTwice(status, data) || isRepetition(status, data)
         ? { ...status, state: 'cancelled', cancelReason: data.cancelReason!, cancelledAt: at }
         : null
     case 'reopened':
+      if (data.restored !== undefined) return status.state === 'unresolved' ? { ...status, state: 'waiting' } : null
       return status.cancelReason === 'not needed' ? { ...status, state: 'waiting', cancelReason: null, cancelledAt: null } : null
     case 'sent':
       return isAboutLatest(status, data) && (status.sentAt === null || isUnderWay(status)) ? accepted(status, fact) : null
@@ -251,9 +258,25 @@ function take(status: DeliveryStatus, { at, data }: Fact, parts: readonly number
 const isAnother = (taken: TakenParts | null, { carrier = taken?.by, segments = taken?.total }: Fact['data']): boolean =>
   taken !== null && (carrier !== taken.by || segments !== taken.total)
 
+const isEndedTwice = ({ cancelReason }: DeliveryStatus, data: Fact['data']): boolean =>
+  cancelReason === 'not needed' && data.cancelReason === 'finalized'
+
+/** Found when its attempt began: nothing of it has left. */
+const isRepetition = (status: DeliveryStatus, { cancelReason }: Fact['data']): boolean =>
+  cancelReason === 'repeated' && isOnItsWay(status) && status.failure === null && status.unknownCount === 0
+
 const isOnItsWay = ({ state }: DeliveryStatus): boolean => state === 'queued' || state === 'sending'
 
 const isUnderWay = (status: DeliveryStatus): boolean => status.failure === null && (isOnItsWay(status) || isUnknown(status.state))
+
+const isOpen = (status: DeliveryStatus): boolean => status.failure === null && (isOnItsWay(status) || status.state === 'waiting')
+
+/** In the copy of a database it was still to be sent, and nobody knows whether it was sent after the copy was made. */
+const leftInCopy = (status: DeliveryStatus): DeliveryStatus => ({
+  ...status,
+  state: 'unresolved',
+  unknownCount: status.unknownCount + 1,
+})
 
 /** A report about an earlier message no longer matters once another message follows it. */
 const isAboutLatest = (status: DeliveryStatus, { ordinal }: Fact['data']): boolean =>
@@ -294,6 +317,10 @@ function answered(status: DeliveryStatus, { at, data }: Fact): DeliveryStatus | 
 /** A message that was taken and failed later is not refused. */
 const wasRefused = ({ failure, sentAt, processedAt }: DeliveryStatus): boolean =>
   failure === 'rejected' && sentAt === null && processedAt === null
+
+/** Whether a person may order another attempt. */
+export const mayRevive = (status: DeliveryStatus): boolean =>
+  status.state === 'dead' || isUnknown(status.state) || wasRefused(status)
 
 /** A refused message becomes a new message when it is sent again; one with unknown outcome keeps its reference, so that a duplicate can be recognised. */
 const revived = (status: DeliveryStatus): DeliveryStatus => ({

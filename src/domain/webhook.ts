@@ -23,6 +23,8 @@ export const isAnnounced = (type: string): type is AnnouncedFact => announcedFac
 
 export const payloadVersions = ['v1', 'v2'] as const
 export type PayloadVersion = (typeof payloadVersions)[number]
+/** What existing clients read, unless an endpoint asks for another version. */
+export const DEFAULT_PAYLOAD_VERSION: PayloadVersion = 'v1'
 
 export const SECRET_BYTES = 32
 

@@ -1,12 +1,15 @@
+import { moduleOf } from '../channels/registry.js'
 import type { Channel } from '../domain/channel.js'
 import { Refusal, refuse } from '../domain/errors.js'
 import { newId } from '../domain/id.js'
-import { linkStandsAlone } from '../domain/link.js'
+import { LINK_PLACEHOLDER, linkStandsAlone } from '../domain/link.js'
 import type { Scope } from '../domain/scope.js'
 import { type TemplateFault, type TemplateVariable, templateRefusal } from '../domain/template.js'
+import { lockAccount } from '../store/accounts/accounts.js'
 import {
   addTemplateVersion,
   findTemplate,
+  findTemplateByName,
   insertTemplate,
   lockTemplate,
   type Template,
@@ -45,14 +48,21 @@ export interface TemplateParts {
     content: string,
     declared: readonly TemplateVariable[] | null,
   ): Promise<TemplateVariable[] | TemplateFault> | TemplateVariable[] | TemplateFault
+  /** Called with the template as it is now, in the transaction that wrote it. */
+  onWritten?(db: Queryable, template: Template): Promise<void>
 }
 
 export async function createTemplate(parts: TemplateParts, scope: Scope, draft: TemplateDraft, nowMs: number): Promise<Template> {
   const id = newId(nowMs)
   const variables = await requireVariables(parts, scope, draft.content, draft.variables)
   const { account, mode } = scope
-  await insertTemplate(parts.pool, { ...draft, id, account, mode, variables })
-  return requireTemplate(parts.pool, scope, id)
+  requireLinkUse(draft.channel, draft.content)
+  return transaction(parts.pool, async db => {
+    await lockAccount(db, account)
+    await requireFreeName(db, scope, draft, id)
+    await insertTemplate(db, { ...draft, id, account, mode, variables })
+    return written(parts, db, scope, id)
+  })
 }
 
 export async function editTemplate(parts: TemplateParts, scope: Scope, id: string, edit: TemplateEdit): Promise<Template> {
@@ -62,11 +72,14 @@ export async function editTemplate(parts: TemplateParts, scope: Scope, id: strin
   const kept = edit.content === undefined && edit.variables !== undefined ? await findOwn(pool, scope, id) : null
   if (kept !== null) await requireVariables(parts, scope, kept, edit.variables!)
   return transaction(pool, async db => {
+    if (edit.name !== undefined) await lockAccount(db, scope.account)
     const owner = await lockTemplate(db, scope, id)
     if (owner === null) throw new Refusal('templateMissing')
     if (owner.account !== scope.account) throw new Refusal('templateForbidden')
     if (owner.mode !== scope.mode) throw new Refusal('templateInTestMode')
     const { content, variables, ...changes } = edit
+    if (content !== undefined) requireLinkUse(owner.channel, content)
+    if (edit.name !== undefined) await requireFreeName(db, scope, { name: edit.name, channel: owner.channel }, id)
     await updateTemplate(db, id, changes)
     if (content !== undefined || variables !== undefined) {
       const current = await requireTemplate(db, scope, id)
@@ -77,8 +90,30 @@ export async function editTemplate(parts: TemplateParts, scope: Scope, id: strin
       const same = next === current.content && JSON.stringify(declared) === JSON.stringify(current.variables)
       if (!same) await addTemplateVersion(db, id, next, declared)
     }
-    return requireTemplate(db, scope, id)
+    return written(parts, db, scope, id)
   })
+}
+
+async function written({ onWritten }: TemplateParts, db: Queryable, scope: Scope, id: string): Promise<Template> {
+  const template = await requireTemplate(db, scope, id)
+  await onWritten?.(db, template)
+  return template
+}
+
+/** A second template of the same name would be sent in place of the first. The caller has locked the account: names are given one by one. */
+async function requireFreeName(
+  db: Queryable,
+  scope: Scope,
+  named: { name: string; channel: Channel },
+  id: string,
+): Promise<void> {
+  const taken = await findTemplateByName(db, scope, named)
+  if (taken !== null && taken !== id) refuse('templateNameTaken', named.name, taken)
+}
+
+function requireLinkUse(channel: Channel, content: string): void {
+  const { label, templates } = moduleOf(channel)
+  if (!templates.link && content.includes(LINK_PLACEHOLDER)) refuse('templateLink', label)
 }
 
 export async function requireTemplate(db: Queryable, scope: Scope, id: string, version: number | null = null): Promise<Template> {
@@ -107,6 +142,6 @@ async function requireVariables(
 ): Promise<TemplateVariable[]> {
   if (!linkStandsAlone(content) || LINK_BESIDE_TRIM.test(content)) refuse('linkNotAlone', 'conteudo')
   const variables = await check(scope, content, declared)
-  if ('fault' in variables) throw templateRefusal(variables)
+  if ('fault' in variables) throw templateRefusal(variables, 'variaveis')
   return variables
 }

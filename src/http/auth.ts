@@ -7,6 +7,7 @@ import { MAX_TOKEN_BYTES, type TokenClaims, verifyToken } from '../domain/token.
 import type { Budgets, Verdict } from '../engine/access/budgets.js'
 import type { Caller, Directory } from '../engine/access/directory.js'
 import { BoundedCache } from '../runtime/bounded-cache.js'
+import { explainUnauthorized, faultOfText, type TokenFault } from './token-faults.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -34,17 +35,21 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
   /** Signatures already checked, by the token's hash: an Ed25519 check costs 30 times as much. */
   const verified = new BoundedCache<string, TokenClaims>({ maxEntries: MAX_REMEMBERED_TOKENS })
 
-  async function identify(request: FastifyRequest): Promise<{ token: TokenClaims; caller: Caller } | null> {
+  async function identify(request: FastifyRequest): Promise<{ token: TokenClaims; caller: Caller } | TokenFault> {
     const text = request.headers.authorization
-    if (text === undefined || text.length > MAX_TOKEN_BYTES || countAuthorization(request.raw.rawHeaders) !== 1) return null
+    if (text === undefined) return { fault: 'missing' }
+    if (countAuthorization(request.raw.rawHeaders) !== 1) return { fault: 'repeated' }
+    if (text.length > MAX_TOKEN_BYTES) return { fault: 'no token' }
     const name = hash('sha256', text, 'base64')
     const token = verified.get(name) ?? (await verifyToken(key, text, directory.clock()))
-    if (token === null) return null
+    if (token === null) return faultOfText(text)
+    if ('expiredAt' in token) return { fault: 'expired', at: token.expiredAt }
     verified.set(name, token)
-    if (token.expiresAt !== null && token.expiresAt.getTime() <= directory.clock()) return null
+    if (token.expiresAt !== null && token.expiresAt.getTime() <= directory.clock())
+      return { fault: 'expired', at: token.expiresAt }
     const caller = await directory.findCaller(token.jti)
     const matches = caller?.account === token.account && caller.mode === token.mode
-    return matches ? { token, caller } : null
+    return matches ? { token, caller } : { fault: 'revoked' }
   }
 
   async function refuseUnknown(address: string, reply: FastifyReply): Promise<never> {
@@ -61,15 +66,28 @@ export function createAuthentication({ key, directory, budgets, trustedProxies }
   return async function authenticate(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const address = addressOf(request, trustedProxies)
     const known = await identify(request)
-    if (known === null) return refuseUnknown(address, reply)
+    if ('fault' in known) {
+      explainUnauthorized(request, reply, known)
+      return refuseUnknown(address, reply)
+    }
     const { token, caller } = known
-    const tier = inRanges(address, caller.ranges) ? 'registered' : 'unregistered'
-    const verdict = await budgets.spend(`${scopeKey(caller)} ${tier}`, caller.settings[`limit.${tier}`])
-    requireAllowed(reply, tier === 'registered' ? 'registrado' : 'nao-registrado', verdict)
+    await spendRequest(budgets, reply, caller, address)
     request.caller = caller
     request.token = token
     request.address = address
   }
+}
+
+/** Takes one request from the account's budget: that of its registered addresses, or that of all others. */
+export async function spendRequest(
+  budgets: Budgets,
+  reply: FastifyReply,
+  caller: Pick<Caller, 'account' | 'mode' | 'settings' | 'ranges'>,
+  address: string,
+): Promise<void> {
+  const tier = inRanges(address, caller.ranges) ? 'registered' : 'unregistered'
+  const verdict = await budgets.spend(`${scopeKey(caller)} ${tier}`, caller.settings[`limit.${tier}`])
+  requireAllowed(reply, tier === 'registered' ? 'registrado' : 'nao-registrado', verdict)
 }
 
 /** Node keeps the first of several Authorization headers and drops the rest: ambiguous, so refused. */

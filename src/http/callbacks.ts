@@ -8,6 +8,8 @@ import type { ReadBody } from './body.js'
 /** The reader of the callbacks of real or of simulated carriers; each kind is signed with its own secret. */
 export interface ServedCallback extends Pick<CarrierSource, 'modes'> {
   path: string
+  /** The reader verifies a signature over the content, not only where it comes from. */
+  signed: boolean
   callback: Callback
 }
 
@@ -28,7 +30,7 @@ export function addCallbacks(app: FastifyInstance, { served, publicUrl, take }: 
     // Signatures cover the bytes, so no content type is parsed.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => readBody(request, payload))
-    for (const { path, modes, callback } of served) {
+    for (const { path, modes, signed, callback } of served) {
       scope.route({
         method: ['GET', 'POST'],
         url: path,
@@ -43,7 +45,8 @@ export function addCallbacks(app: FastifyInstance, { served, publicUrl, take }: 
             body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
           })
           if (content === null) throw new Refusal('unauthorized')
-          const { carriers, events } = content
+          const { carriers } = content
+          const events = signed ? content.events.map(markSigned) : content.events
           const isTaken = await take({ channel: callback.channel, carriers, modes }, events)
           // The carrier repeats what is refused: a wrong setting can be corrected before its reports are lost.
           if (!isTaken) throw new Refusal('foreignReport')
@@ -54,3 +57,5 @@ export function addCallbacks(app: FastifyInstance, { served, publicUrl, take }: 
     }
   })
 }
+
+const markSigned = (event: CarrierEvent): CarrierEvent => (event.kind === 'report' ? { ...event, signed: true } : event)

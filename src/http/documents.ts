@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import type { DocumentReader, DocumentRoute, DocumentSource } from '../channels/channel.js'
+import type { DocumentRoute } from '../channels/channel-contract.js'
+import type { DocumentReader, DocumentSource } from '../channels/channel-runtime.js'
 import { Refusal } from '../domain/errors.js'
 import { readLinkCode } from '../domain/link.js'
+import { answerDocumentError } from './people.js'
 
 export interface ServedDocument {
   route: DocumentRoute
@@ -15,6 +17,13 @@ const PIECE = 262_144
 
 /** The documents of channels (recordings, receipts), each for the holder of its address. */
 export function addDocuments(app: FastifyInstance, documents: readonly ServedDocument[]): void {
+  app.register(async scope => {
+    scope.setErrorHandler(answerDocumentError)
+    addRoutes(scope, documents)
+  })
+}
+
+function addRoutes(app: FastifyInstance, documents: readonly ServedDocument[]): void {
   for (const { route, key, reader } of documents) {
     const { path, extension, contentType, fileName, headers, missing, expired = missing } = route
     app.get<{ Params: { code: string } }>(`${path}/:code`, { schema: { hide: true } }, async (request, reply) => {
@@ -35,17 +44,25 @@ export function addDocuments(app: FastifyInstance, documents: readonly ServedDoc
       const range = readRange(request.headers.range, size)
       const { from, to } = range ?? { from: 0, to: size - 1 }
       if (from >= size) return reply.code(416).header('content-range', `bytes */${size}`).send()
+      const pieces = readPieces(source, from, to)
+      // Before the answer begins: a file that cannot be read now is an answer of its own.
+      const first = (await pieces.next()).value
       if (range !== null) reply.code(206).header('content-range', `bytes ${from}-${to}/${size}`)
       return reply
         .type(contentType)
         .header('content-length', to - from + 1)
-        .send(Readable.from(readPieces(source, from, to)))
+        .send(Readable.from(continued(first, pieces)))
     })
   }
 }
 
 async function* readPieces(source: DocumentSource, from: number, to: number): AsyncGenerator<Uint8Array> {
   for (let at = from; at <= to; at += PIECE) yield await source.read(at, Math.min(PIECE, to - at + 1))
+}
+
+async function* continued(first: Uint8Array | undefined, rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (first !== undefined) yield first
+  yield* rest
 }
 
 /** RFC 9110, 14.1.2: one range of bytes, its last byte included; anything else may be ignored. */

@@ -1,11 +1,21 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { overloaded, Refusal, type RefusalKind, StoreBusy, StoreUnavailable } from '../domain/errors.js'
+import {
+  FileDamaged,
+  FilesUnavailable,
+  overloaded,
+  Refusal,
+  type RefusalKind,
+  StoreBusy,
+  StoreUnavailable,
+} from '../domain/errors.js'
+import { isOutage } from '../store/postgres.js'
 
 /** The one place where refusals become HTTP. */
-const statusOf: Record<RefusalKind, number> = {
+export const statusOf: Record<RefusalKind, number> = {
   invalid: 400,
   unauthorized: 401,
+  'cap-reached': 402,
   forbidden: 403,
   missing: 404,
   'too-slow': 408,
@@ -36,14 +46,23 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     request.log.error({ err: error }, 'request failed')
     return reply.code(500).send(errorBody(500, 'Internal Server Error'))
   }
-  if (refusal.kind === 'unavailable' || refusal.kind === 'unknown')
-    request.log.warn({ err: refusal.cause ?? refusal }, 'request refused')
+  const err = refusal.cause ?? refusal
+  if (refusal.kind === 'unknown' || (refusal.kind === 'unavailable' && !isOutage(err)))
+    request.log.warn({ err }, 'request refused')
   return sendRefusal(reply, refusal)
+}
+
+/** null: no file outside of the database is to blame. */
+export function toFileRefusal(error: unknown): Refusal | null {
+  if (error instanceof FilesUnavailable) return new Refusal('filesAway', [], { retryAfter: 60, cause: error })
+  return error instanceof FileDamaged ? new Refusal('fileDamaged', [], { cause: error }) : null
 }
 
 function toRefusal(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error
   if (error instanceof StoreBusy) return overloaded(error)
+  const ofFile = toFileRefusal(error)
+  if (ofFile !== null) return ofFile
   if (error instanceof StoreUnavailable) return unavailable(error)
   const { code, statusCode } = error as FastifyError
   if (code?.startsWith('FST_ERR_CTP_')) return new Refusal('contentType', [], { cause: error })

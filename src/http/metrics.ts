@@ -1,16 +1,21 @@
 import type { FastifyInstance } from 'fastify'
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Channel } from '../domain/channel.js'
 import { Refusal } from '../domain/errors.js'
 import { isSameSecret } from '../domain/secret.js'
 import type { Accept } from '../engine/accept/accept.js'
 import { findOverdue } from '../engine/upkeep/alarm.js'
-import { type QueueDepth, readQueue } from '../store/delivery/queue.js'
+import { listHolds, scopeOfHold } from '../store/delivery/holds.js'
+import type { QueueDepth } from '../store/delivery/queue.js'
+import { readOldestTried, readQueueDepth } from '../store/delivery/queue-depth.js'
+import { listTargets } from '../store/evidence/checkpoint-targets.js'
+import { readLogLag } from '../store/evidence/log-head.js'
 import { countUnaccounted } from '../store/notification/unaccounted.js'
 import type { Pool } from '../store/postgres.js'
 import { readWebhookDepth, type WebhookDepth } from '../store/webhook/endpoints.js'
+import { addCarrierMetrics } from './carrier-metrics.js'
+import { atMostEvery, inBackground } from './metrics-reads.js'
 
-/** However often the metrics are read, the database is queried at most this often. */
-const ASK_EVERY_MS = 5_000
 /** The count reads two days of notifications. */
 const RECOUNT_EVERY_MS = 15 * 60_000
 
@@ -19,10 +24,17 @@ export interface MetricsOptions {
   groups: Accept['groups']
   /** Who reads them must show it as a Bearer token; null: there is no such route. */
   token: string | null
+  channels: readonly Channel[]
+  version: string
+  /** The disk of the data folder: what is free (null: there is no such folder), and with how little nothing is accepted. */
+  disk: { readFree(): Promise<number | null>; minFreeBytes: number }
 }
 
-/** The metrics for Prometheus at /metrics. The queues are those of the whole installation, on every node. */
-export function addMetrics(app: FastifyInstance, { pool, groups, token }: MetricsOptions): void {
+/**
+ * The metrics for Prometheus at /metrics: of this process, and of the whole installation (queues, carriers, workers), which every node
+ * shows alike.
+ */
+export function addMetrics(app: FastifyInstance, { pool, groups, token, channels, version, disk }: MetricsOptions): void {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -43,17 +55,60 @@ export function addMetrics(app: FastifyInstance, { pool, groups, token }: Metric
       },
     })
   addGauge('accept_waiting', 'Accepted requests that wait for the next group.', () => groups.waiting)
-  addGauge('accept_groups_total', 'Groups committed.', () => groups.groups)
-  addGauge('accepted_total', 'Notifications committed.', () => groups.items)
+  const addCounter = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name: `carteiro_${name}`,
+      help,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  addCounter('accept_groups_total', 'Groups committed.', () => groups.groups)
+  addCounter('accepted_total', 'Notifications committed.', () => groups.items)
+  new Gauge({
+    name: 'carteiro_build_info',
+    help: 'Always 1: its labels tell what runs.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version, node: process.version }, 1)
+  addGauge('disk_free_bytes', 'Free space where the data folder is.', () => disk.readFree().catch(() => null))
+  addGauge(
+    'disk_min_free_bytes',
+    'With less free space nothing is accepted; 0: the disk is not watched.',
+    () => disk.minFreeBytes,
+  )
+  addCarrierMetrics(registry, pool, version)
   addGauge('database_connections', 'Open database connections.', () => pool.totalCount)
   addGauge('database_waiting', 'Queries that wait for a connection.', () => pool.waitingCount)
 
-  const webhooks = atMostEvery(ASK_EVERY_MS, () => readWebhookDepth(pool))
+  const webhooks = atMostEvery(() => readWebhookDepth(pool))
   const addWebhookGauge = (name: string, help: string, member: keyof WebhookDepth) =>
     addGauge(`webhooks_${name}`, help, async () => (await webhooks())?.[member])
   addWebhookGauge('queued', 'Webhook messages that wait at endpoints that are on.', 'queued')
   addWebhookGauge('oldest_seconds', 'How long the oldest of them waits.', 'oldestSeconds')
   addWebhookGauge('suspended', 'Endpoints switched off by failures or by 410.', 'suspended')
+
+  const log = atMostEvery(() => readLogLag(pool))
+  addGauge('log_size', 'Events in the log.', async () => (await log())?.size)
+  addGauge(
+    'log_lag_seconds',
+    'Since when the oldest event that is not in the log has waited.',
+    async () => (await log())?.lagSeconds,
+  )
+  addGauge('checkpoint_age_seconds', 'Age of the newest checkpoint.', async () => (await log())?.checkpointSeconds)
+  const targets = atMostEvery(() => listTargets(pool))
+  new Gauge({
+    name: 'carteiro_checkpoint_failures',
+    help: 'Failures in a row of bringing checkpoints to a target: an archive, a witness, a time-stamp authority.',
+    labelNames: ['target'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { target, failures } of (await targets()) ?? []) this.set({ target }, failures)
+    },
+  })
 
   addGauge(
     'notifications_unaccounted',
@@ -61,7 +116,23 @@ export function addMetrics(app: FastifyInstance, { pool, groups, token }: Metric
     inBackground(RECOUNT_EVERY_MS, () => countUnaccounted(pool)),
   )
 
-  const queue = atMostEvery(ASK_EVERY_MS, () => readQueue(pool))
+  const holds = atMostEvery(() => listHolds(pool))
+  new Gauge({
+    name: 'carteiro_hold_seconds',
+    help: 'How long people have held sending back, by what is held: the installation, or a channel, a carrier or an account. A label that is empty means any.',
+    labelNames: ['scope', 'channel', 'carrier', 'account'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const hold of (await holds()) ?? []) {
+        const { channel, carrier, accountName, since } = hold
+        const labels = { channel: channel ?? '', carrier: carrier ?? '', account: accountName ?? '' }
+        this.set({ scope: scopeOfHold(hold), ...labels }, (Date.now() - since.getTime()) / 1_000)
+      }
+    },
+  })
+
+  const queue = atMostEvery(() => readQueueDepth(pool, channels))
   const addQueueGauge = (
     name: string,
     help: string,
@@ -84,6 +155,31 @@ export function addMetrics(app: FastifyInstance, { pool, groups, token }: Metric
   addQueueGauge('deliveries_oldest_seconds', 'Since when the oldest of them has been due.', 'oldestSeconds')
   addQueueGauge('deliveries_standing_still', 'Alarm: deliveries that should move and do not.', 'count', findOverdue)
 
+  const tried = atMostEvery(() => readOldestTried(pool, channels))
+  new Gauge({
+    name: 'carteiro_deliveries_age_seconds',
+    help: 'Since when the oldest delivery that is due or was tried, and is not finished, has been accepted. Retries do not reset it.',
+    labelNames: ['channel', 'mode'],
+    registers,
+    async collect() {
+      this.reset()
+      const [depths, ages] = [await queue(), await tried()]
+      if (depths === null || ages === null) return
+      const found = new Map(channels.flatMap(channel => (['live', 'test'] as const).map(mode => [`${channel} ${mode}`, 0])))
+      const fresh = depths
+        .filter(({ state }) => state === 'queued' || state === 'sending')
+        .map(({ channel, mode, oldestSeconds }) => ({ channel, mode, seconds: oldestSeconds }))
+      for (const { channel, mode, seconds } of [...fresh, ...ages]) {
+        const key = `${channel} ${mode}`
+        found.set(key, Math.max(found.get(key) ?? 0, seconds))
+      }
+      for (const [key, seconds] of found) {
+        const [channel, mode] = key.split(' ') as [string, string]
+        this.set({ channel, mode }, seconds)
+      }
+    },
+  })
+
   app.addHook('onResponse', (request, reply, done) => {
     requests.observe(
       { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
@@ -96,38 +192,4 @@ export function addMetrics(app: FastifyInstance, { pool, groups, token }: Metric
     if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) throw new Refusal('unauthorized')
     return reply.type(registry.contentType).send(await registry.metrics())
   })
-}
-
-/** null while the database is unavailable: the figures of the process are shown then, and no old figures. */
-function atMostEvery<T>(ms: number, read: () => Promise<T>): () => Promise<T | null> {
-  let asked = Number.NEGATIVE_INFINITY
-  let answer: Promise<T | null> = Promise.resolve(null)
-  return () => {
-    if (performance.now() - asked > ms) {
-      asked = performance.now()
-      answer = read().catch(() => null)
-    }
-    return answer
-  }
-}
-
-/** For a read that takes longer than a reader of the metrics waits: the latest value, null before the first and after a failure. */
-function inBackground<T>(ms: number, read: () => Promise<T>): () => T | null {
-  let asked = Number.NEGATIVE_INFINITY
-  let latest: T | null = null
-  return () => {
-    if (performance.now() - asked > ms) {
-      asked = performance.now()
-      read().then(
-        value => {
-          latest = value
-        },
-        () => {
-          latest = null
-          asked = Number.NEGATIVE_INFINITY
-        },
-      )
-    }
-    return latest
-  }
 }

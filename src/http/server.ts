@@ -15,20 +15,32 @@ import { type AuthOptions, createAuthentication } from './auth.js'
 import { addBodyParser, type BodyLimits } from './body.js'
 import { addCallbacks, type CallbackOptions } from './callbacks.js'
 import { limitConnections } from './connections.js'
+import { addConsole, type ConsoleOptions } from './console/console.js'
 import { addDocuments, type ServedDocument } from './documents.js'
 import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
+import { addGuide, type GuideOptions } from './guide.js'
+import { addBulk, type BulkLimits } from './gw/bulk.js'
+import { addEvents } from './gw/events.js'
+import { addEvidence, type EvidenceOptions } from './gw/evidence.js'
+import { addProofs, type ProofOptions } from './gw/proofs.js'
+import { addSearch } from './gw/search.js'
 import { addSend, type SendOptions } from './gw/send.js'
 import { addSequence } from './gw/sequence.js'
-import { addFull, addProofs, addStatus, type StatusOptions } from './gw/status.js'
+import { addFull, addStatus, type StatusOptions } from './gw/status.js'
 import { addTemplates } from './gw/templates.js'
+import { addUsage } from './gw/usage.js'
 import { addWebhookListening } from './gw/webhook-listening.js'
 import { addWebhooks, type WebhookOptions } from './gw/webhooks.js'
 import { addMetrics, type MetricsOptions } from './metrics.js'
 import { addOpenApi, type OpenApiOptions } from './openapi.js'
+import { addHome, answerUnknownPath, type HomeOptions } from './people.js'
 import { addAssets } from './recipient/assets.js'
 import { addImage } from './recipient/image.js'
 import { addPages, type PageOptions } from './recipient/pages.js'
 import { addSecurityHeaders } from './security-headers.js'
+import { serializerOf } from './serializers.js'
+import { nameUnknownMembers } from './unknown-members.js'
+import { addVerification, type VerificationOptions } from './verification/pages.js'
 
 export interface ServerOptions {
   log: FastifyBaseLogger
@@ -39,13 +51,20 @@ export interface ServerOptions {
   checkReadiness(): Promise<void>
   auth: AuthOptions
   send: SendOptions
+  bulk: BulkLimits
   status: StatusOptions
+  proofs: ProofOptions
   callbacks: CallbackOptions
   templates: TemplateRunner
   webhooks: Omit<WebhookOptions, 'pool' | 'clock' | 'isStopping'>
   openApi: OpenApiOptions
+  guide: GuideOptions
   recipient: PageOptions
+  home: HomeOptions
+  console: Omit<ConsoleOptions, SharedWithConsole>
   documents: readonly ServedDocument[]
+  evidence: EvidenceOptions
+  verification: VerificationOptions
   metrics: MetricsOptions
   /** People reach us by https. */
   secure: boolean
@@ -53,6 +72,25 @@ export interface ServerOptions {
   /** Connections of one address at once. */
   connectionsPerAddress: number
 }
+
+/** What other parts of the server have as well. */
+type SharedWithConsole =
+  | 'pool'
+  | 'clock'
+  | 'secure'
+  | 'contracts'
+  | 'budgets'
+  | 'trustedProxies'
+  | 'status'
+  | 'proofs'
+  | 'evidence'
+  | 'cleaner'
+  | 'verificationOf'
+  | 'readLog'
+  | 'templates'
+  | 'send'
+  | 'bulk'
+  | keyof ServerOptions['webhooks']
 
 /** For all routes except the send. */
 const BODY_LIMIT = 1_048_576
@@ -90,11 +128,12 @@ export function buildServer(options: ServerOptions): FastifyInstance {
       const guarded = GUARDED.some(prefix => request.url.startsWith(`${prefix}/`))
       const allowed = guarded ? authenticate(request, reply) : Promise.resolve()
       allowed.then(
-        () => handleError(error, request, reply),
+        () => (guarded ? handleError : answerUnknownPath)(error, request, reply),
         refusal => handleError(refusal, request, reply),
       )
     },
   })
+  app.setSerializerCompiler(({ schema }) => serializerOf(schema))
   app.setErrorHandler(handleError)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
@@ -124,6 +163,7 @@ export function buildServer(options: ServerOptions): FastifyInstance {
         ms: Math.round(reply.elapsedTime * 10) / 10,
         account: request.caller?.account,
         mode: request.caller?.mode,
+        reason: request.tokenFault,
       },
       'request',
     )
@@ -132,14 +172,38 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   addSecurityHeaders(app, options.secure)
   const readBody = addBodyParser(app, options.bodies)
   addOpenApi(app, options.openApi)
+  addGuide(app, options.guide)
   addHealth(app, options)
   addImage(app, options.recipient)
   addDocuments(app, options.documents)
   addCallbacks(app, options.callbacks, readBody)
   addAssets(app, options.recipient.recipient)
   addPages(app, options.recipient, readBody)
+  addVerification(app, options.verification, readBody)
+  addHome(app, options.home)
+  const { contracts } = options.status
+  const { secure } = options
+  addConsole(app, {
+    ...options.console,
+    ...options.webhooks,
+    pool,
+    clock,
+    contracts,
+    secure,
+    trustedProxies: auth.trustedProxies,
+    budgets: auth.budgets,
+    status: options.status,
+    proofs: options.proofs,
+    evidence: options.evidence,
+    cleaner: options.recipient.cleaner,
+    verificationOf: options.recipient.verificationOf,
+    readLog: options.verification.readLog,
+    templates: options.templates,
+    send: options.send,
+    bulk: options.bulk,
+  })
   addMetrics(app, options.metrics)
-  app.setNotFoundHandler(refuseRoute)
+  app.setNotFoundHandler((request, reply) => answerUnknownPath(unknownRoute(request), request, reply))
 
   // Unknown routes below these prefixes require the token first, like known ones.
   for (const prefix of GUARDED) {
@@ -153,12 +217,18 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   }
   app.register(async scope => {
     scope.addHook('onRequest', authenticate)
+    scope.addHook('preHandler', nameUnknownMembers)
     addSend(scope, options.send)
+    addBulk(scope, options)
     addStatus(scope, options.status)
     addFull(scope, options.status)
-    addProofs(scope, options.status)
+    addProofs(scope, options.proofs)
+    addSearch(scope, { pool, contracts: options.status.contracts })
+    addEvents(scope, { pool })
+    addEvidence(scope, options.evidence)
     addTemplates(scope, options)
     addSequence(scope, options)
+    addUsage(scope, options)
     const webhooks = { ...options.webhooks, pool, clock, isStopping }
     addWebhooks(scope, webhooks)
     addWebhookListening(scope, webhooks)
@@ -166,8 +236,10 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   return app
 }
 
-const refuseRoute = ({ method, url }: FastifyRequest, reply: FastifyReply): FastifyReply =>
-  sendRefusal(reply, new Refusal('routeMissing', [method, url.split('?')[0]!.slice(0, 200)]))
+const unknownRoute = ({ method, url }: FastifyRequest): Refusal =>
+  new Refusal('routeMissing', [method, url.split('?')[0]!.slice(0, 200)])
+
+const refuseRoute = (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendRefusal(reply, unknownRoute(request))
 
 /** /healthz: the process runs. /readyz: a send would be accepted now. */
 function addHealth(app: FastifyInstance, { isStopping, checkReadiness }: ServerOptions): void {

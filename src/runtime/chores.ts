@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface Chore {
   name: string
   everyMs: number
+  /** What one node does is done for all: another one that did it too would find nothing to do, or say the same again. */
+  oneNode?: true
   /** A long chore ends early when the signal fires. */
   run(signal?: AbortSignal): Promise<unknown>
 }

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
@@ -11,8 +12,26 @@ export function makeFolders(path: string, mode?: number): void {
   if (parent !== path) makeFolders(parent, mode)
   try {
     mkdirSync(path, mode)
+    // What is kept in it survives a power failure only if the folder does.
+    syncFolderNow(parent)
   } catch (error) {
-    // Another process was faster.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    // EEXIST: another process was faster. EACCES: a folder that may be written to and not be read cannot be synced.
+    if (!['EEXIST', existsSync(path) ? 'EACCES' : ''].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
+
+/** The name of a new or renamed file survives a power failure only once its folder is on the disk. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  await folder.sync().finally(() => folder.close())
+}
+
+/** The same where the program waits: at its start, and in commands. */
+export function syncFolderNow(path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
   }
 }

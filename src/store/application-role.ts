@@ -12,6 +12,14 @@ export async function admitApplication(owner: Queryable, application: string | n
   if (isChanged || granted !== true) await execute(owner, 'select grant_application($1)', [role])
 }
 
+/** Whether admitApplication has nothing to do. */
+export const isAdmitted = async (owner: Queryable, application: string | null): Promise<boolean> =>
+  (await queryValue<boolean>(
+    owner,
+    `select count(*) > 0 from pg_roles where rolname = $1 and ($2 or ${CAN_SET_ROLE}) and has_table_privilege(oid, 'event', 'insert')`,
+    [application ?? SHARED_ROLE, application !== null],
+  )) === true
+
 /** Creates the role where it is missing. False: the owner may not create or use it. */
 async function mayTakeOn(owner: Queryable, role: string): Promise<boolean> {
   try {

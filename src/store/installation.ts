@@ -1,5 +1,5 @@
 import type { Clock } from '../domain/clock.js'
-import { execute, type Queryable, queryRow, queryValue, run } from './postgres.js'
+import { type Queryable, queryRow, queryValue, run } from './postgres.js'
 
 /** Remembers the master key's fingerprint on the first call; returns the remembered one. */
 export async function claimInstallation(db: Queryable, fingerprint: string): Promise<string> {
@@ -26,14 +26,3 @@ export async function databaseClock(db: Queryable): Promise<Clock> {
   const aheadMs = (await readRevision(db)).nowMs - Date.now()
   return () => Date.now() + aheadMs
 }
-
-export const recordAudit = (
-  db: Queryable,
-  { actor, action, subject, detail = {} }: { actor: string; action: string; subject: string; detail?: Record<string, unknown> },
-): Promise<void> =>
-  execute(db, 'insert into audit (actor, action, subject, detail) values ($1, $2, $3, $4)', [
-    actor,
-    action,
-    subject,
-    JSON.stringify(detail),
-  ])

@@ -1,16 +1,31 @@
+import { hash } from 'node:crypto'
 import pg from 'pg'
-import { Refusal, StoreBusy, StoreUnavailable } from '../domain/errors.js'
+import { FilesUnavailable, Refusal, StoreBusy, StoreUnavailable } from '../domain/errors.js'
+import type { ObjectStore } from '../runtime/objects/object-store.js'
+import { ALL_IN_USE, ServerPool } from './server-pool.js'
+import { CLIENT_SOCKET, NoPrimary, READ_ONLY, Servers } from './servers.js'
 
 /** Anything that runs a query: the pool, or one connection inside a transaction. */
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(query: pg.QueryConfig | string, values?: unknown[]): Promise<pg.QueryResult<Row>>
 }
 
+/** One connection inside a transaction. Not the pool, which has `totalCount`: each of its statements is a transaction of its own. */
+export type Transaction = Queryable & { readonly totalCount?: never }
+
 export interface PoolOptions {
   url: string
+  /** The servers of that URL where another pool of this process knows them already (serversOf). */
+  servers?: Servers
   size: number
+  /** Where the files are that are not in the database; null: there are none outside. */
+  files?: ObjectStore | null
   /** Keeps the rights of the user that connects, for migrations. Otherwise the program's role is taken on. */
   asOwner?: boolean
+  /** Multiplies the timeouts of statements and of the wait for a free connection, for commands that read the whole database. */
+  patience?: number
+  /** A shorter wait for rows of another transaction, in tests. */
+  lockMs?: number
   onError(error: Error): void
 }
 
@@ -18,6 +33,17 @@ export type Pool = pg.Pool
 
 /** How many connections a pool may have, and how many of them are established: pg-pool counts those that try to connect as well. */
 const pools = new WeakMap<Queryable, { established: number; size: number }>()
+/** The servers of pools, and of their connections. */
+const known = new WeakMap<Queryable, Servers>()
+
+/** For what would be wrong outside of a transaction, where the types do not tell. */
+export const isPool = (db: Queryable): boolean => pools.has(db)
+/** Where the files of pools, and of their connections, are outside of the database. */
+const outside = new WeakMap<Queryable, ObjectStore>()
+
+export const filesOf = (db: Queryable): ObjectStore | null => outside.get(db) ?? null
+
+export const serversOf = (db: Queryable): Servers | undefined => known.get(db)
 
 // bigint arrives as text by default; our counters stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
@@ -30,19 +56,6 @@ export const SHARED_ROLE = 'carteiro_app'
 /** Since PostgreSQL 16 the member of a role may "set role" only with an option of its own. */
 export const CAN_SET_ROLE = `pg_has_role(oid, case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)`
 
-/**
- * The client's side of a connection. Without an initial delay the system probes a silent connection only after two hours, and a
- * server that vanished would be noticed as late as that.
- */
-export const CLIENT_SOCKET = { connectionTimeoutMillis: 3_000, keepAlive: true, keepAliveInitialDelayMillis: 10_000 } as const
-
-/**
- * The server's side: a client that vanished (power, network) is noticed within 30 s instead of two hours, also while the server is
- * sending it a result. On a Unix socket these settings have no effect.
- */
-export const SERVER_SOCKET =
-  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000'
-
 /** How long a transaction may do nothing before the server ends it: its node is frozen or gone, and others need its rows. */
 const IDLE_IN_TRANSACTION_MS = 10_000
 /** How long a statement waits for rows of another transaction: less than its own time-out, so that the error names the reason. */
@@ -50,22 +63,56 @@ const LOCK_MS = 8_000
 /** The same where many facts wait for one transaction. A group that meets a lock is halved up to eight times, so this is short. */
 const GROUP_LOCK_MS = 1_000
 
-export function openPool({ url, size, asOwner = false, onError }: PoolOptions): Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
+/**
+ * What every session of ours is set to. By statements, not when the connection starts: PgBouncer lets no other setting pass there.
+ */
+const sessionSettings = ({
+  lockMs,
+  patience,
+}: Required<Pick<PoolOptions, 'lockMs' | 'patience'>>): Readonly<Record<string, string>> => ({
+  timezone: 'UTC',
+  // The server's time-out comes first; the client's (query_timeout) covers a server that does not answer at all.
+  statement_timeout: String(patience * 10_000),
+  idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
+  lock_timeout: String(lockMs),
+  // Plans are cached: a plan made while a month's partition was nearly empty must not scan the whole partition once it is full.
+  // With enable_seqscan=off the remaining scans look so expensive that the server would compile them, so jit is off too.
+  enable_seqscan: 'off',
+  jit: 'off',
+  // A statement is planned once for each connection: plans for the values at hand were the same and cost more than the statements.
+  plan_cache_mode: 'force_generic_plan',
+  // Such a plan does not know that a list ends after a page. It would start helper processes, which takes longer than the page: 30 ms for 2 ms.
+  max_parallel_workers_per_gather: '0',
+  // A client that vanished (power, network) is noticed within 30 s instead of two hours, also while the server is sending it a
+  // result. On a Unix socket these settings have no effect.
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '25000',
+})
+
+export function openPool(options: PoolOptions): Pool {
+  const {
+    url,
+    size,
+    asOwner = false,
+    patience = 1,
+    onError,
+    servers = new Servers(url),
+    lockMs = LOCK_MS,
+    files = null,
+  } = options
+  const pool = new ServerPool(servers, {
     max: size,
     application_name: 'carteiro',
     idleTimeoutMillis: 60_000,
     ...CLIENT_SOCKET,
-    // The server's timeout comes first; the client's timeout covers a server that does not answer at all.
-    statement_timeout: 10_000,
-    query_timeout: 12_000,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    lock_timeout: LOCK_MS,
-    // Plans are cached: a plan made while a month's partition was nearly empty must not scan the whole partition once it is full.
-    // With enable_seqscan=off the remaining scans look so expensive that the server would compile them, so jit is off too.
-    options: `-c timezone=UTC -c enable_seqscan=off -c jit=off ${SERVER_SOCKET}`,
-    onConnect: client => prepareSession(client, asOwner),
+    connectionTimeoutMillis: patience * CLIENT_SOCKET.connectionTimeoutMillis,
+    query_timeout: patience * 12_000,
+    onConnect: client => {
+      if (files !== null) outside.set(client, files)
+      return prepareSession(client, servers, { asOwner, lockMs, patience })
+    },
   })
   // The pool replaces a broken idle connection; without a listener it would end the process.
   pool.on('error', onError)
@@ -73,20 +120,31 @@ export function openPool({ url, size, asOwner = false, onError }: PoolOptions): 
   pool.on('connect', () => counts.established++)
   pool.on('remove', () => counts.established--)
   pools.set(pool, counts)
+  known.set(pool, servers)
+  if (files !== null) outside.set(pool, files)
   return pool
 }
 
 /**
  * An accepted request must survive a crash of the database server, whatever its settings are. Stronger settings (remote_apply)
- * are kept, which the options above would weaken. A user that owns the tables hands its rights in.
+ * are kept. A user that owns the tables takes on the role with fewer rights. Where writes are needed, a connection to a standby is refused.
  */
-async function prepareSession(client: Queryable, asOwner: boolean): Promise<void> {
+async function prepareSession(
+  client: Queryable,
+  servers: Servers,
+  { asOwner, ...waits }: Required<Pick<PoolOptions, 'asOwner' | 'lockMs' | 'patience'>>,
+): Promise<void> {
+  known.set(client, servers)
+  const settings = Object.entries(sessionSettings(waits)).map(([name, value]) => `('${name}', '${value}')`)
   const role = `select rolname from pg_roles where rolname = '${SHARED_ROLE}' and rolname <> current_user and ${CAN_SET_ROLE}`
-  await run(
+  const { rows } = await run<{ readOnly: boolean }>(
     client,
-    `select case when current_setting('synchronous_commit') in ('off', 'local') then set_config('synchronous_commit', 'on', false) end
-     ${asOwner ? '' : `, (select set_config('role', rolname, false) from (${role}) r)`}`,
+    `select current_setting('transaction_read_only') = 'on' as "readOnly",
+       case when current_setting('synchronous_commit') in ('off', 'local') then set_config('synchronous_commit', 'on', false) end,
+       (select count(set_config(name, value, false)) from (values ${settings.join(', ')}) as setting (name, value))
+       ${asOwner ? '' : `, (select set_config('role', rolname, false) from (${role}) r)`}`,
   )
+  if (servers.mustWrite && rows[0]!.readOnly) throw new NoPrimary('the server that was connected to accepts no writes')
 }
 
 const DELETE_BATCH = 5_000
@@ -100,6 +158,7 @@ export async function run<Row extends pg.QueryResultRow>(
   try {
     return await db.query<Row>(query, values)
   } catch (error) {
+    if (sqlState(error) === READ_ONLY) serversOf(db)?.demoted()
     if (isUnavailable(error)) throw unavailable(db, error)
     throw sqlState(error).startsWith('22') ? new Refusal('storeRefused', [], { cause: error }) : error
   }
@@ -110,6 +169,16 @@ export const queryRows = async <Row extends pg.QueryResultRow>(...query: Paramet
 
 export const queryRow = async <Row extends pg.QueryResultRow>(...query: Parameters<typeof run>): Promise<Row | null> =>
   (await queryRows<Row>(...query))[0] ?? null
+
+/**
+ * The condition of an optional filter; null: any value. The server plans a statement without its values (openPool), so a text that
+ * covers both cases would never use the index of the filter.
+ */
+export const filterBy = (parameter: string, value: unknown, condition: string): string =>
+  value === null ? `${parameter} is null` : condition
+
+/** Gives a statement of which there are a few texts a name, so that each is planned once for each connection. */
+export const plannedOnce = (query: pg.QueryConfig): pg.QueryConfig => ({ ...query, name: hash('sha1', query.text) })
 
 /** For queries with one column. */
 export const queryValues = async <Value>(...query: Parameters<typeof run>): Promise<Value[]> =>
@@ -156,11 +225,11 @@ export async function runOnce<Row extends pg.QueryResultRow>(pool: Pool, query: 
     client.off('error', ignore).release()
     return rows
   } catch (error) {
-    // After an answer of the server the connection can be reused.
-    const answered = !(error instanceof StoreUnavailable) || error.reachable
-    if (answered) client.off('error', ignore)
-    client.release(!answered)
-    throw withCommitDoubt(error)
+    // After an answer of the server the connection can be reused, but for one that only reads: it may lead to a former primary.
+    const reusable = !(error instanceof StoreUnavailable) || (error.reachable && sqlState(error.cause) !== READ_ONLY)
+    if (reusable) client.off('error', ignore)
+    client.release(!reusable)
+    throw withUnknownCommit(error)
   }
 }
 
@@ -195,7 +264,7 @@ async function inTransaction<T>(
     await run(client, begin)
     const result = await work(client)
     await run(client, end).catch(error => {
-      throw end === 'commit' ? withCommitDoubt(error) : error
+      throw end === 'commit' ? withUnknownCommit(error) : error
     })
     client.off('error', ignore).release()
     return result
@@ -212,9 +281,6 @@ async function inTransaction<T>(
     throw error
   }
 }
-
-/** pg-pool's words for a wait for one of its own connections. */
-const ALL_IN_USE = 'timeout exceeded when trying to connect'
 
 /** When every connection is established and in use, the server can be reached: we ask more of it than our pool allows. */
 function unavailable(db: Queryable, error: unknown): StoreUnavailable {
@@ -239,6 +305,20 @@ export function isUnavailable(error: unknown): boolean {
   return !(error instanceof TypeError || error instanceof RangeError)
 }
 
+const BROKEN =
+  /ECONNRE|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|Connection terminated|not queryable|timeout expired|timeout exceeded when/
+
+/**
+ * The connection broke, or none could be made. Callers try again and log nothing, because Servers reports the loss of the database once.
+ */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof StoreBusy || error instanceof FilesUnavailable) return false
+  const cause = error instanceof StoreUnavailable ? error.cause : error
+  if (cause instanceof NoPrimary) return true
+  if (cause instanceof pg.DatabaseError) return cause.severity === 'FATAL' && !sqlState(cause).startsWith('53')
+  return cause instanceof Error && BROKEN.test(`${(cause as NodeJS.ErrnoException).code ?? ''} ${cause.message}`)
+}
+
 /** The server answered the statement itself. FATAL ends the session, or refuses it. */
 const isAnswer = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity !== 'FATAL'
 
@@ -249,7 +329,7 @@ const BEFORE_SENDING = ['connect', 'getaddrinfo', 'write']
 
 /**
  * Whether a statement that failed so may have been committed. After an answer, ERROR or FATAL, it was not: a session that is ended
- * while its commit waits for a standby is cut off without a word.
+ * while its commit waits for a standby gets no answer at all.
  */
 export function maybeCommitted(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return false
@@ -257,7 +337,7 @@ export function maybeCommitted(error: unknown): boolean {
   return !BEFORE_SENDING.includes(syscall) && !UNSENT.test(message)
 }
 
-const withCommitDoubt = (error: unknown): unknown =>
+const withUnknownCommit = (error: unknown): unknown =>
   error instanceof StoreUnavailable && maybeCommitted(error.cause)
     ? new StoreUnavailable(error.cause, { maybeCommitted: true })
     : error
@@ -273,7 +353,7 @@ export const isMissingPartition = (error: unknown): boolean =>
 export const isTimeout = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === '57014'
 
 /** SQLSTATE lock_not_available. */
-const LOCKED = '55P03'
+export const LOCKED = '55P03'
 
 /** Another transaction held a row for longer than is waited for it. */
 export const isLocked = (error: unknown): boolean => error instanceof StoreUnavailable && sqlState(error.cause) === LOCKED

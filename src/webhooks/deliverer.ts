@@ -225,7 +225,7 @@ export class Deliverer {
     }
     trace?.('posting')
     const started = performance.now()
-    const reply = await outbound.post(claim.url, headers, body).catch(error => error as Error)
+    const reply = await outbound.request('POST', claim.url, headers, body).catch(error => error as Error)
     trace?.('answered')
     return judgeReply(claim, fence, reply, { at: new Date(at), durationMs: performance.now() - started }, rules)
   }

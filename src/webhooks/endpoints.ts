@@ -7,7 +7,8 @@ import type { Scope } from '../domain/scope.js'
 import { seal, unseal } from '../domain/sealed.js'
 import { readWebhookUrl, type TargetRules } from '../domain/target-address.js'
 import { type AnnouncedFact, type PayloadVersion, SECRET_BYTES, showSecret } from '../domain/webhook.js'
-import { type Pool, transaction } from '../store/postgres.js'
+import { type Pool, type Queryable, transaction } from '../store/postgres.js'
+import type { SealedValues } from '../store/sealed-values.js'
 import { type AttemptQuery, type LoggedAttempt, listAttempts } from '../store/webhook/attempts.js'
 import {
   countEndpoints,
@@ -31,7 +32,8 @@ export interface Interests {
 type EndpointDraft = Interests & { url: string }
 
 export interface EndpointParts {
-  pool: Pool
+  /** Or the connection of the caller's transaction, where the act is one with others. */
+  pool: Queryable
   sealing: Buffer
   rules: TargetRules
 }
@@ -49,23 +51,41 @@ const REPLAY_BATCH = 2_000
 const MAX_ENDPOINTS = 100
 const MAX_LISTENERS = 20
 
+export const sealedEndpoints: readonly SealedValues[] = ['secret', 'previous_secret'].map(column => ({
+  table: 'webhook_endpoint',
+  column,
+  id: 'id::text',
+  contextOf: id => contextOf(id),
+}))
+
 const contextOf = (endpoint: string): string => `webhook ${endpoint}`
 
 export const openSecrets = (sealing: Buffer, endpoint: string, secrets: readonly Buffer[]): Buffer[] =>
   secrets.map(secret => unseal(sealing, secret, contextOf(endpoint)))
 
-export const requireEndpoint = async (pool: Pool, scope: Scope, id: string): Promise<WebhookEndpoint> =>
+export const requireEndpoint = async (pool: Queryable, scope: Scope, id: string): Promise<WebhookEndpoint> =>
   (await findEndpoint(pool, scope, id)) ?? refuse('webhookMissing')
 
-export async function createEndpoint(parts: EndpointParts, scope: Scope, draft: EndpointDraft, nowMs: number) {
+type PooledParts = EndpointParts & { pool: Pool }
+
+export const createEndpoint = (parts: PooledParts, scope: Scope, draft: EndpointDraft, nowMs: number): Promise<WithSecret> =>
+  transaction(parts.pool, pool => createEndpointWithin({ ...parts, pool }, scope, draft, nowMs))
+
+/** In a transaction of the caller. */
+export async function createEndpointWithin(
+  parts: EndpointParts,
+  scope: Scope,
+  draft: EndpointDraft,
+  nowMs: number,
+): Promise<WithSecret> {
   const url = readWebhookUrl(draft.url, parts.rules)
   const { id, secret } = await insert(parts, scope, draft, url, nowMs)
   return { endpoint: await requireEndpoint(parts.pool, scope, id), secret }
 }
 
 /** A listener is an endpoint without a URL; its client polls for the messages. */
-export const createListener = (parts: EndpointParts, scope: Scope, draft: Interests, nowMs: number) =>
-  insert(parts, scope, draft, null, nowMs)
+export const createListener = (parts: PooledParts, scope: Scope, draft: Interests, nowMs: number) =>
+  transaction(parts.pool, pool => insert({ ...parts, pool }, scope, draft, null, nowMs))
 
 /** Counts and inserts in one transaction, so that concurrent requests cannot exceed the limit together. */
 async function insert(parts: EndpointParts, scope: Scope, interests: Interests, url: string | null, nowMs: number) {
@@ -73,12 +93,10 @@ async function insert(parts: EndpointParts, scope: Scope, interests: Interests, 
   const secret = randomBytes(SECRET_BYTES)
   const isListener = url === null
   const most = isListener ? MAX_LISTENERS : MAX_ENDPOINTS
-  await transaction(parts.pool, async db => {
-    if ((await countEndpoints(db, scope, isListener ? 'listeners' : 'endpoints')) >= most)
-      refuse(isListener ? 'tooManyListeners' : 'tooManyWebhooks', String(most))
-    const { account, mode } = scope
-    await insertEndpoint(db, { ...interests, url, id, account, mode, secret: seal(parts.sealing, secret, contextOf(id)) })
-  })
+  if ((await countEndpoints(parts.pool, scope, isListener ? 'listeners' : 'endpoints')) >= most)
+    refuse(isListener ? 'tooManyListeners' : 'tooManyWebhooks', String(most))
+  const { account, mode } = scope
+  await insertEndpoint(parts.pool, { ...interests, url, id, account, mode, secret: seal(parts.sealing, secret, contextOf(id)) })
   return { id, secret: showSecret(secret) }
 }
 
@@ -127,7 +145,7 @@ export async function replaySpan({ pool }: EndpointParts, scope: Scope, id: stri
   }
 }
 
-async function requireActive(pool: Pool, scope: Scope, id: string): Promise<WebhookEndpoint> {
+async function requireActive(pool: Queryable, scope: Scope, id: string): Promise<WebhookEndpoint> {
   const endpoint = await requireEndpoint(pool, scope, id)
   if (endpoint.disabledAt !== null) refuse('webhookOff')
   return endpoint

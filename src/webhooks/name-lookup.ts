@@ -12,6 +12,8 @@ export interface NameLookupOptions {
   servers?: readonly string[]
   hostsFile?: string
   now?: () => number
+  /** For both address families and all name servers together, so that time to connect remains. */
+  timeoutMs?: number
 }
 
 interface Answer {
@@ -21,10 +23,8 @@ interface Answer {
   cacheMs: number
 }
 
-const ATTEMPT_TIMEOUT_MS = 1_000
 const ATTEMPTS = 2
-/** For both address families and all name servers together, so that time to connect remains. */
-const LOOKUP_TIMEOUT_MS = 3_000
+const TIMEOUT_MS = 3_000
 /** Long enough for a burst to need one lookup. Cached addresses pass the same checks as new ones. */
 const MIN_CACHE_MS = 1_000
 const MAX_CACHE_MS = 30_000
@@ -42,13 +42,13 @@ const LOOPBACK: LookupAddress[] = [
  * so a silent name server of one user would block every other connection. An answer is cached for its TTL, at most 30 s.
  */
 export function createNameLookup(options: NameLookupOptions = {}): ResolveName {
-  const { servers, hostsFile = '/etc/hosts', now = () => performance.now() } = options
+  const { servers, hostsFile = '/etc/hosts', now = () => performance.now(), timeoutMs = TIMEOUT_MS } = options
   const readHosts = openHosts(hostsFile)
   const known = new BoundedCache<string, Promise<Answer>>({ maxEntries: MAX_NAMES, now })
   const cachedLookup = (name: string): Promise<Answer> => {
     const found = known.get(name)
     if (found !== undefined) return found
-    const answer = lookUp(name, servers)
+    const answer = lookUp(name, servers, timeoutMs)
     known.set(name, answer)
     void answer.then(({ cacheMs }) => {
       if (known.get(name) === answer) known.set(name, answer, cacheMs)
@@ -67,10 +67,10 @@ export function createNameLookup(options: NameLookupOptions = {}): ResolveName {
 }
 
 /** Never rejects. Each lookup has its own resolver, which can be cancelled and knows the current name servers. */
-async function lookUp(name: string, servers: readonly string[] | undefined): Promise<Answer> {
-  const resolver = new Resolver({ timeout: ATTEMPT_TIMEOUT_MS, tries: ATTEMPTS })
+async function lookUp(name: string, servers: readonly string[] | undefined, timeoutMs: number): Promise<Answer> {
+  const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / (ATTEMPTS + 1)), tries: ATTEMPTS })
   if (servers !== undefined) resolver.setServers(servers)
-  const deadline = setTimeout(() => resolver.cancel(), LOOKUP_TIMEOUT_MS)
+  const deadline = setTimeout(() => resolver.cancel(), timeoutMs)
   // The last address gets all the remaining time to connect, so it must be an IPv4 one where IPv6 does not work.
   const answers = await Promise.allSettled([resolver.resolve6(name, { ttl: true }), resolver.resolve4(name, { ttl: true })])
   clearTimeout(deadline)

@@ -48,9 +48,9 @@ export function openOutbound(options: OutboundOptions) {
     pipelining: 1,
   })
   return {
-    post(url: string, headers: Record<string, string>, body: string): Promise<Reply> {
+    request(method: 'POST' | 'PUT', url: string, headers: Record<string, string>, body: string): Promise<Reply> {
       const { origin, path } = targetOf(url)
-      return post(agent, { origin, path, method: 'POST', headers, body }, timeoutMs)
+      return dispatch(agent, { origin, path, method, headers, body }, timeoutMs)
     },
     close: () => agent.destroy(),
   }
@@ -97,7 +97,7 @@ function targetOf(url: string): { origin: string; path: string } {
   return target
 }
 
-function post(agent: Agent, request: Dispatcher.DispatchOptions, timeoutMs: number): Promise<Reply> {
+function dispatch(agent: Agent, request: Dispatcher.DispatchOptions, timeoutMs: number): Promise<Reply> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | undefined
     let reply: Reply | undefined

@@ -1,5 +1,6 @@
 import { readRetryAfter } from '../domain/retry-after.js'
 import { nextDelay, type RetryPlan } from '../domain/webhook.js'
+import { recordAudit } from '../store/audit.js'
 import { groupTransaction, type Pool, type Queryable } from '../store/postgres.js'
 import { type HealthReport, type HealthRules, lockEndpoints, recordHealth } from '../store/webhook/endpoints.js'
 import { type MessageFence, makeMessagesDue, type Settlement, settleMessages, type WebhookClaim } from '../store/webhook/queue.js'
@@ -115,7 +116,10 @@ async function write(db: Queryable, outcomes: readonly AttemptOutcome[], rules: 
   const changes = reports.length === 0 ? [] : await recordHealth(db, reports, rules)
   const recovered = changes.filter(change => change.recovered).map(change => change.endpoint)
   if (recovered.length > 0) await makeMessagesDue(db, recovered)
-  return { settled, suspended: changes.filter(change => change.suspended !== null), busy }
+  const suspended = changes.filter(change => change.suspended !== null)
+  for (const { endpoint, account, suspended: reason } of suspended)
+    await recordAudit(db, { actor: 'worker', action: 'webhook suspend', subject: endpoint, detail: { account, reason } })
+  return { settled, suspended, busy }
 }
 
 /** One report per endpoint whose health changes. A single success among failures means that the endpoint works. */

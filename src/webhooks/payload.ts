@@ -1,5 +1,5 @@
 import { moduleOf } from '../channels/registry.js'
-import { brazilianDate, brazilianIso } from '../domain/dates.js'
+import { brazilianDate, brazilianIso, dateOrNull } from '../domain/dates.js'
 import { factOf, rebuildStatuses } from '../domain/rebuild.js'
 import { type DeliveryStatus, describe, newStatus } from '../domain/status.js'
 import { dateOf } from '../domain/transition.js'
@@ -47,13 +47,15 @@ function renderBody(message: MessageSource, events: readonly WebhookEvent[], for
   const module = moduleOf(message.channel)
   const notificationID = message.notification
   if (message.version === 'v1') {
+    // Existing clients expect that a failure comes without any of the three dates.
+    const { sentAt, deliveredAt, readAt } = state.failure === null ? state : NO_DATES
     return JSON.stringify({
       notificationID,
       channel: module.wire,
       description: view.description ?? describe(state, module),
-      dateSent: dateOrNull(state.sentAt),
-      dateDelivery: dateOrNull(state.deliveredAt),
-      dateRead: dateOrNull(state.readAt),
+      dateSent: dateOrNull(sentAt),
+      dateDelivery: dateOrNull(deliveredAt),
+      dateRead: dateOrNull(readAt),
       logDate: brazilianDate(at),
     })
   }
@@ -67,10 +69,15 @@ function renderBody(message: MessageSource, events: readonly WebhookEvent[], for
     status,
     statusTimestamp: moment,
     // Assigns to the state itself, which is used only here: a copy takes as long as the rest of this body.
-    payload: format(Object.assign(state, { notification: notificationID, customId })),
+    payload: {
+      ...format(Object.assign(state, { notification: notificationID, customId })),
+      ...(status === wireStatuses.answered ? { answered: state.answers.map(({ text }) => text) } : {}),
+    },
     metadata: { webhookVersion: 'v2', attempt: message.attempt },
   })
 }
+
+const NO_DATES = { sentAt: null, deliveredAt: null, readAt: null }
 
 function viewEvent({ channel, seq }: MessageSource, events: readonly WebhookEvent[]) {
   const past = events.slice(0, seq)
@@ -94,5 +101,3 @@ const testEvent = ({ channel, createdAt }: MessageSource) => ({
   customId: null,
   description: 'Evento de teste',
 })
-
-const dateOrNull = (date: Date | null): string | null => (date === null ? null : brazilianDate(date))

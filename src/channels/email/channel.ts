@@ -1,26 +1,55 @@
 import { join, resolve } from 'node:path'
 import { oneLine, type SettingsTable, yesOrNo } from '../../domain/account.js'
-import type { ChannelConfig, ChannelModule, Environment, ProviderTable } from '../channel.js'
-import { readEmailAddress } from './address.js'
+import { readEmailAddress } from '../../domain/mail-address.js'
+import type { ChannelModule } from '../channel.js'
+import type { ChannelConfig, Environment } from '../channel-config.js'
+import type { ProviderTable } from '../provider-module.js'
+import { explainDialogue, explainMessage } from './proof-details.js'
 import { validationFailures } from './validation-failures.js'
 
 export interface EmailSettings {
   'email.from': string
   'email.name': string
   'email.receipt': boolean
+  'email.replies.forward': string
 }
 
 export const emailSettings: SettingsTable<EmailSettings> = {
   'email.from': {
     default: '',
-    meaning: 'endereço de remetente dos e-mails da conta (vazio: o do servidor)',
+    label: { pt: 'Endereço de remetente', en: 'Sender address' },
+    meaning: {
+      pt: 'endereço de remetente dos e-mails da conta (vazio: o do servidor)',
+      en: 'sender address of the e-mails of the account (empty: that of the server)',
+    },
     read: text => (text === '' ? '' : readEmailAddress(text)),
   },
-  'email.name': { default: '', meaning: 'nome de remetente dos e-mails da conta (vazio: o nome da conta)', read: oneLine },
+  'email.name': {
+    default: '',
+    label: { pt: 'Nome de remetente dos e-mails', en: 'Sender name of e-mails' },
+    meaning: {
+      pt: 'nome de remetente dos e-mails da conta (vazio: brand.name, ou o nome da conta)',
+      en: 'sender name of the e-mails of the account (empty: brand.name, or the name of the account)',
+    },
+    read: oneLine,
+  },
   'email.receipt': {
     default: false,
-    meaning: 'pede ao programa de e-mail do destinatário a confirmação de leitura (MDN): true ou false',
+    label: { pt: 'Confirmação de leitura (MDN)', en: 'Read receipt (MDN)' },
+    meaning: {
+      pt: 'pede ao programa de e-mail do destinatário a confirmação de leitura (MDN)',
+      en: "asks the recipient's mail program for a read receipt (MDN)",
+    },
     read: yesOrNo,
+  },
+  'email.replies.forward': {
+    default: '',
+    label: { pt: 'Encaminhar respostas a', en: 'Forward replies to' },
+    meaning: {
+      pt: 'endereço a que as respostas dos destinatários são encaminhadas (vazio: a nenhum)',
+      en: 'address to which replies of recipients are forwarded (empty: to nobody)',
+    },
+    read: text => (text === '' ? '' : readEmailAddress(text)),
   },
 }
 
@@ -43,16 +72,27 @@ export const email: ChannelModule<EmailConfig> = {
   wire: 'email',
   linkCode: 0,
   label: 'e-mail',
+  look: { icon: 'mail', color: 'blue', english: 'e-mail' },
   labels: {
     failures: { validation: 'Falha na validação', bounced: 'Devolvido' },
     explain: (failure, detail) => (failure === 'validation' ? (validationFailures[detail]?.description ?? null) : detail),
   },
-  templates: { code: '2', html: true },
+  templates: { code: '2', html: true, link: true, member: 'template', values: 'variables' },
+  cost: { one: 'mensagem', many: 'mensagens' },
   settings: emailSettings,
   readEnvironment,
   providers,
   simulatorPorts: ['smtp'],
   sendsContent: true,
+  explainFacts: { smtp: explainDialogue },
+  explainContent: explainMessage,
+  sealedValues: {
+    table: 'dkim_key',
+    column: 'private_key',
+    id: "domain || ' ' || selector",
+    contextOf: name => `dkim ${name}`,
+  },
+  onRestored: async db => (await import('./forward/forward-store.js')).endRestoredForwards(db),
   commands: [{ name: 'dkim', load: async context => (await import('./dkim/command.js')).dkimCommand(context) }],
   demo: {
     template: {
@@ -61,8 +101,9 @@ export const email: ChannelModule<EmailConfig> = {
       variables: ['nome', 'contrato', 'vencimento'],
     },
     settings: { 'email.receipt': true },
-    part: 'maria@example.com',
+    part: () => 'maria@example.com',
   },
+  brandSampler: async () => (await import('./brand-sampler.js')).brandSampler,
   contract: async () => (await import('./contract.js')).emailContract,
   runtime: async () => (await import('./delivery.js')).emailRuntime,
 }

@@ -11,10 +11,15 @@ export interface EmailMessage {
   subject: string
   html: string
   text: string
-  attachments: readonly { name: string; bytes: Uint8Array }[]
+  /** `sha256`: the file is stored as a blob. */
+  attachments: readonly { name: string; bytes: Uint8Array; sha256?: string }[]
   date: Date
   /** Where answers go when not to the sender: an address that names the delivery. */
   replyTo?: string
+  /** The name beside `replyTo`; the sender's, if absent. */
+  replyToName?: string
   /** Asks the recipient's mail program for a reading receipt (RFC 8098), to this address. */
   receiptTo?: string
+  /** What only the recipient may know of it (domain/sent-content.ts). */
+  secrets?: readonly string[]
 }

@@ -1,11 +1,17 @@
 import { settingsOf } from '../../domain/account.js'
-import { linkBase, makeLinkCode } from '../../domain/link.js'
+import { LINK_PLACEHOLDER, linkBase, linkStandsAlone, makeLinkCode } from '../../domain/link.js'
+import type { JsonObject } from '../../domain/notification.js'
+import { brandColor, brandName, senderDetails } from '../../domain/sender.js'
+import { cutText } from '../../domain/text.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Claim } from '../../store/delivery/claims.js'
-import type { Refused } from '../channel.js'
+import type { Refused } from '../channel-runtime.js'
+import { LINK_NOT_ALONE, type Rendering, refusedFor } from '../rendering.js'
 import { email, emailSettings } from './channel.js'
 import type { EmailMessage } from './email-message.js'
-import type { Enclosed, Footer } from './message/enclose.js'
+import type { ShownLogo } from './logos.js'
+import { type Enclosed, encloseNotice } from './message/enclose.js'
+import type { Frame } from './message/frame.js'
 import { findStatus, isMailboxGone } from './status-code.js'
 
 /** Makes the message of a claimed e-mail: validated, with an envelope sender that identifies the delivery, a link and an image. */
@@ -20,8 +26,11 @@ export interface EmailParts {
   validate(address: string): Promise<string | null>
   /** For content that is too large for the claim. */
   readContent(notification: string): Promise<string | null>
+  render: Rendering
   readBlobs(hashes: readonly string[]): Promise<Map<string, Uint8Array>>
-  enclose(content: string, footer: Footer): Enclosed | Promise<Enclosed>
+  /** The logo of the account, if mail programs can show it. */
+  findLogo(account: string): Promise<ShownLogo | null>
+  enclose(content: string, frame: Frame): Enclosed | Promise<Enclosed>
 }
 
 export function createEmailPreparation(parts: EmailParts) {
@@ -32,31 +41,75 @@ export function createEmailPreparation(parts: EmailParts) {
     const settings = settingsOf(emailSettings, claim.settings)
     const code = makeLinkCode(parts.linkKey, claim.notification, email.linkCode)
     const base = linkBase(claim.settings, parts.publicUrl)
-    const content = claim.protected ? PROTECTED_NOTICE : (claim.content ?? (await parts.readContent(claim.notification)))
-    if (content === null) throw new Error('the content of the notification is gone')
-    const { html, text } = await parts.enclose(content, { link: `${base}/n/${code}`, image: `${base}/o/${code}.gif` })
+    const link = `${base}/n/${code}`
+    const content = claim.protected ? null : await writeContent(parts, claim, link)
+    if (content !== null && typeof content === 'object') return content
+    const frame = makeFrame(claim, await parts.findLogo(claim.account), { base, link, image: `${base}/o/${code}.gif` })
+    const { html, text } = content === null ? encloseNotice(frame) : await parts.enclose(content, frame)
     const files = claim.protected ? [] : claim.attachments
     const bytes = files.length === 0 ? null : await parts.readBlobs(files.map(({ sha256 }) => sha256))
     const envelopeFrom = parts.returnAddress(claim.notification, 'return')
+    const receiptTo = settings['email.receipt'] ? parts.returnAddress(claim.notification, 'receipt') : null
     return {
       reference: claim.reference,
       envelopeFrom,
       // Mail programs quote the whole message in an answer: at the sender's own address the recipient's link would arrive with it.
       replyTo: envelopeFrom,
       // To an address that only this request names: the receipt comes back as a fact, and it was asked for.
-      ...(settings['email.receipt'] ? { receiptTo: parts.returnAddress(claim.notification, 'receipt') } : {}),
+      ...(receiptTo === null ? {} : { receiptTo }),
+      // Whoever knows the addresses could answer, or confirm the reading, in the recipient's name.
+      secrets: [code, ...[envelopeFrom, receiptTo].flatMap(own => (own === null ? [] : [secretOf(own)]))],
       to: address,
       toName: claim.recipientName,
       from: settings['email.from'] || parts.defaultFrom,
-      fromName: settings['email.name'] || claim.accountName,
+      fromName: settings['email.name'] || brandName(claim.settings, claim.accountName),
       subject: claim.subject,
       html,
       text,
-      attachments: files.map(({ name, sha256 }) => ({ name, bytes: bytes!.get(sha256)! })),
+      attachments: files.map(({ name, sha256 }) => ({ name, sha256, bytes: bytes!.get(sha256)! })),
       // The moment of acceptance: a message that is sent again is the same message.
       date: claim.acceptedAt,
     }
   }
+}
+
+/** The part of an address of ours that cannot be guessed: verp.ts. */
+const secretOf = (address: string): string => address.slice(address.indexOf('.') + 1, address.lastIndexOf('@'))
+
+/** More than any program shows. A subject may have millions of characters, and the frame may go to a thread. */
+const LONGEST_SUBJECT = 1_000
+
+export function makeFrame(
+  claim: Pick<Claim, 'accountName' | 'settings' | 'subject' | 'recipientName'>,
+  logo: ShownLogo | null,
+  { base, link, image }: Record<'base' | 'link' | 'image', string>,
+): Frame {
+  const { settings } = claim
+  return {
+    sender: {
+      name: brandName(settings, claim.accountName),
+      color: brandColor(settings),
+      logo: logo === null ? null : { url: `${base}${logo.path}`, width: logo.width, height: logo.height },
+      details: senderDetails(settings),
+    },
+    subject: cutText(claim.subject, LONGEST_SUBJECT),
+    recipientName: cutText(claim.recipientName, LONGEST_SUBJECT),
+    link,
+    image,
+  }
+}
+
+/** The content of the notification, or the template that the request names in its place. */
+async function writeContent({ render, readContent }: EmailParts, claim: Claim, link: string): Promise<string | Refused> {
+  if (claim.request.template !== undefined) {
+    const rendered = await render(claim, claim.request.variables as JsonObject)
+    if ('refused' in rendered) return rendered
+    if (!linkStandsAlone(rendered.text)) return refusedFor(LINK_NOT_ALONE)
+    return rendered.text.replaceAll(LINK_PLACEHOLDER, () => link)
+  }
+  const content = claim.content ?? (await readContent(claim.notification))
+  if (content === null) throw new Error('the content of the notification is gone')
+  return content
 }
 
 /** Whether the server that was asked refused the recipient because there is no such mailbox. */
@@ -79,6 +132,3 @@ export function weighEmail({ protected: isProtected, contentSize, attachments }:
   const bytes = contentSize * HELD_OF_CONTENT + files * HELD_OF_FILES
   return bytes <= NEGLIGIBLE ? 0 : bytes
 }
-
-const PROTECTED_NOTICE =
-  '<p>Há uma notificação para você, protegida por uma pergunta. Abra o link abaixo e responda para ler o conteúdo.</p>'

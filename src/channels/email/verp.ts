@@ -2,7 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
  * The addresses that identify a delivery (VERP): b+<notification>.<signature>@bounce-domain is the envelope sender; r+… is in the
- * request for a reading receipt alone, so that a receipt that comes to it was asked for. Every message to them identifies the
+ * request for a reading receipt alone, so that a receipt that comes to it was asked for; f+… is the envelope sender of a forwarded
+ * reply, so that nothing that comes back for it is taken for a reply or a bounce of the notification. Every message to them identifies the
  * notification, whatever its form, and the signature prevents forged addresses.
  */
 export interface Verp {
@@ -10,7 +11,12 @@ export interface Verp {
   key: Buffer
 }
 
-const PURPOSES = { return: { letter: 'b', label: 'verp' }, receipt: { letter: 'r', label: 'receipt' } } as const
+const PURPOSES = {
+  return: { letter: 'b', label: 'verp' },
+  receipt: { letter: 'r', label: 'receipt' },
+  forward: { letter: 'f', label: 'forward' },
+} as const
+const purposes = Object.entries(PURPOSES) as [Purpose, (typeof PURPOSES)[Purpose]][]
 type Purpose = keyof typeof PURPOSES
 
 export interface ReturnAddress {
@@ -28,9 +34,9 @@ export function readVerp(address: string, { domain, key }: Verp): ReturnAddress 
   const at = address.lastIndexOf('@')
   if (address.slice(at + 1).toLowerCase() !== domain.toLowerCase()) return null
   // Local parts are case-sensitive, but some mail servers change the case.
-  const [, letter, id, given] = /^([br])\+([0-9a-f]{32})\.([0-9a-f]{16})$/.exec(address.slice(0, at).toLowerCase()) ?? []
+  const [, letter, id, given] = /^([brf])\+([0-9a-f]{32})\.([0-9a-f]{16})$/.exec(address.slice(0, at).toLowerCase()) ?? []
   if (id === undefined || given === undefined) return null
-  const purpose = letter === PURPOSES.receipt.letter ? 'receipt' : 'return'
+  const [purpose] = purposes.find(([, known]) => known.letter === letter)!
   if (!timingSafeEqual(Buffer.from(signature(id, key, purpose)), Buffer.from(given))) return null
   return { notification: id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'), purpose }
 }

@@ -1,26 +1,36 @@
 import { resolve } from 'node:path'
 import { oneLine, type SettingsTable } from '../../domain/account.js'
-import type { ChannelConfig, ChannelModule, DocumentRoute, Environment, ProviderTable } from '../channel.js'
+import type { ChannelModule } from '../channel.js'
+import type { ChannelConfig, Environment } from '../channel-config.js'
+import type { DocumentRoute } from '../channel-contract.js'
+import type { ProviderTable } from '../provider-module.js'
+import { listLetterFiles } from './letter-store.js'
 import { abandonPlace } from './lot-store.js'
 import { readSenderAddress } from './postal-address.js'
 
 export interface LetterSettings {
   'letter.name': string
   'letter.address': string
-  'letter.color': string
 }
 
 export const letterSettings: SettingsTable<LetterSettings> = {
-  'letter.name': { default: '', meaning: 'nome de remetente das cartas da conta (vazio: o nome da conta)', read: oneLine },
+  'letter.name': {
+    default: '',
+    label: { pt: 'Nome de remetente das cartas', en: 'Sender name of letters' },
+    meaning: {
+      pt: 'nome de remetente das cartas da conta (vazio: brand.name, ou o nome da conta)',
+      en: 'sender name of the letters of the account (empty: brand.name, or the name of the account)',
+    },
+    read: oneLine,
+  },
   'letter.address': {
     default: '',
-    meaning: 'endereço de remetente das cartas: logradouro; número; complemento; bairro; cidade; UF; CEP',
+    label: { pt: 'Endereço de remetente das cartas', en: 'Sender address of letters' },
+    meaning: {
+      pt: 'endereço de remetente das cartas: logradouro; número; complemento; bairro; cidade; UF; CEP',
+      en: 'sender address of letters: street; number; complement; district; city; state; postcode',
+    },
     read: text => (text === '' || readSenderAddress(text) !== null ? text.trim() : null),
-  },
-  'letter.color': {
-    default: '#1f3a5f',
-    meaning: 'cor do remetente nas cartas da conta, como #1f3a5f',
-    read: text => (/^#[0-9a-f]{6}$/i.test(text) ? text.toLowerCase() : null),
   },
 }
 
@@ -35,6 +45,7 @@ const providers: ProviderTable = {
   'print-shop': {
     protocols: ['print+https:', 'print+http:'],
     whenUnknown: 'lookup',
+    signsCallbacks: true,
     load: async () => (await import('./print-shop.js')).printShop,
   },
   'e-carta': {
@@ -59,41 +70,45 @@ export const letter: ChannelModule<LetterConfig> = {
   wire: 'carta',
   linkCode: 4,
   label: 'carta',
+  feminine: true,
+  look: { icon: 'scroll-text', color: 'rose', english: 'letter' },
   labels: { failures: { rejected: 'Falha no processamento', returned: 'Devolvida', undelivered: 'Extraviada' } },
   producedFirst: true,
   readAfterDelivery: true,
   recipientIsName: true,
-  templates: { code: '4', html: true },
+  templates: { code: '4', html: true, link: false, member: 'carta.template', values: 'carta.variables' },
+  cost: { one: 'página', many: 'páginas', counts: 'pages' },
   settings: letterSettings,
   readEnvironment,
   providers,
   blobUses: ['exists (select from letter l where l.sha256 = b.sha256)'],
+  listPersonalFiles: listLetterFiles,
   // A letter must not leave with a lot that still waits after a person decided about it.
   beforeOperatorDecision: abandonPlace,
   documents: [proofDocument],
   demo: {
     template: {
       name: 'notificacao-extrajudicial',
-      content:
-        '<p>Prezado(a) {{ nome }},</p><p>Notificamos que o contrato {{ contrato }} está em aberto desde {{ vencimento }}.</p>',
+      content: '<p>Prezado(a) {{ nome }},</p><p>Notificamos que o contrato {{ contrato }} vence em {{ vencimento }}.</p>',
       variables: ['nome', 'contrato', 'vencimento'],
     },
-    part: {
+    part: dueDate => ({
       name: 'Maria da Silva',
       modelo: 'registrada',
       template: 'notificacao-extrajudicial',
       variables: {
-        nome: 'Maria',
+        nome: 'Maria da Silva',
         contrato: '4711',
-        vencimento: '10/12/2026',
+        vencimento: dueDate,
         logradouro: 'Rua das Flores',
         numero: '100',
         cidade: 'São Paulo',
         uf: 'SP',
         cep: '01000-001',
       },
-    },
+    }),
   },
+  brandSampler: async () => (await import('./brand-sampler.js')).openBrandSampler(),
   contract: async () => (await import('./contract.js')).letterContract,
   runtime: async () => (await import('./delivery.js')).letterRuntime,
 }

@@ -2,20 +2,34 @@ import { readFileSync } from 'node:fs'
 import { findAttempt } from '../../domain/carrier-source.js'
 import { OperatorError } from '../../domain/errors.js'
 import { makeLinkCode } from '../../domain/link.js'
+import { VERIFICATION_KEY, verificationAt } from '../../domain/verification-code.js'
 import type { Chore } from '../../runtime/chores.js'
+import { findAccountLogo, findLogo } from '../../store/accounts/accounts.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
 import { findAttempts, findReference } from '../../store/carrier/references.js'
-import { storeBlobs } from '../../store/notification/blobs.js'
+import { storeFile } from '../../store/files/write.js'
+import { readContent } from '../../store/notification/notifications.js'
+import type { Pool } from '../../store/postgres.js'
 import { modesOf } from '../carrier-name.js'
-import type { ChannelDelivery, ChannelRuntime, DeliveryContext, DocumentReader, RuntimeContext, World } from '../channel.js'
+import type {
+  ChannelDelivery,
+  ChannelRuntime,
+  DeliveryContext,
+  DocumentContext,
+  DocumentReader,
+  PreviewContext,
+  World,
+} from '../channel-runtime.js'
+import type { ChannelPreview } from '../preview.js'
 import { createRendering } from '../rendering.js'
 import { type LetterConfig, letter, proofDocument } from './channel.js'
 import { createLotJournal } from './e-carta/lot-journal.js'
 import type { LetterMessage } from './letter-message.js'
-import { findLetter, findLetterHistory, insertLetter, insertLetterReceipt, type ReceiptImage } from './letter-store.js'
-import { createLetterPreparation } from './preparation.js'
+import { findLetter, findLetterHistory, insertLetter, type ReceiptImage } from './letter-store.js'
+import { createLetterPreparation, type PrintableLogo, printableLogo } from './preparation.js'
 import { createLetterProofs } from './proof.js'
 import { createRastro } from './rastro.js'
+import { keepReceipt } from './receipts.js'
 import { trackLetters } from './tracking.js'
 import { createTypesetter } from './typesetter.js'
 
@@ -25,10 +39,15 @@ const TRACKED_EVERY_MS = 2 * 3_600 * SECOND
 const TRACKING_CHORE_MS = 60 * SECOND
 const SIMULATED_TRACKED_EVERY_MS = SECOND
 
-export const letterRuntime: ChannelRuntime<LetterConfig> = { openDelivery, callbackParts: ({ clock }) => ({ clock }), documents }
+export const letterRuntime: ChannelRuntime<LetterConfig> = {
+  openDelivery,
+  openPreview,
+  callbackParts: ({ clock }) => ({ clock }),
+  documents,
+}
 
 async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<ChannelDelivery<LetterMessage>> {
-  const { config, keys, pool, publicUrl, templates } = context
+  const { config, keys, pool, publicUrl, shortLink, templates, warn } = context
   // A letter that has its place in a lot may still leave with it: a second carrier would print it a second time.
   if (config.carriers.length > 1) {
     throw new OperatorError('LETTER_URL aceita uma só operadora: com duas, uma carta poderia ser impressa duas vezes.')
@@ -40,12 +59,16 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
       createLetterPreparation({
         publicUrl,
         linkKey: keys.link,
+        shortLink,
+        findLogo: account => findPrintableLogo(pool, account),
+        warn,
         render: createRendering(letter, templates, (id, version) => findVersionContent(pool, id, version)),
+        readContent: notification => readContent(pool, notification),
         typesetter,
         find: (notification, ordinal) => findLetter(pool, { notification, ordinal }),
         async keep(notification, ordinal, { pdf, sha256, pages, sheet }) {
-          await storeBlobs(pool, [{ name: 'carta.pdf', bytes: pdf, sha256 }])
-          await insertLetter(pool, { notification, ordinal }, { sha256, pages, sheet: JSON.parse(JSON.stringify(sheet)) })
+          await storeFile(pool, { bytes: pdf, sha256 })
+          await insertLetter(pool, { notification, ordinal }, { sha256, pages, sheet })
         },
       }),
     chores: await trackingChores(context),
@@ -53,7 +76,41 @@ async function openDelivery(context: DeliveryContext<LetterConfig>): Promise<Cha
   }
 }
 
-function partsOf(world: World, { config, pool, hasCarriers, onError }: DeliveryContext<LetterConfig>) {
+function openPreview({ keys, pool, publicUrl, shortLink, templates }: PreviewContext<LetterConfig>): ChannelPreview {
+  const typesetter = createTypesetter(1)
+  const prepare = createLetterPreparation({
+    publicUrl,
+    linkKey: keys.link,
+    shortLink,
+    findLogo: account => findPrintableLogo(pool, account),
+    // The delivery tells the operator of a logo that cannot be printed.
+    warn: () => {},
+    render: createRendering(letter, templates, (id, version) => findVersionContent(pool, id, version)),
+    readContent: async () => null,
+    typesetter,
+    find: async () => null,
+    keep: async () => {},
+  })
+  return {
+    async show(claim) {
+      const message = await prepare(claim)
+      if ('refused' in message) return message
+      return { kind: 'pdf', base64: Buffer.from(message.pdf).toString('base64'), pages: message.pages }
+    },
+    async countUnits(claim) {
+      const message = await prepare(claim)
+      return 'refused' in message ? 0 : message.pages
+    },
+    close: () => typesetter.close(),
+  }
+}
+
+async function findPrintableLogo(pool: Pool, account: string): Promise<PrintableLogo | null> {
+  return printableLogo(await findAccountLogo(pool, account))
+}
+
+function partsOf(world: World, context: DeliveryContext<LetterConfig>) {
+  const { config, pool, hasCarriers, onError } = context
   const { carrier, simulatorUrl } = world
   const source = { channel: letter.channel, carriers: [carrier], modes: modesOf(simulatorUrl !== null, hasCarriers) }
   return {
@@ -64,7 +121,7 @@ function partsOf(world: World, { config, pool, hasCarriers, onError }: DeliveryC
       const found = await findReference(pool, [carrier], [name])
       const delivery = found && (await findAttempts(pool, found.notification, found.channel))
       if (found !== null && delivery !== null && findAttempt(source, delivery, found.ordinal) !== null)
-        await insertLetterReceipt(pool, found.notification, image)
+        await keepReceipt(context, { ...found, carrier }, image)
     },
     onError,
   }
@@ -96,15 +153,20 @@ async function trackingChores(context: DeliveryContext<LetterConfig>): Promise<C
   })
 }
 
-function documents({ pool, keys, publicUrl }: RuntimeContext<LetterConfig>): Record<string, DocumentReader> {
+function documents({ pool, keys, publicUrl, clock, openSigner }: DocumentContext<LetterConfig>): Record<string, DocumentReader> {
   const typesetter = createTypesetter(1)
   const { name, path, extension } = proofDocument
   const key = keys.derive(name)
+  const verificationKey = keys.derive(VERIFICATION_KEY)
   const compose = createLetterProofs({
     typesetter,
     proofUrl: (id: string) => `${publicUrl}${path}/${makeLinkCode(key, id, letter.linkCode)}.${extension}`,
+    verificationOf: (id: string) => verificationAt(publicUrl, verificationKey, id),
+    openSigner,
+    now: () => new Date(clock()),
     findHistory: (id: string) => findLetterHistory(pool, id),
     findLetter: (notification: string, ordinal: number) => findLetter(pool, { notification, ordinal }),
+    findLogo: async (sha256: string) => (await findLogo(pool, sha256))?.bytes ?? null,
   })
   return {
     [proofDocument.name]: {

@@ -1,7 +1,10 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { Mode } from '../../domain/token.js'
+import { noteLateData } from '../../store/ageing.js'
 import { type FoundStatus, STATUS_COLUMNS } from '../../store/delivery/deliveries.js'
-import { execute, type Queryable, queryRow, queryRows } from '../../store/postgres.js'
+import { readBlob } from '../../store/files/read.js'
+import { execute, type Pool, type Queryable, queryRow, queryRows, queryValue, transaction } from '../../store/postgres.js'
+import type { PersonalFile } from '../channel.js'
 
 /** A letter as it was printed. */
 export interface StoredLetter {
@@ -16,13 +19,15 @@ interface LetterKey {
   ordinal: number
 }
 
-export const findLetter = (db: Queryable, { notification, ordinal }: LetterKey): Promise<StoredLetter | null> =>
-  queryRow(
+export async function findLetter(db: Queryable, { notification, ordinal }: LetterKey): Promise<StoredLetter | null> {
+  const row = await queryRow<Omit<StoredLetter, 'pdf'>>(
     db,
-    `select b.bytes as pdf, encode(l.sha256, 'hex') as sha256, l.pages, l.sheet
-     from letter l join blob b on b.sha256 = l.sha256 where l.notification_id = $1 and l.ordinal = $2`,
+    `select encode(sha256, 'hex') as sha256, pages, sheet from letter where notification_id = $1 and ordinal = $2`,
     [notification, ordinal],
   )
+  const pdf = row && (await readBlob(db, row.sha256))
+  return row && pdf && { ...row, pdf }
+}
 
 /** The first of two equal letters stays. Its PDF must be stored already. */
 export const insertLetter = (
@@ -43,24 +48,65 @@ export interface ReceiptImage {
 }
 
 /** The post reports the same receipt more than once; the first one stays. */
-export const insertLetterReceipt = (db: Queryable, notification: string, { type, bytes }: ReceiptImage): Promise<void> =>
-  execute(
+export const insertLetterReceipt = (pool: Pool, notification: string, { type, bytes }: ReceiptImage): Promise<void> =>
+  transaction(pool, async db => {
+    await noteLateData(db, 'letters', [notification])
+    await execute(
+      db,
+      'insert into letter_receipt (notification_id, type, bytes) values ($1, $2, $3) on conflict (notification_id) do nothing',
+      [notification, type, Buffer.from(bytes)],
+    )
+  })
+
+/** Of the image that is stored. */
+export const findReceiptDigest = (
+  db: Queryable,
+  notification: string,
+): Promise<{ type: ReceiptImage['type']; sha256: string; size: number } | null> =>
+  queryRow(
     db,
-    'insert into letter_receipt (notification_id, type, bytes) values ($1, $2, $3) on conflict (notification_id) do nothing',
-    [notification, type, Buffer.from(bytes)],
+    `select type, encode(sha256(bytes), 'hex') as sha256, octet_length(bytes) as size from letter_receipt where notification_id = $1`,
+    [notification],
   )
+
+/** The letters as they were printed, and the signed receipt. */
+export async function listLetterFiles(db: Queryable, notification: string): Promise<PersonalFile[]> {
+  const letters = await queryRows<{ ordinal: number; sha256: string }>(
+    db,
+    `select l.ordinal, encode(l.sha256, 'hex') as sha256 from letter l
+     where l.notification_id = $1 and exists (select from blob b where b.sha256 = l.sha256) order by l.ordinal`,
+    [notification],
+  )
+  const receipt = await findReceiptDigest(db, notification)
+  return [
+    ...letters.map(({ ordinal, sha256 }) => ({
+      name: `carta-${ordinal}.pdf`,
+      sha256,
+      read: (reader: Queryable) => readBlob(reader, sha256),
+    })),
+    ...(receipt === null
+      ? []
+      : [{ name: `aviso-de-recebimento.${receipt.type}`, sha256: receipt.sha256, read: readReceipt(notification) }]),
+  ]
+}
+
+const readReceipt =
+  (notification: string) =>
+  (db: Queryable): Promise<Uint8Array | null> =>
+    queryValue<Buffer>(db, 'select bytes from letter_receipt where notification_id = $1', [notification])
 
 export interface LetterHistory {
   status: FoundStatus
+  mode: Mode
   image: ReceiptImage | null
-  events: { at: Date; type: string; data: Record<string, Json> | null }[]
+  events: { at: Date; type: string; source: string; data: Record<string, Json> | null }[]
 }
 
 /** null: there is no such letter. */
 export async function findLetterHistory(db: Queryable, notification: string): Promise<LetterHistory | null> {
-  const row = await queryRow<FoundStatus & { imageType: 'png' | 'jpg' | null; bytes: Buffer | null }>(
+  const row = await queryRow<FoundStatus & { mode: Mode; imageType: 'png' | 'jpg' | null; bytes: Buffer | null }>(
     db,
-    `select ${STATUS_COLUMNS}, r.type as "imageType", r.bytes
+    `select ${STATUS_COLUMNS}, n.mode, r.type as "imageType", r.bytes
      from notification n join delivery d on d.notification_id = n.id and d.channel = 'letter'
      left join letter_receipt r on r.notification_id = n.id
      where n.id = $1`,
@@ -69,11 +115,11 @@ export async function findLetterHistory(db: Queryable, notification: string): Pr
   if (row === null) return null
   const events = await queryRows<LetterHistory['events'][number]>(
     db,
-    `select at, type, data from event where notification_id = $1 and data->>'channel' = 'letter' order by seq limit 200`,
+    `select at, type, source, data from event where notification_id = $1 and data->>'channel' = 'letter' order by seq limit 200`,
     [notification],
   )
-  const { imageType, bytes, ...status } = row
-  return { status, image: imageType === null ? null : { type: imageType, bytes: bytes! }, events }
+  const { mode, imageType, bytes, ...status } = row
+  return { status, mode, image: imageType === null ? null : { type: imageType, bytes: bytes! }, events }
 }
 
 /** A registered letter on its way. */

@@ -57,8 +57,6 @@ const SPELLINGS = {
 } as const
 
 type Part = keyof typeof SPELLINGS
-/** Members that may hold the whole address as an object. */
-const NESTED = ['endereco', 'enderecodestinatario', 'destinatario', 'enderecoentrega']
 const LIMITS = { name: 100, postcode: 20, street: 120, number: 20, complement: 60, district: 72, city: 72, state: 40 }
 
 /** Reads an address from the free variables of a letter. A problem is described in Portuguese, with its correction. */
@@ -95,14 +93,10 @@ const field = (part: Part): string => `carta.variables.${SPELLINGS[part][0]}`
 
 function collect(variables: JsonObject): Partial<Record<Part, string>> {
   const flat = new Map<string, string>()
-  const take = (object: JsonObject): void => {
-    for (const [key, value] of Object.entries(object)) {
-      const text = typeof value === 'string' || typeof value === 'number' ? oneLine(String(value)) : ''
-      if (text !== '' && !flat.has(plain(key))) flat.set(plain(key), text)
-    }
+  for (const [key, value] of Object.entries(variables)) {
+    const text = typeof value === 'string' || typeof value === 'number' ? oneLine(String(value)) : ''
+    if (text !== '' && !flat.has(plain(key))) flat.set(plain(key), text)
   }
-  for (const [key, value] of Object.entries(variables)) if (NESTED.includes(plain(key)) && isObject(value)) take(value)
-  take(variables)
   const found = Object.entries(SPELLINGS).map(([part, spellings]) => [
     part,
     flat.get(spellings.find(name => flat.has(name)) ?? ''),

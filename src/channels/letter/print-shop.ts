@@ -6,11 +6,10 @@ import { cutText } from '../../domain/text.js'
 import { readTrackingCode } from '../../domain/tracking-code.js'
 import { type CallbackAccount, contentOf, secretsOf } from '../callback-accounts.js'
 import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
-import type { ProviderModule } from '../channel.js'
 import { type Callback, type CallbackRequest, type CarrierReport, type Provider, type Receipt, SendError } from '../provider.js'
+import type { ProviderModule } from '../provider-module.js'
 import { readCredential, refuseUnknown } from '../url-options.js'
-import type { LetterMessage } from './letter-message.js'
-import { LETTERS_AT_ONCE } from './letter-message.js'
+import { LETTERS_AT_ONCE, type LetterMessage, letterContent } from './letter-message.js'
 import type { PostalAddress } from './postal-address.js'
 
 /**
@@ -56,7 +55,6 @@ export function printShopProvider(): Provider<LetterMessage> {
     name: PRINT_SHOP,
     channel: 'letter',
     whenUnknown: 'lookup',
-    takenIs: 'processed',
     timeoutMs: TIMEOUT_MS,
     async open(url) {
       const { base, token } = readPrintAccount(url)
@@ -70,7 +68,7 @@ export function printShopProvider(): Provider<LetterMessage> {
             headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': message.reference },
             body: JSON.stringify(toOrder(message)),
           }
-          return readReceipt(await http.send(order, signal))
+          return { ...readReceipt(await http.send(order, signal)), facts: { pages: message.pages } }
         },
         async find(reference, _sentTo, signal) {
           const url = `${base}/cartas/${encodeURIComponent(reference)}`
@@ -78,6 +76,7 @@ export function printShopProvider(): Provider<LetterMessage> {
           // The body must say it: a 404 of a proxy in between must not make the letter be printed twice.
           return answer.status === 404 && objectOf(answer)?.situacao === 'desconhecida' ? 'unknown' : readReceipt(answer)
         },
+        contentOf: letterContent,
         close: () => http.close(),
       }
     },

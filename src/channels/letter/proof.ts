@@ -1,20 +1,28 @@
 import { brazilianDate } from '../../domain/dates.js'
 import { overloaded } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence.js'
+import { isSimulated } from '../../domain/grade.js'
 import { describe } from '../../domain/status.js'
+import type { Verification } from '../../domain/verification-code.js'
 import { BoundedCache } from '../../runtime/bounded-cache.js'
 import { OutOfTime } from '../../runtime/thread-pool.js'
+import { TypesetterBusy } from '../../runtime/typesetting/typesetter.js'
+import type { PdfSigner } from '../channel-runtime.js'
 import { letter } from './channel.js'
 import type { LetterHistory, StoredLetter } from './letter-store.js'
-import type { LetterReceipt, Sheet } from './sheet.js'
-import { type Typesetter, TypesetterBusy } from './typesetter.js'
+import type { LetterReceipt, Sheet, SheetCopy } from './sheet.js'
+import type { Typesetter } from './typesetter.js'
 
 export interface ProofParts {
   typesetter: Typesetter
   findHistory(notification: string): Promise<LetterHistory | null>
   findLetter(notification: string, ordinal: number): Promise<StoredLetter | null>
+  findLogo(sha256: string): Promise<Uint8Array | null>
   /** The address of the receipt. */
   proofUrl(notification: string): string
+  verificationOf(notification: string): Verification
+  openSigner(): Promise<PdfSigner>
+  now(): Date
 }
 
 const CACHE_BYTES = 32 * 1_048_576
@@ -22,7 +30,7 @@ const CACHE_ENTRIES = 1_000
 
 /**
  * The receipt of a letter in one PDF: its address, its history and its pages, with the receipt's address in place of the recipient's
- * link. null: it does not exist or was never made.
+ * link and code. null: it does not exist or was never made.
  * Anybody with its address may ask for it any number of times, and in ranges of bytes, so that it is typeset once for each history.
  */
 export function createLetterProofs(parts: ProofParts) {
@@ -55,15 +63,28 @@ async function compose(parts: ProofParts, notification: string, history: LetterH
   const stored = await parts.findLetter(notification, history.status.ordinal)
   if (stored === null) return null
   const sheet = stored.sheet as unknown as Sheet
+  const logo = sheet.sender.logo && (await parts.findLogo(sheet.sender.logo.sha256))
+  const signer = await parts.openSigner()
+  const copy: SheetCopy = {
+    for: 'sender',
+    proof: parts.proofUrl(notification),
+    receipt: toReceipt(history, stored, sheet, parts.verificationOf(notification), signer),
+  }
   try {
-    const receipt = toReceipt(history, stored, sheet)
-    return (await parts.typesetter.compose(sheet, { for: 'sender', proof: parts.proofUrl(notification), receipt })).pdf
+    const { pdf } = await parts.typesetter.compose(sheet, copy, logo)
+    return (await signer.sign(pdf, { reason: 'Comprovante de carta', at: parts.now() })).pdf
   } catch (error) {
     throw error instanceof TypesetterBusy || error instanceof OutOfTime ? overloaded() : error
   }
 }
 
-function toReceipt({ status, image, events }: LetterHistory, stored: StoredLetter, sheet: Sheet): LetterReceipt {
+function toReceipt(
+  { status, mode, image, events }: LetterHistory,
+  stored: StoredLetter,
+  sheet: Sheet,
+  verification: Verification,
+  { certificate }: PdfSigner,
+): LetterReceipt {
   const facts: [string, string | null][] = [
     ['Situação', describe(status, letter)],
     ['Identificador', status.notification],
@@ -75,11 +96,14 @@ function toReceipt({ status, image, events }: LetterHistory, stored: StoredLette
     ['Páginas', String(stored.pages)],
     ['Objeto (SRO)', status.trackingCode],
     ['Aceita', brazilianDate(status.acceptedAt)],
+    ['Assinatura', certificate.description],
   ]
   return {
     facts: facts.flatMap(([label, value]) => (value === null ? [] : [{ label, value }])),
     events: events.map(event => ({ at: brazilianDate(event.at), text: wordsFor(event) })).filter(({ text }) => text !== ''),
     sha256: stored.sha256,
+    verification,
+    simulated: mode === 'test' || events.some(event => isSimulated(event)),
     image,
   }
 }

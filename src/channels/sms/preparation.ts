@@ -1,9 +1,12 @@
 import { settingsOf } from '../../domain/account.js'
-import { LINK_PLACEHOLDER, type LinkTarget, linkBase } from '../../domain/link.js'
+import { LINK_PLACEHOLDER, type LinkTarget, linkBase, linkStandsAlone } from '../../domain/link.js'
 import { planParts } from '../../domain/message-parts.js'
+import type { JsonObject } from '../../domain/notification.js'
+import { brandName } from '../../domain/sender.js'
+import { countCharacters } from '../../domain/text.js'
 import type { Claim } from '../../store/delivery/claims.js'
-import type { Refused } from '../channel.js'
-import { refusedFor } from '../rendering.js'
+import type { Refused } from '../channel-runtime.js'
+import { LINK_NOT_ALONE, type Rendering, refusedFor } from '../rendering.js'
 import { smsSettings } from './channel.js'
 import { type AccentRule, fitSms } from './fit-text.js'
 import type { SmsMessage } from './sms-message.js'
@@ -11,8 +14,11 @@ import type { SmsMessage } from './sms-message.js'
 interface SmsParts {
   publicUrl: string
   shortLink(target: LinkTarget): Promise<string>
+  render: Rendering
 }
 
+/** Six parts of an SMS. */
+const MAX_TEMPLATE_TEXT = 918
 /** A longer name leaves no room for the subject. */
 const MAX_SENDER = 30
 const LEAST_SUBJECT = 12
@@ -20,21 +26,41 @@ const LEAST_SUBJECT = 12
 const MOST_READ = 1_000
 
 /** Makes the message of a claimed SMS: the sender's text, or ours, with the short link. */
-export function createSmsPreparation({ publicUrl, shortLink }: SmsParts) {
+export function createSmsPreparation({ publicUrl, shortLink, render }: SmsParts) {
   return async (claim: Claim): Promise<SmsMessage | Refused> => {
     if (claim.suppressed) return refusedFor('O destinatário pediu para não receber mais SMS desta conta.')
     const { notification, channel, reference, settings } = claim
-    const custom = claim.request.customMessage
+    const rendered = claim.request.template === undefined ? null : await fillTemplate(claim, render)
+    if (rendered !== null && 'refused' in rendered) return rendered
+    const custom = rendered?.text ?? claim.request.customMessage
     const linked = typeof custom !== 'string' || custom.includes(LINK_PLACEHOLDER)
-    const link = linked ? `${linkBase(settings, publicUrl)}/s/${await shortLink({ notification, channel })}` : ''
+    const code = linked ? await shortLink({ notification, channel }) : null
+    const link = code === null ? '' : `${linkBase(settings, publicUrl)}/s/${code}`
     const accents = settingsOf(smsSettings, settings)['sms.accents']
     const text =
       typeof custom === 'string'
-        ? fitSms(custom.replaceAll(LINK_PLACEHOLDER, link), accents)
-        : ownText(settings['brand.name'] || claim.accountName, claim.subject, link, accents)
+        ? fitSms(
+            custom.replaceAll(LINK_PLACEHOLDER, () => link),
+            accents,
+          )
+        : ownText(brandName(settings, claim.accountName), claim.subject, link, accents)
     const repeated = claim.unknownCount > 0
-    return { reference, to: claim.recipient!, text, repeated, ...(claim.taken ? { taken: claim.taken } : {}) }
+    const secrets = code === null ? [] : [code]
+    return { reference, to: claim.recipient!, text, repeated, secrets, ...(claim.taken ? { taken: claim.taken } : {}) }
   }
+}
+
+async function fillTemplate(claim: Claim, render: Rendering): Promise<{ text: string } | Refused> {
+  const rendered = await render(claim, claim.request.variables as JsonObject)
+  if ('refused' in rendered) return rendered
+  const text = rendered.text.trim()
+  if (text === '') return refusedFor('O template ficou vazio depois de preenchido: não há o que enviar por SMS.')
+  const length = countCharacters(text)
+  if (length > MAX_TEMPLATE_TEXT)
+    return refusedFor(
+      `O texto do SMS tem ${length} caracteres; o máximo são ${MAX_TEMPLATE_TEXT}. Reduza o template ou os valores em sms.variables.`,
+    )
+  return linkStandsAlone(text) ? { text } : refusedFor(LINK_NOT_ALONE)
 }
 
 /** Sender, subject and link in one part: the subject is shortened to fit, or else replaced. */

@@ -1,5 +1,5 @@
 import { readGsm7 } from '../../domain/gsm7.js'
-import { readNumber } from '../../domain/phone.js'
+import { readReportedNumber } from '../../domain/phone.js'
 import { storable } from '../../domain/text.js'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../provider.js'
 import { type Deliver, readDeliver, tags } from './smpp-pdu.js'
@@ -58,7 +58,7 @@ function readReceipt(deliver: Deliver): CarrierReport[] {
   const code = field(text, 'err')
   const known = states[word] ?? { type: 'note' as const }
   const referenceTag = deliver.tlvs.get(tags.userMessageReference)
-  const recipient = readNumber(deliver.source, 'any')
+  const recipient = readReportedNumber(deliver.source)
   const isTagged = referenceTag !== undefined && referenceTag.length >= 2 && recipient !== null
   const tag = isTagged ? { tag: { recipient, bits: referenceTag.readUInt16BE(0) } } : {}
   const hasCode = known.reason !== undefined && code !== null && !/^0*$/.test(code)
@@ -79,7 +79,7 @@ function readReply(deliver: Deliver): CarrierReply {
   const headed = (esmClass & HAS_HEADER) !== 0 && message.length > 0
   const header = headed ? message.subarray(1, 1 + message[0]!) : Buffer.alloc(0)
   const text = decode(headed ? message.subarray(1 + message[0]!) : message, dataCoding)
-  const from = readNumber(source, 'any') ?? `+${source.replace(/\D/g, '')}`
+  const from = readReportedNumber(source) ?? `+${source.replace(/\D/g, '')}`
   const reference = deliver.tlvs.get(tags.userMessageReference)
   const part = readPart(header, deliver)
   return {

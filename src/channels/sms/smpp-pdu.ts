@@ -97,11 +97,13 @@ interface Submit {
   dataCoding: number
   message: Buffer
   referenceTag: number
+  /** Our reference as a whole, in an optional parameter that the carrier defines. */
+  reference: { tag: number; text: string } | null
 }
 
 export function submitBody(submit: Submit): Buffer {
-  const { serviceType, source, to, esmClass, validity, registeredDelivery, replacesPending, dataCoding, message, referenceTag } =
-    submit
+  const { serviceType, source, to, esmClass, validity, registeredDelivery, replacesPending, dataCoding, message } = submit
+  const { referenceTag, reference } = submit
   const address = ({ ton, npi, digits }: Address): Buffer[] => [Buffer.from([ton, npi]), text(digits)]
   return Buffer.concat([
     text(serviceType),
@@ -112,9 +114,13 @@ export function submitBody(submit: Submit): Buffer {
     text(validity),
     Buffer.from([registeredDelivery, replacesPending ? 1 : 0, dataCoding, 0, message.length]),
     message,
-    Buffer.from([tags.userMessageReference >> 8, tags.userMessageReference & 0xff, 0, 2, referenceTag >> 8, referenceTag & 0xff]),
+    optionalParameter(tags.userMessageReference, Buffer.from([referenceTag >> 8, referenceTag & 0xff])),
+    ...(reference === null ? [] : [optionalParameter(reference.tag, Buffer.from(reference.text, 'latin1'))]),
   ])
 }
+
+const optionalParameter = (tag: number, value: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([tag >> 8, tag & 0xff, value.length >> 8, value.length & 0xff]), value])
 
 export interface Deliver {
   source: string

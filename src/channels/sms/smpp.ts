@@ -4,19 +4,19 @@ import { OperatorError } from '../../domain/errors.js'
 import { septetsOf } from '../../domain/gsm7.js'
 import { type PartPlan, planParts } from '../../domain/message-parts.js'
 import { MAX_TAGGED_PARTS, makeTag } from '../../domain/reference-tag.js'
-import type { ProviderModule } from '../channel.js'
 import { type Carrier, type CarrierEvent, type Provider, SendError } from '../provider.js'
+import type { ProviderModule } from '../provider-module.js'
 import { choiceReader, integerReader, readCredential, readHost, refuseUnknown } from '../url-options.js'
 import { carrierReference, HAS_HEADER, readEvents } from './smpp-events.js'
 import { SmppLink } from './smpp-link.js'
 import { type Address, FINAL_RECEIPT, INTERMEDIATE_RECEIPT, submitBody } from './smpp-pdu.js'
 import type { Part, PartOutcome } from './smpp-session.js'
-import type { SmsMessage } from './sms-message.js'
+import { type SmsMessage, smsContent } from './sms-message.js'
 
 /**
  * SMS through a carrier's SMSC, SMPP 3.4: smpp://user:password@host:2775, smpps:// with TLS.
  * Options: from=sender, ton and npi of the sender, system-type, window=messages in flight, validity=hours, intermediate=on or off,
- * unanswered=person, repeat or replace, rate=messages per second (of the lane).
+ * unanswered=person, repeat or replace, reference-tlv=tag of an optional parameter with our reference, rate=messages per second (of the lane).
  */
 export interface SmppOptions {
   onEvents(events: readonly CarrierEvent[]): Promise<void>
@@ -36,6 +36,9 @@ const KEEP_ALIVE_MS = 15_000
 const WINDOW = 50
 /** The pause before a part is submitted again after the carrier has accepted other parts of the message. */
 const PART_PAUSE_MS = 300
+/** SMPP 3.4, 5.3.2: the tags that each carrier may define. */
+const FIRST_CARRIER_TLV = 0x1400
+const LAST_CARRIER_TLV = 0x3fff
 const INTERNATIONAL = { ton: 1, npi: 1 }
 const HOUR_MS = 3_600_000
 /** After the end of the validity the carrier reports it, and the report travels. */
@@ -94,6 +97,7 @@ function openSmsc(url: URL, options: SmppOptions): Carrier<SmsMessage> {
         facts: { segments: plan.parts.length, encoding: plan.encoding },
       }
     },
+    contentOf: smsContent,
     close: () => link.close(),
   }
 }
@@ -154,10 +158,12 @@ interface Submission {
   registeredDelivery: number
   /** A repeated message takes the place of the first one where that is still with the carrier. */
   replaces: boolean
+  /** null: the reference is not sent as a whole. */
+  referenceTlv: number | null
 }
 
 function createParts(message: SmsMessage, plan: PartPlan, submission: Submission): Part[] {
-  const { source, validity, registeredDelivery, replaces } = submission
+  const { source, validity, registeredDelivery, replaces, referenceTlv } = submission
   const total = plan.parts.length
   // The series number is the same at every attempt, so that a phone recognises a part that it already has.
   const series = createHash('sha256').update(message.reference).digest()[31]!
@@ -177,6 +183,7 @@ function createParts(message: SmsMessage, plan: PartPlan, submission: Submission
         dataCoding: plan.encoding === 'gsm7' ? 0 : 8,
         message: Buffer.concat([Buffer.from(header), encode(text, plan.encoding)]),
         referenceTag: makeTag(message.reference, index + 1, total),
+        reference: referenceTlv === null ? null : { tag: referenceTlv, text: message.reference },
       }),
     }
   })
@@ -204,7 +211,11 @@ function readSmppUrl(
   const secure = url.protocol === 'smpps:'
   if (!secure && url.protocol !== 'smpp:') wrong('deve começar com smpp:// ou smpps://')
   if (url.hostname === '') wrong('falta o nome do servidor')
-  refuseUnknown(url, ['from', 'ton', 'npi', 'system-type', 'window', 'validity', 'intermediate', 'unanswered', 'rate'], wrong)
+  refuseUnknown(
+    url,
+    ['from', 'ton', 'npi', 'system-type', 'window', 'validity', 'intermediate', 'unanswered', 'reference-tlv', 'rate'],
+    wrong,
+  )
   const integer = integerReader(url, wrong)
   const from = url.searchParams.get('from') ?? ''
   if (!/^(\+?\d{1,20}|[\w .&-]{0,11})$/.test(from)) wrong('from deve ser um número ou um nome de até 11 caracteres, sem acentos')
@@ -229,6 +240,7 @@ function readSmppUrl(
     validity: relativeTime(hours),
     registeredDelivery: choice('intermediate', ['on', 'off']) === 'on' ? FINAL_RECEIPT | INTERMEDIATE_RECEIPT : FINAL_RECEIPT,
     replaces: unanswered === 'replace',
+    referenceTlv: url.searchParams.has('reference-tlv') ? integer('reference-tlv', 0, FIRST_CARRIER_TLV, LAST_CARRIER_TLV) : null,
   }
   const repeatAfterMs = { person: null, repeat: (hours + REPORT_MARGIN_HOURS) * HOUR_MS, replace: 0 }[unanswered]
   return { session, submission, repeatAfterMs }

@@ -1,11 +1,10 @@
 import { OperatorError } from '../../domain/errors.js'
 import { planParts } from '../../domain/message-parts.js'
-import { readNumber } from '../../domain/phone.js'
+import { readReportedNumber } from '../../domain/phone.js'
 import { isSameSecret } from '../../domain/secret.js'
 import { cutText, storable } from '../../domain/text.js'
 import { type CallbackAccount, contentOf, secretsOf } from '../callback-accounts.js'
 import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, parseJson, textOf } from '../carrier-http.js'
-import type { ProviderModule } from '../channel.js'
 import {
   type Callback,
   type CarrierEvent,
@@ -14,8 +13,9 @@ import {
   SendError,
   type SendErrorKind,
 } from '../provider.js'
+import type { ProviderModule } from '../provider-module.js'
 import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
-import type { SmsMessage } from './sms-message.js'
+import { type SmsMessage, smsContent } from './sms-message.js'
 
 /** The provider's name, stored with every attempt and the last part of its callbacks' path. */
 export const ZENVIA = 'zenvia'
@@ -63,8 +63,14 @@ export const zenviaProvider = (): Provider<SmsMessage> => ({
         const id = objectOf(answer)?.id
         if (!isId(id))
           throw new SendError('uncertain', 'A Zenvia respondeu sem identificar a mensagem.', { answer: textOf(answer) })
-        return { references: [id], answer: `id:${id}`, delivered: false, facts: { segments: parts.length, encoding } }
+        return {
+          references: [id],
+          answer: `${answer.status} ${cutText(textOf(answer), MAX_WORDS)}`,
+          delivered: false,
+          facts: { segments: parts.length, encoding },
+        }
       },
+      contentOf: smsContent,
       close: () => http.close(),
     }
   },
@@ -185,7 +191,7 @@ function readAnswer({ direction, message }: ZenviaEvent): CarrierEvent[] {
     typeof content?.text === 'string' ? [content.text] : [],
   )
   const text = storable(texts.join('\n'))
-  const number = readNumber(from, 'any')
+  const number = readReportedNumber(from)
   if (text === '' || number === null) return []
   return [{ kind: 'reply', from: [number], text, id: isId(id) ? id : null, inReplyTo: null, at: null }]
 }

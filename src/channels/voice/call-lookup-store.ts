@@ -63,5 +63,8 @@ export const takeOpenCalls = (db: Queryable, carriers: readonly string[], limit:
     [carriers, limit],
   )
 
+/** After a restore: the end of a call that has been followed by another one since would make that call once more. */
+export const dropCallLookups = (db: Queryable): Promise<void> => execute(db, 'delete from call_lookup')
+
 export const endCallLookup = (db: Queryable, { carrier, name }: CallLookup): Promise<void> =>
   execute(db, 'delete from call_lookup where carrier = $1 and name = $2', [carrier, name])

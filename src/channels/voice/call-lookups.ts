@@ -1,5 +1,5 @@
 import type { Mode } from '../../domain/token.js'
-import type { EventContext } from '../channel.js'
+import type { EventContext } from '../channel-runtime.js'
 import type { CarrierEvent } from '../provider.js'
 import { type CallLookup, dropKnownCalls, endCallLookup, takeOpenCalls } from './call-lookup-store.js'
 

@@ -1,6 +1,6 @@
 import { completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { AttemptedDelivery } from '../../domain/carrier-source.js'
-import type { Claim } from '../../store/delivery/claims.js'
+import { type Claim, claimedTemplate } from '../../store/delivery/claims.js'
 import { type Queryable, queryRow, queryValues } from '../../store/postgres.js'
 
 /** What the script of a call depends on. */
@@ -9,7 +9,7 @@ export type Call = Pick<Claim, 'account' | 'mode' | 'template' | 'request' | 'ac
 /** A call with the carriers that were asked for it. */
 export type StoredCall = Call & AttemptedDelivery & { /** Whether the message was heard. */ heard: boolean }
 
-/** Notifications other than this one whose call to a number this carrier is making, or may have made. */
+/** Other notifications with a call by this carrier to the same number that is under way, or may have been made. */
 export function findRivalCalls(
   db: Queryable,
   { notification, to, carrier }: { notification: string; to: string; carrier: string },
@@ -26,9 +26,8 @@ export function findRivalCalls(
 export async function findCall(db: Queryable, notification: string): Promise<StoredCall | null> {
   const call = await queryRow<Omit<StoredCall, 'settings'> & { settings: StoredSettings }>(
     db,
-    `select case when d.template_id is not null then jsonb_build_object('id', d.template_id, 'version', d.template_version) end as template,
-       d.request, d.account_id as account, d.mode, a.name as "accountName", a.settings, n.validation is not null as protected,
-       d.delivered_at is not null as heard, d.channel, coalesce(d.attempted, '{}') as attempted
+    `select ${claimedTemplate('d')}, d.request, d.account_id as account, d.mode, a.name as "accountName", a.settings,
+       n.validation is not null as protected, d.delivered_at is not null as heard, d.channel, coalesce(d.attempted, '{}') as attempted
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
      where d.notification_id = $1 and d.channel = 'voice'`,
     [notification],

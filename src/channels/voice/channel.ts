@@ -1,6 +1,11 @@
 import { oneLine, type SettingsTable, whole } from '../../domain/account.js'
-import type { ChannelConfig, ChannelModule, DocumentRoute, Environment, ProviderTable } from '../channel.js'
-import { planCallLookups } from './call-lookup-store.js'
+import { contactSettings } from '../../domain/contact/settings.js'
+import type { ChannelModule, MetadataField } from '../channel.js'
+import type { ChannelConfig, Environment } from '../channel-config.js'
+import type { DocumentRoute } from '../channel-contract.js'
+import type { ProviderTable } from '../provider-module.js'
+import { dropCallLookups, planCallLookups } from './call-lookup-store.js'
+import { listKeptRecordings, listRecordingFiles } from './recording-store.js'
 import { takeRecording } from './recordings.js'
 
 export interface VoiceSettings {
@@ -10,15 +15,31 @@ export interface VoiceSettings {
 }
 
 export const voiceSettings: SettingsTable<VoiceSettings> = {
-  'voice.name': { default: '', meaning: 'nome falado no começo das ligações da conta (vazio: o nome da conta)', read: oneLine },
+  'voice.name': {
+    default: '',
+    label: { pt: 'Nome falado nas ligações', en: 'Name spoken in calls' },
+    meaning: {
+      pt: 'nome falado no começo das ligações da conta (vazio: brand.name, ou o nome da conta)',
+      en: 'name spoken at the beginning of calls (empty: brand.name, or the name of the account)',
+    },
+    read: oneLine,
+  },
   'voice.retries': {
     default: 2,
-    meaning: 'novas ligações depois de uma ocupada ou não atendida: 0 a 10',
+    label: { pt: 'Novas ligações', en: 'Further calls' },
+    meaning: {
+      pt: 'novas ligações depois de uma ocupada ou não atendida: 0 a 10',
+      en: 'further calls after one that was busy or not answered: 0 to 10',
+    },
     read: whole(0, 10),
   },
   'voice.retry.minutes': {
     default: 15,
-    meaning: 'minutos entre uma ligação ocupada ou não atendida e a seguinte: 1 a 1440',
+    label: { pt: 'Minutos entre ligações', en: 'Minutes between calls' },
+    meaning: {
+      pt: 'minutos entre uma ligação ocupada ou não atendida e a seguinte: 1 a 1440',
+      en: 'minutes between a call that was busy or not answered and the next one: 1 to 1440',
+    },
     read: whole(1, 1_440),
   },
 }
@@ -28,8 +49,16 @@ export interface VoiceConfig extends ChannelConfig {
   recordingDays: number | null
 }
 
+/** The hours that the laws of all states we know of allow for calls (docs/regras-de-contato.md). */
+const contact = { hours: 'seg-sex 09:00-19:00', perDay: 3 } as const
+
 const providers: ProviderTable = {
-  twilio: { protocols: ['twilio:'], whenUnknown: 'lookup', load: async () => (await import('./twilio.js')).twilio },
+  twilio: {
+    protocols: ['twilio:'],
+    whenUnknown: 'lookup',
+    signsCallbacks: true,
+    load: async () => (await import('./twilio.js')).twilio,
+  },
   sip: { protocols: ['sip:'], whenUnknown: 'never', load: async () => (await import('./sip.js')).sip },
 }
 
@@ -45,16 +74,33 @@ export const recordingDocument: DocumentRoute = {
   expired: 'recordingExpired',
 }
 
+const metadata: readonly MetadataField[] = [
+  {
+    name: 'tecla',
+    kind: 'switch',
+    label: { pt: 'Pedir a tecla 1', en: 'Ask for key 1' },
+    hint: {
+      pt: 'A mensagem só é falada a quem tecla 1, e isso confirma que alguém ouviu.',
+      en: 'The message is spoken only to whoever presses 1, which confirms that somebody listened.',
+    },
+  },
+]
+
 export const voice: ChannelModule<VoiceConfig> = {
   channel: 'voice',
   wire: 'voz',
   linkCode: 3,
   label: 'ligação',
+  feminine: true,
+  look: { icon: 'phone', color: 'orange', english: 'call' },
   labels: {
     failures: { 'no-answer': 'Não atendida', busy: 'Ocupado', machine: 'Caixa postal', rejected: 'Falha na chamada' },
   },
-  templates: { code: '5', html: false },
-  settings: voiceSettings,
+  templates: { code: '5', html: false, link: false, member: 'voz.template', values: 'voz.payload', required: true, metadata },
+  contact,
+  exposed: 'na caixa postal ou por quem atender',
+  cost: { one: 'ligação', many: 'ligações' },
+  settings: { ...voiceSettings, ...contactSettings('voice', { pt: 'ligação', en: 'call' }, contact) },
   readEnvironment,
   providers,
   blobUses: ["exists (select from recording r where r.sha256 = b.sha256 and r.state <> 'expired')"],
@@ -63,7 +109,10 @@ export const voice: ChannelModule<VoiceConfig> = {
       db,
       references.map(({ reference, ...call }) => ({ ...call, name: reference })),
     ),
+  onRestored: dropCallLookups,
   takeFile: (source, file, context) => takeRecording(source, file, context),
+  listRecordings: listKeptRecordings,
+  listPersonalFiles: listRecordingFiles,
   documents: [recordingDocument],
   demo: {
     template: {
@@ -71,17 +120,19 @@ export const voice: ChannelModule<VoiceConfig> = {
       content: 'Olá, {{ nome }}. Esta é uma mensagem sobre o seu contrato {{ contrato }}.',
       variables: ['nome', 'contrato'],
     },
-    part: { number: '11987654321', template: 'ligacao-lembrete', payload: { nome: 'Maria', contrato: '4711' } },
+    part: () => ({ number: '11987654321', template: 'ligacao-lembrete', payload: { nome: 'Maria', contrato: '4711' } }),
   },
   contract: async () => (await import('./contract.js')).voiceContract,
   runtime: async () => (await import('./delivery.js')).voiceRuntime,
 }
 
 function readEnvironment({ carriers, setting }: Environment): VoiceConfig {
+  const recordingDays = setting<number | null>('RECORDING_DAYS', null, 'um número inteiro de 1 a 36500', text =>
+    /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 36_500 ? Number(text) : null,
+  )
   return {
     carriers: carriers('VOICE_URL', providers),
-    recordingDays: setting<number | null>('RECORDING_DAYS', null, 'um número inteiro de 1 a 36500', text =>
-      /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 36_500 ? Number(text) : null,
-    ),
+    recordingDays,
+    retention: [{ what: 'Gravações de ligações', setting: 'RECORDING_DAYS', days: recordingDays }],
   }
 }

@@ -2,16 +2,25 @@ import { findAttempt } from '../../domain/carrier-source.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
 import { findKnownNames } from '../../store/carrier/references.js'
+import { readBlobPiece } from '../../store/files/read.js'
 import type { Pool } from '../../store/postgres.js'
 import { identifyCarrier, modesOf, scopedProvider } from '../carrier-name.js'
-import type { ChannelDelivery, ChannelRuntime, DeliveryContext, DocumentReader, RuntimeContext, World } from '../channel.js'
+import type {
+  ChannelDelivery,
+  ChannelRuntime,
+  DeliveryContext,
+  DocumentReader,
+  RuntimeContext,
+  World,
+} from '../channel-runtime.js'
+import type { ChannelPreview } from '../preview.js'
 import { createRendering, type Rendering } from '../rendering.js'
 import { hurryCallLookup } from './call-lookup-store.js'
 import { askOpenCalls, type CallCarrier } from './call-lookups.js'
 import { findCall, findRivalCalls } from './call-store.js'
 import { recordingDocument, type VoiceConfig, voice } from './channel.js'
 import { createPlanReader, createScriptReader, createVoicePreparation, readReference } from './preparation.js'
-import { readRecording } from './recording-store.js'
+import { findRecording } from './recording-store.js'
 import { endRecordings, type FetchRecording, fetchRecordings } from './recordings.js'
 import { fetchTwilioRecording, recordingHttp, TWILIO, type TwilioCallbackParts, twilio } from './twilio.js'
 import { readTwilioAccount } from './twilio-account.js'
@@ -27,7 +36,7 @@ const SIMULATED_MINUTE_MS = 100
 /** A carrier writes the errors of a call to its log a moment after the call. */
 const ERROR_LOG_MS = 20 * SECOND
 
-export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, callbackParts, documents }
+export const voiceRuntime: ChannelRuntime<VoiceConfig> = { openDelivery, openPreview, callbackParts, documents }
 
 async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<ChannelDelivery<VoiceMessage>> {
   const render = renderingOf(context)
@@ -35,6 +44,18 @@ async function openDelivery(context: DeliveryContext<VoiceConfig>): Promise<Chan
     partsOf: (provider, world) => partsOf(provider, context, world),
     prepare: world => createVoicePreparation({ render, minuteMs: minuteOf(world.simulatorUrl !== null) }),
     chores: await choresOf(context),
+  }
+}
+
+function openPreview(context: RuntimeContext<VoiceConfig>): ChannelPreview {
+  const prepare = createVoicePreparation({ render: renderingOf(context), minuteMs: MINUTE })
+  return {
+    async show(claim) {
+      const message = await prepare(claim)
+      if ('refused' in message) return message
+      const { greeting, text } = message.script
+      return { kind: 'speech', greeting, text }
+    },
   }
 }
 
@@ -79,18 +100,18 @@ function documents({ pool }: RuntimeContext<VoiceConfig>): Record<string, Docume
   return {
     [recordingDocument.name]: {
       async open(notification) {
-        const found = await readRecording(pool, notification, 0, 0)
+        const found = await findRecording(pool, notification)
         if (found === null || found === 'expired') return found
-        return { size: found.size, read: (from, length) => readPiece(pool, notification, from, length) }
+        return { size: found.size, read: (from, length) => readPiece(pool, found.sha256, from, length) }
       },
     },
   }
 }
 
-async function readPiece(pool: Pool, notification: string, from: number, length: number): Promise<Buffer> {
-  const piece = await readRecording(pool, notification, from, length)
-  if (piece === null || piece === 'expired') throw new Error('the recording is gone')
-  return piece.bytes
+async function readPiece(pool: Pool, sha256: string, from: number, length: number): Promise<Buffer> {
+  const piece = await readBlobPiece(pool, sha256, from, length)
+  if (piece === null) throw new Error('the recording is gone')
+  return piece
 }
 
 async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]> {
@@ -116,7 +137,16 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
   return [
     { name: 'recordings of calls', everyMs: SECOND, run: () => fetchRecordings(recordings, context) },
     { name: 'ends of calls', everyMs: SECOND, run: () => askOpenCalls(calls, context) },
-    ...(days === null ? [] : [{ name: 'recordings whose term is over', everyMs: HOUR, run: () => endRecordings(context, days) }]),
+    ...(days === null
+      ? []
+      : [
+          {
+            name: 'recordings whose term is over',
+            everyMs: HOUR,
+            oneNode: true as const,
+            run: () => endRecordings(context, days),
+          },
+        ]),
   ]
 }
 

@@ -1,8 +1,11 @@
 import { settingsOf } from '../../domain/account.js'
 import { type CarrierSource, findAttempt } from '../../domain/carrier-source.js'
+import { Refusal } from '../../domain/errors.js'
 import type { JsonObject } from '../../domain/notification.js'
+import { brandName } from '../../domain/sender.js'
 import type { Claim } from '../../store/delivery/claims.js'
-import type { Refused } from '../channel.js'
+import type { Refused } from '../channel-runtime.js'
+import { SendError } from '../provider.js'
 import { type Rendering, refusedFor } from '../rendering.js'
 import type { Call, StoredCall } from './call-store.js'
 import { voiceSettings } from './channel.js'
@@ -41,7 +44,10 @@ export function createScriptReader(find: FindCall, render: Rendering): FindScrip
     const call = await findNamed(reference, find)
     // The text of a message is for the carrier that was asked for the call alone.
     if (call === null || findAttempt(source, call, ordinalOf(reference)) === null) return null
-    const script = await writeScript(call, render)
+    // The carrier waits on the line: what would postpone a send is answered as "overloaded".
+    const script = await writeScript(call, render).catch(error => {
+      throw error instanceof SendError && error.cause instanceof Refusal ? error.cause : error
+    })
     return 'refused' in script ? 'lost' : script
   }
 }
@@ -74,7 +80,7 @@ async function writeScript(call: Call, render: Rendering): Promise<VoiceScript |
   if (text === '') return refusedFor('O template ficou vazio depois de preenchido: não há o que falar na ligação.')
   const tooLong = `O texto da ligação tem ${text.length} caracteres; o máximo são ${MAX_SPOKEN}. Reduza o template ou os valores.`
   if (text.length > MAX_SPOKEN) return refusedFor(tooLong)
-  const name = settingsOf(voiceSettings, call.settings)['voice.name'] || call.accountName
+  const name = settingsOf(voiceSettings, call.settings)['voice.name'] || brandName(call.settings, call.accountName)
   // Where a reader must answer a question first, a listener must at least press a key.
   const key = values.tecla === true || rendered.template.metadata.tecla === true || call.protected
   return {

@@ -1,4 +1,6 @@
+import { readBlob } from '../../store/files/read.js'
 import { execute, type Queryable, queryRow, queryRows, queryValues, run } from '../../store/postgres.js'
+import type { KeptRecording, PersonalFile } from '../channel.js'
 
 /** The recording of a call, from the carrier's report to the blob that holds it. */
 export interface Recording {
@@ -62,29 +64,45 @@ export const expireRecordings = (db: Queryable, days: number, limit: number): Pr
     db,
     `update recording r set state = 'expired'
      where (r.carrier, r.name) in (
-       select carrier, name from recording where state = 'kept' and created_at < now() - $1 * interval '1 day'
+       select carrier, name from recording k where state = 'kept' and created_at < now() - $1 * interval '1 day'
+         and not exists (select from legal_hold h where h.notification_id = k.notification_id)
        order by created_at limit $2 for update skip locked
      )
      returning encode(r.sha256, 'hex') as sha256`,
     [days, limit],
   )
 
-/** A range of bytes of the recording in a call's status; null: there is none; expired: it was deleted. */
-export async function readRecording(
+/** The recordings of a notification's calls that are still kept. */
+export const listKeptRecordings = (db: Queryable, notification: string): Promise<KeptRecording[]> =>
+  queryRows(
+    db,
+    `select distinct on (r.ordinal, r.sha256) r.ordinal, encode(r.sha256, 'hex') as sha256, b.size
+     from recording r join blob b on b.sha256 = r.sha256
+     where r.notification_id = $1 and r.state = 'kept' order by r.ordinal, r.sha256`,
+    [notification],
+  )
+
+export const listRecordingFiles = async (db: Queryable, notification: string): Promise<PersonalFile[]> =>
+  (await listKeptRecordings(db, notification)).map(({ ordinal, sha256 }) => ({
+    name: `gravacao-${ordinal}-${sha256.slice(0, 8)}.wav`,
+    sha256,
+    read: reader => readBlob(reader, sha256),
+  }))
+
+/** The recording in a call's status; null: there is none; expired: it was deleted. */
+export async function findRecording(
   db: Queryable,
   notification: string,
-  from: number,
-  length: number,
-): Promise<{ size: number; bytes: Buffer } | 'expired' | null> {
-  const row = await queryRow<{ size: number | null; bytes: Buffer; expired: boolean }>(
+): Promise<{ size: number; sha256: string } | 'expired' | null> {
+  const row = await queryRow<{ size: number | null; sha256: string; expired: boolean }>(
     db,
-    `select b.size, substring(b.bytes from $2::int + 1 for $3::int) as bytes,
+    `select b.size, d.tracking_code as sha256,
        exists (select from recording r where r.notification_id = $1 and r.sha256 = t.sha256 and r.state = 'expired') as expired
      from delivery d cross join lateral (select decode(d.tracking_code, 'hex') as sha256) t left join blob b on b.sha256 = t.sha256
      where d.notification_id = $1 and d.channel = 'voice' and d.tracking_code is not null`,
-    [notification, from, length],
+    [notification],
   )
   // The blob may still be stored for another use.
   if (row?.expired) return 'expired'
-  return row === null || row.size === null ? null : { size: row.size, bytes: row.bytes }
+  return row === null || row.size === null ? null : { size: row.size, sha256: row.sha256 }
 }

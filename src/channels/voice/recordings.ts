@@ -1,6 +1,8 @@
 import { sha256 } from '../../domain/evidence.js'
-import { storeBlobs } from '../../store/notification/blobs.js'
-import type { DeliveryContext, EventContext, FileSource } from '../channel.js'
+import { noteLateData } from '../../store/ageing.js'
+import { storeAnywhere, storeFile } from '../../store/files/write.js'
+import { transaction } from '../../store/postgres.js'
+import type { DeliveryContext, EventContext, FileSource } from '../channel-runtime.js'
 import type { CarrierFile } from '../provider.js'
 import {
   expireRecordings,
@@ -26,15 +28,21 @@ const LONGEST_DELAY_MS = 3_600_000
 /** Two days: carriers keep recordings for much longer, but one that never comes must end somewhere. */
 const MAX_ATTEMPTS = 60
 
-/** The row is written first, so that the recording is fetched later if this process dies before it is kept. */
+/**
+ * The row is written first, so that the recording is fetched later if this process dies before it is kept. Bytes that come with the report
+ * are the only copy.
+ */
 export async function takeRecording(
   { carrier, notification, ordinal }: FileSource,
   { id, seconds, bytes }: CarrierFile,
   parts: RecordingParts,
 ): Promise<void> {
   const recording = { carrier, name: id, notification, ordinal, seconds }
-  await wantRecording(parts.pool, recording)
-  if (bytes !== undefined) await keep(recording, bytes, parts)
+  await transaction(parts.pool, async db => {
+    await noteLateData(db, 'recordings', [notification])
+    await wantRecording(db, recording)
+  })
+  if (bytes !== undefined) await keep(recording, bytes, parts, storeAnywhere)
 }
 
 export async function fetchRecordings(carriers: ReadonlyMap<string, FetchRecording>, parts: RecordingParts): Promise<void> {
@@ -44,7 +52,7 @@ export async function fetchRecordings(carriers: ReadonlyMap<string, FetchRecordi
 
 async function fetchOne(recording: WantedRecording, fetch: FetchRecording, parts: RecordingParts): Promise<void> {
   const bytes = await fetch(recording.name, AbortSignal.timeout(FETCH_TIMEOUT_MS)).catch(() => null)
-  if (bytes !== null) return keep(recording, bytes, parts)
+  if (bytes !== null) return keep(recording, bytes, parts, storeFile)
   if (recording.attempt >= MAX_ATTEMPTS) return settleRecording(parts.pool, recording, null)
   await putOffRecording(parts.pool, recording, Math.min(FIRST_DELAY_MS * 2 ** (recording.attempt - 1), LONGEST_DELAY_MS))
 }
@@ -59,10 +67,15 @@ export async function endRecordings(parts: Pick<DeliveryContext, 'pool' | 'dropB
 }
 
 /** Stores the blob, then the fact, then the row: only the last step ends the search, and the first two can be repeated. */
-async function keep(recording: Recording, bytes: Buffer, { pool, clock, record }: RecordingParts): Promise<void> {
+async function keep(
+  recording: Recording,
+  bytes: Buffer,
+  { pool, clock, record }: RecordingParts,
+  store: typeof storeFile,
+): Promise<void> {
   const { carrier, notification, ordinal, seconds } = recording
   const hash = sha256(bytes)
-  await storeBlobs(pool, [{ name: recording.name, bytes: new Uint8Array(bytes), sha256: hash }])
+  await store(pool, { bytes, sha256: hash })
   const data = { carrier, recording: hash, size: bytes.length, seconds, ordinal }
   const fact = { channel: 'voice', type: 'recorded', at: new Date(clock()), source: 'recording', data } as const
   const outcome = await record({ kind: 'fact', notification, fact })

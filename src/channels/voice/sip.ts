@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { OperatorError } from '../../domain/errors.js'
 import { joinSamples, readWav, resample, type Sound, seconds } from '../../domain/wav.js'
-import type { ProviderModule } from '../channel.js'
 import { type Carrier, type CarrierEvent, type Provider, type Receipt, SendError } from '../provider.js'
+import type { ProviderModule } from '../provider-module.js'
 import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import { Baresip, type CallEvent, findModules, MAX_CALL_SECONDS, removeStaleFolders } from './baresip.js'
-import type { VoiceMessage } from './voice-message.js'
+import { callContent, type VoiceMessage } from './voice-message.js'
 
 /** Calls over a SIP trunk with Debian's baresip and espeak-ng: sip://user:password@host:port. send() lasts as long as the call. */
 export interface SipOptions {
@@ -98,6 +98,7 @@ function openTrunk(trunk: Trunk, onEvents: SipOptions['onEvents']): Carrier<Voic
         await phone.remove()
       }
     },
+    contentOf: callContent,
     async close() {
       closed = true
     },

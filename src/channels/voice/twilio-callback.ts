@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto'
+import { sha256 } from '../../domain/evidence.js'
 import { isSameSecret } from '../../domain/secret.js'
 import type { Failure } from '../../domain/status.js'
 import type { Callback, CallbackContent, CallbackRequest, CarrierEvent, CarrierReport } from '../provider.js'
 import { greetingDocument, HANGUP, keyDocument, machineDocument, textDocument } from './twiml.js'
-import type { VoiceScript } from './voice-message.js'
+import { callContent, type VoiceScript } from './voice-message.js'
 
 /** The callbacks of a Twilio-compatible carrier: status reports, recordings, and requests for the next document of a call. */
 export interface TwilioCallbackOptions {
@@ -168,7 +169,13 @@ function speak(
   if (script === 'lost') return { events: [missed(query, form, 'rejected', `${UNSCRIPTED}.`)], answer: document(HANGUP) }
   const answeredBy = form.get('AnsweredBy') ?? ''
   const next = (about: 'key' | 'message'): string => callbackUrl(url.split('?')[0]!, { ...query, about })
-  const message = () => ({ events: [report(query, form, { type: 'delivered' })], answer: document(textDocument(script, voice)) })
+  // The script was rendered once more: the digest tells whether it is the content of the attempt.
+  const { bytes } = callContent({ script })
+  const said = { said: { sha256: sha256(bytes), size: bytes.length } }
+  const message = () => ({
+    events: [report(query, form, { type: 'delivered', facts: said })],
+    answer: document(textDocument(script, voice)),
+  })
   if (query.about === 'key' && form.get('Digits') === '1') return message()
   // A machine that was not recognised presses no key, and hears nothing of the message without one.
   if (script.key && !isMachine(answeredBy)) return { events: [], answer: document(keyDocument(script, next('key'), voice)) }

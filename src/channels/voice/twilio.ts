@@ -1,13 +1,13 @@
 import type { CarrierSource } from '../../domain/carrier-source.js'
 import { cutText } from '../../domain/text.js'
-import { type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
-import type { ProviderModule } from '../channel.js'
+import { askWithCredentials, type CarrierAnswer, CarrierHttp, mayComeFromProxy, objectOf, textOf } from '../carrier-http.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../provider.js'
+import type { ProviderModule } from '../provider-module.js'
 import type { FindScript } from './preparation.js'
 import { basicAuth, readTwilioAccount, type TwilioAccount } from './twilio-account.js'
 import { callbackUrl, twilioCallback } from './twilio-callback.js'
 import { findCall, type LookupParts, lookupHttp } from './twilio-lookup.js'
-import type { VoiceMessage } from './voice-message.js'
+import { callContent, type VoiceMessage } from './voice-message.js'
 
 /** Calls over Twilio's REST API, which other carriers offer too. */
 export interface TwilioOptions extends LookupParts {
@@ -74,6 +74,13 @@ export const twilio: ProviderModule<VoiceMessage, TwilioOptions, TwilioCallbackP
     return `${sid}@${url.host} ${from}`
   },
   concurrency: () => REQUESTS_AT_ONCE,
+  checkCredentials(url, signal) {
+    const account = readTwilioAccount(url)
+    return askWithCredentials(
+      { method: 'GET', url: `${account.baseUrl}.json`, headers: { authorization: basicAuth(account) } },
+      signal,
+    )
+  },
   callback(senders, { findScript, askSoon }) {
     const accounts =
       'carriers' in senders
@@ -98,6 +105,7 @@ function openCarrier(account: TwilioAccount, options: TwilioOptions): Carrier<Vo
       const body = callForm(message, account, options.callbackBase).toString()
       return readAnswer(await http.send({ method: 'POST', url: `${account.baseUrl}/Calls.json`, headers, body }, signal))
     },
+    contentOf: callContent,
     find: (reference, sentTo, signal) => findCall(lookups, account, options, reference, sentTo ?? '', signal),
     close: async () => void (await Promise.all([http.close(), lookups.close()])),
   }
@@ -129,7 +137,7 @@ function readAnswer(given: CarrierAnswer): Receipt {
   const { sid, code } = objectOf(given) ?? {}
   if (status < 400) {
     const taken = status >= 200 && status < 300
-    if (taken && typeof sid === 'string' && sid !== '') return { references: [sid], answer: `${status} ${sid}`, delivered: false }
+    if (taken && typeof sid === 'string' && sid !== '') return { references: [sid], answer, delivered: false }
     throw new SendError('uncertain', 'A operadora de voz deu uma resposta que não se entende.', { answer })
   }
   if (status === 429) {

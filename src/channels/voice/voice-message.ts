@@ -1,3 +1,5 @@
+import type { SentContent } from '../../domain/sent-content.js'
+
 /** One call to one number. */
 export interface VoiceMessage {
   reference: string
@@ -18,6 +20,13 @@ export interface VoiceScript {
   neutral: string
   key: boolean
 }
+
+/** What a person who answers hears, in this order. It has no link. */
+export const callContent = ({ script: { greeting, text } }: Pick<VoiceMessage, 'script'>): SentContent => ({
+  type: 'text/plain; charset=utf-8',
+  extension: 'txt',
+  bytes: Buffer.from(`${greeting}\n\n${text}\n`),
+})
 
 /** What follows a call, for whoever learns how it ended. */
 export interface CallPlan {

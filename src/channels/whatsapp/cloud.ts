@@ -1,7 +1,8 @@
 import { OperatorError } from '../../domain/errors.js'
-import { type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
-import type { ProviderModule } from '../channel.js'
+import { cutText } from '../../domain/text.js'
+import { askWithCredentials, type CarrierAnswer, CarrierHttp, objectOf, textOf } from '../carrier-http.js'
 import { type Provider, type Receipt, SendError } from '../provider.js'
+import type { ProviderModule } from '../provider-module.js'
 import { choiceReader, integerReader, refuseUnknown } from '../url-options.js'
 import { CLOUD_NAME, cloudCallback } from './cloud-callback.js'
 import { readRefusal } from './graph-errors.js'
@@ -10,6 +11,8 @@ import type { TemplateParameter, WhatsappMessage } from './whatsapp-message.js'
 /** Less than a third of the lease: a worker that is alive is never taken for dead in the middle of a send. */
 const TIMEOUT_MS = 15_000
 const MAX_ANSWER = 65_536
+/** Of an answer, in the timeline. */
+const MAX_SHOWN = 1_000
 /** Meta repeats a callback that failed for seven days: until then its report may come. */
 const LONGEST_REPORT_MS = 7 * 86_400_000
 const REASONS = {
@@ -34,10 +37,16 @@ export const cloudProvider: Provider<WhatsappMessage> = {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     return {
       async send(message, signal) {
-        const body = JSON.stringify(toRequest(message))
+        const body = bodyOf(message)
         return readAnswer(await http.send({ method: 'POST', url: target, headers, body }, signal))
       },
       ...(unanswered === 'repeat' ? { repeatAfterMs: LONGEST_REPORT_MS } : {}),
+      contentOf: message => ({
+        type: 'application/json',
+        extension: 'json',
+        bytes: Buffer.from(bodyOf(message)),
+        secrets: message.secrets ?? [],
+      }),
       close: () => http.close(),
     }
   },
@@ -50,6 +59,11 @@ export const cloud: ProviderModule<WhatsappMessage, unknown, CloudSecrets> = {
   create: () => cloudProvider,
   identify: url => `${readCloudUrl(url).phoneNumberId}@${url.host}`,
   concurrency: url => MESSAGES_PER_CONNECTION * readCloudUrl(url).connections,
+  checkCredentials(url, signal) {
+    const { origin, token, version, phoneNumberId } = readCloudUrl(url)
+    const address = `${origin}/${version}/${phoneNumberId}?fields=display_phone_number,verified_name,quality_rating`
+    return askWithCredentials({ method: 'GET', url: address, headers: { authorization: `Bearer ${token}` } }, signal)
+  },
   callback(senders, { appSecret, verifyToken }) {
     if ('carriers' in senders) {
       const numbers = new Map(senders.carriers.map(({ url, identity }) => [readCloudUrl(url).phoneNumberId, identity]))
@@ -95,6 +109,8 @@ export function readCloudUrl(url: URL) {
   }
 }
 
+const bodyOf = (message: WhatsappMessage): string => JSON.stringify(toRequest(message))
+
 const toRequest = ({ reference, to, template, language, header, body, buttons }: WhatsappMessage) => ({
   messaging_product: 'whatsapp',
   recipient_type: 'individual',
@@ -123,7 +139,7 @@ const toParameter = ({ name, text }: TemplateParameter) =>
 function readAnswer(answer: CarrierAnswer): Receipt {
   const { status } = answer
   if (status < 200 || status > 299) throw readRefusal(answer)
-  const shown = `${status} ${textOf(answer)}`
+  const shown = `${status} ${cutText(textOf(answer), MAX_SHOWN)}`
   const { messages } = (objectOf(answer) ?? {}) as { messages?: { id?: unknown }[] }
   const id = Array.isArray(messages) ? messages[0]?.id : null
   // The message was taken without a name: the reports give our reference back and so tell which message they are about.

@@ -3,8 +3,9 @@ import { LINK_PLACEHOLDER, type LinkTarget, linkBase, linkStandsAlone } from '..
 import type { JsonObject } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
 import type { Claim } from '../../store/delivery/claims.js'
-import type { Refused } from '../channel.js'
-import { type Rendering, refusedFor } from '../rendering.js'
+import type { Refused } from '../channel-runtime.js'
+import { LINK_NOT_ALONE, type Rendering, refusedFor, templateReason } from '../rendering.js'
+import { whatsapp } from './channel.js'
 import { readEach, readParameters, readTemplatePlan, type TemplatePlan } from './template-plan.js'
 import type { WhatsappMessage } from './whatsapp-message.js'
 
@@ -13,6 +14,8 @@ interface WhatsappParts {
   /** The code of the link to the notification, the same at every attempt. */
   shortLink(target: LinkTarget): Promise<string>
   publicUrl: string
+  /** Shows the text of a template of ours to the simulated carrier, which has none of its own; absent: the carrier is real. */
+  showText?(reference: string, text: string): Promise<void>
   /** Whether the sender may no longer use the template. */
   isRetired(sender: Scope, name: string): Promise<boolean>
 }
@@ -20,10 +23,9 @@ interface WhatsappParts {
 /** Meta's own rule for the names of templates. */
 const CARRIER_NAME = /^[a-z0-9_]{1,512}$/
 
-const LINK_NOT_ALONE =
-  'No texto do template, o link da notificação ficaria encostado em outro texto. Ponha um espaço de cada lado da variável que o leva.'
+const HEADER = 'cabecalho.'
 
-type Draft = Omit<WhatsappMessage, 'reference' | 'to' | 'buttons'> & { linkButton: number | null }
+type Draft = Omit<WhatsappMessage, 'reference' | 'to' | 'buttons'> & { linkButton: number | null; text: string | null }
 
 /** Makes the message of a claimed WhatsApp delivery: the approved template with its parameters. */
 export function createWhatsappPreparation(parts: WhatsappParts) {
@@ -41,9 +43,11 @@ export function createWhatsappPreparation(parts: WhatsappParts) {
     const draft =
       claim.template === null ? await draftForeign(claim, await fill(values), parts) : await draftOwn(claim, values, parts, fill)
     if ('refused' in draft) return draft
-    const { linkButton, ...message } = draft
+    const { linkButton, text, ...message } = draft
+    if (text !== null) await parts.showText?.(claim.reference, ((await fill({ text })) as { text: string }).text)
     const buttons = linkButton === null ? [] : [{ index: linkButton, suffix: await linkCode() }]
-    return { ...message, reference: claim.reference, to: claim.recipient!, buttons }
+    const secrets = link === undefined ? [] : [await link]
+    return { ...message, reference: claim.reference, to: claim.recipient!, buttons, secrets }
   }
 }
 
@@ -70,25 +74,34 @@ async function draftOwn(
   const unknown = plan.header.find(wanted => !names.includes(wanted))
   if (unknown !== undefined) return refusedFor(`O campo metadata.cabecalho nomeia ${unknown}, que não está em variaveis.`)
   const body = names.filter(variable => !plan.header.includes(variable))
-  return assemble(template, plan, readEach(plan.header, values, plan.named), readEach(body, values, plan.named))
+  const naming = { named: plan.named, field: whatsapp.templates.values }
+  return assemble(template, plan, readEach(plan.header, values, naming), readEach(body, values, naming), rendered.text)
 }
 
 /** A template that only the carrier knows: its parameters are the variables themselves, named, or numbered from 1. */
 async function draftForeign(claim: Claim, values: JsonObject, { isRetired }: WhatsappParts): Promise<Draft | Refused> {
   const name = claim.request.template
-  if (typeof name !== 'string' || name === '') return refusedFor('Falta indicar o template deste canal.')
+  const missing = refusedFor(templateReason(claim, whatsapp.templates.member))
+  if (typeof name !== 'string' || name === '') return missing
   // A template that was deactivated here must not be sent under the carrier's name.
-  if (!CARRIER_NAME.test(name) || (await isRetired(claim, name))) {
-    return refusedFor(`O template "${name}" não existe, está inativo ou não é deste canal.`)
-  }
-  const { idioma, botaoLink, cabecalho, ...rest } = values
+  if (!CARRIER_NAME.test(name) || (await isRetired(claim, name))) return missing
+  const { idioma, botaoLink, ...others } = values
+  const { header: given, rest } = splitHeader(others)
   const plan = readTemplatePlan(
     { ...(idioma === undefined ? {} : { idioma }), ...(botaoLink === undefined ? {} : { botaoLink }) },
     'whatsapp.variables',
   )
   if (typeof plan === 'string') return refusedFor(plan)
-  const header = cabecalho === undefined ? [] : readParameters(cabecalho, 'whatsapp.variables.cabecalho')
+  const header = given === undefined ? [] : readParameters(given, 'whatsapp.variables.cabecalho')
   return assemble(name, plan, header, readParameters(rest, 'whatsapp.variables'))
+}
+
+/** The header's parameter: `cabecalho`, or `cabecalho.nome` where the approved template names it. */
+function splitHeader({ cabecalho, ...others }: JsonObject): { header: Json | undefined; rest: JsonObject } {
+  const named = Object.entries(others).filter(([name]) => name.startsWith(HEADER))
+  if (named.length === 0) return { header: cabecalho, rest: others }
+  const rest = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith(HEADER)))
+  return { header: Object.fromEntries(named.map(([name, value]) => [name.slice(HEADER.length), value])), rest }
 }
 
 /** A text in place of parameters is the reason why there are none. */
@@ -97,20 +110,16 @@ function assemble(
   { language, linkButton }: TemplatePlan,
   header: Draft['header'] | string,
   body: Draft['body'] | string,
+  text: string | null = null,
 ): Draft | Refused {
   if (typeof header === 'string') return refusedFor(header)
   if (typeof body === 'string') return refusedFor(body)
-  return { template, language, header, body, linkButton }
+  return { template, language, header, body, linkButton, text }
 }
 
 async function fillLinks(values: JsonObject, link: () => Promise<string>): Promise<JsonObject> {
   if (!JSON.stringify(values).includes(LINK_PLACEHOLDER)) return values
   const written = await link()
-  const fill = (value: Json): Json => {
-    if (typeof value === 'string') return value.replaceAll(LINK_PLACEHOLDER, () => written)
-    if (typeof value !== 'object' || value === null) return value
-    if (Array.isArray(value)) return value.map(fill)
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fill(member)]))
-  }
-  return fill(values as Json) as JsonObject
+  const fill = (value: Json): Json => (typeof value === 'string' ? value.replaceAll(LINK_PLACEHOLDER, () => written) : value)
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, fill(value)]))
 }

@@ -52,14 +52,19 @@ export function readParameters(given: Json, field: string): TemplateParameter[] 
   const positional = numbers.length > 0
   if (positional) names.sort((a, b) => Number(a) - Number(b))
   const gap = positional ? names.findIndex((name, index) => Number(name) !== index + 1) : -1
-  if (gap !== -1) return `Falta o valor da variável ${gap + 1} do template. Informe-a em ${field}.`
-  return readEach(names, values, !positional)
+  if (gap !== -1) return `Falta o valor da variável ${gap + 1} do template: informe ${field}.${gap + 1}.`
+  return readEach(names, values, { named: !positional, field })
 }
 
-export function readEach(names: readonly string[], values: JsonObject, named: boolean): TemplateParameter[] | string {
+/** `field`: the member of the request that holds the values. */
+export function readEach(
+  names: readonly string[],
+  values: JsonObject,
+  { named, field }: { named: boolean; field: string },
+): TemplateParameter[] | string {
   const parameters: TemplateParameter[] = []
   for (const name of names) {
-    const single = readSingle(name, values[name])
+    const single = readSingle(`${field}.${name}`, values[name])
     if (typeof single === 'string') return single
     parameters.push({ name: named ? name : null, text: single.text })
   }
@@ -67,16 +72,16 @@ export function readEach(names: readonly string[], values: JsonObject, named: bo
 }
 
 /** WhatsApp refuses parameters that are empty, and those with line breaks, tabs or more than four blanks in a row. */
-export function readSingle(name: string, value: Json | undefined): { text: string } | string {
+export function readSingle(field: string, value: Json | undefined): { text: string } | string {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-    return value === null || value === undefined ? emptyReason(name) : `A variável ${name} do template deve ser um texto.`
+    return value === null || value === undefined ? emptyReason(field) : `O campo ${field} deve ser um texto.`
   }
   const text = String(value)
     // Two patterns, because one that looks for a break between blanks takes time that grows with the square of their number.
     .replace(/\s+/g, blanks => (/[\r\n\t]/.test(blanks) ? ' ' : blanks))
     .replace(/ {5,}/g, '    ')
     .trim()
-  return text === '' ? emptyReason(name) : { text }
+  return text === '' ? emptyReason(field) : { text }
 }
 
-const emptyReason = (name: string): string => `O WhatsApp não aceita variável vazia: informe ${name}.`
+const emptyReason = (field: string): string => `O WhatsApp não aceita variável vazia: informe ${field}.`

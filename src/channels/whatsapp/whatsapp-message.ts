@@ -11,6 +11,8 @@ export interface WhatsappMessage {
   body: readonly TemplateParameter[]
   /** What completes the addresses of link buttons. */
   buttons: readonly { index: number; suffix: string }[]
+  /** What only the recipient may know of it. */
+  secrets?: readonly string[]
 }
 
 export interface TemplateParameter {

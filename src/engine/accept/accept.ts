@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
-import { overloaded, Refusal, StoreUnavailable } from '../../domain/errors.js'
+import { overloaded, Refusal, refuse, StoreUnavailable } from '../../domain/errors.js'
 import { SALT_BYTES } from '../../domain/evidence.js'
 import { newId } from '../../domain/id.js'
 import {
   type Acceptance,
   acceptedEvent,
+  type BatchLine,
   namedTemplates,
   planDeliveries,
   type Sender,
@@ -15,12 +16,16 @@ import {
   type StoredValidation,
   type TemplateVersion,
 } from '../../domain/notification.js'
+import { type Queue, queueOf } from '../../domain/queue.js'
 import { takeRandom } from '../../domain/random.js'
 import { hashReply } from '../../domain/reply.js'
 import { type Scope, scopeKey } from '../../domain/scope.js'
+import { requireSendTime, waitForSendTime } from '../../domain/send-time.js'
+import type { Mode } from '../../domain/token.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
 import { remember } from '../../runtime/remember.js'
 import type { KeyUse } from '../../store/notification/notifications.js'
+import type { CountUnits } from './count-units.js'
 
 export interface AcceptStore {
   insertAcceptances(group: readonly Acceptance[]): Promise<Set<string>>
@@ -28,6 +33,9 @@ export interface AcceptStore {
   storeBlobs(attachments: SendRequest['attachments']): Promise<void>
   resolveTemplates(scope: Scope, named: ReturnType<typeof namedTemplates>): Promise<Map<Channel, TemplateVersion>>
   findKeyUse(scope: Scope, key: string): Promise<KeyUse | null>
+  /** Binds the estimated cost of a send to its account's cap; null: the cap would be passed. */
+  bindCost(scope: Scope, asked: readonly { channel: Channel; units: number }[], cap: number): Promise<Map<Channel, number> | null>
+  releaseCost(scope: Scope, amount: number): Promise<void>
   /** Whether a commit would wait for a synchronous standby that is not there. */
   isStandbyLost(): Promise<boolean>
   isRowFault(error: unknown): boolean
@@ -38,14 +46,23 @@ export interface AcceptOptions {
   store: AcceptStore
   clock: Clock
   pepper: Buffer
+  /** Called for accounts with a cap only, because it has to compose the messages. */
+  countUnits: CountUnits
   maxGroup: number
   parallelGroups: number
   maxWaiting: number
   /** How long a group is written again while the database is unreachable, before its senders get a refusal. */
   retryForMs: number
-  /** Called after every group, so that its deliveries start at once. */
-  onAccepted(): void
+  /** Rejects while the disk has too little space for more. */
+  requireDisk(): Promise<void>
+  /** Of every notification that is committed, where traces are switched on. */
+  trace?: AcceptTrace | undefined
+  /** Called after every group with the queues of what goes at once. */
+  onAccepted(queues: ReadonlySet<Queue>): void
 }
+
+/** More are not needed: the account would have to be edited between a plan and its write five times in a row. */
+const MAX_PLANS = 5
 
 export interface Accepted {
   id: string
@@ -60,13 +77,42 @@ const STANDBY_MAX_AGE_MS = 500
 /** How long a refused group counts against the readiness. */
 const TROUBLE_MS = 5_000
 
+const queuesOf = (group: readonly Acceptance[]): Set<Queue> =>
+  new Set(
+    group.flatMap(({ mode, deliveries }) =>
+      deliveries.flatMap(({ state, channel }) => (state === 'queued' ? [queueOf({ channel, mode })] : [])),
+    ),
+  )
+
+/** Where the notification came from, for its trace. */
+interface Origin {
+  /** When its request began, in milliseconds since 1970. */
+  startedMs: number
+  /** As the sender's request has it (W3C Trace Context). */
+  traceparent?: string | undefined
+}
+
+export type AcceptTrace = (accepted: Origin & { id: string; mode: Mode; channels: readonly Channel[] }) => void
+
+export interface Submission {
+  origin?: Origin
+  request: SendRequest
+  /** As this node knows it, which may be a moment old. */
+  sender: Sender
+  idempotency: Acceptance['idempotency']
+  /** The line of a batch that is accepted with it, or not at all. */
+  line?: BatchLine
+  /** Reads the sender from the database; rejects if it may no longer send this request. */
+  readSender(): Promise<Sender>
+}
+
 export type Accept = ReturnType<typeof createAccept>
 
-export function createAccept({ store, clock, pepper, onAccepted, ...limits }: AcceptOptions) {
+export function createAccept({ store, clock, pepper, countUnits, onAccepted, requireDisk, trace, ...limits }: AcceptOptions) {
   const isStandbyLost = remember(STANDBY_MAX_AGE_MS, () => store.isStandbyLost())
   /** A commit that waits for a lost standby has an unknown outcome, and its connection is gone until the standby is back. */
   const requireStandby = async (): Promise<void> => {
-    // A database that cannot be asked is the write's own trouble.
+    // If the database cannot be asked, the write itself fails and reports it.
     if (await isStandbyLost().catch(() => false)) throw new Refusal('standbyLost', [], { retryAfter: 5 })
   }
   let trouble: { error: StoreUnavailable; at: number } | null = null
@@ -77,7 +123,7 @@ export function createAccept({ store, clock, pepper, onAccepted, ...limits }: Ac
       try {
         const written = await writeGroup(store, group, limits.retryForMs)
         trouble = null
-        onAccepted()
+        onAccepted(queuesOf(group))
         return written
       } catch (error) {
         if (error instanceof StoreUnavailable) trouble = { error, at: performance.now() }
@@ -94,53 +140,114 @@ export function createAccept({ store, clock, pepper, onAccepted, ...limits }: Ac
   })
   const keysInProgress = new Set<string>()
 
-  async function write(request: SendRequest, sender: Sender, idempotency: Acceptance['idempotency']): Promise<Accepted> {
+  async function write(send: Submission): Promise<Accepted> {
+    const { request, sender, idempotency } = send
     await requireStandby()
+    await requireDisk()
     if (idempotency !== null) {
       const use = await store.findKeyUse(sender, idempotency.key)
       if (use !== null) return replay(use, idempotency)
     }
+    requireSendTime(request.sendAt, new Date(clock()))
     const named = namedTemplates(request)
     const [validation, templates] = await Promise.all([
       request.validation && protect(request.validation, pepper),
       named.length === 0 ? new Map<Channel, TemplateVersion>() : store.resolveTemplates(sender, named),
       request.attachments.length === 0 ? undefined : store.storeBlobs(request.attachments),
     ])
-    const acceptedAt = new Date(clock())
-    const id = newId(acceptedAt.getTime())
-    const deliveries = planDeliveries(request, sender.rules, templates, moduleOf)
-    const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, takeRandom(SALT_BYTES))
-    const { account, mode } = sender
-    const acceptance = { id, account, mode, acceptedAt, request, validation, deliveries, event, idempotency }
-    const written = await groups.submit(acceptance).catch(error => {
-      if (!(error instanceof StoreUnavailable && error.maybeCommitted)) throw error
-      throw new Refusal('sendUnknown', [id], { cause: error.cause })
-    })
-    if (written) return { id, replayed: false }
-    // Another node used the key in the same moment.
-    const use = await store.findKeyUse(sender, idempotency!.key)
-    if (use === null) throw new Refusal('keyInProgress', [], { retryAfter: 1 })
-    return replay(use, idempotency!)
+    const bound = await bind(request, sender, templates)
+    try {
+      return await plan(send, templates, validation, bound)
+    } catch (error) {
+      // The cost of a send that may have been written stays bound.
+      if (!(error instanceof Refusal && error.code === 'sendUnknown')) await unbind(sender, bound)
+      throw error
+    }
+  }
+
+  /** Before anything is written: a send beyond the cap must not cost anything. Accounts without a cap are not asked about. */
+  async function bind(
+    request: SendRequest,
+    { account, mode, rules }: Sender,
+    templates: ReadonlyMap<Channel, TemplateVersion>,
+  ): Promise<Map<Channel, number> | null> {
+    const cap = rules.settings['cost.month.cap']
+    if (cap === 0 || mode === 'test') return null
+    const asked = await countUnits({ account, mode }, request, templates)
+    return (await store.bindCost({ account, mode }, asked, cap)) ?? refuse('capReached', String(cap))
+  }
+
+  async function unbind(scope: Scope, bound: ReadonlyMap<Channel, number> | null): Promise<void> {
+    const amount = [...(bound?.values() ?? [])].reduce((sum, cost) => sum + cost, 0)
+    if (amount > 0) await store.releaseCost(scope, amount).catch(() => {})
+  }
+
+  async function plan(
+    { request, sender, idempotency, readSender, line }: Submission,
+    templates: ReadonlyMap<Channel, TemplateVersion>,
+    validation: StoredValidation | null,
+    bound: ReadonlyMap<Channel, number> | null,
+  ): Promise<Accepted> {
+    for (let plans = 1, current = sender; ; plans++, current = await readSender()) {
+      const planned = planSend(request, current, templates, new Date(clock()))
+      const deliveries =
+        bound === null
+          ? planned.deliveries
+          : planned.deliveries.map(delivery => ({ ...delivery, boundCost: bound.get(delivery.channel) ?? null }))
+      const acceptance = { ...planned, deliveries, validation, idempotency, ...(line && { line }) }
+      const { id } = acceptance
+      const written = await groups.submit(acceptance).catch(error => {
+        if (!(error instanceof StoreUnavailable && error.maybeCommitted)) throw error
+        throw new Refusal('sendUnknown', [id], { cause: error.cause })
+      })
+      if (written) return { id, replayed: false }
+      // Another node used the key in the same moment, or the account was edited after this node read its rules.
+      const use = idempotency && (await store.findKeyUse(sender, idempotency.key))
+      if (use !== null) {
+        await unbind(sender, bound)
+        return replay(use, idempotency!)
+      }
+      if (plans === MAX_PLANS) throw overloaded()
+    }
+  }
+
+  async function acceptOnce(send: Submission): Promise<Accepted> {
+    const { sender, idempotency } = send
+    if (idempotency === null) return write(send)
+    const key = `${scopeKey(sender)} ${idempotency.key}`
+    if (keysInProgress.has(key)) throw new Refusal('keyInProgress', [], { retryAfter: 1 })
+    keysInProgress.add(key)
+    try {
+      return await write(send)
+    } finally {
+      keysInProgress.delete(key)
+    }
   }
 
   return {
     /** Resolves once the notification is committed, and not before. */
-    async accept(request: SendRequest, sender: Sender, idempotency: Acceptance['idempotency']): Promise<Accepted> {
-      if (idempotency === null) return write(request, sender, null)
-      const key = `${scopeKey(sender)} ${idempotency.key}`
-      if (keysInProgress.has(key)) throw new Refusal('keyInProgress', [], { retryAfter: 1 })
-      keysInProgress.add(key)
-      try {
-        return await write(request, sender, idempotency)
-      } finally {
-        keysInProgress.delete(key)
-      }
+    async accept(send: Submission): Promise<Accepted> {
+      if (trace === undefined) return acceptOnce(send)
+      const { origin = { startedMs: Date.now() }, sender, request } = send
+      const accepted = await acceptOnce(send)
+      const channels = request.deliveries.map(({ channel }) => channel)
+      if (!accepted.replayed) trace({ ...origin, id: accepted.id, mode: sender.mode, channels })
+      return accepted
     },
     groups,
     /** Why sends were refused a moment ago; null: none was, or one was accepted since. */
     recentTrouble: (): StoreUnavailable | null =>
       trouble !== null && performance.now() - trouble.at < TROUBLE_MS ? trouble.error : null,
   }
+}
+
+function planSend(request: SendRequest, sender: Sender, templates: ReadonlyMap<Channel, TemplateVersion>, acceptedAt: Date) {
+  const id = newId(acceptedAt.getTime())
+  const { account, mode, rules, actor } = sender
+  const deliveries = planDeliveries(request, rules, templates, moduleOf, waitForSendTime(request.sendAt, acceptedAt))
+  const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, takeRandom(SALT_BYTES))
+  const plan = { id, account, mode, acceptedAt, request, deliveries, event, rulesRevision: rules.revision }
+  return actor === undefined ? plan : { ...plan, actor }
 }
 
 function replay(use: KeyUse, idempotency: { bodySha256: string }): Accepted {
@@ -155,7 +262,7 @@ async function protect(validation: { question: string; reply: string }, pepper: 
 /**
  * Writes a group. When the database's answer is lost, a query for the group's ids tells whether it was committed; otherwise the group
  * is written again under the same ids. A query that finds nothing proves nothing, because a commit that waits for a standby is not
- * visible yet: once an answer was lost, only rows that are found or written end the doubt.
+ * visible yet: once an answer was lost, only rows that are found or written settle the outcome.
  */
 async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retryForMs: number): Promise<boolean[]> {
   const ids = group.map(item => item.id)
@@ -165,7 +272,7 @@ async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retr
     try {
       let written = retry ? await store.findWritten(ids) : new Set<string>()
       // The group is one statement: if one row exists, the whole group was committed.
-      if (written.size === 0) written = await store.insertAcceptances(group)
+      if (written.size === 0) written = await store.insertAcceptances(lost === null ? group : group.map(asPlanned))
       return ids.map(id => written.has(id))
     } catch (error) {
       // A collision with our own ids means that the first try committed while the second one was on its way.
@@ -181,6 +288,12 @@ async function writeGroup(store: AcceptStore, group: readonly Acceptance[], retr
     }
   }
 }
+
+/**
+ * Written whatever became of the account since. A row that the statement leaves out does not collide with the same row of a lost write
+ * that is still to be committed: the send would be planned and written a second time.
+ */
+const asPlanned = (item: Acceptance): Acceptance => ({ ...item, rulesRevision: null })
 
 /** The last look for a group whose answer was lost. */
 async function findLost(store: AcceptStore, ids: readonly string[], lost: StoreUnavailable): Promise<boolean[]> {

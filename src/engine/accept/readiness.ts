@@ -19,6 +19,8 @@ interface ReadinessStore {
 export interface ReadinessOptions {
   store: ReadinessStore
   clock: Clock
+  /** Rejects while the disk has too little space. */
+  requireDisk(): Promise<void>
   /** Why sends were refused a moment ago, or null: a full disk may still have room for a rehearsal. */
   recentTrouble(): StoreUnavailable | null
 }
@@ -27,8 +29,9 @@ export interface ReadinessOptions {
 const MAX_AGE_MS = 1_000
 
 /** Resolves if a send would be accepted now; otherwise rejects with Refusal or StoreUnavailable. */
-export function createReadiness({ store, clock, recentTrouble }: ReadinessOptions): () => Promise<void> {
+export function createReadiness({ store, clock, requireDisk, recentTrouble }: ReadinessOptions): () => Promise<void> {
   const check = remember(MAX_AGE_MS, async () => {
+    await requireDisk()
     // First, because a rehearsal is not committed and so does not wait for the standby.
     if (await store.isStandbyLost()) throw new Refusal('standbyLost', [], { retryAfter: 5 })
     const [pending] = await store.findPending()
@@ -55,6 +58,7 @@ function rehearsedSend(clock: Clock): Acceptance {
   const id = newId(acceptedAt.getTime())
   const request: SendRequest = {
     customId: null,
+    sendAt: null,
     recipientName: '',
     subject: '',
     content: '',
@@ -62,11 +66,12 @@ function rehearsedSend(clock: Clock): Acceptance {
     attachments: [{ name: 'ensaio', sha256: sha256(''), bytes: Buffer.alloc(0) }],
     deliveries: [],
   }
-  const rules = { sequence: null, settings: completeSettings({}) }
+  const rules = { sequence: null, settings: completeSettings({}), revision: 0 }
   const sender = { account: NOBODY, mode: 'test', token: NOBODY, address: '', rules } as const
   const turn = { state: 'queued', waitMs: 0, step: 1, condition: 'always' } as const
   const deliveries: PlannedDelivery[] = [{ ...turn, channel: channels[0]!, recipient: null, request: {}, template: null }]
   const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, takeRandom(SALT_BYTES))
   const idempotency = { key: id, bodySha256: sha256('') }
-  return { id, account: NOBODY, mode: 'test', acceptedAt, request, validation: null, deliveries, event, idempotency }
+  const planned = { deliveries, event, rulesRevision: null }
+  return { id, account: NOBODY, mode: 'test', acceptedAt, request, validation: null, ...planned, idempotency }
 }

@@ -6,7 +6,7 @@ import type { Grant } from '../../store/accounts/tokens.js'
 /**
  * Caches accounts, tokens and addresses, and follows the database's clock. A small poll reads the revision: a new revision clears
  * the cache, and a late poll makes the cache unused. So a revocation is effective on every node within a second, and a request
- * needs no query.
+ * needs no query. What must not be a moment old, the plan of a send, is compared where it is written (engine/accept).
  */
 export interface DirectoryStore {
   readRevision(): Promise<{ revision: number; nowMs: number }>
@@ -21,6 +21,8 @@ export interface Caller extends Omit<Grant, 'ranges'> {
 const POLL_MS = 400
 /** The cache is used only if the last poll started within this time. With the query's own time this stays below one second. */
 const MAX_AGE_MS = 900
+/** After this time no node uses what it knew before a change. */
+export const KNOWN_EVERYWHERE_MS = 1_000
 const MAX_CACHED = 20_000
 
 export class Directory {
@@ -57,6 +59,14 @@ export class Directory {
       const grant = await this.#store.findGrant(jti)
       return grant && { ...grant, ranges: grant.ranges.map(parseRange) }
     })
+  }
+
+  /** The same as the database has it now, for a caller whose account was edited after it was cached. */
+  async findCurrentCaller(jti: string): Promise<Caller | null> {
+    // A poll that is under way may have read the revision before the edit.
+    await this.#polling?.catch(() => {})
+    await this.#poll()
+    return this.findCaller(jti)
   }
 
   /** Whether any account registered the address. */

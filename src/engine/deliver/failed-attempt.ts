@@ -1,5 +1,8 @@
 import type { SendError } from '../../channels/provider.js'
 import type { AttemptOutcome } from '../../domain/change.js'
+import type { Channel } from '../../domain/channel.js'
+import { hidePersonal } from '../../domain/mask.js'
+import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import { gaveUp, namesOf, takenOf } from '../unknown/resolve.js'
@@ -8,9 +11,37 @@ import type { LaneOptions } from './lane-options.js'
 export interface FailedAttempt {
   type: 'uncertain' | 'failed' | 'retried'
   data: Fact['data']
-  more: Pick<AttemptOutcome, 'delayMs' | 'failover' | 'references'>
+  more: Pick<AttemptOutcome, 'delayMs' | 'failover' | 'references' | 'content' | 'unreached'>
   /** Why no program can find out whether the message was sent; null: a program can, or it is known. */
   unresolved: string | null
+}
+
+/** A failed attempt, for the log. */
+export interface FailureNote {
+  notification: string
+  channel: Channel
+  mode: Mode
+  carrier: string
+  attempt: number
+  /** What becomes of the delivery. */
+  outcome: FailedAttempt['type']
+  /** Until the next attempt, or until an unknown outcome is looked at; null: there is none. */
+  delayMs: number | null
+  /** The code at the beginning of the carrier's answer, as SMTP and HTTP have it. */
+  code: string | null
+  reason: string
+}
+
+/** The answer itself stays out: carriers quote addresses, numbers and texts in it. */
+export function describeFailure(
+  { channel, mode, identity }: { channel: Channel; mode: Mode; identity: string },
+  { notification, attempt }: Claim,
+  { type, data, more }: FailedAttempt,
+): FailureNote {
+  const code = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?(?!\d)/.exec(String(data.answer ?? ''))?.[0] ?? null
+  const reason = hidePersonal(String(data.reason ?? data.failureDetail ?? data.failure ?? ''))
+  const note = { notification, channel, mode, carrier: identity, attempt, outcome: type }
+  return { ...note, delayMs: more.delayMs ?? null, code, reason }
 }
 
 type Parts = Pick<LaneOptions<unknown>, 'carriers' | 'identity' | 'settleMs' | 'retryDelaysMs' | 'clock'> & {
@@ -37,7 +68,8 @@ export function afterFailure(
   const askedForMs = Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS)
   if (error.untried && isYoung(retryDelaysMs, claim, clock())) return { putBackMs: askedForMs }
   const { reference, attempt } = claim
-  const data = { carrier: parts.identity, reference, attempt, reason: error.reason, answer: error.answer ?? error.message }
+  const answer = error.answer ?? error.message
+  const data = { ...error.facts, carrier: parts.identity, reference, attempt, reason: error.reason, answer }
   const failover = byCarrier && !claim.bound && mayFailOver(parts.carriers, claim, error)
   const planned = delayAfter(retryDelaysMs, claim) ?? (failover ? lastDelay(retryDelaysMs, claim) : null)
   const isOver = planned === null && error.kind !== 'permanent'

@@ -1,5 +1,6 @@
 import { type Carrier, type Receipt, SendError, type SendErrorKind } from '../../channels/provider.js'
 import type { Claim, Lease } from '../../store/delivery/claims.js'
+import type { AttemptSpan } from './lane-options.js'
 
 /** A delivery that a lane holds, from the claim until its outcome is recorded. */
 export interface Flight extends Lease {
@@ -7,13 +8,18 @@ export interface Flight extends Lease {
   heldUntil: number
   /** Aborts the send. */
   abort: AbortController
+  span?: AttemptSpan | undefined
+  /** Of a batch. */
+  bulk: boolean
 }
 
-export const flightOf = ({ notification, owner }: Claim, heldUntil: number): Flight => ({
+export const flightOf = ({ notification, owner, bulk = false }: Claim, heldUntil: number, span?: AttemptSpan): Flight => ({
   notification,
   owner,
   heldUntil,
   abort: new AbortController(),
+  span,
+  bulk,
 })
 
 /** Sends, and aborts the send when its time or its lease is over: from then on another worker may send the same message. */

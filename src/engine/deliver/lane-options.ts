@@ -1,13 +1,25 @@
-import type { DeliveryMemory, Refused } from '../../channels/channel.js'
+import type { DeliveryMemory, Refused } from '../../channels/channel-runtime.js'
 import type { Carrier, Provider } from '../../channels/provider.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Mode } from '../../domain/token.js'
 import type { Fact } from '../../domain/transition.js'
 import type { RateGrant } from '../../store/carrier/rates.js'
+import type { CallEnd } from '../../store/carrier/totals.js'
 import type { HeldDelivery, Taker } from '../../store/delivery/claim-returns.js'
 import type { Claim, ClaimQuestion } from '../../store/delivery/claims.js'
 import type { EngineTiming } from '../timing.js'
+import type { ContactGate } from './contact-gate.js'
+import type { FailureNote } from './failed-attempt.js'
+
+/** The spans of one attempt, where traces are switched on. */
+export interface AttemptSpan {
+  called(durationMs: number, result: CallEnd): void
+  end(): void
+}
+
+/** undefined: this notification is not traced. */
+export type AttemptTrace = (claim: Claim, carrier: string) => AttemptSpan | undefined
 
 /** Everything that a lane (lane.ts) is given. */
 export interface LaneOptions<Message> {
@@ -26,7 +38,7 @@ export interface LaneOptions<Message> {
    * Of a carrier that takes only so many messages per second. Booked before anything is claimed: a delivery that waits for the rate
    * waits in the queue, where every node can take it.
    */
-  rate?: { take(want: number): Promise<RateGrant>; giveBack(count: number): Promise<void> }
+  rate?: { perSecond: number; take(want: number): Promise<RateGrant>; giveBack(count: number): Promise<void> }
   /** The waits between attempts. When they are used up the delivery is dead. */
   retryDelaysMs: readonly number[]
   leaseMs: number
@@ -46,11 +58,16 @@ export interface LaneOptions<Message> {
   record: Recorder['record']
   /** Makes the message for the carrier, or says why there can be none. */
   prepare(claim: Claim): Promise<Message | Refused>
+  /** Of a real carrier of a channel with rules of contact: whether the message may leave now. */
+  contact?: ContactGate
   /** Whether a fact says that the recipient does not exist. */
   suppresses?(fact: Fact): boolean
   /** Bounds the memory that messages hold; shared by the lanes of a channel and mode. */
   memory?: DeliveryMemory
   onError(error: unknown, what: string): void
+  traceAttempt?: AttemptTrace | undefined
+  /** Of every attempt that failed, for the log: without personal data. */
+  onFailed?(attempt: FailureNote): void
   /**
    * Called at every point of a delivery, so that fault drills can kill the process exactly there. claimed: the attempt is committed;
    * sending: the carrier is about to be called; answered: it answered; recorded: the outcome is committed.

@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Refused } from '../../channels/channel.js'
-import { type Provider, type Receipt, SendError } from '../../channels/provider.js'
-import type { AttemptOutcome } from '../../domain/change.js'
+import type { Provider } from '../../channels/provider.js'
 import type { Channel } from '../../domain/channel.js'
-import { StoreUnavailable } from '../../domain/errors.js'
 import type { Mode } from '../../domain/token.js'
-import type { Fact } from '../../domain/transition.js'
 import type { Taker } from '../../store/delivery/claim-returns.js'
 import type { Claim, Lease } from '../../store/delivery/claims.js'
 import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
-import { namesOf, type ResolveResult, resolveOutcome } from '../unknown/resolve.js'
+import { type ResolveResult, resolveOutcome } from '../unknown/resolve.js'
+import { Attempts } from './attempts.js'
 import { Breaker } from './breaker.js'
-import { afterFailure, afterRefusal, BRIEF_PAUSE_MS, delayAfter, type FailedAttempt, jittered } from './failed-attempt.js'
-import { type Flight, flightOf, internalError, sendInTime } from './flight.js'
+import { CallMeter } from './call-meter.js'
+import { BRIEF_PAUSE_MS, delayAfter, jittered } from './failed-attempt.js'
+import { type Flight, flightOf } from './flight.js'
 import type { LaneOptions } from './lane-options.js'
 import { createLostClaims } from './lost-claims.js'
 
 const MAX_CLAIM = 128
-/** No answer may silence a carrier for longer. */
-const MAX_PAUSE_MS = 5 * 60_000
+/** The part of a lane's places that deliveries of batches may take: a single send finds one of the others free, however slow the carrier is. */
+const BATCH_SHARE = 3 / 4
+/** The share of the places that must be free before the next claim: a few large claims cost less than many small ones. */
+const LEAST_ROOM = 1 / 4
 
 /**
- * A lane brings the deliveries of one channel and mode to one carrier: it claims due deliveries, sends them and records the
- * outcomes. It holds no SQL and no connection while a carrier is called.
+ * A lane brings the deliveries of one channel and mode to one carrier: it claims due deliveries and keeps them until their
+ * attempts (attempts.ts) are recorded. It holds no SQL and no connection while a carrier is called.
  */
 export class Lane<Message> {
   /** The identity of its carrier. */
@@ -41,10 +41,17 @@ export class Lane<Message> {
   #asked = 0
   #others: readonly Lane<unknown>[] = []
   #onRoom = (): void => {}
+  #onRoomForBatches = (): void => {}
+  /** The last claim left batches out. */
+  #leftBatches = false
   #pausedUntil = 0
   #stopping = false
+  /** A person holds this carrier or its channel back. The claim itself leaves held deliveries out; this lets another carrier take them. */
+  isHeld = false
+  readonly #attempts: Attempts<Message>
   /** For metrics. */
-  readonly counts = { sent: 0, failed: 0, retried: 0, uncertain: 0, fenced: 0 }
+  readonly counts: Attempts<Message>['counts']
+  readonly meter = new CallMeter()
 
   constructor(options: LaneOptions<Message>) {
     this.#options = options
@@ -55,19 +62,38 @@ export class Lane<Message> {
     this.settleMs = options.settleMs
     this.#timing = { ...engineTiming, ...options.timing }
     this.#breaker = new Breaker(this.#timing)
+    const { meter } = this
+    this.#attempts = new Attempts(options, {
+      timing: this.#timing,
+      breaker: this.#breaker,
+      meter,
+      pause: ms => {
+        this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms)
+      },
+      passOn: async (claim, message) => this.#cannotCarry(message) && this.#passToAnotherLane(claim, message),
+    })
+    this.counts = this.#attempts.counts
     this.#lost = createLostClaims(options.putBackClaims, this.#timing.latestCommitMs)
   }
 
   /** Whether this lane can take work now. While it cannot, the next lane of the same channel does. */
   get open(): boolean {
     const { carrier } = this.#options
-    return !this.#stopping && carrier.ready !== false && performance.now() >= this.#pausedUntil && this.#breaker.allows()
+    const isPaused = this.isHeld || performance.now() < this.#pausedUntil
+    return !this.#stopping && carrier.ready !== false && !isPaused && this.#breaker.allows()
   }
 
-  /** Whether the carrier asked for a short pause. It is waited for: another carrier is for when this one fails. */
+  /** For people: whether the carrier takes messages, is left alone for a while, or is not connected. */
+  get health(): 'open' | 'paused' | 'closed' {
+    if (this.#options.carrier.ready === false) return 'closed'
+    return this.open || this.#stopping ? 'open' : 'paused'
+  }
+
+  /** Whether the carrier asked for a short pause only. The lane waits for its end; other carriers take over when this one fails. */
   get isThrottledBriefly(): boolean {
     const pauseMs = this.#pausedUntil - performance.now()
-    return !this.#stopping && this.#options.carrier.ready !== false && this.#breaker.allows() && pauseMs <= BRIEF_PAUSE_MS
+    const { ready } = this.#options.carrier
+    return !this.#stopping && !this.isHeld && ready !== false && this.#breaker.allows() && pauseMs <= BRIEF_PAUSE_MS
   }
 
   /** Introduces the lanes of the same channel and mode, which get the messages that this carrier cannot take. */
@@ -78,6 +104,11 @@ export class Lane<Message> {
   /** How long to wait after this attempt; null: it was the last. */
   delayAfter(attempt: Pick<Claim, 'attempt' | 'failovers'>): number | null {
     return delayAfter(this.#options.retryDelaysMs, attempt)
+  }
+
+  /** Messages a second that the operator allows its carrier; null: without a limit. */
+  get rate(): number | null {
+    return this.#options.rate?.perSecond ?? null
   }
 
   /** The deliveries that this lane holds. */
@@ -103,9 +134,24 @@ export class Lane<Message> {
     return Math.min(MAX_CLAIM, (this.#breaker.probing ? 1 : this.#options.concurrency) - this.#busy)
   }
 
-  /** A few large claims cost less than many small ones. */
   get hasRoom(): boolean {
-    return this.#busy === 0 || this.#room >= Math.min(this.#options.concurrency / 4, MAX_CLAIM)
+    return this.#busy === 0 || this.#room >= Math.min(this.#options.concurrency * LEAST_ROOM, MAX_CLAIM)
+  }
+
+  /** How many deliveries of batches the next claim may take; 0: until enough of their places are free for a claim that is worth it. */
+  get #roomForBatches(): number {
+    const places = Math.max(1, Math.floor(this.#options.concurrency * BATCH_SHARE))
+    let room = places
+    for (const { bulk } of this.#flights.values()) if (bulk) room--
+    return room >= Math.min(places * LEAST_ROOM, MAX_CLAIM) ? room : 0
+  }
+
+  /** Resolves when a claim may take deliveries of batches again; never, if the last one could. Only one caller at a time may wait. */
+  roomForBatches(): Promise<void> {
+    return new Promise(resolve => {
+      this.#onRoomForBatches = resolve
+      if (this.#leftBatches && this.#roomForBatches > 0) resolve()
+    })
   }
 
   /** Claims due deliveries once and starts to send them. Returns how many; 'later': it waited for the carrier's rate instead. */
@@ -145,9 +191,13 @@ export class Lane<Message> {
     await this.#lost.putBack()
     // The lease counts from before the statement: its answer may be slow.
     const heldUntil = performance.now() + leaseMs
-    const claims = await this.#lost.take(owner => claim({ channel, mode, carrier, rank, limit, leaseMs, withContent, owner }))
+    const bulkLimit = this.#roomForBatches
+    this.#leftBatches = bulkLimit === 0
+    const claims = await this.#lost.take(owner =>
+      claim({ channel, mode, carrier, rank, limit, bulkLimit, leaseMs, withContent, owner }),
+    )
     for (const claimed of claims) {
-      const held = flightOf(claimed, heldUntil)
+      const held = flightOf(claimed, heldUntil, this.#options.traceAttempt?.(claimed, carrier))
       this.#track(held, this.#admit(claimed, held))
     }
     return claims.length
@@ -193,8 +243,10 @@ export class Lane<Message> {
       // Another worker takes the delivery up when its lease runs out.
       .catch(error => this.#options.onError(error, 'a delivery was interrupted'))
       .finally(() => {
+        held.span?.end()
         this.#flights.delete(flight)
         if (this.#shouldWake) this.#onRoom()
+        if (this.#leftBatches && this.#roomForBatches > 0) this.#onRoomForBatches()
       })
     this.#flights.set(flight, held)
   }
@@ -203,67 +255,15 @@ export class Lane<Message> {
   async #admit(claim: Claim, held: Flight): Promise<void> {
     const { memory } = this.#options
     const bytes = memory?.weigh(claim) ?? 0
-    if (memory === undefined || bytes === 0) return this.#prepareAndSend(claim, held)
+    if (memory === undefined || bytes === 0) return this.#attempts.prepareAndSend(claim, held)
     const waiting = memory.budget.acquire(bytes)
     if (waiting !== null) await waiting
     try {
       // Without this, a stop would last until all waiting messages were sent one after the other.
-      await (waiting !== null && this.#stopping ? this.#options.putBack(claim, 0) : this.#prepareAndSend(claim, held))
+      await (waiting !== null && this.#stopping ? this.#options.putBack(claim, 0) : this.#attempts.prepareAndSend(claim, held))
     } finally {
       memory.budget.release(bytes)
     }
-  }
-
-  async #prepareAndSend(claim: Claim, held: Flight): Promise<void> {
-    this.#options.trace?.('claimed')
-    const message = await this.#prepare(claim)
-    if (message === null) return
-    if (isRefused(message)) return this.#reportFailed(claim, afterRefusal(this.#options, claim, message.refused))
-    // A process that was stopped for longer than its lease must not send what another process sends already. Nothing has left, so
-    // a claim that is still valid says so, and one that is not is fenced.
-    if (performance.now() >= held.heldUntil)
-      return this.#failed(claim, new SendError('temporary', 'A mensagem só ficou pronta depois do prazo deste envio.'), null)
-    await this.#send(claim, message, held)
-  }
-
-  /** null: another lane has it, it is back in the queue, or its failure is recorded. */
-  async #prepare(claim: Claim): Promise<Message | Refused | null> {
-    try {
-      const message = await this.#options.prepare(claim)
-      return !isRefused(message) && this.#cannotCarry(message) && (await this.#passToAnotherLane(claim, message)) ? null : message
-    } catch (error) {
-      // Nothing has left: the outcome is known, and the carrier is not to blame.
-      const expected = error instanceof SendError
-      if (!expected) this.#options.onError(error, 'a message could not be prepared')
-      // A database that had no connection for us says nothing about the message: it goes back as it came and costs no attempt.
-      const later = error instanceof StoreUnavailable ? { untried: true, retryAfterMs: this.#timing.busyMs } : {}
-      const failure = expected ? error : internalError('temporary', 'Erro interno ao preparar a mensagem.', error, later)
-      await this.#failed(claim, failure, null)
-      return null
-    }
-  }
-
-  async #send(claim: Claim, message: Message, held: Flight): Promise<void> {
-    const { carrier, provider, identity, trace } = this.#options
-    const { period } = this.#breaker
-    let receipt: Receipt
-    try {
-      trace?.('sending')
-      receipt = await sendInTime(carrier, message, held, provider.timeoutMs)
-    } catch (error) {
-      // Carriers throw SendError and nothing else. How far a send with another error got is unknown.
-      const unexpected = (): SendError => internalError('uncertain', 'Erro interno ao falar com a operadora.', error)
-      return this.#failed(claim, error instanceof SendError ? error : unexpected(), period)
-    }
-    trace?.('answered')
-    this.#breaker.succeeded()
-    const { answer, facts } = receipt
-    const data = { ...facts, carrier: identity, reference: claim.reference, attempt: claim.attempt, answer }
-    await this.#report(claim, this.#fact(claim, provider.takenIs ?? 'sent', data), {
-      ...namesOf(identity, receipt.references),
-      ...(receipt.delivered ? { delivered: this.#fact(claim, 'delivered', data) } : {}),
-    })
-    trace?.('recorded')
   }
 
   #cannotCarry(message: Message): boolean {
@@ -287,7 +287,7 @@ export class Lane<Message> {
     const { identity, leaseMs } = this.#options
     await this.#lost.take(owner => {
       const taken = { ...claim, owner }
-      const held = flightOf(taken, performance.now() + leaseMs)
+      const held = flightOf(taken, performance.now() + leaseMs, this.#options.traceAttempt?.(taken, identity))
       const passing = pass({ carrier: identity, owner, leaseMs })
       const carrying = passing.then(
         passed => (passed ? this.#admit(taken, held) : undefined),
@@ -297,48 +297,4 @@ export class Lane<Message> {
       return passing
     })
   }
-
-  /** `period`: of the breaker, when the carrier was called; null: the carrier was not called. */
-  async #failed(claim: Claim, error: SendError, period: number | null): Promise<void> {
-    const byCarrier = period !== null && error.scope === 'carrier'
-    const next = afterFailure(this.#options, claim, error, byCarrier)
-    if ('putBackMs' in next) return this.#options.putBack(claim, next.putBackMs)
-    if (byCarrier) this.#slowDown(error, period)
-    await this.#reportFailed(claim, next)
-  }
-
-  #reportFailed(claim: Claim, { type, data, more, unresolved }: FailedAttempt): Promise<void> {
-    const fact = this.#fact(claim, type, data)
-    if (unresolved === null) return this.#report(claim, fact, more)
-    const { reference, attempt } = claim
-    const why = this.#fact(claim, 'unresolved', { carrier: this.identity, reference, attempt, reason: unresolved })
-    return this.#report(claim, fact, { ...more, unresolved: why })
-  }
-
-  #slowDown({ kind, retryAfterMs }: SendError, period: number): void {
-    if (kind !== 'permanent') this.#breaker.failed(period)
-    if (kind !== 'throttled') return
-    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + Math.min(retryAfterMs ?? 1_000, MAX_PAUSE_MS))
-  }
-
-  async #report(
-    claim: Claim,
-    fact: Fact,
-    more: Omit<AttemptOutcome, 'kind' | 'notification' | 'fact' | 'fence'> = {},
-  ): Promise<void> {
-    const { notification, owner, attempt, ordinal } = claim
-    const fence = { owner, attempt, ordinal }
-    const suppressed = this.#options.suppresses?.(fact) === true ? { suppresses: true } : {}
-    const outcome = await this.#options.record({ kind: 'attempt', notification, fact, fence, ...more, ...suppressed })
-    if (outcome === 'fenced') this.counts.fenced++
-    else if (fact.type === 'processed') this.counts.sent++
-    else if (fact.type in this.counts) this.counts[fact.type as keyof Lane<Message>['counts']]++
-  }
-
-  #fact(claim: Claim, type: Fact['type'], data: Fact['data']): Fact {
-    return { channel: claim.channel, type, at: new Date(this.#options.clock()), source: this.identity, data }
-  }
 }
-
-const isRefused = (message: unknown): message is Refused =>
-  typeof message === 'object' && message !== null && 'refused' in message

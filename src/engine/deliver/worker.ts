@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { providerOf } from '../../channels/carrier-name.js'
 import type { Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
-import type { Wake } from '../../runtime/wake.js'
+import { type Queue, queueOf } from '../../domain/queue.js'
+import type { Wakes } from '../../runtime/wake.js'
 import { renewLeases } from '../../store/delivery/claims.js'
+import { readLaneHolds } from '../../store/delivery/holds.js'
 import type { Pool } from '../../store/postgres.js'
 import { promoteDueSteps } from '../record/record.js'
 import { createRecorder } from '../record/recorder.js'
@@ -17,7 +20,8 @@ export interface LaneWorkerParts {
   /** Connections for leases alone: they are renewed and reaped even while all others wait. Without it, those of `pool`. */
   leases?: Pool
   clock: Clock
-  wake: Wake
+  /** Notified of the queues that have something to send. */
+  wakes: Wakes<Queue>
   recorder: Recorder
   /** One list per channel and mode, the preferred carrier first. */
   lanes: Lane<unknown>[][]
@@ -25,7 +29,7 @@ export interface LaneWorkerParts {
   onError(error: unknown, what: string): void
 }
 
-export function startLanes({ pool, leases = pool, clock, wake, recorder, lanes, onError, ...options }: LaneWorkerParts): {
+export function startLanes({ pool, leases = pool, clock, wakes, recorder, lanes, onError, ...options }: LaneWorkerParts): {
   stop(): Promise<void>
 } {
   const timing: EngineTiming = { ...engineTiming, ...options.timing }
@@ -41,14 +45,15 @@ export function startLanes({ pool, leases = pool, clock, wake, recorder, lanes, 
   const { pollMs, reapMs } = timing
   const { record } = recorder
   // It looks again soon, so it waits for nothing: one delivery that a frozen node holds must not delay all others.
-  const reaped = createRecorder(leases, clock, wake, wake, { ...timing, unavailableMs: 0 })
+  const reaped = createRecorder(leases, clock, wakes, undefined, { ...timing, unavailableMs: 0 })
   const reaper = { pool: leases, clock, record: reaped.record }
   const loops = [
-    ...lanes.map(group => runGroup(group, { wake, onError }, timing, stop.signal)),
+    ...lanes.map(group => runGroup(group, { wakes, onError }, timing, stop.signal)),
     ...lanes.filter(group => group.length > 1).map(group => every(pollMs, 'claim of failovers', () => failOver(group))),
+    every(pollMs, 'holds', () => noteHolds(pool, all)),
     every(pollMs, 'claims without an answer', () => Promise.all(all.map(lane => lane.putBackLost()))),
     every(reapMs, 'expired leases', () => reapLeases(reaper, all, timing.orphanMs)),
-    every(pollMs, 'waiting steps', () => promoteDueSteps(pool, clock, wake, stop.signal)),
+    every(pollMs, 'waiting steps', () => promoteDueSteps(pool, clock, wakes, stop.signal)),
     resolveUnknown({ pool, clock, record, timing, onError }, all, stop.signal),
   ]
   const renewal = startRenewal(leases, all, timing.leaseMs, onError)
@@ -56,12 +61,22 @@ export function startLanes({ pool, leases = pool, clock, wake, recorder, lanes, 
     async stop() {
       stop.abort()
       for (const lane of all) lane.halt()
-      wake.notify()
+      wakes.notify()
       await Promise.all(loops)
       await Promise.all(all.map(lane => lane.finish()))
       clearInterval(renewal)
     },
   }
+}
+
+async function noteHolds(pool: Pool, lanes: readonly Lane<unknown>[]): Promise<void> {
+  const holds = await readLaneHolds(pool)
+  for (const lane of lanes)
+    lane.isHeld = holds.some(
+      ({ channel, carrier }) =>
+        (channel ?? lane.channel) === lane.channel &&
+        (carrier === null || [lane.identity, providerOf(lane.identity)].includes(carrier)),
+    )
 }
 
 /** Leases are renewed until the last delivery is done, also while the worker stops. */
@@ -86,7 +101,7 @@ function startRenewal(
 /** Serves one channel and mode with the first carrier that can take work. */
 async function runGroup(
   group: Lane<unknown>[],
-  { wake, onError }: Pick<LaneWorkerParts, 'wake' | 'onError'>,
+  { wakes, onError }: Pick<LaneWorkerParts, 'wakes' | 'onError'>,
   timing: EngineTiming,
   signal: AbortSignal,
 ): Promise<void> {
@@ -103,11 +118,13 @@ async function runGroup(
       waited.abort()
       continue
     }
+    const wake = wakes.of(queueOf(lane))
+    const seen = wake.notified
     const claimed = await lane.work().catch(error => {
       onError(error, 'claim')
       return 0
     })
-    if (claimed === 0) await wake.wait(timing.pollMs)
+    if (claimed === 0) await wake.wait(timing.pollMs, seen, lane.roomForBatches())
   }
 }
 

@@ -12,9 +12,16 @@ import { findSendState } from '../../store/delivery/deliveries.js'
 import { readContent } from '../../store/notification/notifications.js'
 import type { Pool } from '../../store/postgres.js'
 import { findLock, resetAttempts, takeAttempt } from '../../store/recipient/visit-counts.js'
-import { findConfirmation, findVisitedDeliveries, readFile, type VisitedDelivery } from '../../store/recipient/visits.js'
+import {
+  findConfirmation,
+  findVisitedDeliveries,
+  isSendersAddress,
+  readFile,
+  type VisitedDelivery,
+} from '../../store/recipient/visits.js'
+import type { GuessLimits, Locked } from './guess-guard.js'
 import { createReplies, type ReplyVerdict } from './replies.js'
-import { createShortLinkReader, type GuessLimits, type Locked } from './short-link-reader.js'
+import { createShortLinkReader } from './short-link-reader.js'
 import { type Counted, createVisitRecorder, type Visit, type VisitStep } from './visits.js'
 
 /** The actions of a recipient's pages. */
@@ -35,11 +42,13 @@ export type RecipientActions = ReturnType<typeof createRecipient>
 
 export function createRecipient({ pool, clock, keys, record, limits = {} }: RecipientParts) {
   const readShort = createShortLinkReader(pool, limits.guesses)
-  const visits = createVisitRecorder({ record })
+  const isSenders = (notification: string, address: string) => isSendersAddress(pool, notification, address)
+  const visits = createVisitRecorder({ record, isSenders })
   const check = createReplies({
     pepper: keys.pepper,
     visits,
     record,
+    isSenders,
     takeAttempt: (notification, limit) => takeAttempt(pool, notification, limit),
     resetAttempts: notification => resetAttempts(pool, notification),
   })

@@ -4,12 +4,13 @@ import type { StoredValidation } from '../../domain/notification.js'
 import { matchesReply } from '../../domain/reply.js'
 import { KeyedSemaphore, Semaphore } from '../../runtime/semaphore.js'
 import type { AttemptGrant, ReplyLimit } from '../../store/recipient/visit-counts.js'
-import type { Visit, VisitRecorder } from './visits.js'
+import type { Visit, VisitRecorder, VisitRecorderParts } from './visits.js'
 
 /** Checks replies to a notification's question. Every attempt is counted before the reply is compared. */
 export interface ReplyParts {
   pepper: Buffer
   visits: Pick<VisitRecorder, 'note'>
+  isSenders: VisitRecorderParts['isSenders']
   record(change: Change): Promise<ChangeOutcome>
   takeAttempt(notification: string, limit: ReplyLimit): Promise<AttemptGrant>
   resetAttempts(notification: string): Promise<void>
@@ -21,7 +22,15 @@ export type ReplyVerdict = { right: true } | { right: false; attemptsLeft: numbe
 /** Replies are often a few digits. Each lock is longer than the last one, so a thousand possibilities take most of a year. */
 export const replyLimit: ReplyLimit = { attempts: 5, lockMs: 15 * 60_000, maxLockMs: 24 * 60 * 60_000 }
 
-export function createReplies({ pepper, visits, record, takeAttempt, resetAttempts, matches = matchesReply }: ReplyParts) {
+export function createReplies({
+  pepper,
+  visits,
+  record,
+  isSenders,
+  takeAttempt,
+  resetAttempts,
+  matches = matchesReply,
+}: ReplyParts) {
   // One comparison takes 16 MiB and about 40 ms in a thread of the libuv pool.
   const checks = new Semaphore({ permits: 2, maxWaiting: 200, refusal: overloaded })
   // A flood of replies to one notification must not occupy the database.
@@ -39,7 +48,8 @@ export function createReplies({ pepper, visits, record, takeAttempt, resetAttemp
       return { right: true }
     }
     const { address, userAgent, signals } = visit
-    const data = { by: 'reply', right: false, try: attempts, address, userAgent, signals }
+    const fromSender = (await isSenders(notification, address)) ? { fromSender: true } : {}
+    const data = { by: 'reply', right: false, try: attempts, address, userAgent, signals, ...fromSender }
     const locked = lockedMs > 0 ? { lockedUntil: new Date(visit.at.getTime() + lockedMs).toISOString() } : {}
     // Without a limit of notes, because the limit of attempts bounds them.
     const fact = { channel, type: 'note', at: visit.at, source: 'recipient', data: { ...data, ...locked } } as const

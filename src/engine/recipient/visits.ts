@@ -28,28 +28,26 @@ export const VISIT_NOTES: NoteLimit = { most: 100, once: false }
 const MERGE_MS = 10 * 60_000
 const MAX_CACHED = 20_000
 
-export function createVisitRecorder({ record }: Recorder) {
+export interface VisitRecorderParts extends Recorder {
+  /** Whether the sender of a notification has registered this address: such a visit may be the sender's own. */
+  isSenders(notification: string, address: string): Promise<boolean>
+}
+
+export function createVisitRecorder({ record, isSenders }: VisitRecorderParts) {
   /** When an access was last noted by this process. */
   const noted = new BoundedCache<string, number>({ maxEntries: MAX_CACHED })
   /** Notifications whose notes are used up: a flood of visits costs no more transactions. */
   const full = new BoundedCache<string, true>({ maxEntries: MAX_CACHED })
 
-  const change = (
-    { target, at, address, userAgent, signals }: Visit,
-    step: VisitStep,
-    type: FactType,
-    data: Fact['data'],
-  ): LearnedFact => ({
-    kind: 'fact',
-    notification: target.notification,
-    fact: {
-      channel: target.channel,
-      type,
-      at,
-      source: 'recipient',
-      data: { ...data, by: step, address, userAgent, signals, ...(signals.length === 0 ? {} : { automated: true }) },
-    },
-  })
+  async function change(visit: Visit, step: VisitStep, type: FactType, given: Fact['data']): Promise<LearnedFact> {
+    const { channel, notification } = visit.target
+    const { at, address, userAgent, signals } = visit
+    const data = { ...given, by: step, address, userAgent, signals, ...(signals.length === 0 ? {} : { automated: true }) }
+    // Decided now and kept with the event: the account may register other addresses later.
+    const fromSender = (await isSenders(notification, address)) ? { fromSender: true } : {}
+    const fact = { channel, type, at, source: 'recipient', data: { ...data, ...fromSender } }
+    return { kind: 'fact', notification, fact }
+  }
 
   async function note(visit: Visit, step: VisitStep, data: Fact['data'] = {}): Promise<void> {
     const { target, address, userAgent, signals } = visit
@@ -58,7 +56,7 @@ export function createVisitRecorder({ record }: Recorder) {
     if (full.get(target.notification) || atMs - (noted.get(key) ?? Number.NEGATIVE_INFINITY) < MERGE_MS) return
     noted.set(key, atMs)
     try {
-      const outcome = await record({ ...change(visit, step, 'note', data), repeatable: VISIT_NOTES })
+      const outcome = await record({ ...(await change(visit, step, 'note', data)), repeatable: VISIT_NOTES })
       if (outcome === 'last note' || outcome === 'nothing new') full.set(target.notification, true)
     } catch (error) {
       noted.delete(key)
@@ -74,7 +72,7 @@ export function createVisitRecorder({ record }: Recorder) {
         await note(visit, step)
         return 'program'
       }
-      const outcome = await record({ ...change(visit, step, type, data), repeatable: VISIT_NOTES })
+      const outcome = await record({ ...(await change(visit, step, type, data)), repeatable: VISIT_NOTES })
       if (outcome === 'nothing new') await note(visit, step)
       return outcome === 'noted' || outcome === 'last note' ? 'noted' : 'counted'
     },

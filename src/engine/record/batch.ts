@@ -1,21 +1,33 @@
 import { moduleOf } from '../../channels/registry.js'
 import { findAttempt } from '../../domain/carrier-source.js'
-import type { CarrierReferences, CarrierReported, Change, ChangeOutcome } from '../../domain/change.js'
+import type { AttemptOutcome, CarrierReferences, CarrierReported, Change, ChangeOutcome } from '../../domain/change.js'
 import type { Channel } from '../../domain/channel.js'
 import { decide } from '../../domain/decision.js'
 import { hideLinks } from '../../domain/link.js'
+import { type Queue, queueOf } from '../../domain/queue.js'
 import type { DeliveryStatus } from '../../domain/status.js'
 import { isStorable, storableValue } from '../../domain/text.js'
 import { applyFact, type Fact, weighFact } from '../../domain/transition.js'
-import type { ChainHead, DeliveryWrite, EventWrite, ReferenceWrite, StoredDelivery } from '../../store/delivery/records.js'
+import type { ChainHead, StoredDelivery } from '../../store/delivery/locked-deliveries.js'
+import type {
+  ContentWrite,
+  CostWrite,
+  DeliveryWrite,
+  EventWrite,
+  ReferenceWrite,
+  Tally,
+  UsageWrite,
+} from '../../store/delivery/records.js'
 import { Chains } from './chains.js'
 import { isFenced, mayStillBeReported } from './fence.js'
 import { type KeptNotes, noteLimitOf } from './kept-notes.js'
+import { tally } from './tally.js'
+import { costsOf, usageOf } from './usage.js'
 
 /** The names of carriers are short. One that an index cannot hold must not keep a fact from being recorded. */
 const MAX_NAME = 500
 
-type WriteTiming = Pick<DeliveryWrite, 'delayMs' | 'failover' | 'bind'>
+type WriteTiming = Pick<DeliveryWrite, 'delayMs' | 'failover' | 'bind' | 'undoesClaim'>
 
 /** Applies changes to the locked deliveries in memory, one after the other, and collects the rows to be written. */
 export class Batch {
@@ -24,12 +36,22 @@ export class Batch {
   readonly newlyUnknown = new Set<string>()
   /** Deliveries whose recipients do not exist. */
   readonly suppressed: { notification: string; channel: Channel }[] = []
-  released = false
+  /** Deliveries whose attempt reached nobody. */
+  readonly unreached: { notification: string; channel: Channel }[] = []
+  /** Contents as they left, each with the event that states it. */
+  readonly contents: ContentWrite[] = []
+  /** Messages that carriers took. */
+  readonly usage: UsageWrite[] = []
+  /** The queues of the steps that go now. */
+  readonly released = new Set<Queue>()
   readonly #byNotification = new Map<string, StoredDelivery[]>()
   readonly #chains: Chains
   readonly #notes: KeptNotes
   readonly #changed = new Map<StoredDelivery, WriteTiming>()
+  /** The statuses as they were stored. */
+  readonly #before = new Map<StoredDelivery, DeliveryStatus>()
   readonly #now: Date
+  readonly #unrecorded: { delivery: StoredDelivery; change: AttemptOutcome }[] = []
 
   constructor(deliveries: readonly StoredDelivery[], heads: Map<string, ChainHead>, notes: KeptNotes, now: Date) {
     this.#chains = new Chains(heads, now)
@@ -54,23 +76,50 @@ export class Batch {
     const outcome = fenced ? 'fenced' : this.#applyTo(delivery, change)
     if (change.kind !== 'attempt') return outcome
     const { fence, references, delivered, unresolved } = change
+    if (change.content !== undefined) {
+      if (outcome === 'recorded') this.#keepContent(delivery, change)
+      else this.#unrecorded.push({ delivery, change })
+    }
     // The carrier of an attempt that lost its lease may still report under these names.
     if (fenced && mayStillBeReported(fence, delivery)) this.#name(delivery, references, fence.ordinal)
     if (delivered !== undefined) this.apply({ kind: 'fact', notification, fact: delivered })
     if (change.suppresses === true && !fenced && outcome !== 'noted')
       this.suppressed.push({ notification, channel: fact.channel })
+    if (change.unreached === true && !fenced) this.unreached.push({ notification, channel: fact.channel })
     if (unresolved !== undefined && !fenced) this.#applyTo(delivery, { kind: 'fact', notification, fact: unresolved })
     return outcome
+  }
+
+  /**
+   * Notes what left in attempts without a recorded outcome: the carrier's report came first, or the lease was lost. `kept`: the
+   * attempts with a stored content, because the group is written a second time after the answer to its commit was lost.
+   */
+  noteUnrecorded(kept: ReadonlySet<string>): void {
+    for (const { delivery, change } of this.#unrecorded) {
+      const { notification, fact } = change
+      if (kept.has(attemptKey(fact))) continue
+      const note = { ...fact, type: 'note' as const, data: { ...fact.data, unrecorded: fact.type } }
+      this.#chains.append(delivery, this.#chains.date(notification, told(note)))
+      this.#keepContent(delivery, change)
+    }
+  }
+
+  /** Notifications with an attempt whose outcome was not recorded, and whose content is to be kept nevertheless. */
+  get unrecorded(): string[] {
+    return this.#unrecorded.map(({ change }) => change.notification)
+  }
+
+  /** With the latest event of its notification, which states it. */
+  #keepContent(delivery: StoredDelivery, { notification, content }: AttemptOutcome): void {
+    const { seq } = this.#chains.events.findLast(({ event }) => event.notification === notification)!.event
+    this.contents.push({ notification, seq, channel: delivery.status.channel, content: content! })
   }
 
   #applyTo(delivery: StoredDelivery, change: Change): ChangeOutcome {
     const { notification } = change
     const before = delivery.status
     const traits = moduleOf(before.channel)
-    // Whatever a carrier or a recipient quotes, the sender must not read the recipient's link in it.
-    const stored = storableFact(change.fact)
-    const told = { ...stored, data: hideLinks(stored.data) }
-    const dated = this.#chains.date(notification, weighFact(before, told, traits))
+    const dated = this.#chains.date(notification, weighFact(before, told(change.fact), traits))
     const isDowngraded = dated.type !== change.fact.type
     const status = applyFact(before, dated, traits)
     const limit = status === before && dated.type === 'note' ? noteLimitOf(change) : null
@@ -81,11 +130,16 @@ export class Batch {
       return isDowngraded ? 'noted' : 'nothing new'
     }
     // A note about a delivery that is being sent must not end its lease.
+    if (status !== before && !this.#before.has(delivery)) this.#before.set(delivery, before)
     if (status !== before) this.#changed.set(delivery, this.#timingOf(change, delivery, status))
     if (status.unknownCount > before.unknownCount) this.newlyUnknown.add(notification)
+    const used = usageOf(delivery, before, status, fact)
+    if (used !== null) this.usage.push(used)
     delivery.status = status
+    // The decision on this step counts from its new date.
+    if (change.kind === 'decision' && change.delayMs !== null) delivery.dueAt = new Date(this.#now.getTime() + change.delayMs)
     this.#name(delivery, referencesOf(change, delivery), fact.data.ordinal ?? status.ordinal)
-    if (fact.type === 'released') this.released = true
+    if (fact.type === 'released') this.released.add(queueOf({ channel: status.channel, mode: delivery.mode }))
     this.#chains.append(delivery, fact)
     if (limit !== null && fact.data.lastNote === true) return 'last note'
     return isDowngraded ? 'noted' : 'recorded'
@@ -97,6 +151,7 @@ export class Batch {
     return {
       delayMs: delayOf(change) ?? before?.delayMs ?? null,
       failover: change.kind === 'attempt' && change.failover === true,
+      undoesClaim: change.kind === 'attempt' && UNTRIED.includes(change.fact.type),
       bind: bindingOf(change, delivery.status, next) ?? before?.bind ?? 'keep',
     }
   }
@@ -117,9 +172,17 @@ export class Batch {
       const [fact] = decide(deliveries, this.#now, moduleOf)
       if (fact === undefined) return
       const delivery = deliveries.find(({ status }) => status.channel === fact.channel)!
-      const outcome = this.apply({ kind: 'decision', notification, fact, delayMs: delayOfStep(fact, delivery) })
+      const outcome = this.apply({ kind: 'decision', notification, fact, delayMs: delayOfStep(fact, delivery, this.#now) })
       if (outcome !== 'recorded') return
     }
+  }
+
+  tallies(): Tally[] {
+    return tally([...this.#before].map(([delivery, before]) => ({ ...delivery, before })))
+  }
+
+  costs(): CostWrite[] {
+    return costsOf([...this.#before].map(([delivery, before]) => ({ ...delivery, before })))
   }
 
   writes(): DeliveryWrite[] {
@@ -127,14 +190,19 @@ export class Batch {
   }
 }
 
+/** Of an attempt that these facts end, no carrier heard. */
+const UNTRIED: readonly Fact['type'][] = ['postponed', 'cancelled']
+
 /** A step that waits once more waits as long as it first did. */
-function delayOfStep({ type }: Fact, { dueAt, status }: StoredDelivery): number | null {
-  if (type === 'reopened') return Math.max(0, dueAt.getTime() - status.acceptedAt.getTime())
-  return type === 'released' ? 0 : null
+function delayOfStep({ type }: Fact, { dueAt, sendAt, status }: StoredDelivery, now: Date): number | null {
+  const start = sendAt ?? status.acceptedAt
+  if (type === 'reopened') return Math.max(0, dueAt.getTime() - start.getTime())
+  // A step that others release, because they were cancelled, still waits for the time of sending.
+  return type === 'released' ? Math.max(0, start.getTime() - now.getTime()) : null
 }
 
 function delayOf(change: Change): number | null {
-  if (change.kind === 'operator') return change.decision === 'retry' ? 0 : null
+  if (change.kind === 'operator') return change.decision === 'retry' || change.decision === 'release' ? 0 : null
   return change.kind === 'fact' ? null : (change.delayMs ?? null)
 }
 
@@ -149,12 +217,13 @@ const isToAnyCarrier = (change: Change): boolean =>
 
 /**
  * Whatever a carrier answered, the fact is recorded: words that the database refuses would otherwise undo the transaction, at
- * every attempt, and a message that was sent would be sent again.
+ * every attempt, and a message that was sent would be sent again. Whatever a carrier or a recipient quotes, the sender must not read
+ * the recipient's link in it.
  */
-function storableFact(fact: Fact): Fact {
-  const data = storableValue(fact.data)
-  return data === fact.data ? fact : { ...fact, data }
-}
+const told = (fact: Fact): Fact => ({ ...fact, data: hideLinks(storableValue(fact.data)) })
+
+/** Names an attempt: its number starts anew with every message of the delivery. */
+export const attemptKey = ({ data: { reference, attempt } }: Pick<Fact, 'data'>): string => `${reference} ${attempt}`
 
 /** The carrier that was given the message, of those that this report may come from. */
 const carrierOf = ({ by, fact }: CarrierReported, { mode, attempted, status: { channel } }: StoredDelivery): string | null =>

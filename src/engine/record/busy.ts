@@ -9,12 +9,12 @@ export type Busy = 'busy'
 const FIRST_WAIT_MS = 5
 const LONGEST_WAIT_MS = 1_000
 
-/** Repeats a write with growing waits while other transactions hold its rows. `patienceMs`: when to give up. */
+/** Repeats a write with growing waits while other transactions hold its rows. `giveUpAfterMs`: how long. */
 export async function repeatWhileBusy<T>(
   write: () => Promise<T | Busy>,
-  patienceMs: number = engineTiming.unavailableMs,
+  giveUpAfterMs: number = engineTiming.unavailableMs,
 ): Promise<T> {
-  const giveUpAt = performance.now() + patienceMs
+  const giveUpAt = performance.now() + giveUpAfterMs
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
     const result = await write()
     if (result !== 'busy') return result as T

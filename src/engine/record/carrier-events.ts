@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EventContext } from '../../channels/channel.js'
+import type { EventContext } from '../../channels/channel-runtime.js'
 import type { CarrierEvent, CarrierFile, CarrierReport } from '../../channels/provider.js'
 import { moduleOf } from '../../channels/registry.js'
 import { type CarrierSource, findAttempt } from '../../domain/carrier-source.js'
@@ -48,7 +48,7 @@ const MAX_TRIES = 4
 
 /**
  * Two nodes that take the same event at once may collide in any table, and many carriers repeat a refused callback only once. So
- * the event is taken again at once; a collision that stays is the database's trouble, and never an error of the request.
+ * the event is taken again at once; a collision that stays is reported as an unavailable database, so that the carrier repeats the callback.
  */
 async function withoutConflict<T>(take: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {

@@ -3,7 +3,8 @@ import { chainEvent, SALT_BYTES } from '../../domain/evidence.js'
 import { takeRandom } from '../../domain/random.js'
 import { type Fact, isOfWhole } from '../../domain/transition.js'
 import { isAnnounced } from '../../domain/webhook.js'
-import type { ChainHead, EventWrite, StoredDelivery } from '../../store/delivery/records.js'
+import type { ChainHead, StoredDelivery } from '../../store/delivery/locked-deliveries.js'
+import type { EventWrite } from '../../store/delivery/records.js'
 
 /** The event chains of the locked notifications: appends facts to them as hashed events. */
 export class Chains {

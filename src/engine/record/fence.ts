@@ -1,6 +1,6 @@
 import type { AttemptOutcome, Change, Fence } from '../../domain/change.js'
 import { isUnknown } from '../../domain/status.js'
-import type { StoredDelivery } from '../../store/delivery/records.js'
+import type { StoredDelivery } from '../../store/delivery/locked-deliveries.js'
 
 /** Whether a change came too late to count: somebody else has moved the delivery on. */
 export function isFenced(change: Change, delivery: StoredDelivery): boolean {
@@ -13,6 +13,7 @@ export function isFenced(change: Change, delivery: StoredDelivery): boolean {
     case 'resolution':
       return status.state !== change.state || !isLatest(change, delivery)
     case 'operator':
+      if (change.decision === 'release' || change.decision === 'cancel') return status.state !== 'waiting'
       return change.decision !== 'retry' && !isUnknown(status.state)
     default:
       return false

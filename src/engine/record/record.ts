@@ -1,15 +1,19 @@
 import { channelModules, channels } from '../../channels/registry.js'
 import type { Change, ChangeOutcome } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import type { Queue, QueueListener } from '../../domain/queue.js'
 import type { Scope } from '../../domain/scope.js'
-import type { Wake } from '../../runtime/wake.js'
 import { suppress } from '../../store/accounts/suppressions.js'
+import { noteLateData } from '../../store/ageing.js'
 import { wakeNamed, wakeTagged } from '../../store/carrier/early-reports.js'
-import { lockDueSteps } from '../../store/delivery/claims.js'
+import { uncountContacts } from '../../store/delivery/contacts.js'
 import { belongsTo } from '../../store/delivery/deliveries.js'
-import { lockNotifications, readLocked, writeRecords } from '../../store/delivery/records.js'
+import { lockDueSteps } from '../../store/delivery/due-steps.js'
+import { lockNotifications, readLocked } from '../../store/delivery/locked-deliveries.js'
+import { writeRecords } from '../../store/delivery/records.js'
+import { findStatingEvents } from '../../store/evidence/sent-content.js'
 import { groupTransaction, type Pool, type Queryable } from '../../store/postgres.js'
-import { Batch } from './batch.js'
+import { attemptKey, Batch } from './batch.js'
 import { type Busy, repeatWhileBusy } from './busy.js'
 import { KeptNotes } from './kept-notes.js'
 
@@ -19,21 +23,26 @@ const BATCH = 500
 interface RecordResult {
   /** busy: another transaction holds the notification, or one of its deliveries; nothing of it was recorded. */
   outcomes: (ChangeOutcome | Busy)[]
-  /** Whether some delivery became due. */
-  released: boolean
+  /** The queues in which deliveries became due. */
+  released: ReadonlySet<Queue>
   /** Whether some webhook has a message to send. */
   announced: boolean
   events: number
 }
 
+/** Written in the transaction of a change that is recorded: an act and its entry in the audit log are one. */
+export type Alongside = (db: Queryable) => Promise<void>
+
 /**
  * The only place where facts become true: event, status, decisions about the other channels and the webhooks' outbox are written
  * in one transaction, for many notifications at a time. What another transaction holds is left out and not waited for.
  */
-export function tryChanges(pool: Pool, clock: Clock, changes: readonly Change[]): Promise<RecordResult> {
+export function tryChanges(pool: Pool, clock: Clock, changes: readonly Change[], alongside?: Alongside): Promise<RecordResult> {
   return groupTransaction(pool, async db => {
     const { free, busy } = await lockNotifications(db, [...new Set(changes.map(change => change.notification))].sort())
-    return applyChanges(db, clock, changes, free, busy)
+    const result = await applyChanges(db, clock, changes, free, busy)
+    if (result.outcomes.includes('recorded')) await alongside?.(db)
+    return result
   })
 }
 
@@ -42,6 +51,7 @@ export async function recordChanges(
   pool: Pool,
   clock: Clock,
   changes: readonly Change[],
+  alongside?: Alongside,
 ): Promise<{ outcomes: ChangeOutcome[] }> {
   const outcomes: (ChangeOutcome | Busy)[] = changes.map(() => 'busy')
   const recordRest = async (): Promise<ChangeOutcome[] | Busy> => {
@@ -50,6 +60,7 @@ export async function recordChanges(
       pool,
       clock,
       places.map(place => changes[place]!),
+      alongside,
     )
     for (const [index, place] of places.entries()) outcomes[place] = tried.outcomes[index]!
     return outcomes.includes('busy') ? 'busy' : (outcomes as ChangeOutcome[])
@@ -57,20 +68,25 @@ export async function recordChanges(
   return { outcomes: await repeatWhileBusy(recordRest) }
 }
 
-/** Decides on all steps whose wait is over although nothing new happened to them, in batches that several nodes share. */
+/**
+ * Decides on all steps whose waiting time has ended without a new event, in batches that several nodes share: single sends first,
+ * accounts in turn.
+ */
 export async function promoteDueSteps(
   pool: Pool,
   clock: Clock,
-  wake: Pick<Wake, 'notify'>,
+  wake: QueueListener,
   signal: AbortSignal,
   limit = BATCH,
 ): Promise<void> {
+  let after: string | undefined
   for (let more = true; more && !signal.aborted; ) {
-    const { steps, released, events } = await groupTransaction(pool, async db => {
-      const due = await lockDueSteps(db, limit)
-      return { steps: due.length, ...(await applyChanges(db, clock, [], new Set(due))) }
+    const { steps, next, released, events } = await groupTransaction(pool, async db => {
+      const { notifications, next } = await lockDueSteps(db, limit, after)
+      return { steps: notifications.length, next, ...(await applyChanges(db, clock, [], new Set(notifications))) }
     })
-    if (released) wake.notify()
+    after = next
+    if (released.size > 0) wake.notify(released)
     // By a clock behind the database's the steps are not due yet: to ask again at once would find the same ones.
     more = steps === limit && events > 0
   }
@@ -80,16 +96,29 @@ export async function promoteDueSteps(
  * Ends a notification's sequence: steps that still wait are cancelled, and deliveries that wait for nothing are sent anyway.
  * false: the scope has no such notification. A second call changes nothing.
  */
-export async function finalize(pool: Pool, clock: Clock, scope: Scope, notification: string): Promise<boolean> {
+export async function finalize(
+  pool: Pool,
+  clock: Clock,
+  scope: Scope,
+  notification: string,
+  { source = 'api', reason = 'Finalizado a pedido do remetente.', alongside }: FinalizeOptions = {},
+): Promise<boolean> {
   if (!(await belongsTo(pool, scope, notification))) return false
-  const data = { cancelReason: 'finalized', reason: 'Finalizado a pedido do remetente.' } as const
-  const cancelled = { type: 'cancelled', at: new Date(clock()), source: 'api', data } as const
+  const data = { cancelReason: 'finalized', reason } as const
+  const cancelled = { type: 'cancelled', at: new Date(clock()), source, data } as const
   await recordChanges(
     pool,
     clock,
     channels.map(channel => ({ kind: 'fact', notification, fact: { channel, ...cancelled } })),
+    alongside,
   )
   return true
+}
+
+interface FinalizeOptions {
+  source?: 'api' | 'operator'
+  reason?: string
+  alongside?: Alongside
 }
 
 async function applyChanges(
@@ -104,11 +133,26 @@ async function applyChanges(
   const batch = new Batch(deliveries, heads, await KeptNotes.read(db, changes), new Date(clock()))
   const isBusy = ({ notification }: Change): boolean => held.has(notification) || busy.has(notification)
   const outcomes = changes.map(change => (isBusy(change) ? 'busy' : batch.apply(change)))
+  if (batch.unrecorded.length > 0) batch.noteUnrecorded(await findKeptAttempts(db, batch.unrecorded))
   for (const id of locked) batch.decideSteps(id)
   const events = batch.events.length
   const hasChanges = events > 0 || batch.references.length > 0
-  const messages = hasChanges ? await writeRecords(db, batch.events, batch.writes(), batch.references) : 0
+  const messages = hasChanges
+    ? await writeRecords(
+        db,
+        batch.events,
+        batch.writes(),
+        batch.references,
+        batch.contents,
+        batch.tallies(),
+        batch.usage,
+        batch.costs(),
+      )
+    : 0
+  const visited = batch.events.flatMap(({ event }) => (event.source === 'recipient' ? [event.notification] : []))
+  if (visited.length > 0) await noteLateData(db, 'visits', visited)
   for (const delivery of batch.suppressed) await suppress(db, { ...delivery, reason: 'hard bounce' })
+  if (batch.unreached.length > 0) await uncountContacts(db, batch.unreached)
   await wakeEarlyReports(db, batch)
   for (const { channel, onReferences } of channelModules) {
     const references = onReferences === undefined ? [] : batch.references.filter(reference => reference.channel === channel)
@@ -116,6 +160,10 @@ async function applyChanges(
   }
   return { outcomes, released: batch.released, announced: messages > 0, events }
 }
+
+/** The attempts of these notifications whose content is stored. */
+const findKeptAttempts = async (db: Queryable, notifications: readonly string[]): Promise<Set<string>> =>
+  new Set((await findStatingEvents(db, notifications)).map(data => attemptKey({ data })))
 
 /** A report may have come before the reference, or the unknown outcome, that it is about. */
 async function wakeEarlyReports(db: Queryable, { references, newlyUnknown }: Batch): Promise<void> {

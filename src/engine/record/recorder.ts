@@ -2,12 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change, ChangeOutcome, Recorder } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
+import type { QueueListener } from '../../domain/queue.js'
 import { GroupCommit } from '../../runtime/group-commit.js'
-import type { Wake } from '../../runtime/wake.js'
 import { isLocked, isRowFault, isTimeout, isTooSlow, type Pool } from '../../store/postgres.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
 import { type Busy, repeatWhileBusy } from './busy.js'
 import { tryChanges } from './record.js'
+
+/** Of contents in one group. */
+const MAX_GROUP_BYTES = 8 * 1_048_576
 
 /**
  * Records changes in groups: the facts of many deliveries share a transaction. A fact about a notification that another transaction
@@ -16,8 +19,8 @@ import { tryChanges } from './record.js'
 export function createRecorder(
   pool: Pool,
   clock: Clock,
-  wake: Pick<Wake, 'notify'>,
-  webhooks: Pick<Wake, 'notify'> = wake,
+  wake: QueueListener,
+  webhooks: { notify(): void } = { notify() {} },
   timing: Pick<EngineTiming, 'unavailableMs' | 'rewriteMs'> = engineTiming,
 ): Recorder {
   const groups = new GroupCommit<Change, ChangeOutcome | Busy>({
@@ -27,13 +30,16 @@ export function createRecorder(
         timing,
         error => !isTooSlow(error),
       )
-      if (released) wake.notify()
+      if (released.size > 0) wake.notify(released)
       if (announced) webhooks.notify()
       return outcomes
     },
     // A group that takes too long is halved: the many webhooks of one account must not hold up everybody's facts.
     isItemFault: error => isRowFault(error) || isTooSlow(error),
     maxItems: 256,
+    // A statement of many large contents would take too much memory, here and in the database.
+    weigh: change => (change.kind === 'attempt' ? (change.content?.bytes.length ?? 0) : 0),
+    maxWeight: MAX_GROUP_BYTES,
     // One after the other: two at a time are half as large each and take the database a quarter more (bench/delivery.ts).
     parallel: 1,
     maxWaiting: 100_000,

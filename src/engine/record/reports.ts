@@ -18,8 +18,9 @@ const BATCH = 500
 export function toChange(reference: CarrierReference, report: CarrierReport, by: CarrierSource, clock: Clock): CarrierReported {
   const { notification, channel, ordinal, part, parts } = reference
   const [carrier] = by.carriers as [string]
-  const { type, at, answer, failure, reason, delayMs, trackingCode } = report
+  const { type, at, answer, failure, reason, delayMs, trackingCode, facts, signed } = report
   const data: Fact['data'] = {
+    ...facts,
     carrier,
     answer,
     ordinal,
@@ -27,6 +28,7 @@ export function toChange(reference: CarrierReference, report: CarrierReport, by:
     ...(failure === undefined ? {} : { failure, failureDetail: reason ?? answer }),
     ...(reason === undefined ? {} : { reason }),
     ...(trackingCode === undefined ? {} : { trackingCode }),
+    ...(signed === undefined ? {} : { signed }),
   }
   return {
     kind: 'report',

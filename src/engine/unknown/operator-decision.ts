@@ -1,4 +1,4 @@
-import { moduleOf } from '../../channels/registry.js'
+import { moduleOf, takenFact } from '../../channels/registry.js'
 import type { ChangeOutcome, OperatorDecision } from '../../domain/change.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Clock } from '../../domain/clock.js'
@@ -6,9 +6,9 @@ import type { Fact } from '../../domain/transition.js'
 import { signalDue } from '../../store/delivery/due-signal.js'
 import { findRefused, type RefusedQuestion } from '../../store/delivery/queue.js'
 import type { Pool } from '../../store/postgres.js'
-import { recordChanges } from '../record/record.js'
+import { type Alongside, recordChanges } from '../record/record.js'
 
-/** What a person decides about a delivery that gave up, or about an unknown outcome. */
+/** What a person decides about a delivery that gave up, about an unknown outcome, or about a step that waits. */
 export type Repair = OperatorDecision['decision']
 
 export interface RepairOrder {
@@ -26,6 +26,8 @@ const facts: Record<Repair, Pick<Fact, 'type' | 'data'>> = {
     type: 'failed',
     data: { failure: 'rejected', failureDetail: 'Um operador conferiu com a operadora: não foi enviado.' },
   },
+  release: { type: 'released', data: { reason: 'Enviado sem esperar, a pedido de um operador.' } },
+  cancel: { type: 'cancelled', data: { cancelReason: 'finalized', reason: 'Cancelado por um operador.' } },
 }
 
 /** Which refused deliveries are sent again. */
@@ -59,23 +61,36 @@ export async function reviveRefused(
 }
 
 /** 'fenced' and 'nothing new': the delivery is in a state in which there is nothing to decide. */
-export async function repairDelivery(pool: Pool, clock: Clock, order: RepairOrder): Promise<ChangeOutcome> {
+export async function repairDelivery(
+  pool: Pool,
+  clock: Clock,
+  order: RepairOrder,
+  alongside?: Alongside,
+): Promise<ChangeOutcome> {
   const { channel, notification, repair } = order
-  await moduleOf(channel).beforeOperatorDecision?.(pool, notification, repair === 'retry')
-  const [outcome] = await recordDecisions(pool, clock, [order])
+  // Nothing of a step that waits has been given to a carrier.
+  if (repair !== 'release' && repair !== 'cancel')
+    await moduleOf(channel).beforeOperatorDecision?.(pool, notification, repair === 'retry')
+  const [outcome] = await recordDecisions(pool, clock, [order], alongside)
   return outcome!
 }
 
-async function recordDecisions(pool: Pool, clock: Clock, orders: readonly RepairOrder[]): Promise<ChangeOutcome[]> {
+async function recordDecisions(
+  pool: Pool,
+  clock: Clock,
+  orders: readonly RepairOrder[],
+  alongside?: Alongside,
+): Promise<ChangeOutcome[]> {
   const at = new Date(clock())
   const changes = orders.map(({ notification, channel, repair, by }): OperatorDecision => {
     const { type, data } = facts[repair]
     // A message that the carrier produces first is not sent yet when the carrier has it: its dates come from the carrier's reports.
-    const known = type === 'sent' && moduleOf(channel).producedFirst === true ? 'processed' : type
+    const known = type === 'sent' ? takenFact(channel) : type
     const fact = { channel, type: known, at, source: 'operator', data: { ...data, by } }
     return { kind: 'operator', decision: repair, notification, fact }
   })
-  const { outcomes } = await recordChanges(pool, clock, changes)
-  if (orders.some(({ repair }, place) => repair === 'retry' && outcomes[place] === 'recorded')) await signalDue(pool)
+  const { outcomes } = await recordChanges(pool, clock, changes, alongside)
+  const sends = ({ repair }: RepairOrder): boolean => repair === 'retry' || repair === 'release'
+  if (orders.some((order, place) => sends(order) && outcomes[place] === 'recorded')) await signalDue(pool)
   return outcomes
 }

@@ -1,4 +1,5 @@
 import type { Carrier, Found, Provider, Receipt } from '../../channels/provider.js'
+import { takenFact } from '../../channels/registry.js'
 import type { CarrierReferences, Recorder, Resolution } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
 import type { Fact } from '../../domain/transition.js'
@@ -6,7 +7,7 @@ import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 
 /** What is done about one attempt with unknown outcome, by the class of its provider. */
 export interface ResolveParts {
-  provider: Pick<Provider<unknown>, 'whenUnknown' | 'takenIs' | 'timeoutMs'>
+  provider: Pick<Provider<unknown>, 'whenUnknown' | 'timeoutMs'>
   carrier: Pick<Carrier<unknown>, 'find' | 'repeatAfterMs'>
   identity: string
   clock: Clock
@@ -57,8 +58,7 @@ export async function resolveOutcome(
   if (found === null) return 'later'
   if (found !== 'unknown') {
     const { references, answer } = found
-    const taken = provider.takenIs ?? 'sent'
-    return conclude(parts, outcome, taken, { answer, resolved: true }, namesOf(identity, references))
+    return conclude(parts, outcome, takenFact(outcome.channel), { answer, resolved: true }, namesOf(identity, references))
   }
   if (planned === null) return conclude(parts, outcome, 'failed', gaveUp(NOT_TAKEN))
   // At once after the first attempt, then as planned: a message that is never answered must end like one that is always refused.

@@ -2,6 +2,7 @@ import type { AttachmentLimits } from '../../domain/attachment.js'
 import { Refusal, type RefusalCode } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence.js'
 import type { SendRequest } from '../../domain/notification.js'
+import type { UnknownMembers } from '../../domain/schema.js'
 import { type Scope, scopeKey } from '../../domain/scope.js'
 import { KeyedSemaphore } from '../../runtime/semaphore.js'
 import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool, threadData } from '../../runtime/thread-pool.js'
@@ -14,6 +15,8 @@ interface ReadSend {
   request: SendRequest
   /** Of the body as it came, for idempotency keys. */
   bodySha256: string | null
+  /** The members of the body that nothing reads. */
+  unknown: UnknownMembers
 }
 
 type Question = { raw: Uint8Array; hashBody: boolean }
@@ -61,7 +64,7 @@ async function readLarge(pool: ThreadPool<Question, Answer>, raw: Buffer, hashBo
 }
 
 const readBody = ({ raw, hashBody }: Question, limits: AttachmentLimits): ReadSend => ({
-  request: readSend(raw, limits),
+  ...readSend(raw, limits),
   bodySha256: hashBody ? sha256(raw) : null,
 })
 

@@ -1,25 +1,43 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { Refusal } from '../../domain/errors.js'
+import { firstSend } from '../../channels/first-send.js'
+import { Refusal, refuse } from '../../domain/errors.js'
+import type { SendRequest } from '../../domain/notification.js'
 import type { Accept } from '../../engine/accept/accept.js'
+import type { Caller } from '../../engine/access/directory.js'
+import { explainUnauthorized } from '../token-faults.js'
+import { warnOfUnknown } from '../unknown-members.js'
 import { sendRequestSchema } from './read-send.js'
 import type { SendReader } from './send-reader.js'
 import { uuid } from './wire.js'
 
 export interface SendOptions {
   accept: Accept['accept']
+  /** The holder of a token as the database has it now; null: the token counts no longer. */
+  findCurrentCaller(jti: string): Promise<Caller | null>
   reader: SendReader
   maxBodyBytes: number
   simulator: boolean
   supportEmail: string
 }
 
+/** The date in the example. It is fixed, so that the OpenAPI document, and what is generated from it, does not change every day. */
+const EXAMPLE_AT = Date.UTC(2030, 0, 1)
+/** Works at once against a first start, with the demo account's token. */
+const body = { ...sendRequestSchema, examples: [await firstSend(EXAMPLE_AT)] }
+
 const headers = Type.Object({
-  'idempotency-key': Type.Optional(Type.String({ description: 'Repetição segura por 24 horas.' })),
+  'idempotency-key': Type.Optional(
+    Type.String({
+      description:
+        'Uma chave sua, nova a cada envio: repetido com a mesma em 24 horas, o envio não se repete e a resposta é a primeira.',
+    }),
+  ),
 })
 
 /** POST /gw/email: one notification, one or more channels. */
-export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, simulator, supportEmail }: SendOptions): void {
+export function addSend(app: FastifyInstance, options: SendOptions): void {
+  const { accept, findCurrentCaller, reader, maxBodyBytes } = options
   app.post(
     '/gw/email',
     {
@@ -30,30 +48,42 @@ export function addSend(app: FastifyInstance, { accept, reader, maxBodyBytes, si
         description: 'A resposta 200 diz que o envio foi aceito e gravado; o que acontece em cada canal se consulta depois.',
         tags: ['Envio'],
         headers,
-        body: sendRequestSchema,
-        response: { 200: Type.Object({ idEmail: uuid }) },
+        body,
+        response: { 200: Type.Object({ idEmail: uuid('O identificador da notificação, para todas as consultas.') }) },
       },
     },
     async (request, reply) => {
       const { caller, token, address } = request
       const key = readIdempotencyKey(request.headers['idempotency-key'])
       const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
-      const { request: send, bodySha256 } = await reader.read(body, key !== null, caller)
-      if (send.validation !== null && !caller.settings.validation) throw new Refusal('validationNotEnabled', [supportEmail])
-      if (caller.mode === 'test' && !simulator) throw new Refusal('simulatorOff')
-      const sender = {
-        account: caller.account,
-        mode: caller.mode,
-        token: token.jti,
-        address,
-        rules: { sequence: caller.sequence, settings: caller.settings },
+      const { request: send, bodySha256, unknown } = await reader.read(body, key !== null, caller)
+      warnOfUnknown(reply, unknown)
+      const senderOf = (known: Caller) => {
+        requireAllowed(send, known, options)
+        const { account, mode, sequence, settings, revision } = known
+        return { account, mode, token: token.jti, address, rules: { sequence, settings, revision } }
+      }
+      const readSender = async () => {
+        const current = await findCurrentCaller(token.jti)
+        if (current === null) explainUnauthorized(request, reply, { fault: 'revoked' })
+        return senderOf(current ?? refuse('unauthorized'))
       }
       const idempotency = key === null ? null : { key, bodySha256: bodySha256! }
-      const accepted = await accept(send, sender, idempotency)
+      const origin = { startedMs: Date.now() - reply.elapsedTime, traceparent: String(request.headers.traceparent ?? '') }
+      const accepted = await accept({ request: send, sender: senderOf(caller), idempotency, readSender, origin })
       if (accepted.replayed) reply.header('idempotency-replayed', 'true')
       return { idEmail: accepted.id }
     },
   )
+}
+
+export function requireAllowed(
+  send: SendRequest,
+  { mode, settings }: Pick<Caller, 'mode' | 'settings'>,
+  { simulator, supportEmail }: Pick<SendOptions, 'simulator' | 'supportEmail'>,
+): void {
+  if (send.validation !== null && !settings.validation) throw new Refusal('validationNotEnabled', [supportEmail])
+  if (mode === 'test' && !simulator) throw new Refusal('simulatorOff')
 }
 
 function readIdempotencyKey(header: string | string[] | undefined): string | null {

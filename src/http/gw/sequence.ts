@@ -9,42 +9,49 @@ import { finalize } from '../../engine/record/record.js'
 import { findSequence, updateSequence } from '../../store/accounts/accounts.js'
 import { type ComingStep, findComing } from '../../store/delivery/deliveries.js'
 import type { Pool } from '../../store/postgres.js'
+import { conditionNames, findCondition, nameOfCondition } from './condition-wire.js'
 import { type ByNotification, channelName, dataAnswer, dataRoute, notificationId, textOrNull } from './wire.js'
 
-/** Each condition's name on the wire, and its text in the description of a coming step. */
-const conditions: Record<StepCondition, { wire: string; text: string }> = {
-  always: { wire: 'sempre', text: '' },
-  failed: { wire: 'falhou', text: ', se os canais anteriores falharem' },
-  'not delivered': { wire: 'nao_entregue', text: ', se a entrega pelos canais anteriores não for confirmada' },
-  'not read': { wire: 'nao_lido', text: ', se a leitura pelos canais anteriores não for confirmada' },
-  'not confirmed': { wire: 'nao_confirmado', text: ', se o recebimento pelos canais anteriores não for confirmado' },
+/** The condition's text in the description of a coming step. */
+const conditionTexts: Record<StepCondition, string> = {
+  always: '',
+  failed: ', se os canais anteriores falharem',
+  'not delivered': ', se a entrega pelos canais anteriores não for confirmada',
+  'not read': ', se a leitura pelos canais anteriores não for confirmada',
+  'not confirmed': ', se o recebimento pelos canais anteriores não for confirmado',
 }
-const conditionOf = new Map(Object.entries(conditions).map(([condition, { wire }]) => [wire, condition as StepCondition]))
 
 const stepSchema = Type.Object({
   canal: channelName,
   esperaMinutos: Type.Integer({ minimum: 0, maximum: MAX_WAIT_MINUTES, description: 'Minutos depois da etapa anterior.' }),
   condicao: Type.Unsafe<string>({
     type: 'string',
-    enum: [...conditionOf.keys()],
+    enum: conditionNames,
     description: 'A etapa só acontece se, nas anteriores, isto ainda valer.',
   }),
 })
-const sequenceSchema = Type.Object({ etapas: Type.Array(stepSchema, { maxItems: channelModules.length }) })
+const sequenceSchema = Type.Object({
+  etapas: Type.Array(stepSchema, {
+    maxItems: channelModules.length,
+    description: 'Na ordem em que acontecem. Vazia: não há régua, e todos os canais saem juntos.',
+  }),
+})
 const comingSchema = Type.Object({
-  canal: Type.String(),
+  canal: channelName,
   dataPrevista: textOrNull(
     'null na espera da condição `falhou`: a etapa acontece quando as anteriores falharem, sem data marcada.',
     { examples: ['18/07/2026 01:01:32'] },
   ),
-  condicao: Type.String(),
+  condicao: Type.String({ description: 'O que precisa valer nas etapas anteriores para esta acontecer.' }),
+  motivo: Type.Optional(Type.String({ description: 'Por que as regras de contato a fazem esperar. Ausente: não fazem.' })),
   descricao: Type.String({
+    description: 'O mesmo, para pessoas.',
     examples: [`${channelModules[1]!.label} em 18/07/2026 01:01:32, se a entrega pelos canais anteriores não for confirmada.`],
   }),
 })
 
 const DONE = 'Regua de notificação finalizada com sucesso'
-const finalizedSchema = Type.Object({ message: Type.String({ examples: [DONE] }) })
+const finalizedSchema = Type.Object({ message: Type.String({ description: 'Sempre a mesma frase.', examples: [DONE] }) })
 
 /** /gw/sequence: the account's sequence (régua), and the next steps of one notification. An empty list means none: all channels at once. */
 export function addSequence(app: FastifyInstance, { pool, clock }: { pool: Pool; clock: Clock }): void {
@@ -83,15 +90,18 @@ export function addSequence(app: FastifyInstance, { pool, clock }: { pool: Pool;
 const toWire = (step: ComingStep) => ({
   canal: moduleOf(step.channel).wire,
   dataPrevista: step.dueAt === null ? null : brazilianDate(step.dueAt),
-  condicao: conditions[step.condition].wire,
+  condicao: nameOfCondition(step.condition),
+  ...(step.reason === null ? {} : { motivo: step.reason }),
   descricao: describeComing(step),
 })
 
-function describeComing({ channel, dueAt, condition, state }: ComingStep): string {
+export function describeComing({ channel, dueAt, condition, state, reason, isHeld }: ComingStep): string {
   const name = moduleOf(channel).label
+  if (isHeld && state === 'queued') return `${name} espera: um operador reteve os envios.`
+  if (reason !== null) return reason
   if (state === 'queued') return `${name} assim que possível.`
   const when = dueAt === null ? 'quando isso se souber' : `em ${brazilianDate(dueAt)}`
-  return `${name} ${when}${conditions[condition].text}.`
+  return `${name} ${when}${conditionTexts[condition]}.`
 }
 
 const answer = (sequence: readonly SequenceStep[]) =>
@@ -99,7 +109,7 @@ const answer = (sequence: readonly SequenceStep[]) =>
     etapas: sequence.map(({ channel, waitMinutes, condition }) => ({
       canal: moduleOf(channel).wire,
       esperaMinutos: waitMinutes,
-      condicao: conditions[condition].wire,
+      condicao: nameOfCondition(condition),
     })),
   })
 
@@ -109,6 +119,6 @@ function readSequence(steps: Static<typeof stepSchema>[]): SequenceStep[] {
   return steps.map(({ canal, esperaMinutos, condicao }) => ({
     channel: findModule(canal)!.channel,
     waitMinutes: esperaMinutos,
-    condition: conditionOf.get(condicao)!,
+    condition: findCondition(condicao)!,
   }))
 }

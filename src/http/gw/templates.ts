@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { channelModules, findModule, moduleOf } from '../../channels/registry.js'
-import { atMost } from '../../channels/request-part.js'
+import { atMost, readVariables } from '../../channels/request-part.js'
 import type { TemplateRunner } from '../../channels/template-runner.js'
 import type { Clock } from '../../domain/clock.js'
 import { brazilianIso } from '../../domain/dates.js'
 import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
-import type { JsonObject } from '../../domain/notification.js'
+import { neutralWordingWarnings } from '../../domain/neutral-wording.js'
 import { freeObject, optionalText, requiredText } from '../../domain/schema.js'
 import type { Scope } from '../../domain/scope.js'
 import { MAX_TEMPLATE_CHARACTERS, MAX_TEMPLATE_VARIABLES, type TemplateVariable, templateRefusal } from '../../domain/template.js'
@@ -21,7 +21,18 @@ import {
 } from '../../engine/templates.js'
 import { listTemplates, type Template, type TemplatePage } from '../../store/accounts/templates.js'
 import type { Pool } from '../../store/postgres.js'
-import { type ById, channelName, dataAnswer, dataRoute, listOrNull, optionalBoolean, pathId, textOrNull, uuid } from './wire.js'
+import {
+  type ById,
+  channelName,
+  dataAnswer,
+  dataRoute,
+  isoDate,
+  listOrNull,
+  optionalBoolean,
+  pathId,
+  textOrNull,
+  uuid,
+} from './wire.js'
 
 const MAX_NAME_CHARACTERS = 255
 /** A page is in memory whole, and is written by one turn of the event loop. */
@@ -31,37 +42,60 @@ const PAGE_BYTES = 2_097_152
 const byCode = new Map(channelModules.map(module => [module.templates.code, module]))
 const typeNames = [...byCode].map(([code, { label }]) => `${code} ${label}`).sort()
 
-const variableSchema = Type.Object({ nome: requiredText(), obrigatoria: Type.Boolean() })
+const variableSchema = Type.Object({
+  nome: requiredText({ description: 'Como aparece no conteúdo: {{ nome }}.' }),
+  obrigatoria: Type.Boolean({ description: 'true: um envio sem o valor dela é recusado.' }),
+})
+const externalId = 'Identificador próprio, seu ou da operadora.'
+const sharing = 'true: as outras contas da entidade podem usar o template.'
+const ownData = 'Dados seus, guardados como vierem.'
+const variables = 'As variáveis do conteúdo.'
 type WireVariable = Static<typeof variableSchema>
 const templateSchema = Type.Object({
-  id: uuid,
-  templateId: textOrNull('Identificador próprio, seu ou da operadora.'),
-  nome: Type.String(),
+  id: uuid('O identificador público do template.'),
+  templateId: textOrNull(externalId),
+  nome: Type.String({ description: 'O nome, único por tipo.' }),
   tipo: channelName,
   conteudo: Type.String({ description: 'Liquid: {{ nome }}.' }),
-  variaveis: Type.Array(variableSchema),
-  compartilhadoComEntidade: Type.Boolean(),
-  ativo: Type.Boolean(),
-  versao: Type.Integer(),
-  criadoEm: Type.String(),
-  atualizadoEm: Type.String(),
-  criadoPor: Type.String(),
-  metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
+  variaveis: Type.Array(variableSchema, { description: variables }),
+  compartilhadoComEntidade: Type.Boolean({ description: sharing }),
+  ativo: Type.Boolean({ description: 'false: novos envios não podem usá-lo.' }),
+  versao: Type.Integer({ description: 'Sobe a cada mudança do conteúdo.' }),
+  criadoEm: isoDate('Criação'),
+  atualizadoEm: isoDate('Última mudança'),
+  criadoPor: Type.String({ description: 'O nome da conta que o criou.' }),
+  metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description: ownData }),
+  avisos: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Extensão: o que convém rever no texto, que é aceito assim mesmo. Ausente: nada.',
+    }),
+  ),
   teste: Type.Optional(
     Type.Boolean({ description: 'true: criado com um token de teste e visível só a eles. Ausente nos da conta.' }),
   ),
 })
 
 const shared = {
-  templateId: optionalText(),
-  variaveis: listOrNull<WireVariable>(variableSchema),
-  compartilhadoComEntidade: optionalBoolean,
-  metadata: freeObject(),
+  templateId: optionalText({ description: externalId }),
+  variaveis: listOrNull<WireVariable>(variableSchema, {
+    description: `${variables} Se ausente ao criar: as que o conteúdo usa, todas obrigatórias.`,
+  }),
+  compartilhadoComEntidade: optionalBoolean(sharing),
+  metadata: freeObject({ description: ownData }),
 }
-const createBody = Type.Object({ nome: requiredText(), tipo: channelName, conteudo: requiredText(), ...shared })
-const optionalVisible = optionalText({ pattern: '\\S' })
-const editBody = Type.Object({ nome: optionalVisible, conteudo: optionalVisible, ...shared })
-const statusBody = Type.Object({ ativo: Type.Boolean() })
+const createBody = Type.Object({
+  nome: requiredText({ description: 'O nome, único por tipo.' }),
+  tipo: channelName,
+  conteudo: requiredText({ description: 'A mensagem, com variáveis em Liquid: {{ nome }}.' }),
+  ...shared,
+})
+const optionalVisible = (description: string) => optionalText({ pattern: '\\S', description })
+const editBody = Type.Object({
+  nome: optionalVisible('O novo nome. Ausente: fica como está.'),
+  conteudo: optionalVisible('O novo conteúdo, que vira uma nova versão. Ausente: fica como está.'),
+  ...shared,
+})
+const statusBody = Type.Object({ ativo: Type.Boolean({ description: 'true ativa, false desativa.' }) })
 const previewBody = Type.Object({ variaveis: freeObject({ description: 'Valores das variáveis.' }) })
 const listQuery = Type.Object({
   type: Type.Optional(Type.String({ description: `${typeNames.join(', ')}.` })),
@@ -102,7 +136,7 @@ export function addTemplates(
     route('Cria um template', templateSchema, { body: createBody, status: 201 }),
     async (request, reply) => {
       const created = await createTemplate(parts, request.caller, readDraft(request.body), clock())
-      return reply.code(201).send(dataAnswer(toWire(created), 201))
+      return reply.code(201).send(dataAnswer(withWarnings(created), 201))
     },
   )
   app.get<ById & { Querystring: Static<typeof versionQuery> }>(
@@ -112,7 +146,7 @@ export function addTemplates(
       dataAnswer(toWire(await requireTemplate(pool, caller, templateId(params), readVersion(query.versao)))),
   )
   const edit = async ({ caller, params }: { caller: Scope; params: ById['Params'] }, changes: TemplateEdit) =>
-    dataAnswer(toWire(await editTemplate(parts, caller, templateId(params), changes)))
+    dataAnswer(withWarnings(await editTemplate(parts, caller, templateId(params), changes)))
   app.put<ById & { Body: Static<typeof editBody> }>(
     '/gw/templates/:id',
     route('Edita um template', templateSchema, { body: editBody }),
@@ -128,14 +162,16 @@ export function addTemplates(
   )
   app.post<ById & { Body: Static<typeof previewBody> }>(
     '/gw/templates/:id/preview',
-    route('Mostra um template preenchido', Type.Object({ conteudo: Type.String() }), { body: previewBody }),
+    route('Mostra um template preenchido', Type.Object({ conteudo: Type.String({ description: 'O conteúdo preenchido.' }) }), {
+      body: previewBody,
+    }),
     async ({ caller, params, body }) => {
       const template = await requireTemplate(pool, caller, templateId(params))
-      const values = (body.variaveis ?? {}) as JsonObject
+      const values = readVariables(body.variaveis, 'variaveis')
       const { content, variables, channel } = template
       const { html } = moduleOf(channel).templates
       const rendered = await templates.render(caller, { html, content, variables, values })
-      if ('fault' in rendered) throw templateRefusal(rendered)
+      if ('fault' in rendered) throw templateRefusal(rendered, 'variaveis')
       return dataAnswer({ conteudo: rendered.text })
     },
   )
@@ -162,7 +198,7 @@ function readDraft(body: Static<typeof createBody>): TemplateDraft {
     name: body.nome,
     channel: findModule(body.tipo)!.channel,
     content: body.conteudo,
-    variables: body.variaveis == null ? null : readVariables(body.variaveis),
+    variables: body.variaveis == null ? null : readDeclared(body.variaveis),
     externalId: body.templateId || null,
     shared: body.compartilhadoComEntidade ?? false,
     metadata: body.metadata ?? {},
@@ -175,7 +211,7 @@ function readEdit(body: Static<typeof editBody>): TemplateEdit {
   const edit: TemplateEdit = {}
   if (body.nome != null) edit.name = body.nome
   if (body.conteudo != null) edit.content = body.conteudo
-  if (body.variaveis != null) edit.variables = readVariables(body.variaveis)
+  if (body.variaveis != null) edit.variables = readDeclared(body.variaveis)
   if (body.templateId != null) edit.externalId = body.templateId || null
   if (body.compartilhadoComEntidade != null) edit.shared = body.compartilhadoComEntidade
   if (body.metadata != null) edit.metadata = body.metadata
@@ -189,7 +225,7 @@ function checkLengths({ nome, conteudo, templateId }: Static<typeof editBody>): 
   atMost(templateId, MAX_NAME_CHARACTERS, 'templateId')
 }
 
-function readVariables(list: WireVariable[]): TemplateVariable[] {
+function readDeclared(list: WireVariable[]): TemplateVariable[] {
   if (list.length > MAX_TEMPLATE_VARIABLES) refuse('tooManyVariables', String(MAX_TEMPLATE_VARIABLES))
   const names = new Set<string>()
   for (const { nome } of list) {
@@ -197,6 +233,11 @@ function readVariables(list: WireVariable[]): TemplateVariable[] {
     names.add(nome)
   }
   return list.map(({ nome, obrigatoria }) => ({ name: nome, required: obrigatoria }))
+}
+
+const withWarnings = (template: Template): Static<typeof templateSchema> => {
+  const avisos = neutralWordingWarnings(template.content, moduleOf(template.channel).exposed)
+  return { ...toWire(template), ...(avisos.length === 0 ? {} : { avisos }) }
 }
 
 const toWire = (template: Template): Static<typeof templateSchema> => ({

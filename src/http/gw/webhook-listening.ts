@@ -26,8 +26,16 @@ const listenBody = Type.Object({
     }),
   ),
 })
-const listenerSchema = Type.Object({ id: uuid, segredo: Type.String() })
-const messagesSchema = Type.Array(Type.Object({ id: uuid, corpo: Type.String() }))
+const listenerSchema = Type.Object({
+  id: uuid('O identificador da escuta.'),
+  segredo: Type.String({ description: 'Assina os avisos. Mostrado só nesta resposta.' }),
+})
+const messagesSchema = Type.Array(
+  Type.Object({
+    id: uuid('O webhook-id, para confirmar em confirmados.'),
+    corpo: Type.String({ description: 'O aviso, como um webhook o receberia.' }),
+  }),
+)
 
 /** /gw/webhooks/listen: events for a machine that cannot be called. It polls, and acknowledges what it received. */
 export function addWebhookListening(app: FastifyInstance, options: WebhookOptions): void {

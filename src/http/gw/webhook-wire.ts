@@ -2,11 +2,11 @@ import { type Static, Type } from 'typebox'
 import { findModule, moduleOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import { brazilianIso } from '../../domain/dates.js'
-import { type AnnouncedFact, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
+import { type AnnouncedFact, DEFAULT_PAYLOAD_VERSION, type PayloadVersion, payloadVersions } from '../../domain/webhook.js'
 import type { DisabledReason, WebhookEndpoint } from '../../store/webhook/endpoints.js'
 import type { AttemptDetails, Interests } from '../../webhooks/endpoints.js'
 import { wireStatuses } from '../../webhooks/payload.js'
-import { channelName, listOrNull, textOrNull, uuid } from './wire.js'
+import { channelName, isoDate, listOrNull, textOrNull, uuid } from './wire.js'
 
 /** The wire forms of endpoints and attempts. */
 type WireStatus = (typeof wireStatuses)[AnnouncedFact]
@@ -24,7 +24,7 @@ export const interests = {
     Type.Unsafe<PayloadVersion | null>({
       type: ['string', 'null'],
       enum: [...payloadVersions, null],
-      description: 'Padrão: v2.',
+      description: `O formato dos avisos. Padrão: ${DEFAULT_PAYLOAD_VERSION}.`,
     }),
   ),
   canais: listOrNull<string>(channelName, { description: 'Vazia: todos os canais.' }),
@@ -33,7 +33,7 @@ export const interests = {
 const interestsSchema = Type.Object(interests)
 
 export const readInterests = ({ versao, canais, situacoes }: Static<typeof interestsSchema>): Interests => ({
-  version: versao ?? 'v2',
+  version: versao ?? DEFAULT_PAYLOAD_VERSION,
   channels: readChannels(canais ?? []),
   statuses: readStatuses(situacoes ?? []),
 })
@@ -46,19 +46,19 @@ export const readStatuses = (names: readonly WireStatus[]): AnnouncedFact[] | nu
   names.length === 0 ? null : [...new Set(names.map(name => statusOf[name]))]
 
 const endpointMembers = {
-  id: uuid,
-  url: Type.String(),
-  versao: Type.String({ enum: [...payloadVersions] }),
+  id: uuid('O identificador do webhook.'),
+  url: Type.String({ description: 'Para onde vão os avisos.' }),
+  versao: Type.String({ enum: [...payloadVersions], description: 'O formato dos avisos.' }),
   canais: Type.Array(channelName, { description: 'Vazia: todos os canais.' }),
   situacoes: Type.Array(statusName, { description: 'Vazia: todas as situações.' }),
-  ativo: Type.Boolean(),
+  ativo: Type.Boolean({ description: 'false: nada é entregue, e o que acontece fica guardado.' }),
   motivo: textOrNull('Por que está desativado: manual, 410 ou falhas.'),
   aviso: textOrNull('O que há de errado e como reparar.'),
   falhandoDesde: textOrNull('Primeira falha desde a última entrega.'),
   segredoAnteriorAte: textOrNull('Até quando o segredo anterior também assina.'),
   pendentes: Type.Integer({ description: 'Mensagens que ainda esperam entrega.' }),
   pendenteDesde: textOrNull('Quando foi criada a mais antiga delas.'),
-  criadoEm: Type.String(),
+  criadoEm: isoDate('Criação'),
 }
 export const endpointSchema = Type.Object(endpointMembers)
 export const endpointWithSecretSchema = Type.Object({
@@ -66,7 +66,7 @@ export const endpointWithSecretSchema = Type.Object({
   segredo: Type.String({ description: 'Mostrado só nesta resposta. Guarde-o.', examples: ['whsec_…'] }),
 })
 
-const reasons: Record<DisabledReason, string> = { manual: 'manual', gone: '410', failing: 'falhas' }
+export const disabledReasons: Record<DisabledReason, string> = { manual: 'manual', gone: '410', failing: 'falhas' }
 const repairs: Record<DisabledReason, string | null> = {
   manual: null,
   gone: 'Desativado porque o servidor respondeu 410. Corrija a url, ative-o e peça o reenvio desde a data em que parou.',
@@ -82,7 +82,7 @@ export const endpointToWire = (endpoint: WebhookEndpoint): Static<typeof endpoin
   canais: (endpoint.channels ?? []).map(channel => moduleOf(channel).wire),
   situacoes: (endpoint.statuses ?? []).map(status => wireStatuses[status]),
   ativo: endpoint.disabledAt === null,
-  motivo: endpoint.disabledReason && reasons[endpoint.disabledReason],
+  motivo: endpoint.disabledReason && disabledReasons[endpoint.disabledReason],
   aviso: warning(endpoint),
   falhandoDesde: isoOrNull(endpoint.failingSince),
   segredoAnteriorAte: isoOrNull(endpoint.previousSecretUntil),
@@ -106,21 +106,32 @@ const states: Record<string, string> = {
 }
 
 export const attemptSchema = Type.Object({
-  id: Type.Integer(),
+  id: Type.Integer({ description: 'O número da tentativa, para pedir a página seguinte.' }),
   mensagem: Type.String({ format: 'uuid', description: 'O webhook-id; peça o reenvio por ele.' }),
-  tentativa: Type.Integer(),
-  em: Type.String(),
-  duracaoMs: Type.Integer(),
-  recebido: Type.Boolean(),
+  tentativa: Type.Integer({ description: 'A quantas tentativas desta mensagem, a partir de 1.' }),
+  em: isoDate('Quando começou'),
+  duracaoMs: Type.Integer({ description: 'Quanto durou, em milissegundos.' }),
+  recebido: Type.Boolean({ description: 'true: o servidor respondeu que recebeu.' }),
   erro: textOrNull('Por que falhou.'),
-  notificationID: Type.String(),
+  notificationID: Type.String({ description: 'O idEmail da notificação.' }),
   canal: channelName,
   estado: Type.String({ enum: Object.values(states), description: 'Da mensagem, agora.' }),
-  requisicao: Type.Object({ url: Type.String(), cabecalhos: Type.String(), corpo: textOrNull('null: o evento foi apagado.') }),
+  requisicao: Type.Object(
+    {
+      url: Type.String({ description: 'Para onde foi.' }),
+      cabecalhos: Type.String({ description: 'Um por linha, sem a assinatura.' }),
+      corpo: textOrNull('O aviso. null: o evento foi apagado.'),
+    },
+    { description: 'O que foi enviado.' },
+  ),
   resposta: Type.Unsafe<{ status: number; cabecalhos: string; corpo: string } | null>({
     type: ['object', 'null'],
-    description: 'null: não houve resposta.',
-    properties: { status: Type.Integer(), cabecalhos: Type.String(), corpo: Type.String() },
+    description: 'O que o servidor respondeu. null: não houve resposta.',
+    properties: {
+      status: Type.Integer({ description: 'O código HTTP.' }),
+      cabecalhos: Type.String({ description: 'Um por linha.' }),
+      corpo: Type.String({ description: 'O começo do corpo.' }),
+    },
     required: ['status', 'cabecalhos', 'corpo'],
   }),
 })

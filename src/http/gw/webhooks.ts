@@ -6,6 +6,7 @@ import { refuse } from '../../domain/errors.js'
 import { readId } from '../../domain/id.js'
 import { optionalText, requiredText } from '../../domain/schema.js'
 import type { Scope } from '../../domain/scope.js'
+import type { Pool } from '../../store/postgres.js'
 import type { AttemptQuery } from '../../store/webhook/attempts.js'
 import { type EndpointChanges, listEndpoints, type WebhookEndpoint } from '../../store/webhook/endpoints.js'
 import type { ReplaySpan } from '../../store/webhook/messages.js'
@@ -27,18 +28,26 @@ import * as wire from './webhook-wire.js'
 import { type ById, dataAnswer, dataRoute, optionalBoolean, pathId, uuid } from './wire.js'
 
 export interface WebhookOptions extends EndpointParts {
+  pool: Pool
   clock: Clock
   format: WebhookFormat
   isStopping(): boolean
 }
 
-const createBody = Type.Object({ url: requiredText({ examples: ['https://sistema.example.com/avisos'] }), ...wire.interests })
-const editBody = Type.Object({ url: optionalText({ pattern: '\\S' }), ...wire.interests, ativo: optionalBoolean })
+const createBody = Type.Object({
+  url: requiredText({ description: 'Para onde vão os avisos, por https.', examples: ['https://sistema.example.com/avisos'] }),
+  ...wire.interests,
+})
+const editBody = Type.Object({
+  url: optionalText({ pattern: '\\S', description: 'O novo endereço. Ausente: fica como está.' }),
+  ...wire.interests,
+  ativo: optionalBoolean('true ativa, false desativa. Ausente: fica como está.'),
+})
 const replayBody = Type.Object({
   mensagem: optionalText({ description: 'Uma mensagem só.' }),
   desde: optionalText({ description: 'Todas as criadas desde este momento (ISO 8601).' }),
   ate: optionalText({ description: 'E antes deste; se ausente, até agora.' }),
-  somenteFalhas: optionalBoolean,
+  somenteFalhas: optionalBoolean('true: só as que não foram entregues.'),
 })
 const attemptsQuery = Type.Object({
   antesDe: Type.Optional(Type.String({ description: 'Só tentativas anteriores a esta (id): a página seguinte.' })),
@@ -83,11 +92,15 @@ function addEndpoints(app: FastifyInstance, options: WebhookOptions): void {
       return answer(await editEndpoint(options, ...targetOf(request), changes))
     },
   )
-  app.delete<ById>('/gw/webhooks/:id', route('Apaga um webhook', Type.Object({ id: uuid })), async request => {
-    const [scope, id] = targetOf(request)
-    await removeEndpoint(options, scope, id)
-    return dataAnswer({ id })
-  })
+  app.delete<ById>(
+    '/gw/webhooks/:id',
+    route('Apaga um webhook', Type.Object({ id: uuid('O webhook apagado.') })),
+    async request => {
+      const [scope, id] = targetOf(request)
+      await removeEndpoint(options, scope, id)
+      return dataAnswer({ id })
+    },
+  )
 }
 
 function addRepairs(app: FastifyInstance, options: WebhookOptions): void {
@@ -98,7 +111,10 @@ function addRepairs(app: FastifyInstance, options: WebhookOptions): void {
   )
   app.post<ById>(
     '/gw/webhooks/:id/test',
-    { config, ...route('Envia um evento de teste', Type.Object({ mensagem: uuid }), { status: 201 }) },
+    {
+      config,
+      ...route('Envia um evento de teste', Type.Object({ mensagem: uuid('O webhook-id do evento de teste.') }), { status: 201 }),
+    },
     async (request, reply) => {
       const mensagem = await testEndpoint(options, ...targetOf(request), options.clock())
       return reply.code(201).send(dataAnswer({ mensagem }, 201))
@@ -115,7 +131,11 @@ function addRepairs(app: FastifyInstance, options: WebhookOptions): void {
   )
   app.post<ById & { Body: Static<typeof replayBody> }>(
     '/gw/webhooks/:id/replay',
-    route('Reenvia uma mensagem, ou todas desde um momento', Type.Object({ mensagens: Type.Integer() }), { body: replayBody }),
+    route(
+      'Reenvia uma mensagem, ou todas desde um momento',
+      Type.Object({ mensagens: Type.Integer({ description: 'Quantas serão enviadas outra vez.' }) }),
+      { body: replayBody },
+    ),
     async request => {
       const wanted = readReplay(request.body, options.clock())
       const [scope, id] = targetOf(request)

@@ -1,14 +1,25 @@
 import type { FastifyInstance } from 'fastify'
 import { sha256 } from '../../domain/evidence.js'
+import { logoPath } from '../../domain/logo.js'
 import type { Logo } from '../../store/accounts/accounts.js'
 import { STYLE } from './style.js'
 
-/** The script reports an automated browser and offers to print. The pages work without it. */
+/** The script reports an automated browser, offers to print and fits the frame to its content. The pages work without it. */
 const SCRIPT = `
 for (const field of document.querySelectorAll('input[name=guiado]')) field.value = navigator.webdriver ? '1' : '0'
 for (const button of document.querySelectorAll('button[data-print]')) {
   button.hidden = false
   button.addEventListener('click', () => print())
+}
+const frame = document.querySelector('iframe.content')
+if (frame) {
+  addEventListener('message', ({ source, data }) => {
+    if (source !== frame.contentWindow) return
+    const fits = typeof data === 'number' && data > 0 && data < 4000000
+    frame.classList.toggle('whole', fits)
+    frame.style.height = fits ? Math.ceil(data) + 2 + 'px' : ''
+  })
+  frame.contentWindow.postMessage('', '*')
 }
 `.trim()
 
@@ -16,7 +27,6 @@ const nameOf = (text: string): string => sha256(text).slice(0, 16)
 
 export const STYLE_PATH = `/r/${nameOf(STYLE)}.css`
 export const SCRIPT_PATH = `/r/${nameOf(SCRIPT)}.js`
-export const logoPath = (hash: string): string => `/r/logo/${hash}`
 
 const headers = { 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff' }
 /** An SVG that is opened directly is a document; this policy forbids scripts in it. */
@@ -27,7 +37,7 @@ export function addAssets(app: FastifyInstance, { findLogo }: { findLogo(hash: s
   const hidden = { schema: { hide: true } }
   app.get(STYLE_PATH, hidden, async (_, reply) => reply.type('text/css; charset=utf-8').headers(headers).send(STYLE))
   app.get(SCRIPT_PATH, hidden, async (_, reply) => reply.type('text/javascript; charset=utf-8').headers(headers).send(SCRIPT))
-  app.get<{ Params: { hash: string } }>('/r/logo/:hash', hidden, async ({ params: { hash } }, reply) => {
+  app.get<{ Params: { hash: string } }>(logoPath(':hash'), hidden, async ({ params: { hash } }, reply) => {
     const logo = /^[0-9a-f]{64}$/.test(hash) ? await findLogo(hash) : null
     if (logo === null) return reply.callNotFound()
     return reply

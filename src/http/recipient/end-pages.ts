@@ -1,6 +1,7 @@
 import { html } from '../../domain/html.js'
 import type { LinkEnd } from '../../domain/link.js'
-import { type Brand, brandName, duration, type Page } from './layout.js'
+import { PRINTED_CODE } from './code-page.js'
+import { type Brand, brandName, duration, type Page, senderRows } from './layout.js'
 
 /** A page without a brand reveals nothing about a notification. */
 const card = (title: string, text: string, brand: Brand | null = null, heading = title): Page => ({
@@ -9,10 +10,14 @@ const card = (title: string, text: string, brand: Brand | null = null, heading =
   body: html`<section class="card"><h1>${heading}</h1><p>${text}</p></section>`,
 })
 
-export const unknownPage = card(
-  'Link não encontrado',
-  'Este endereço não leva a nenhuma notificação. Confira se copiou o link inteiro, ou abra de novo a mensagem que você recebeu e toque no link.',
-)
+export const unknownPage: Page = {
+  title: 'Link não encontrado',
+  brand: null,
+  body: html`<section class="card"><h1>Link não encontrado</h1>
+<p>Este endereço não leva a nenhuma notificação. Confira se copiou o link inteiro, ou abra de novo a mensagem que você recebeu e toque no link.</p>
+<p>${PRINTED_CODE}</p>
+</section>`,
+}
 
 export const crossSitePage = card(
   'Pedido recusado',
@@ -23,6 +28,8 @@ export const failurePage = card(
   'Não foi possível agora',
   'Algo falhou do nosso lado, e nada do que você fez se perdeu. Espere um minuto e tente de novo.',
 )
+
+export const filePage = (text: string): Page => card('O arquivo não está disponível agora', text)
 
 export const badRequestPage = card(
   'Pedido inválido',
@@ -46,7 +53,14 @@ const endings: Record<LinkEnd, [title: string, text: string]> = {
 
 export function endedPage(end: LinkEnd, brand: Brand): Page {
   const [title, text] = endings[end]
-  return card(title, `${text} ${brandName(brand)}.`, brand)
+  return {
+    title,
+    brand,
+    body: html`<section class="card"><h1>${title}</h1>
+<p>${text} ${brandName(brand)}.</p>
+<dl>${senderRows('Remetente', brand)}</dl>
+</section>`,
+  }
 }
 
 export const wrongPersonReportedPage = (brand: Brand): Page =>

@@ -1,8 +1,9 @@
 import { moduleOf } from '../../channels/registry.js'
 import { brazilianDate } from '../../domain/dates.js'
 import { type Html, html } from '../../domain/html.js'
+import { maskAddress, shortName } from '../../domain/mask.js'
 import type { VisitedDelivery } from '../../store/recipient/visits.js'
-import { brandName, CHECK, duration, form, type LinkView, type Page, pressAgain } from './layout.js'
+import { brandName, CHECK, duration, form, type LinkView, type Page, pressAgain, senderRows, statesIdentity } from './layout.js'
 
 /** `host`: the host that the address bar must show. */
 export function landingPage({ visited, path, stamp }: LinkView, host: string): Page {
@@ -10,7 +11,8 @@ export function landingPage({ visited, path, stamp }: LinkView, host: string): P
   return {
     title: `Notificação de ${sender}`,
     brand: visited,
-    body: html`<section class="card">
+    body: html`${alreadyConfirmed(visited)}
+<section class="card">
 <p class="eyebrow">Assunto</p>
 <h1>${visited.subject}</h1>
 <dl>
@@ -24,50 +26,71 @@ ${visited.validation === null ? null : html`<p class="hint">O conteúdo é prote
 </section>
 <section class="card">
 <h2>Como saber se é verdadeira</h2>
+${statesIdentity(visited) && html`<dl>${senderRows('Remetente', visited)}</dl>`}
 <ul class="checks">
 <li>${CHECK}<span>O endereço no alto do navegador é <b>${host}</b>.</span></li>
 <li>${CHECK}<span>Ninguém pede senha, código ou pagamento para você ler.</span></li>
 <li>${CHECK}<span>Na dúvida, não abra: fale com ${sender} por um contato que você já conhece e informe o número <span class="code">${visited.target.notification}</span>.</span></li>
 </ul>
 </section>
-<p class="away"><a href="${path}/nao-sou-eu">Não sou esta pessoa</a></p>`,
+${notMe({ visited, path })}`,
   }
 }
 
-/** The first name and an initial, so that a person who got the link by mistake does not learn the recipient's identity. */
-function shortName(name: string): string {
-  const [first, ...others] = name.trim().split(/\s+/)
-  const last = others.at(-1)
-  return last === undefined ? first! : `${first} ${[...last][0]!.toUpperCase()}.`
-}
+/** Not after a confirmation by this link, because it cannot be taken back that way. */
+export const notMe = ({ visited, path }: Pick<LinkView, 'visited' | 'path'>): Html | null =>
+  visited.confirmedBy === visited.target.channel
+    ? null
+    : html`<p class="away"><a href="${path}/nao-sou-eu">Não sou esta pessoa</a></p>`
+
+/** What a recipient learns who already confirmed, through this link or another channel's: nobody asks again. */
+export const alreadyConfirmed = ({ confirmedAt, confirmedBy }: VisitedDelivery, then: Html | null = null): Html | null =>
+  confirmedAt === null
+    ? null
+    : html`<section class="card">
+<div class="notice good" role="status"><strong>Recebimento confirmado</strong> em ${brazilianDate(confirmedAt)} (horário de Brasília), <span class="together">por ${moduleOf(confirmedBy!).label}.</span></div>
+${then ?? html`<p>Não é preciso confirmar de novo. Abra a notificação para reler a mensagem e guardar o comprovante.</p>`}
+</section>`
 
 function way({ target, recipient }: VisitedDelivery): Html | null {
   const { recipientIsName, label } = moduleOf(target.channel)
-  return recipient === null || recipientIsName === true ? null : html`<dt>Canal</dt><dd>${label}: ${masked(recipient)}</dd>`
-}
-
-/** maria@example.com → ma***@example.com; +5511987654321 → final 4321 */
-function masked(recipient: string): string {
-  const at = recipient.lastIndexOf('@')
-  return at === -1 ? `final ${recipient.slice(-4)}` : `${recipient.slice(0, Math.min(2, at - 1))}***${recipient.slice(at)}`
+  return recipient === null || recipientIsName === true ? null : html`<dt>Canal</dt><dd>${label}: ${maskAddress(recipient)}</dd>`
 }
 
 /** `attemptsLeft`: null before the first reply. */
 export const questionPage = (view: LinkView, lockedMs: number, attemptsLeft: number | null): Page => ({
-  title: `${attemptsLeft === null ? '' : 'Resposta incorreta: '}pergunta de ${brandName(view.visited)}`,
+  title: `${attemptsLeft === null ? 'Pergunta' : 'Resposta incorreta: pergunta'} de ${brandName(view.visited)}`,
   brand: view.visited,
   body: html`<section class="card">
 <h1>Confirme que é você</h1>
 ${lockedMs > 0 ? locked(lockedMs) : question(view, attemptsLeft)}
 </section>
+${reasons(view)}
+${notMe(view)}
 <p class="away"><a href="${view.path}">Voltar</a></p>`,
 })
+
+/** Who asks, about what, and why: a question without that looks like a fraud. */
+const reasons = ({ visited }: LinkView): Html => html`<section class="card">
+<h2>Quem pergunta e por quê</h2>
+<dl>
+${senderRows('Quem pergunta', visited)}
+<dt>Sobre</dt><dd>${visited.subject}</dd>
+<dt>Para</dt><dd>${shortName(visited.recipientName)}</dd>
+<dt>Número</dt><dd class="code">${visited.target.notification}</dd>
+</dl>
+<ul class="checks">
+<li>${CHECK}<span>A pergunta é de ${brandName(visited)}, para que só ${shortName(visited.recipientName)} leia a mensagem.</span></li>
+<li>${CHECK}<span>A sua resposta serve para abrir esta mensagem e para mais nada; ela não é guardada.</span></li>
+<li>${CHECK}<span>Se a pergunta pedir senha, código que chegou ao seu celular ou dado de cartão, não responda.</span></li>
+</ul>
+</section>`
 
 const question = (
   { visited, path, stamp }: LinkView,
   attemptsLeft: number | null,
 ): Html => html`${attemptsLeft === null ? null : wrong(attemptsLeft)}
-<p>${brandName(visited)} protegeu esta mensagem com uma pergunta que só você deve saber responder.</p>
+<p>${brandName(visited)} protegeu esta mensagem com uma pergunta que só você deve saber responder. Responda para ler.</p>
 ${form(
   `${path}/pergunta`,
   stamp,

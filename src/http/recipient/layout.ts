@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { Html, html } from '../../domain/html.js'
+import { logoPath } from '../../domain/logo.js'
+import { type SenderDetail, senderDetails, brandName as senderName } from '../../domain/sender.js'
 import type { VisitedDelivery } from '../../store/recipient/visits.js'
-import { logoPath, SCRIPT_PATH, STYLE_PATH } from './assets.js'
+import { SCRIPT_PATH, STYLE_PATH } from './assets.js'
 
 export type Brand = Pick<VisitedDelivery, 'accountName' | 'settings' | 'logo'>
 
@@ -18,12 +20,20 @@ export interface Page {
   brand: Brand | null
   body: Html
   wide?: boolean
+  footer?: string
+  /** A module of ours that the page loads beside the script of every page. */
+  script?: string
 }
 
-export const brandName = ({ settings, accountName }: Brand): string => settings['brand.name'] || accountName
+export const brandName = ({ settings, accountName }: Brand): string => senderName(settings, accountName)
+
+/** A sample inside a page of ours: no script runs in it, and nothing can be sent from it. */
+const SAMPLE = { ancestors: "'self'; sandbox", frame: 'SAMEORIGIN' }
+const WHOLE = { ancestors: "'none'", frame: 'DENY' }
 
 /** Sends a page that may use only our own files and forms, and may be neither framed nor cached. */
-export function sendPage(reply: FastifyReply, status: number, page: Page): FastifyReply {
+export function sendPage(reply: FastifyReply, status: number, page: Page, isSample = false): FastifyReply {
+  const { ancestors, frame } = isSample ? SAMPLE : WHOLE
   const color = page.brand?.settings['brand.color'] ?? ''
   const style = color === '' ? '' : `:root{--brand:${color}}`
   const styles = style === '' ? "'self'" : `'self' 'sha256-${hash('sha256', style, 'base64')}'`
@@ -31,8 +41,8 @@ export function sendPage(reply: FastifyReply, status: number, page: Page): Fasti
     .code(status)
     .type('text/html; charset=utf-8')
     .headers({
-      'content-security-policy': `default-src 'none'; style-src ${styles}; script-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-      'x-frame-options': 'DENY',
+      'content-security-policy': `default-src 'none'; style-src ${styles}; script-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors ${ancestors}`,
+      'x-frame-options': frame,
       ...privateHeaders,
     })
     .send(renderPage(page, style))
@@ -46,7 +56,9 @@ export const privateHeaders: Record<string, string> = {
   'x-robots-tag': 'noindex, nofollow',
 }
 
-const renderPage = ({ title, brand, body, wide }: Page, style: string): string =>
+const PROTECTED = 'Página protegida. Nunca pedimos senhas, códigos nem dados de cartão.'
+
+const renderPage = ({ title, brand, body, wide, footer = PROTECTED, script }: Page, style: string): string =>
   html`<!doctype html>
 <html lang="pt-BR">
 <head>
@@ -59,13 +71,14 @@ const renderPage = ({ title, brand, body, wide }: Page, style: string): string =
 <link rel="stylesheet" href="${STYLE_PATH}">
 ${style === '' ? null : new Html(`<style>${style}</style>`)}
 <script src="${SCRIPT_PATH}" defer></script>
+${script !== undefined && html`<script type="module" src="${script}"></script>`}
 </head>
 <body${wide === true ? html` class="wide"` : null}>
 ${brand === null ? html`<header></header>` : header(brand)}
 <main>
 ${body}
 </main>
-<footer>Página protegida. Nunca pedimos senhas, códigos nem dados de cartão.</footer>
+<footer>${footer}</footer>
 </body>
 </html>
 `.text
@@ -78,6 +91,23 @@ ${
 }
 <div class="sender">${brandName(brand)}<small>enviou uma notificação a você</small></div>
 </header>`
+
+/** Whether the account states more of itself than its name. */
+export const statesIdentity = ({ settings }: Brand): boolean => senderDetails(settings).length > 0
+
+/** The rows of a list that say who the sender is, as far as the account states it. */
+export const senderRows = (label: string, brand: Brand): Html => {
+  const details = senderDetails(brand.settings)
+  const unlabelled = details.filter(detail => detail.label === '')
+  return html`<dt>${label}</dt><dd>${brandName(brand)}${unlabelled.map(({ value }) => html`<span class="legal">${value}</span>`)}</dd>
+${details.filter(detail => detail.label !== '').map(detail => html`${term(detail.label)}<dd>${shownDetail(detail)}</dd>`)}`
+}
+
+/** A phone shows a long name above its value, where it takes no room from the other values. */
+export const term = (name: string): Html => (name.length > 16 ? html`<dt class="long">${name}</dt>` : html`<dt>${name}</dt>`)
+
+const shownDetail = ({ value, href }: SenderDetail): Html =>
+  href === null ? html`${value}` : html`<a href="${href}" target="_blank" rel="noopener noreferrer">${value}</a>`
 
 export const CHECK = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M4.5 12.5l5 5 10-11"/></svg>`
 

@@ -4,14 +4,18 @@ import type { AddressRange } from '../../domain/address-range.js'
 import { overloaded, Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { endOfLink } from '../../domain/link.js'
 import { makeFormStamp } from '../../domain/session.js'
+import type { Verification } from '../../domain/verification-code.js'
 import type { RecipientActions } from '../../engine/recipient/recipient.js'
 import type { Visit, VisitStep } from '../../engine/recipient/visits.js'
 import { Semaphore } from '../../runtime/semaphore.js'
+import { isOutage } from '../../store/postgres.js'
 import { addressOf } from '../auth.js'
 import type { ReadBody } from '../body.js'
+import { toFileRefusal } from '../errors.js'
 import { hasSession, isFromOurPage, readVisit, siteOf } from './arrival.js'
+import { addCodePage } from './code-page.js'
 import type { ContentCleaner } from './content-cleaner.js'
-import { badRequestPage, crossSitePage, endedPage, failurePage, tooManyGuessesPage, unknownPage } from './end-pages.js'
+import { badRequestPage, crossSitePage, endedPage, failurePage, filePage, tooManyGuessesPage, unknownPage } from './end-pages.js'
 import { type LargeResponseLimits, LargeResponses } from './large-responses.js'
 import { privateHeaders, sendPage } from './layout.js'
 import { type Arrival, createPageHandlers, type Handler, seconds } from './page-handlers.js'
@@ -21,6 +25,7 @@ export interface PageOptions {
   cleaner: ContentCleaner
   trustedProxies: readonly AddressRange[]
   publicUrl: string
+  verificationOf(notification: string): Verification
 }
 
 /** Limits the visitors, so that the rest of the gateway keeps its share of the database. */
@@ -54,15 +59,11 @@ const createLimits = () => ({
  */
 export function addPages(app: FastifyInstance, options: PageOptions, readBody: ReadBody): void {
   app.register(async scope => {
-    scope.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      async (request: FastifyRequest, payload: Readable) =>
-        new URLSearchParams((await readBody(request, payload, FORM_LIMIT)).toString()),
-    )
-    scope.setErrorHandler(answerError)
+    servePeople(scope, readBody)
     const limits = createLimits()
     addLinkPages(scope, options, limits, 'full', '/n')
     addLinkPages(scope, options, limits, 'short', '/s')
+    addCodePage(scope)
   })
 }
 
@@ -128,7 +129,7 @@ function addLinkPages(
     async (arrival, request, reply) =>
       arrival.session ? step(arrival, request, reply) : reply.redirect(arrival.path, 303)
 
-  const handlers = createPageHandlers(recipient, options.cleaner)
+  const handlers = createPageHandlers(options)
   app.get(base, hidden, handle(shown('landing', handlers.landing)))
   app.post(base, hidden, handle(handlers.open))
   app.get(`${base}/pergunta`, hidden, handle(shown('question', handlers.question)))
@@ -136,6 +137,7 @@ function addLinkPages(
   app.get(`${base}/mensagem`, hidden, handle(opened(shown('message', handlers.message))))
   app.get(`${base}/conteudo`, hidden, handle(opened(sendLong(contents, handlers.content))))
   app.get(`${base}/baixar`, hidden, handle(opened(shown('file', sendLong(contents, handlers.contentFile)))))
+  app.get(`${base}/original`, hidden, handle(opened(shown('file', sendLong(contents, handlers.originalFile)))))
   app.get(`${base}/anexo/:ordinal`, hidden, handle(opened(shown('file', sendLong(files, handlers.file)))))
   app.post(`${base}/confirmar`, hidden, handle(opened(handlers.confirm)))
   app.get(`${base}/recibo`, hidden, handle(opened(shown('receipt', handlers.receipt))))
@@ -144,11 +146,27 @@ function addLinkPages(
   app.get(`${base}/*`, hidden, (_request, reply) => sendPage(reply, 404, unknownPage))
 }
 
+/** The routes of this scope read forms, and answer errors with pages. */
+export function servePeople(scope: FastifyInstance, readBody: ReadBody): void {
+  scope.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    async (request: FastifyRequest, payload: Readable) =>
+      new URLSearchParams((await readBody(request, payload, FORM_LIMIT)).toString()),
+  )
+  scope.setErrorHandler(answerWithPage)
+}
+
 /** Answers errors with a page instead of JSON; the details are in the log. */
-function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function answerWithPage(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const ofFile = toFileRefusal(error)
+  if (ofFile !== null) {
+    request.log.warn({ err: error }, 'request refused')
+    if (ofFile.retryAfter !== undefined) reply.header('retry-after', String(ofFile.retryAfter))
+    return sendPage(reply, 503, filePage(ofFile.message))
+  }
   const unavailable = error instanceof StoreUnavailable || (error instanceof Refusal && error.kind === 'unavailable')
   if (unavailable) {
-    request.log.warn({ err: error }, 'request refused')
+    if (!isOutage(error)) request.log.warn({ err: error }, 'request refused')
     return sendPage(reply.header('retry-after', '5'), 503, failurePage)
   }
   const { statusCode } = error as { statusCode?: number }

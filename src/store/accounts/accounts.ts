@@ -19,7 +19,7 @@ const SELECT = `
 const complete = (account: StoredAccount): Account => ({ ...account, settings: completeSettings(account.settings) })
 
 export const listAccounts = async (db: Queryable): Promise<Account[]> =>
-  (await queryRows<StoredAccount>(db, `${SELECT} order by a.name`)).map(complete)
+  (await queryRows<StoredAccount>(db, { name: 'list-accounts', text: `${SELECT} order by a.name` })).map(complete)
 
 export const hasAccounts = (db: Queryable): Promise<boolean> => matchesRow(db, 'select from account limit 1')
 
@@ -44,11 +44,28 @@ export const insertAccount = (
     [account.entityId, account.entityName, account.id, account.name, JSON.stringify(account.settings)],
   )
 
+/** Until the transaction ends, what else takes this lock waits; sends do not. */
+export const lockAccount = (db: Queryable, id: string): Promise<void> =>
+  execute(db, 'select from account where id = $1 for no key update', [id])
+
 export const updateSettings = (db: Queryable, id: string, changes: StoredSettings): Promise<void> =>
   execute(db, 'update account set settings = settings || $2 where id = $1', [id, JSON.stringify(changes)])
 
 export const findSequence = (db: Queryable, id: string): Promise<SequenceStep[] | null> =>
   queryValue(db, 'select sequence from account where id = $1', [id])
+
+/** What a send of the account is planned by. */
+export async function findRules(
+  db: Queryable,
+  id: string,
+): Promise<{ name: string; settings: AccountSettings; sequence: SequenceStep[] | null; revision: number } | null> {
+  const found = await queryRow<{ name: string; settings: StoredSettings; sequence: SequenceStep[] | null; revision: number }>(
+    db,
+    'select name, settings, sequence, revision from account where id = $1',
+    [id],
+  )
+  return found && { ...found, settings: completeSettings(found.settings) }
+}
 
 /** null: no sequence, all channels go at once. */
 export const updateSequence = (db: Queryable, id: string, sequence: readonly SequenceStep[] | null): Promise<void> =>
@@ -74,14 +91,22 @@ export interface Logo {
 export const saveLogo = async (db: Queryable, account: string, { type, bytes }: Logo): Promise<string> =>
   (await queryValue<string>(
     db,
-    `insert into logo (account_id, sha256, type, bytes) values ($1, sha256($3), $2, $3)
-     on conflict (account_id) do update set sha256 = excluded.sha256, type = excluded.type, bytes = excluded.bytes
-     returning encode(sha256, 'hex') as sha256`,
+    `with kept as (insert into logo (sha256, type, bytes) values (sha256($3), $2, $3) on conflict do nothing)
+     update account set logo = sha256($3) where id = $1 returning encode(logo, 'hex') as sha256`,
     [account, type, bytes],
   ))!
 
-export const deleteLogo = (db: Queryable, account: string): Promise<void> =>
-  execute(db, 'delete from logo where account_id = $1', [account])
+/** Messages that have gone out still show it. */
+export const removeLogo = (db: Queryable, account: string): Promise<void> =>
+  execute(db, 'update account set logo = null where id = $1', [account])
 
 export const findLogo = (db: Queryable, sha256: string): Promise<Logo | null> =>
-  queryRow(db, "select type, bytes from logo where sha256 = decode($1, 'hex') limit 1", [sha256])
+  queryRow(db, "select type, bytes from logo where sha256 = decode($1, 'hex')", [sha256])
+
+/** The logo that an account has now, with its SHA-256 in hexadecimal. */
+export const findAccountLogo = (db: Queryable, account: string): Promise<(Logo & { sha256: string }) | null> =>
+  queryRow(db, {
+    name: 'find-account-logo',
+    text: "select encode(g.sha256, 'hex') as sha256, g.type, g.bytes from account a join logo g on g.sha256 = a.logo where a.id = $1",
+    values: [account],
+  })

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
-import { execute, matchesRow, type Queryable, queryRows } from '../postgres.js'
+import { execute, filterBy, matchesRow, type Queryable, queryRows } from '../postgres.js'
 
 /**
  * Why an account must not send to a recipient on a channel, in one mode. Recipients are stored and compared in lower case, because a capital
@@ -61,7 +61,8 @@ export const listSuppressions = (
   queryRows(
     db,
     `select channel, recipient, reason, notification_id as notification, created_at as "createdAt" from suppression
-     where account_id = $1 and mode = $2 and ($3::text is null or channel = $3) and ($4::text is null or recipient = lower($4))
+     where account_id = $1 and mode = $2 and ${filterBy('$3::text', question.channel, 'channel = $3')}
+       and ${filterBy('$4::text', question.recipient, 'recipient = lower($4)')}
      order by created_at desc, channel, recipient limit $5`,
     [question.account, question.mode, question.channel, question.recipient, question.limit],
   )

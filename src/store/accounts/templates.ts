@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { TemplateVersion } from '../../domain/notification.js'
 import type { Scope } from '../../domain/scope.js'
 import type { TemplateVariable } from '../../domain/template.js'
-import { execute, matchesRow, type Queryable, queryRow, queryRows, run } from '../postgres.js'
+import { execute, filterBy, matchesRow, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 
 /**
  * A template as its readers see it, in one of its versions. Templates of the mode `live` are part of the account's configuration, which
@@ -54,8 +54,8 @@ export async function listTemplates(
     db,
     `with found as (
        ${READABLE} join template_version v on v.template_id = t.id and v.version = t.version
-       where ($3::text is null or t.channel = $3)
-         and ($4::uuid is null or (t.created_at, t.id) < (select last.created_at, last.id from template last where last.id = $4))
+       where ${filterBy('$3::text', channel, 't.channel = $3')}
+         and ${filterBy('$4::uuid', after, '(t.created_at, t.id) < (select last.created_at, last.id from template last where last.id = $4)')}
        order by t.created_at desc, t.id desc limit $5 + 1
      ), measured as (
        select found.*, row_number() over newest_first as place, lead(id) over newest_first is not null as following,
@@ -86,6 +86,14 @@ export const findTemplate = (
     [account, mode, id, version],
   )
 
+/** When each version was written, newest first. Checks no rights. */
+export const listVersions = (db: Queryable, id: string): Promise<{ version: number; createdAt: Date }[]> =>
+  queryRows(
+    db,
+    'select version, created_at as "createdAt" from template_version where template_id = $1 order by version desc limit 200',
+    [id],
+  )
+
 /** One version of a template. Its name, external id and metadata are the current ones, because they have no versions. */
 export type VersionContent = Pick<Template, 'name' | 'externalId' | 'content' | 'variables' | 'metadata'>
 
@@ -98,9 +106,25 @@ export const findVersionContent = (db: Queryable, id: string, version: number): 
     [id, version],
   )
 
+/** The scope's own template of this name. */
+export const findTemplateByName = (
+  db: Queryable,
+  { account, mode }: Scope,
+  { name, channel }: { name: string; channel: Channel },
+): Promise<string | null> =>
+  queryValue(db, 'select id from template where account_id = $1 and mode = $2 and channel = $3 and name = $4', [
+    account,
+    mode,
+    channel,
+    name,
+  ])
+
 /** Locks a template for an edit and returns its scope; null: there is no such template, or none that this mode knows. */
-export const lockTemplate = (db: Queryable, { mode }: Scope, id: string): Promise<Scope | null> =>
-  queryRow(db, `select t.account_id as account, t.mode from template t where t.id = $1 and ${IN_MODE} for update`, [id, mode])
+export const lockTemplate = (db: Queryable, { mode }: Scope, id: string): Promise<(Scope & { channel: Channel }) | null> =>
+  queryRow(db, `select t.account_id as account, t.mode, t.channel from template t where t.id = $1 and ${IN_MODE} for update`, [
+    id,
+    mode,
+  ])
 
 export type NewTemplate = Omit<Template, 'accountName' | 'active' | 'version' | 'createdAt' | 'updatedAt'>
 
@@ -147,7 +171,8 @@ export const addTemplateVersion = (
 
 /**
  * The active template that a request means by a name: public UUID, own external id, own name, then the same among those
- * that the entity shares. A test send prefers the templates of its own mode. Among equals the newest counts.
+ * that the entity shares. A test send prefers the templates of its own mode. Among equals (the same external id, or the same name shared
+ * by two accounts) the newest counts.
  */
 export async function resolveTemplates(
   db: Queryable,

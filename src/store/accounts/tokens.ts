@@ -2,7 +2,7 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { Scope } from '../../domain/scope.js'
 import type { SequenceStep } from '../../domain/sequence.js'
 import type { TokenClaims } from '../../domain/token.js'
-import { execute, matchesRow, type Queryable, queryRow, queryRows } from '../postgres.js'
+import { execute, filterBy, matchesRow, type Queryable, queryRow, queryRows, queryValue } from '../postgres.js'
 
 const CLAIMS = 'jti, account_id as account, mode, issued_at as "issuedAt", expires_at as "expiresAt"'
 
@@ -35,10 +35,28 @@ export interface ListedToken extends TokenClaims {
 export const listTokens = (db: Queryable, account: string): Promise<ListedToken[]> =>
   queryRows(db, `select ${CLAIMS}, revoked_at as "revokedAt" from token where account_id = $1 order by issued_at`, [account])
 
+/** Newest first, below the token `before`. */
+export const listTokenPage = (
+  db: Queryable,
+  { account, before, limit }: { account: string; before: string | null; limit: number },
+): Promise<ListedToken[]> =>
+  queryRows(
+    db,
+    `select ${CLAIMS}, revoked_at as "revokedAt" from token
+     where account_id = $1 and ${filterBy('$2::uuid', before, 'jti < $2')} order by jti desc limit $3`,
+    [account, before, limit],
+  )
+
+/** The account of a token; null: there is no such token. */
+export const findTokenAccount = (db: Queryable, jti: string): Promise<string | null> =>
+  queryValue(db, 'select account_id from token where jti = $1', [jti])
+
 /** All that the accepting path needs to know of a caller. */
 export interface Grant extends Scope {
   settings: AccountSettings
   sequence: SequenceStep[] | null
+  /** Of the account's settings and sequence. */
+  revision: number
   ranges: string[]
 }
 
@@ -46,7 +64,7 @@ export interface Grant extends Scope {
 export async function findGrant(db: Queryable, jti: string): Promise<Grant | null> {
   const grant = await queryRow<Omit<Grant, 'settings'> & { settings: StoredSettings }>(db, {
     name: 'find-grant',
-    text: `select t.account_id as account, t.mode, a.settings, a.sequence,
+    text: `select t.account_id as account, t.mode, a.settings, a.sequence, a.revision,
              array(select r.range::text from address_range r where r.account_id = a.id) as ranges
            from token t join account a on a.id = t.account_id
            where t.jti = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())`,

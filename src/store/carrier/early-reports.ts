@@ -37,22 +37,22 @@ interface EarlyRow extends CarrierReference {
  * these waits, so that another worker takes it if this one dies. After the last wait the report stays until its reference is stored.
  */
 export async function probeEarlyReports(db: Queryable, limit: number, waitsMs: readonly number[]): Promise<EarlyReport[]> {
-  const { rows } = await run<EarlyRow>(
-    db,
-    `with due as (
-       select id from early_report where due_at <= now() order by due_at, id limit $1 for update skip locked
-     ), probed as (
-       update early_report e set probes = e.probes + 1,
-         due_at = coalesce(now() + ($2::bigint[])[e.probes + 1] * interval '1 millisecond', 'infinity')
-       from due where e.id = due.id returning e.*
-     )
-     select p.id::text, jsonb_build_object('channel', p.channel, 'carriers', p.carriers, 'modes', p.modes) as source, p.report, r.*
-     from probed p left join lateral (
-       select ${REFERENCE_COLUMNS} from carrier_reference r where r.carrier = any(p.carriers) and r.reference = any(p.names)
-       ${byLikelihood('p.names', 'p.carriers')}
-     ) r on true order by p.id`,
-    [limit, waitsMs],
-  )
+  const { rows } = await run<EarlyRow>(db, {
+    name: 'probe-early-reports',
+    text: `with due as (
+             select id from early_report where due_at <= now() order by due_at, id limit $1 for update skip locked
+           ), probed as (
+             update early_report e set probes = e.probes + 1,
+               due_at = coalesce(now() + ($2::bigint[])[e.probes + 1] * interval '1 millisecond', 'infinity')
+             from due where e.id = due.id returning e.*
+           )
+           select p.id::text, jsonb_build_object('channel', p.channel, 'carriers', p.carriers, 'modes', p.modes) as source, p.report, r.*
+           from probed p left join lateral (
+             select ${REFERENCE_COLUMNS} from carrier_reference r where r.carrier = any(p.carriers) and r.reference = any(p.names)
+             ${byLikelihood('p.names', 'p.carriers')}
+           ) r on true order by p.id`,
+    values: [limit, waitsMs],
+  })
   return rows.map(({ id, source, report, ...reference }) => ({
     id,
     source,

@@ -2,7 +2,8 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { Channel } from '../../domain/channel.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Mode } from '../../domain/token.js'
-import { type Queryable, queryRows, queryValues, run } from '../postgres.js'
+import { type Queryable, queryRows, run } from '../postgres.js'
+import { heldBy, isHeld } from './holds.js'
 
 /** One delivery that a worker holds, with everything that is needed to send it. */
 export interface Claim {
@@ -35,13 +36,25 @@ export interface Claim {
   bound: boolean
   /** The account must not send to this recipient on this channel, in this mode. */
   suppressed: boolean
+  /** A part of what it would be sent with was erased at the end of its term. */
+  incomplete?: boolean
   request: JsonObject
-  template: { id: string; version: number } | null
+  template: ClaimedTemplate | null
   attachments: { name: string; sha256: string; size: number }[]
   acceptedAt: Date
+  /** Of a batch. */
+  bulk?: boolean
   /** The parts that this carrier has already, of an attempt whose other parts were lost. */
   taken?: { parts: readonly number[]; total: number } | null
 }
+
+/** The version of the acceptance. `editedAt`: when the template was last changed, because its name and metadata have no versions. */
+export type ClaimedTemplate = { id: string; version: number; editedAt: string }
+
+/** `delivery`: its name in the query. */
+export const claimedTemplate = (delivery: string): string => `case when ${delivery}.template_id is not null then
+  jsonb_build_object('id', ${delivery}.template_id, 'version', ${delivery}.template_version,
+    'editedAt', (select t.updated_at from template t where t.id = ${delivery}.template_id)) end as template`
 
 type ClaimRow = Omit<Claim, 'settings'> & { settings: StoredSettings }
 
@@ -55,9 +68,15 @@ export interface ClaimQuestion {
   /** The id of this claim alone. */
   owner: string
   limit: number
+  /** How many of them may be of batches; without it, all. */
+  bulkLimit?: number
   leaseMs: number
   /** The claim brings the notification's content, unless it is large. */
   withContent?: boolean
+  /** Older notifications are not looked at (readOpenSince); null: all of them are. */
+  since?: string | null
+  /** The account that was served last: its successors come first (lastServed). */
+  after?: string
 }
 
 /** How often a claim is repeated where other workers were taking all that it had looked at. */
@@ -65,7 +84,8 @@ const CONTESTED_ROUNDS = 3
 
 /**
  * Takes due deliveries for a worker: the attempt, its carrier and its reference are committed before anything is sent.
- * Accounts take turns, so that an account with many deliveries delays only itself. Rows that another worker is taking are skipped.
+ * Accounts take turns, so that an account with many deliveries delays only itself, and single sends go before batches. Rows that another
+ * worker is taking, and those that a person holds back, are skipped.
  */
 export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
   for (let round = 0; round < CONTESTED_ROUNDS; round++) {
@@ -78,34 +98,47 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
 
 /** Returns a single row without a notification if there is work, but other workers hold every row that was examined. */
 function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
-  const due =
-    "state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and (bound_carrier is null or bound_carrier = $6)"
+  const due = `state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and (bound_carrier is null or bound_carrier = $6)${openOnly(question, 'notification_id')}`
+  // `place`: how many accounts that may be served come before. One that is held back takes nobody's place.
+  const next = (list: string): string => {
+    const place = `place + case when ${isHeld(`${list}.account_id`)} then 0 else 1 end`
+    return `${place} from ${list} where account_id is not null and ${place} < least($3::int, 100)`
+  }
   return claim(db, question, 'claim-deliveries', {
     taken: `
       senders as (
-        (select account_id from delivery where ${due} order by account_id limit 1)
+        (select account_id, 0 as place from delivery where ${due} and account_id > $9 and not ${isHeld('null')} order by account_id limit 1)
         union all
-        select (select account_id from delivery where ${due} and account_id > senders.account_id order by account_id limit 1)
-        from senders where senders.account_id is not null
+        select (select account_id from delivery where ${due} and account_id > senders.account_id order by account_id limit 1), ${next('senders')}
+      ), first_senders as (
+        (select account_id, 0 as place from delivery where ${due} and account_id <= $9 and not ${isHeld('null')} order by account_id limit 1)
+        union all
+        select (select account_id from delivery where ${due} and account_id > first_senders.account_id and account_id <= $9 order by account_id limit 1), ${next('first_senders')}
       ), chosen as materialized (
-        select account_id from senders where account_id is not null order by random() limit least($3::int, 100)
+        -- As many accounts as can be served, beginning after the one that was served last. Each account costs an index look-up.
+        select account_id from (select 1 as round, * from senders union all select 2, * from first_senders) s
+        where account_id is not null and not ${isHeld('s.account_id')} order by round, place limit least($3::int, 100)
       ), turns as (
         -- Four times an equal share is looked at for each account: enough to fill what others leave, and not the whole queue.
-        select s.account_id, row_number() over (partition by s.account_id) as turn
+        select s.account_id, p.bulk, row_number() over (partition by s.account_id order by p.bulk) as turn
         from chosen s cross join lateral (
-          select from delivery where ${due} and account_id = s.account_id
-          order by due_at limit least($3::int, 4 * (1 + $3::int / (select count(*) from chosen)))
+          select bulk from delivery where ${due} and account_id = s.account_id
+          order by bulk, due_at limit least($3::int, 4 * (1 + $3::int / (select count(*) from chosen)))
         ) p
+      ), allowed as (
+        select * from (select *, row_number() over (partition by bulk order by turn, random()) as place from turns) t
+        where not bulk or place <= $10::int
       ), quotas as materialized (
-        select account_id, count(*) as quota from (select account_id from turns order by turn, random() limit $3::int) t group by account_id
+        select account_id, count(*) as quota from (select account_id from allowed order by turn, bulk, random() limit $3::int) t group by account_id
       ), taken as (
         -- Locked while they are chosen: if they were chosen first and locked later, all workers would choose the same rows.
         select t.notification_id from quotas q cross join lateral (
-          select notification_id from delivery where ${due} and account_id = q.account_id order by due_at limit q.quota for update skip locked
+          select notification_id from delivery where ${due} and account_id = q.account_id order by bulk, due_at limit q.quota for update skip locked
         ) t
       )`,
     set: 'tried = array[$7::smallint]',
     work: 'quotas',
+    values: [question.after ?? NOBODY, question.bulkLimit ?? question.limit],
   })
 }
 
@@ -114,15 +147,15 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
  * deliveries that only this carrier may take, because it may have the message already.
  */
 export async function claimFailovers(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
-  const queued = "state = 'queued' and channel = $1 and mode = $2"
+  const queued = `state = 'queued' and channel = $1 and mode = $2${openOnly(question, 'notification_id')}`
   const untried = 'bound_carrier is null and tried is not null and $7::smallint <> all(tried)'
   const rows = await claim(db, question, 'claim-failovers', {
     taken: `
       own as (
-        select notification_id from delivery where ${queued} and bound_carrier = $6 and due_at <= now()
+        select notification_id from delivery where ${queued} and bound_carrier = $6 and due_at <= now() and not ${isHeld('account_id')}
         order by due_at limit $3 for update skip locked
       ), others as (
-        select notification_id from delivery where ${queued} and ${untried}
+        select notification_id from delivery where ${queued} and ${untried} and not ${isHeld('account_id')}
         order by due_at limit $3 for update skip locked
       ), taken as (
         select notification_id from own union all select notification_id from others limit $3
@@ -138,37 +171,56 @@ export async function claimFailovers(db: Queryable, question: ClaimQuestion): Pr
 export const attemptedBy = (carrier: string): string =>
   `case when ordinal || ' ' || ${carrier}::text = any(attempted) then attempted else array_append(attempted, ordinal || ' ' || ${carrier}::text) end`
 
-/** `taken`: the expressions that lock the rows. `work`: the expression that has a row if there is work, even if other workers take it. */
+/**
+ * A constant in the text, and not a parameter: the plan then holds the months that are open and no others. A parameter would leave every
+ * month in the plan, and each execution would open and lock all of them (measured with 60 months: see docs/adr/0046).
+ */
+const openOnly = ({ since = null }: Pick<ClaimQuestion, 'since'>, column: string): string =>
+  since === null ? '' : ` and ${column} >= '${UUID.exec(since)![0]}'::uuid`
+
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+
+/** The account from which the next claim goes on: accounts take turns in the order of their ids, and begin again after the last. */
+export function lastServed(claims: readonly Pick<Claim, 'account'>[], after = NOBODY): string {
+  const accounts = claims.map(({ account }) => account).sort()
+  return accounts.findLast(account => account <= after) ?? accounts.at(-1) ?? after
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** `taken`: the expressions that lock the rows; `values`: theirs, from $9 on. `work`: the expression that has a row if there is work, even if other workers take it. */
 function claim(
   db: Queryable,
-  { channel, mode, limit, owner, leaseMs, carrier, rank, withContent = false }: ClaimQuestion,
+  question: ClaimQuestion,
   name: string,
-  { taken, set, work }: { taken: string; set: string; work: string },
+  { taken, set, work, values = [] }: { taken: string; set: string; work: string; values?: unknown[] },
 ): Promise<ClaimRow[]> {
+  const { channel, mode, limit, owner, leaseMs, carrier, rank, withContent = false, since = null } = question
   return queryRows(db, {
-    name,
+    // `since` is part of the text, so it is part of the name: a new month means one more plan on each connection.
+    name: since === null ? name : `${name} ${since}`,
     // A claim of many must not bring many large contents into memory at once.
     text: `
-      with recursive ${taken}, claimed as (
+      with recursive ${heldBy('$1', '$6')}, ${taken}, claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
           carrier = $6, attempted = ${attemptedBy('$6')},
           reference = d.notification_id || '.' || d.channel || '.' || d.ordinal, ${set}
-        where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1
+        where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1${openOnly(question, 'd.notification_id')}
         returning d.*
       )
       select c.notification_id as notification, c.channel, c.mode, c.lease_owner as owner, c.account_id as account, a.name as "accountName", a.settings,
         c.ordinal, c.attempt, c.failovers, c.tried, c.reference, c.recipient, n.recipient_name as "recipientName", n.subject,
         case when $8::boolean and octet_length(n.content) <= 65536 then n.content end as content,
         coalesce(octet_length(n.content), 0) as "contentSize", n.validation is not null as protected, c.unknown_count as "unknownCount",
-        c.bound_carrier is not null as bound,
+        c.bound_carrier is not null as bound, n.incomplete_since is not null as incomplete,
         exists (select from suppression s where s.account_id = c.account_id and s.mode = c.mode and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
-        c.request, case when c.template_id is not null then jsonb_build_object('id', c.template_id, 'version', c.template_version) end as template,
+        c.request, ${claimedTemplate('c')},
         coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
-          from attachment f where f.notification_id = c.notification_id), '[]') as attachments,
-        n.accepted_at as "acceptedAt", case when c.taken ->> 'by' = c.carrier then c.taken end as taken
+          from attachment f where f.notification_id = c.notification_id${openOnly(question, 'f.notification_id')}), '[]') as attachments,
+        n.accepted_at as "acceptedAt", c.bulk, case when c.taken ->> 'by' = c.carrier then c.taken end as taken
       from (select from ${work} limit 1) q
-      left join (claimed c join notification n on n.id = c.notification_id join account a on a.id = c.account_id) on true`,
-    values: [channel, mode, limit, owner, leaseMs, carrier, rank, withContent],
+      left join (claimed c join notification n on n.id = c.notification_id${openOnly(question, 'n.id')} join account a on a.id = c.account_id) on true`,
+    values: [channel, mode, limit, owner, leaseMs, carrier, rank, withContent, ...values],
   })
 }
 
@@ -185,19 +237,19 @@ export interface Lease {
  * delivery that another transaction holds waits for the next renewal: to wait for it here would lose the leases of all others.
  */
 export async function renewLeases(db: Queryable, held: readonly Lease[], leaseMs: number): Promise<Set<Lease>> {
-  const { rows } = await run<Lease>(
-    db,
-    `with held as (
-       select notification_id, channel from delivery
-       where notification_id = any($1::uuid[]) and (notification_id, lease_owner) in (select * from unnest($1::uuid[], $2::uuid[]))
-         and state = 'sending' and lease_until > now()
-       order by notification_id, channel for no key update skip locked
-     )
-     update delivery d set lease_until = now() + $3 * interval '1 millisecond' from held h
-     where d.notification_id = h.notification_id and d.channel = h.channel and d.notification_id = any($1::uuid[])
-     returning d.notification_id as notification, d.lease_owner as owner`,
-    [held.map(({ notification }) => notification), held.map(({ owner }) => owner), leaseMs],
-  )
+  const { rows } = await run<Lease>(db, {
+    name: 'renew-leases',
+    text: `with held as (
+             select notification_id, channel from delivery
+             where notification_id = any($1::uuid[]) and (notification_id, lease_owner) in (select * from unnest($1::uuid[], $2::uuid[]))
+               and state = 'sending' and lease_until > now()
+             order by notification_id, channel for no key update skip locked
+           )
+           update delivery d set lease_until = now() + $3 * interval '1 millisecond' from held h
+           where d.notification_id = h.notification_id and d.channel = h.channel and d.notification_id = any($1::uuid[])
+           returning d.notification_id as notification, d.lease_owner as owner`,
+    values: [held.map(({ notification }) => notification), held.map(({ owner }) => owner), leaseMs],
+  })
   const kept = new Set(rows.map(nameOf))
   return new Set(held.filter(lease => kept.has(nameOf(lease))))
 }
@@ -211,22 +263,10 @@ export interface ExpiredLease
 
 /** Deliveries whose worker is gone: nobody renewed the lease. Not those that another transaction holds: they would fill every batch. */
 export const findExpiredLeases = (db: Queryable, limit: number): Promise<ExpiredLease[]> =>
-  queryRows(
-    db,
-    `select notification_id as notification, channel, carrier, ordinal, attempt, failovers, lease_owner as owner, mode,
-       unknown_count as "unknownCount"
-     from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1 for no key update skip locked`,
-    [limit],
-  )
-
-/**
- * Locks the notifications of waiting steps whose wait is over, one for each step, and skips those that another node is
- * deciding on. Nothing is waited for, so that no order of locks is needed. Time never decides on a step that only a failure releases.
- */
-export const lockDueSteps = (db: Queryable, limit: number): Promise<string[]> =>
-  queryValues(
-    db,
-    `select n.id from delivery d join notification n on n.id = d.notification_id
-     where d.state = 'waiting' and d.condition <> 'failed' and d.due_at <= now() order by d.due_at limit $1 for no key update of n skip locked`,
-    [limit],
-  )
+  queryRows(db, {
+    name: 'find-expired-leases',
+    text: `select notification_id as notification, channel, carrier, ordinal, attempt, failovers, lease_owner as owner, mode,
+             unknown_count as "unknownCount"
+           from delivery where state = 'sending' and lease_until < now() order by lease_until limit $1 for no key update skip locked`,
+    values: [limit],
+  })

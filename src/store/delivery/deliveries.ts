@@ -2,6 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
 import type { DeliveryState, DeliveryStatus } from '../../domain/status.js'
+import { type IdMonth, monthOfId, withinMonth } from '../months.js'
 import { matchesRow, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 
 export interface StatusQuestion {
@@ -23,14 +24,46 @@ export const STATUS_COLUMNS = `d.notification_id as notification, n.custom_id as
   d.cancel_reason as "cancelReason", d.failure, d.failure_detail as "failureDetail", coalesce(d.answers, '[]') as answers,
   d.tracking_code as "trackingCode", d.ordinal, d.unknown_count as "unknownCount", coalesce(d.parts, '[]') as parts, d.taken`
 
-/** Answers many lookups with one query, each for its own scope; null where there is no such delivery. */
+/** The column that makes a status a DatedStatus. */
+export const UNKNOWN_SINCE = `case when d.state in ('uncertain', 'unresolved') then
+    (select e.at from event e
+     where e.notification_id = d.notification_id and (e.type = 'uncertain' or e.type = 'unresolved' and e.data ? 'restored')
+       and e.data ->> 'channel' = d.channel order by e.seq desc limit 1)
+  end as "unknownSince"`
+
+/** Lookups of so many months are answered by one statement for each month, of more by one statement over all months. */
+const MOST_MONTHS = 4
+
+/** Answers many lookups with few queries, each for its own scope; null where there is no such delivery. */
 export async function findStatuses(db: Queryable, questions: readonly StatusQuestion[]): Promise<(FoundStatus | null)[]> {
+  const places = new Map<string, number[]>()
+  for (const [place, { notification }] of questions.entries()) {
+    const name = monthOfId(notification)?.name ?? ''
+    places.set(name, [...(places.get(name) ?? []), place])
+  }
+  const groups = places.size > MOST_MONTHS ? [[...questions.keys()]] : [...places.values()]
+  const found: (FoundStatus | null)[] = questions.map(() => null)
+  const answer = async (group: readonly number[]): Promise<void> => {
+    const month = groups.length < places.size ? null : monthOfId(questions[group[0]!]!.notification)
+    const asked = group.map(place => questions[place]!)
+    for (const { place, ...status } of await findStatusesIn(db, month, asked)) found[group[place - 1]!] = status
+  }
+  await Promise.all(groups.map(answer))
+  return found
+}
+
+async function findStatusesIn(
+  db: Queryable,
+  month: IdMonth | null,
+  questions: readonly StatusQuestion[],
+): Promise<(FoundStatus & { place: number })[]> {
   const { rows } = await run<FoundStatus & { place: number }>(db, {
-    name: 'find-statuses',
+    name: month === null ? 'find-statuses' : `find-statuses ${month.name}`,
     text: `select q.place, ${STATUS_COLUMNS}
            from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[]) with ordinality as q(notification_id, channel, account_id, mode, place)
            join delivery d on d.notification_id = q.notification_id and d.channel = q.channel and d.account_id = q.account_id and d.mode = q.mode
-           join notification n on n.id = q.notification_id`,
+             and ${withinMonth(month, 'd.notification_id')}
+           join notification n on n.id = q.notification_id and ${withinMonth(month, 'n.id')}`,
     values: [
       questions.map(question => question.notification),
       questions.map(question => question.channel),
@@ -38,15 +71,26 @@ export async function findStatuses(db: Queryable, questions: readonly StatusQues
       questions.map(({ scope }) => scope.mode),
     ],
   })
-  const found: (FoundStatus | null)[] = questions.map(() => null)
-  for (const { place, ...status } of rows) found[place - 1] = status
-  return found
+  return rows
 }
+
+/** All channels of many notifications of a scope, and since when an outcome is unknown. */
+export const findDatedStatuses = (
+  db: Queryable,
+  { account, mode }: Scope,
+  ids: readonly string[],
+): Promise<(FoundStatus & { unknownSince: Date | null })[]> =>
+  queryRows(db, {
+    name: 'find-dated-statuses',
+    text: `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE} from delivery d join notification n on n.id = d.notification_id
+           where d.notification_id = any($1::uuid[]) and d.account_id = $2 and d.mode = $3`,
+    values: [ids, account, mode],
+  })
 
 export interface NotificationStatuses {
   code: number
-  /** With the number of parts of each message, where it is known. */
-  statuses: (FoundStatus & { segments: number | null })[]
+  /** With the number of parts of each message, where it is known, and since when an outcome is unknown. */
+  statuses: (FoundStatus & { segments: number | null; unknownSince: Date | null })[]
 }
 
 /** All channels of one notification. */
@@ -59,7 +103,8 @@ export async function findNotification(
     db,
     `select n.code, ${STATUS_COLUMNS},
        (select (e.data ->> 'segments')::int from event e
-        where e.notification_id = n.id and e.type = 'sent' and e.data ->> 'channel' = d.channel order by e.seq desc limit 1) as segments
+        where e.notification_id = n.id and e.type = 'sent' and e.data ->> 'channel' = d.channel order by e.seq desc limit 1) as segments,
+       ${UNKNOWN_SINCE}
      from notification n join delivery d on d.notification_id = n.id
      where n.id = $1 and n.account_id = $2 and n.mode = $3
      order by d.step, d.channel`,
@@ -89,6 +134,10 @@ export interface ComingStep {
   /** null: no date decides, but the failure of the steps before it. */
   dueAt: Date | null
   condition: StepCondition
+  /** Why the rules of contact keep it back, in words; null: they do not. */
+  reason: string | null
+  /** A person holds its channel, its account or everything back. */
+  isHeld: boolean
 }
 
 /** The steps of a notification that are still to come, in their order; null: the scope has no such notification. */
@@ -96,8 +145,15 @@ export async function findComing(db: Queryable, scope: Scope, id: string): Promi
   if (!(await belongsTo(db, scope, id))) return null
   const { rows } = await run<ComingStep>(
     db,
-    `select channel, state, case when state <> 'waiting' or condition <> 'failed' then due_at end as "dueAt", condition from delivery
-     where notification_id = $1 and state in ('waiting', 'queued') order by due_at, step`,
+    `select channel, state, case when state <> 'waiting' or condition <> 'failed' then due_at end as "dueAt", condition,
+       case when state = 'queued' and due_at > now() then
+         (select case when e.type = 'postponed' then e.data ->> 'reason' end from event e
+          where e.notification_id = delivery.notification_id and e.data ->> 'channel' = delivery.channel and e.type <> 'note'
+          order by e.seq desc limit 1)
+       end as reason,
+       exists (select from hold h where (h.channel is null or h.channel = delivery.channel) and h.carrier is null
+         and (h.account_id is null or h.account_id = delivery.account_id)) as "isHeld"
+     from delivery where notification_id = $1 and state in ('waiting', 'queued') order by due_at, step`,
     [id],
   )
   return rows

@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.js'
 import type { DeliveryState } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
-import { type Queryable, queryRows, run } from '../postgres.js'
+import { filterBy, type Queryable, queryRows, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
 /** The deliveries that are not finished: how many, since when, and which. */
@@ -62,8 +62,8 @@ export const listQueue = (db: Queryable, { state, channel, mode, account, limit 
     db,
     `select ${STATUS_COLUMNS}, a.name as account, d.mode, d.recipient, d.carrier, d.reference, d.attempt, d.due_at as "dueAt"
      from delivery d join notification n on n.id = d.notification_id join account a on a.id = d.account_id
-     where d.state = '${state}' and ($1::text is null or d.channel = $1) and ($2::uuid is null or d.account_id = $2)
-       and ($3::text is null or d.mode = $3)
+     where d.state = '${state}' and ${filterBy('$1::text', channel, 'd.channel = $1')}
+       and ${filterBy('$2::uuid', account, 'd.account_id = $2')} and ${filterBy('$3::text', mode, 'd.mode = $3')}
      order by d.notification_id limit $4`,
     [channel, account, mode, limit],
   )

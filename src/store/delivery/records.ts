@@ -1,122 +1,9 @@
 import type { Channel } from '../../domain/channel.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
 import type { Scope } from '../../domain/scope.js'
-import type { StepCondition } from '../../domain/sequence.js'
+import type { PackedContent } from '../../domain/sent-content.js'
 import type { DeliveryStatus } from '../../domain/status.js'
-import { findWritten } from '../notification/notifications.js'
-import { type Queryable, queryValue, queryValues, run } from '../postgres.js'
-import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
-
-export interface StoredDelivery extends Scope {
-  notification: string
-  step: number
-  condition: StepCondition
-  dueAt: Date
-  attempt: number
-  leaseOwner: string | null
-  /** Every message with every carrier that it was claimed for (domain/carrier-source.ts). */
-  attempted: readonly string[]
-  status: DeliveryStatus
-}
-
-export interface ChainHead {
-  seq: number
-  at: Date
-  hash: string
-}
-
-/** A notification that is neither free nor busy does not exist. */
-interface Locked {
-  free: Set<string>
-  /** Another transaction holds them. */
-  busy: Set<string>
-}
-
-/**
- * Locks the notifications that no other transaction holds, in the order of their ids. It never waits: one notification that a
- * frozen node holds must not delay the facts about all others.
- */
-export async function lockNotifications(db: Queryable, ids: readonly string[]): Promise<Locked> {
-  const free = new Set(
-    await queryValues<string>(db, {
-      name: 'lock-notifications',
-      text: 'select id from notification where id = any($1::uuid[]) order by id for no key update skip locked',
-      values: [ids],
-    }),
-  )
-  const others = ids.filter(id => !free.has(id))
-  return { free, busy: others.length === 0 ? new Set() : await findWritten(db, others) }
-}
-
-interface LockedRow extends Omit<StoredDelivery, 'status'>, FoundStatus {
-  siblings: number
-  headSeq: number
-  headAt: Date
-  headHash: string
-}
-
-interface LockedDeliveries {
-  deliveries: StoredDelivery[]
-  heads: Map<string, ChainHead>
-  /** Notifications of which another transaction holds some delivery. Nothing of them is returned. */
-  busy: Set<string>
-}
-
-/**
- * Locks and reads every delivery of the locked notifications, and the last event of each chain. Locked, because a claim or a return
- * locks the delivery alone: between an unlocked read and the write of the status it would be overwritten.
- */
-export async function readLocked(db: Queryable, ids: readonly string[]): Promise<LockedDeliveries> {
-  const { rows } = await run<LockedRow>(db, {
-    name: 'read-locked',
-    text: `select ${STATUS_COLUMNS}, d.account_id as account, d.mode, d.step, d.condition, d.due_at as "dueAt", d.attempt, d.lease_owner as "leaseOwner",
-             coalesce(d.attempted, '{}') as attempted, (select count(*) from delivery s where s.notification_id = n.id) as siblings,
-             e.seq as "headSeq", e.at as "headAt", encode(e.hash, 'hex') as "headHash"
-           from notification n join delivery d on d.notification_id = n.id
-           cross join lateral (select seq, at, hash from event where notification_id = n.id order by seq desc limit 1) e
-           where n.id = any($1::uuid[]) and d.notification_id = any($1::uuid[]) order by n.id, d.channel for no key update of d skip locked`,
-    values: [ids],
-  })
-  const seen = new Map<string, number>()
-  for (const { notification } of rows) seen.set(notification, (seen.get(notification) ?? 0) + 1)
-  const busy = await findHeld(db, ids, seen)
-  const heads = new Map<string, ChainHead>()
-  const deliveries: StoredDelivery[] = []
-  for (const row of rows) {
-    const {
-      notification,
-      account,
-      mode,
-      step,
-      condition,
-      dueAt,
-      attempt,
-      leaseOwner,
-      attempted,
-      siblings,
-      headSeq,
-      headAt,
-      headHash,
-      ...status
-    } = row
-    if (siblings !== seen.get(notification)) busy.add(notification)
-    if (busy.has(notification)) continue
-    heads.set(notification, { seq: headSeq, at: headAt, hash: headHash })
-    deliveries.push({ notification, account, mode, step, condition, dueAt, attempt, leaseOwner, attempted, status })
-  }
-  return { deliveries: deliveries.sort((a, b) => a.step - b.step), heads, busy }
-}
-
-/** The notifications of which other transactions hold every delivery. */
-async function findHeld(db: Queryable, ids: readonly string[], seen: ReadonlyMap<string, number>): Promise<Set<string>> {
-  const unseen = ids.filter(id => !seen.has(id))
-  if (unseen.length === 0) return new Set()
-  return new Set(
-    await queryValues<string>(db, 'select distinct notification_id from delivery where notification_id = any($1::uuid[])', [
-      unseen,
-    ]),
-  )
-}
+import { type Queryable, queryValue } from '../postgres.js'
 
 export interface DeliveryWrite {
   notification: string
@@ -127,6 +14,8 @@ export interface DeliveryWrite {
   failover: boolean
   /** Which carriers may take it from now on: only the carrier of its latest attempt, any, or the same ones as before. */
   bind: 'carrier' | 'none' | 'keep'
+  /** Its claim ends as if it had not been made: the attempt does not count. */
+  undoesClaim: boolean
 }
 
 export interface EventWrite extends Scope {
@@ -147,8 +36,39 @@ export interface ReferenceWrite {
   parts: number
 }
 
+/** A content as it left, and the event that states it. */
+export interface ContentWrite {
+  notification: string
+  seq: number
+  channel: Channel
+  content: PackedContent
+}
+
+/** By how much the counts of one hour of acceptance change. */
+export interface Tally extends Scope {
+  hour: Date
+  channel: Channel
+  sent: number
+  delivered: number
+  read: number
+  failed: number
+}
+
+/** A message that a carrier took. */
+export interface UsageWrite extends Scope {
+  channel: Channel
+  carrier: string
+  units: number
+}
+
+/** A change of what the sends of a month have bound of their account's cap. */
+export interface CostWrite extends Scope {
+  acceptedAt: Date
+  amount: number
+}
+
 /**
- * Writes events, statuses, the outbox of webhooks and the carriers' references in one statement. The lease of each written delivery
+ * Writes events, statuses, the outbox of webhooks, the carriers' references and the contents that left in one statement. The lease of each written delivery
  * ends, unless the delivery is still being sent. Returns how many webhook messages were queued.
  */
 export const writeRecords = async (
@@ -156,6 +76,10 @@ export const writeRecords = async (
   events: readonly EventWrite[],
   deliveries: readonly DeliveryWrite[],
   references: readonly ReferenceWrite[] = [],
+  contents: readonly ContentWrite[] = [],
+  tallies: readonly Tally[] = [],
+  usage: readonly UsageWrite[] = [],
+  costs: readonly CostWrite[] = [],
 ): Promise<number> =>
   (await queryValue<number>(db, {
     name: 'write-records',
@@ -164,15 +88,29 @@ export const writeRecords = async (
       JSON.stringify(events.map(({ event, ...write }) => ({ ...event, ...write, salt: event.salt.toString('hex') }))),
       JSON.stringify(deliveries.map(({ status, ...write }) => ({ ...status, ...write }))),
       JSON.stringify(references),
+      JSON.stringify(contents.map(contentRow)),
+      JSON.stringify(tallies),
+      JSON.stringify(usage),
+      JSON.stringify(costs),
     ],
   }))!
+
+const contentRow = ({ content: { statement, salt, bytes, ...packed }, ...of }: ContentWrite) => ({
+  ...of,
+  ...packed,
+  type: statement.type,
+  size: statement.size,
+  sha256: statement.sha256,
+  salt: salt?.toString('hex') ?? null,
+  bytes: bytes.toString('base64'),
+})
 
 const WRITE_RECORDS = `
   with happened as materialized (
     select * from json_to_recordset($1) as e(notification uuid, seq int, at timestamptz, type text, source text, data jsonb, salt text,
       commit text, prev text, hash text, account uuid, mode text, channel text, announced boolean)
   ), changed as materialized (
-    select * from json_to_recordset($2) as u(notification uuid, channel text, state text, "delayMs" bigint, failover boolean, bind text,
+    select * from json_to_recordset($2) as u(notification uuid, channel text, state text, "delayMs" bigint, failover boolean, bind text, "undoesClaim" boolean,
       "processedAt" timestamptz, "preparedAt" timestamptz, "sentAt" timestamptz, "deliveredAt" timestamptz, "readAt" timestamptz,
       "confirmedAt" timestamptz, "linkOpenedAt" timestamptz, "answeredAt" timestamptz, "failedAt" timestamptz, "cancelledAt" timestamptz,
       "cancelReason" text, failure text, "failureDetail" text, answers jsonb, "trackingCode" text, ordinal int, "unknownCount" int, parts jsonb, taken jsonb)
@@ -194,11 +132,32 @@ const WRITE_RECORDS = `
     select * from json_to_recordset($3)
       as r(carrier text, reference text, notification uuid, channel text, ordinal smallint, part smallint, parts smallint)
     on conflict do nothing
+  ), contents as (
+    insert into sent_content (notification_id, seq, channel, type, extension, size, sha256, files, hidden, salt, message, packing, bytes)
+    select notification, seq, channel, type, extension, size, decode(sha256, 'hex'), files, hidden, decode(salt, 'hex'), message, packing, decode(bytes, 'base64')
+    from json_to_recordset($4) as c(notification uuid, seq int, channel text, type text, extension text, size int, sha256 text, files jsonb,
+      hidden jsonb, salt text, message jsonb, packing text, bytes text)
+  ), tallies as (
+    insert into delivery_tally (mode, hour, account_id, channel, sent, delivered, read, failed)
+    select * from json_to_recordset($5)
+      as t(mode text, hour timestamptz, account uuid, channel text, sent int, delivered int, read int, failed int)
+  ), usage as (
+    -- Nobody charges for simulated messages.
+    insert into usage_tally (mode, day, account_id, channel, carrier, messages, units, cost)
+    select mode, (now() at time zone 'America/Sao_Paulo')::date, account, channel, carrier, 1, units,
+      units * case when carrier like 'simulator/%' then 0 else coalesce((select p.price from price p where p.channel = u.channel
+        and p.carrier in (u.carrier, split_part(u.carrier, ':', 1), '') order by length(p.carrier) desc limit 1), 0) end
+    from json_to_recordset($6) as u(mode text, account uuid, channel text, carrier text, units int)
+  ), costs as (
+    insert into cost_tally (account_id, mode, month, amount)
+    select account, mode, date_trunc('month', "acceptedAt" at time zone 'America/Sao_Paulo'), amount
+    from json_to_recordset($7) as c(account uuid, mode text, "acceptedAt" timestamptz, amount numeric)
   ), statuses as (
     update delivery d set
       state = u.state, due_at = coalesce(now() + u."delayMs" * interval '1 millisecond', d.due_at),
       lease_owner = case when u.state = 'sending' then d.lease_owner end, lease_until = case when u.state = 'sending' then d.lease_until end,
-      attempt = case when u.ordinal > d.ordinal then 0 else d.attempt end, failovers = case when u.ordinal > d.ordinal then 0 else d.failovers end,
+      attempt = case when u.ordinal > d.ordinal then 0 else d.attempt - u."undoesClaim"::int end,
+      failovers = case when u.ordinal > d.ordinal then 0 else d.failovers - (u."undoesClaim" and coalesce(cardinality(d.tried), 0) > 1)::int end,
       tried = case when u.failover or u.state = 'sending' then d.tried end,
       bound_carrier = case when u.ordinal > d.ordinal or u.bind = 'none' then null when u.bind = 'carrier' then d.carrier else d.bound_carrier end,
       processed_at = u."processedAt", prepared_at = u."preparedAt", sent_at = u."sentAt", delivered_at = u."deliveredAt", read_at = u."readAt",

@@ -38,18 +38,18 @@ export const takeUnknown = (
   db: Queryable,
   { channel, mode, carrier, limit, holdMs }: UnknownQuestion,
 ): Promise<UnknownOutcome[]> =>
-  queryRows(
-    db,
-    `with due as (
-       select notification_id from delivery
-       where state = 'uncertain' and channel = $1 and mode = $2 and carrier = $3 and due_at <= now()
-       order by due_at limit $4 for update skip locked
-     )
-     update delivery d set due_at = now() + $5 * interval '1 millisecond'
-     where d.notification_id = any(array(select notification_id from due)) and d.channel = $1
-     returning ${COLUMNS}`,
-    [channel, mode, carrier, limit, holdMs],
-  )
+  queryRows(db, {
+    name: 'take-unknown',
+    text: `with due as (
+             select notification_id from delivery
+             where state = 'uncertain' and channel = $1 and mode = $2 and carrier = $3 and due_at <= now()
+             order by due_at limit $4 for update skip locked
+           )
+           update delivery d set due_at = now() + $5 * interval '1 millisecond'
+           where d.notification_id = any(array(select notification_id from due)) and d.channel = $1
+           returning ${COLUMNS}`,
+    values: [channel, mode, carrier, limit, holdMs],
+  })
 
 /** A carrier with its channel and mode as one text. */
 const named = (column: string): string => `d.channel || ' ' || d.mode || ' ' || d.${column}`
@@ -60,28 +60,29 @@ export const takeOrphaned = (
   known: readonly string[],
   { limit, holdMs }: Pick<UnknownQuestion, 'limit' | 'holdMs'>,
 ): Promise<UnknownOutcome[]> =>
-  queryRows(
-    db,
-    `with due as (
-       select notification_id, channel from delivery d
-       where state = 'uncertain' and due_at <= now() and ${named('carrier')} <> all($1::text[])
-       order by due_at limit $2 for update skip locked
-     )
-     update delivery d set due_at = now() + $3 * interval '1 millisecond'
-     from due where d.notification_id = due.notification_id and d.channel = due.channel
-     returning ${COLUMNS}`,
-    [known, limit, holdMs],
-  )
+  queryRows(db, {
+    name: 'take-orphaned',
+    text: `with due as (
+             select notification_id, channel from delivery d
+             where state = 'uncertain' and due_at <= now() and ${named('carrier')} <> all($1::text[])
+             order by due_at limit $2 for update skip locked
+           )
+           update delivery d set due_at = now() + $3 * interval '1 millisecond'
+           from due where d.notification_id = due.notification_id and d.channel = due.channel
+           returning ${COLUMNS}`,
+    values: [known, limit, holdMs],
+  })
 
 /** Queued deliveries that have been due for longer than `lateMs` and are bound to a carrier that is not in `known`. */
 export const findStranded = (db: Queryable, known: readonly string[], lateMs: number, limit: number): Promise<UnknownOutcome[]> =>
-  queryRows(
-    db,
-    `select ${COLUMNS} from delivery d
-     where state = 'queued' and bound_carrier is not null and due_at < now() - $2 * interval '1 millisecond' and ${named('bound_carrier')} <> all($1::text[])
-     order by due_at limit $3`,
-    [known, lateMs, limit],
-  )
+  queryRows(db, {
+    name: 'find-stranded',
+    text: `select ${COLUMNS} from delivery d
+           where state = 'queued' and bound_carrier is not null and due_at < now() - $2 * interval '1 millisecond'
+             and ${named('bound_carrier')} <> all($1::text[])
+           order by due_at limit $3`,
+    values: [known, lateMs, limit],
+  })
 
 /** Looks again later, unless the outcome of this attempt became known meanwhile. */
 export const putOffUnknown = (

@@ -43,8 +43,8 @@ const USERS_LOCK = 7_261_011
  */
 const FIRST_LAUNCHES = 5
 const RELAUNCH_MS = 500
-/** Recovery after a crash replays the log, which may take minutes on slow disks. It is waited for, but not in silence. */
-const PATIENCE_MS = 30_000
+/** Recovery after a crash replays the log, which may take minutes on slow disks. The log says so this often meanwhile. */
+const REPORT_EVERY_MS = 30_000
 const CLOSE_ROUNDS = 5
 const RETRY_MS = { first: 250, longest: 10_000 }
 
@@ -265,7 +265,7 @@ async function ensureRunning(location: Location, { isFirst, signal, report }: St
       await startServer(location, binaries)
       if (postmasterPid(location) === null) await sleep(RELAUNCH_MS)
     }
-    if (performance.now() - saidAt > PATIENCE_MS) {
+    if (performance.now() - saidAt > REPORT_EVERY_MS) {
       report({}, 'the embedded PostgreSQL runs but does not answer yet: waiting for it')
       saidAt = performance.now()
     }

@@ -1,7 +1,8 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
+import type { Scope } from '../../domain/scope.js'
 import { type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
-import { type Pool, type Queryable, queryRows, run, snapshot } from '../postgres.js'
+import { type Pool, type Queryable, queryRow, queryRows, run, snapshot } from '../postgres.js'
 
 /** Notifications with their whole chain and their stored statuses, page by page, so that one can be checked against the other. */
 export interface LoggedNotification {
@@ -10,10 +11,10 @@ export interface LoggedNotification {
   statuses: FoundStatus[]
 }
 
-type LoggedEvent = Omit<ChainedEvent, 'salt'> & { salt: Buffer | null }
+export type LoggedEvent = Omit<ChainedEvent, 'salt'> & { salt: Buffer | null }
 
 /** The columns of a LoggedEvent. Its time is text with milliseconds, as it was hashed. */
-const EVENT_COLUMNS = `notification_id as notification, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, type, source, data,
+export const EVENT_COLUMNS = `notification_id as notification, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, type, source, data,
   salt, encode(commit, 'hex') as commit, encode(prev, 'hex') as prev, encode(hash, 'hex') as hash`
 
 const FIRST = '00000000-0000-0000-0000-000000000000'
@@ -47,6 +48,42 @@ async function readPage(db: Queryable, ids: string[]): Promise<LoggedNotificatio
   for (const event of events) pages.get(event.notification)!.events.push(event)
   for (const status of statuses) pages.get(status.notification)!.statuses.push(status)
   return [...pages.values()]
+}
+
+/** The whole chain of one notification, as it is proven to others. */
+export const readChain = (db: Queryable, id: string): Promise<LoggedEvent[]> =>
+  queryRows(db, `select ${EVENT_COLUMNS} from event where notification_id = $1 order by seq`, [id])
+
+/** The events of one notification, oldest first; null: the scope has no such notification. */
+export async function readTimeline(db: Queryable, { account, mode }: Scope, id: string): Promise<Timeline | null> {
+  const found = await queryRow<Pick<Timeline, 'hasQuestion'>>(
+    db,
+    'select validation is not null as "hasQuestion" from notification where id = $1 and account_id = $2 and mode = $3',
+    [id, account, mode],
+  )
+  if (found === null) return null
+  const events = await queryRows<TimelineEvent>(
+    db,
+    `select seq, at, type, source, data, encode(hash, 'hex') as hash from event where notification_id = $1 order by seq`,
+    [id],
+  )
+  return { ...found, events }
+}
+
+export interface Timeline {
+  /** The content is shown after the answer to a question only. */
+  hasQuestion: boolean
+  events: TimelineEvent[]
+}
+
+export interface TimelineEvent {
+  seq: number
+  at: Date
+  type: string
+  source: string
+  /** null: it was erased. */
+  data: { [member: string]: Json } | null
+  hash: string
 }
 
 /** The place of an event in the order in which incremental readers get events. */

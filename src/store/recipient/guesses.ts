@@ -10,8 +10,8 @@ export interface GuessLimit {
   lockMs: number
 }
 
-export interface GuardedLink {
-  target: LinkTarget | null
+export interface Guarded<T> {
+  target: T | null
   /** While the lock lasts, the client must not learn whether the code exists. */
   lockedMs: number
 }
@@ -23,20 +23,27 @@ export interface GuessKeys {
   shared: string
 }
 
-export async function findGuardedLink(db: Queryable, code: string, keys: GuessKeys): Promise<GuardedLink> {
-  const link = await queryRow<GuardedLink>(db, {
+/** How long a client is locked: $1 are its own keys, $2 is the shared one. */
+const LOCKED_MS = `coalesce((select extract(epoch from max(g.locked_until) - now()) * 1000 from guess_window g
+                       where g.key = any($1::text[] || $2::text) and g.locked_until > now()
+                         and (g.key <> $2 or exists (select from guess_window o
+                                                     where o.key = any($1::text[]) and o.started_at > now() - interval '1 hour'))),
+                      0)::int`
+
+export async function findGuardedLink(db: Queryable, code: string, { own, shared }: GuessKeys): Promise<Guarded<LinkTarget>> {
+  const link = await queryRow<Guarded<LinkTarget>>(db, {
     name: 'find-guarded-link',
     text: `select case when l.code is not null then jsonb_build_object('notification', l.notification_id, 'channel', l.channel) end as target,
-             coalesce((select extract(epoch from max(g.locked_until) - now()) * 1000 from guess_window g
-                       where g.key = any($2::text[] || $3::text) and g.locked_until > now()
-                         and (g.key <> $3 or exists (select from guess_window o
-                                                     where o.key = any($2::text[]) and o.started_at > now() - interval '1 hour'))),
-                      0)::int as "lockedMs"
-           from (select) nothing left join link l on l.code = $1`,
-    values: [code, keys.own, keys.shared],
+             ${LOCKED_MS} as "lockedMs"
+           from (select) nothing left join link l on l.code = $3`,
+    values: [own, shared, code],
   })
   return link!
 }
+
+/** For codes that no table has. */
+export const readGuessLock = async (db: Queryable, { own, shared }: GuessKeys): Promise<number> =>
+  (await queryValue<number>(db, { name: 'read-guess-lock', text: `select ${LOCKED_MS}`, values: [own, shared] }))!
 
 /** Counts a wrong guess. Returns how long the key is locked. */
 export async function countWrongGuess(db: Queryable, { key, wrong, windowMs, lockMs }: GuessLimit): Promise<number> {
@@ -54,6 +61,14 @@ export async function countWrongGuess(db: Queryable, { key, wrong, windowMs, loc
   })
   return Math.max(0, lockedMs!)
 }
+
+/** How long the longest lock of these keys lasts. */
+export const readLock = async (db: Queryable, keys: readonly string[]): Promise<number> =>
+  (await queryValue<number>(
+    db,
+    'select coalesce(max(extract(epoch from locked_until - now())) * 1000, 0)::int from guess_window where key = any($1::text[]) and locked_until > now()',
+    [keys],
+  ))!
 
 export const deleteStaleGuesses = (db: Queryable): Promise<void> =>
   execute(

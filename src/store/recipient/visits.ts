@@ -1,8 +1,10 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
+import type { Channel } from '../../domain/channel.js'
 import type { LinkTarget } from '../../domain/link.js'
 import type { StoredValidation } from '../../domain/notification.js'
 import type { DeliveryState, Failure } from '../../domain/status.js'
-import { type Queryable, queryRow, run } from '../postgres.js'
+import { readBlob } from '../files/read.js'
+import { matchesRow, type Queryable, queryRow, run } from '../postgres.js'
 
 export interface ListedFile {
   ordinal: number
@@ -26,7 +28,9 @@ export interface VisitedDelivery {
   state: DeliveryState
   sentAt: Date | null
   linkOpenedAt: Date | null
+  /** The confirmation of the receipt: on this channel or, if there is none, the first one on another channel. */
   confirmedAt: Date | null
+  confirmedBy: Channel | null
   failure: Failure | null
   files: ListedFile[]
 }
@@ -35,16 +39,18 @@ export interface VisitedDelivery {
 export async function findVisitedDeliveries(db: Queryable, targets: readonly LinkTarget[]): Promise<(VisitedDelivery | null)[]> {
   const { rows } = await run<Omit<VisitedDelivery, 'target' | 'settings'> & { place: number; settings: StoredSettings }>(db, {
     name: 'find-visited',
-    text: `select t.place, a.name as "accountName", a.settings, encode(g.sha256, 'hex') as logo, n.subject,
+    text: `select t.place, a.name as "accountName", a.settings, encode(a.logo, 'hex') as logo, n.subject,
              n.recipient_name as "recipientName", d.recipient, n.validation, n.accepted_at as "acceptedAt", d.state, d.sent_at as "sentAt",
-             d.link_opened_at as "linkOpenedAt", d.confirmed_at as "confirmedAt", d.failure,
+             d.link_opened_at as "linkOpenedAt", c.confirmed_at as "confirmedAt", c.channel as "confirmedBy", d.failure,
              coalesce((select jsonb_agg(jsonb_build_object('ordinal', f.ordinal, 'name', f.name, 'size', f.size, 'sha256', encode(f.sha256, 'hex'))
                order by f.ordinal) from attachment f where f.notification_id = t.notification_id), '[]') as files
            from unnest($1::uuid[], $2::text[]) with ordinality as t(notification_id, channel, place)
            join notification n on n.id = t.notification_id
            join delivery d on d.notification_id = t.notification_id and d.channel = t.channel
            join account a on a.id = n.account_id
-           left join logo g on g.account_id = n.account_id
+           left join lateral (select o.channel, o.confirmed_at from delivery o
+                              where o.notification_id = t.notification_id and o.confirmed_at is not null
+                              order by o.channel <> t.channel, o.confirmed_at limit 1) c on true
            where n.subject is not null and n.recipient_name is not null and n.content is not null`,
     values: [targets.map(target => target.notification), targets.map(target => target.channel)],
   })
@@ -55,13 +61,28 @@ export async function findVisitedDeliveries(db: Queryable, targets: readonly Lin
   return found
 }
 
-export const readFile = (db: Queryable, notification: string, ordinal: number): Promise<{ name: string; bytes: Buffer } | null> =>
-  queryRow(
+/** Whether the account of a notification has registered an address. */
+export const isSendersAddress = (db: Queryable, notification: string, address: string): Promise<boolean> =>
+  matchesRow(
     db,
-    `select a.name, b.bytes from attachment a join blob b on b.sha256 = a.sha256
-     where a.notification_id = $1 and a.ordinal = $2`,
+    `select from notification n join address_range r on r.account_id = n.account_id
+     where n.id = $1 and r.range >>= $2::inet limit 1`,
+    [notification, address],
+  )
+
+export async function readFile(
+  db: Queryable,
+  notification: string,
+  ordinal: number,
+): Promise<{ name: string; bytes: Buffer } | null> {
+  const file = await queryRow<{ name: string; sha256: string }>(
+    db,
+    "select name, encode(sha256, 'hex') as sha256 from attachment where notification_id = $1 and ordinal = $2",
     [notification, ordinal],
   )
+  const bytes = file && (await readBlob(db, file.sha256))
+  return bytes && { name: file.name, bytes }
+}
 
 export interface Confirmation {
   seq: number

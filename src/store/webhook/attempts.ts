@@ -2,7 +2,7 @@ import type { Json } from '../../domain/canonical-json.js'
 import type { Channel } from '../../domain/channel.js'
 import type { StoredEvent } from '../../domain/rebuild.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { type Queryable, queryRows, run } from '../postgres.js'
+import { filterBy, plannedOnce, type Queryable, queryRows, run } from '../postgres.js'
 
 /** One request to an endpoint and its response. */
 export interface AttemptResult {
@@ -35,24 +35,40 @@ export interface AttemptQuery {
   limit: number
 }
 
-/** Newest first. */
+const LAST_ID = '9223372036854775807'
+
+/**
+ * Newest first. The condition is a range over the pair (endpoint, id), so that the planner uses the index of the endpoint. With "endpoint =
+ * $1" it reads the attempts of all endpoints backwards until it has found enough, which takes long for an endpoint that was tried long ago.
+ */
 export const listAttempts = (db: Queryable, endpoint: string, query: AttemptQuery): Promise<LoggedAttempt[]> =>
   queryRows(
     db,
-    `select a.id, a.message_id as message, a.attempt, a.url, a.payload_version as version, a.at, a.duration_ms as "durationMs", a.status, a.error,
-       a.response_headers as "responseHeaders", a.response_body as "responseBody",
+    plannedOnce({
+      text: `select a.id, a.message_id as message, a.attempt, a.url, a.payload_version as version, a.at, a.duration_ms as "durationMs", a.status,
+       a.error, a.response_headers as "responseHeaders", a.response_body as "responseBody",
        m.notification_id as notification, m.channel, m.event_seq as seq, m.state, m.created_at as "createdAt"
      from webhook_attempt a join webhook_message m on m.id = a.message_id
-     where a.endpoint_id = $1 and ($2::bigint is null or a.id < $2) and ($3::uuid is null or a.message_id = $3) and (not $4 or a.error is not null)
-     order by a.id desc limit $5`,
-    [endpoint, query.before, query.message, query.failedOnly, query.limit],
+     where (a.endpoint_id, a.id) > ($1::uuid, 0::bigint) and (a.endpoint_id, a.id) < ($1::uuid, $2::bigint)
+       and ${filterBy('$3::uuid', query.message, 'a.message_id = $3')} ${query.failedOnly ? 'and a.error is not null' : ''}
+     order by a.endpoint_id desc, a.id desc limit $4`,
+      values: [endpoint, query.before ?? LAST_ID, query.message, query.limit],
+    }),
   )
+
+/** The account's own term, or that of the installation ($1). Of an account a. */
+export const WEBHOOK_TERM = "coalesce(nullif((a.settings ->> 'retention.webhooks')::int, 0), $1::int) * interval '1 day'"
 
 /** Deletes one batch of attempts after their retention time. */
 export async function pruneAttempts(db: Queryable, days: number, limit: number): Promise<number> {
   const { rowCount } = await run(
     db,
-    "delete from webhook_attempt where id = any(array(select id from webhook_attempt where at < now() - $1 * interval '1 day' limit $2))",
+    `delete from webhook_attempt where id = any(array(
+       select id from webhook_attempt where at < now() - $1 * interval '1 day' limit $2))
+     or id = any(array(
+       select t.id from account a join webhook_endpoint w on w.account_id = a.id cross join lateral (
+         select id, at from webhook_attempt where endpoint_id = w.id order by id limit $2
+       ) t where a.settings ? 'retention.webhooks' and t.at < now() - ${WEBHOOK_TERM} limit $2))`,
     [days, limit],
   )
   return rowCount ?? 0

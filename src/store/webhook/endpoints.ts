@@ -2,6 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import type { Mode } from '../../domain/token.js'
 import type { AnnouncedFact, PayloadVersion } from '../../domain/webhook.js'
+import { lockAccount } from '../accounts/accounts.js'
 import { execute, matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues, run } from '../postgres.js'
 
 export type DisabledReason = 'manual' | 'gone' | 'failing'
@@ -55,7 +56,7 @@ export interface NewEndpoint extends Scope {
 
 /** Counts the endpoints or listeners of a scope and locks the account until the transaction ends. */
 export async function countEndpoints(db: Queryable, { account, mode }: Scope, kind: 'endpoints' | 'listeners'): Promise<number> {
-  await run(db, 'select from account where id = $1 for no key update', [account])
+  await lockAccount(db, account)
   const text =
     'select count(*) from webhook_endpoint where account_id = $1 and mode = $2 and deleted_at is null and (url is null) = $3'
   return (await queryValue<number>(db, text, [account, mode, kind === 'listeners']))!
@@ -162,7 +163,7 @@ export interface HealthRules {
   quietMs: number
 }
 
-/** Updates the failure counts of a batch; a success resets them. Disabling an endpoint is recorded in the audit log. */
+/** Updates the failure counts of a batch; a success resets them. The caller tells the audit log of the endpoints that this disabled. */
 export const recordHealth = (db: Queryable, reports: readonly HealthReport[], rules: HealthRules): Promise<HealthChange[]> =>
   queryRows(
     db,
@@ -195,10 +196,6 @@ export const recordHealth = (db: Queryable, reports: readonly HealthReport[], ru
      where w.id = b.id
      returning w.id as endpoint, w.account_id as account, b.succeeded and b.failures >= $2 as recovered,
        case when b.disabled_at is null then b.verdict end as suspended
-     ), audited as (
-       insert into audit (actor, action, subject, detail)
-       select 'worker', 'webhook suspend', endpoint::text, jsonb_build_object('account', account, 'reason', suspended)
-       from changed where suspended is not null
      )
      select endpoint, account, recovered, suspended from changed`,
     [JSON.stringify(reports), rules.failuresToPause, rules.maxPauseMs, rules.suspendAfterMs, rules.quietMs],
@@ -228,11 +225,17 @@ export interface WebhookDepth {
 }
 
 /** For metrics: the queue of the active endpoints, its age, and the number of endpoints disabled by failures. */
+/** The count stops here: reading the metrics costs the same however much waits. */
+const MOST_COUNTED = 50_000
+
 export const readWebhookDepth = async (db: Queryable): Promise<WebhookDepth> =>
   (await queryRow<WebhookDepth>(
     db,
-    `select count(m.id) as queued, coalesce(extract(epoch from now() - min(m.queued_at)), 0)::float8 as "oldestSeconds",
+    `select count(*) as queued, coalesce(extract(epoch from now() - min(m.queued_at)), 0)::float8 as "oldestSeconds",
        (select count(*) from webhook_endpoint where deleted_at is null and disabled_reason in ('failing', 'gone')) as suspended
-     from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id
-     where m.state in ('queued', 'sending') and w.disabled_at is null and w.url is not null`,
+     from (
+       (select endpoint_id, queued_at from webhook_message where state = 'queued' limit $1)
+       union all (select endpoint_id, queued_at from webhook_message where state = 'sending' limit $1)
+     ) m join webhook_endpoint w on w.id = m.endpoint_id where w.disabled_at is null and w.url is not null`,
+    [MOST_COUNTED],
   ))!

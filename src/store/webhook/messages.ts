@@ -2,6 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
 import { execute, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
+import { WEBHOOK_TERM } from './attempts.js'
 
 export interface ListedMessage {
   id: string
@@ -105,10 +106,10 @@ export async function pruneMessages(db: Queryable, days: number, limit: number):
   const { rowCount } = await run(
     db,
     `delete from webhook_message where id = any(array(
-       select m.id from webhook_endpoint w cross join lateral (
+       select m.id from webhook_endpoint w join account a on a.id = w.account_id cross join lateral (
          select id from webhook_message
          where endpoint_id = w.id and state <> 'sending' and (state <> 'queued' or w.disabled_at is not null)
-           and created_at < case when w.deleted_at is null then now() - $1 * interval '1 day' else 'infinity' end
+           and created_at < case when w.deleted_at is null then now() - ${WEBHOOK_TERM} else 'infinity' end
          -- Locked, because a replay may queue a message again at this moment.
          order by created_at limit $2 for update skip locked
        ) m limit $2))`,

@@ -34,9 +34,14 @@ export function dkimCommand(context: CommandContext): Command {
   addCreate(dkim, context)
   dkim
     .command('list')
-    .description('lista as chaves; signs: a que assina os e-mails do domínio')
+    .description('lista as chaves e mostra qual assina os e-mails de cada domínio')
     .option('--json', 'resultado em JSON')
-    .action((options: Options) => withDatabase(async ({ pool }) => printList((await listDkimKeys(pool)).map(describe), options)))
+    .action((options: Options) =>
+      withDatabase(async ({ pool }) => {
+        const none = 'Nenhuma chave DKIM. Crie uma com: carteiro dkim create DOMÍNIO'
+        printList((await listDkimKeys(pool)).map(describe), none, options)
+      }),
+    )
   named(dkim, 'show', 'mostra uma chave e o registro que o DNS deve ter').action(
     async (domain: string, selector: string, options: Options) => {
       const name = requireName(domain, selector)

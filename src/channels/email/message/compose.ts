@@ -1,7 +1,9 @@
 import { detectMimeType } from 'nodemailer/lib/mime-funcs'
+import { base64Lines, base64LinesLength } from '../../../domain/base64-lines.js'
+import type { StoredFile } from '../../../domain/sent-content.js'
 import { SendError } from '../../provider.js'
 import type { EmailMessage } from '../email-message.js'
-import { base64Lines, header, headerText, mailbox, parameter, quotedPrintable } from './mime.js'
+import { header, headerText, mailbox, parameter, quotedPrintable } from './mime.js'
 
 /**
  * Writes an e-mail as RFC 5322 bytes; every attempt yields the same bytes. Our own composer takes 0.08 ms of processor time per
@@ -39,7 +41,7 @@ function headers(message: EmailMessage): string {
   return [
     header('From', mailbox(message.fromName, message.from)),
     header('To', mailbox(message.toName, message.to)),
-    message.replyTo === undefined ? '' : header('Reply-To', mailbox(message.fromName, message.replyTo)),
+    message.replyTo === undefined ? '' : header('Reply-To', mailbox(message.replyToName ?? message.fromName, message.replyTo)),
     header('Subject', headerText(message.subject)),
     header('Date', message.date.toUTCString().replace('GMT', '+0000')),
     header('Message-ID', messageId(message)),
@@ -69,10 +71,30 @@ function mixed(message: EmailMessage): Buffer[] {
   return [
     Buffer.from(`${header('Content-Type', `multipart/mixed; boundary="${MIXED}"`)}\r\n--${MIXED}\r\n`),
     ...alternative(message),
-    ...message.attachments.flatMap(file => [Buffer.from(`--${MIXED}\r\n${fileHeaders(file.name)}`), base64Lines(file.bytes)]),
-    Buffer.from(`--${MIXED}--\r\n`),
+    ...message.attachments.flatMap(file => [Buffer.from(partHeaders(file.name)), base64Lines(file.bytes)]),
+    Buffer.from(END),
   ]
 }
+
+/**
+ * Where the attached files are in a message of this size, which may begin with a signature: they are stored as blobs. Counted from
+ * the end, because the message may have been composed in a thread.
+ */
+export function attachedFiles({ attachments }: EmailMessage, size: number): StoredFile[] {
+  const files: StoredFile[] = []
+  let end = size - END.length
+  for (const { name, bytes, sha256 } of attachments.toReversed()) {
+    const length = base64LinesLength(bytes.length)
+    const at = end - length
+    if (sha256 !== undefined && length > 0) files.unshift({ at, length, sha256, encoding: 'base64' })
+    end = at - Buffer.byteLength(partHeaders(name))
+  }
+  return files
+}
+
+const END = `--${MIXED}--\r\n`
+
+const partHeaders = (name: string): string => `--${MIXED}\r\n${fileHeaders(name)}`
 
 function fileHeaders(name: string): string {
   const guessed = detectMimeType(name)

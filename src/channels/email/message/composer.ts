@@ -2,7 +2,8 @@ import { availableParallelism } from 'node:os'
 import { answerQuestions, isThreadOf, ThreadPool } from '../../../runtime/thread-pool.js'
 import type { EmailMessage } from '../email-message.js'
 import { composeEmail, requireSafeAddresses } from './compose.js'
-import { type Enclosed, encloseContent, type Footer } from './enclose.js'
+import { type Enclosed, encloseContent } from './enclose.js'
+import type { Frame } from './frame.js'
 import { textFromHtml } from './text.js'
 
 /**
@@ -12,12 +13,12 @@ import { textFromHtml } from './text.js'
  */
 export interface Composer {
   toText(html: string): string | Promise<string>
-  enclose(content: string, footer: Footer): Enclosed | Promise<Enclosed>
+  enclose(content: string, frame: Frame): Enclosed | Promise<Enclosed>
   compose(message: EmailMessage): Buffer | Promise<Buffer>
   close(): Promise<void>
 }
 
-type Question = { html: string } | { content: string; footer: Footer } | { message: EmailMessage }
+type Question = { html: string } | { content: string; frame: Frame } | { message: EmailMessage }
 type Answer = string | Enclosed | Uint8Array
 
 /** About 4 ms of work; a thread adds 0.1 ms. */
@@ -30,8 +31,8 @@ export function createComposer(threads = availableParallelism() - 1): Composer {
   const pool = new ThreadPool<Question, Answer>({ file: import.meta.url, purpose: PURPOSE, threads })
   return {
     toText: html => (html.length <= SMALL_HTML ? textFromHtml(html) : (pool.ask({ html }) as Promise<string>)),
-    enclose: (content, footer) =>
-      content.length <= SMALL_HTML ? encloseContent(content, footer) : (pool.ask({ content, footer }) as Promise<Enclosed>),
+    enclose: (content, frame) =>
+      content.length <= SMALL_HTML ? encloseContent(content, frame) : (pool.ask({ content, frame }) as Promise<Enclosed>),
     compose(message) {
       if (sizeOf(message) <= SMALL_MESSAGE) return composeEmail(message)
       // An error that crosses a thread loses its class, so the SendError for a bad address is thrown here.
@@ -54,7 +55,7 @@ if (isThreadOf(PURPOSE)) {
   answerQuestions<Question, Answer>(
     question => {
       if ('html' in question) return textFromHtml(question.html)
-      return 'content' in question ? encloseContent(question.content, question.footer) : composeEmail(question.message)
+      return 'content' in question ? encloseContent(question.content, question.frame) : composeEmail(question.message)
     },
     answer => (answer instanceof Uint8Array ? [answer.buffer as ArrayBuffer] : []),
   )

@@ -1,28 +1,67 @@
+import { type Html, html } from '../../../domain/html.js'
+import { showDetail } from '../../../domain/sender.js'
+import { cutText } from '../../../domain/text.js'
+import { closeFrame, type Frame, openFrame, PROMISE } from './frame.js'
 import { readSenderHtml } from './sender-html.js'
+import { CONTENT_CLASS } from './style-rules.js'
 import { textFromHtml } from './text.js'
-
-/** What follows the sender's content: the recipient's own link, and the image that records a reading. */
-export interface Footer {
-  link: string
-  image: string
-}
 
 export interface Enclosed {
   html: string
   text: string
 }
 
-/** Puts the sender's content and our footer into one document, in which the content cannot reach the footer. */
-export function encloseContent(content: string, { link, image }: Footer): Enclosed {
+/** Puts the sender's content into our frame, in which the content cannot reach the recipient's link. */
+export function encloseContent(content: string, frame: Frame): Enclosed {
   const { styles, attributes, body } = readSenderHtml(content)
-  const style = styles === '' ? '' : `<style>${styles}</style>`
-  const footer = `<p style="margin-top:24px;font-size:13px;color:#555">${QUESTION} <a href="${link}">${INVITATION}</a>.</p><img src="${image}" width="1" height="1" alt="" style="display:block">`
+  const text = textFromHtml(body)
+  // Wide content scrolls in its own box, which the keyboard must reach.
   return {
-    html: `<!doctype html>\n<html><head><meta charset="utf-8">${style}</head><body${attributes}>\n${body}\n${footer}</body></html>\n`,
-    // Apart from the sender's words: in a text, what stands beside an address may become a part of it.
-    text: `${textFromHtml(body)}\n\n${QUESTION} ${INVITATION}:\n${link}\n`.trimStart(),
+    html: `${openFrame(frame, previewOf(text), styles)}<div class="${CONTENT_CLASS}" tabindex="0"><div${attributes}>\n${body}\n</div></div>${closeFrame(frame, INVITATION)}`,
+    text: asText(text, INVITATION, frame),
   }
 }
 
-const QUESTION = 'Não consegue ler esta mensagem?'
-const INVITATION = 'Abra a notificação no navegador'
+/** In place of a content that a question protects: who writes, why it is not here, and where it is. */
+export function encloseNotice(frame: Frame): Enclosed {
+  const notice = protectedNotice(frame).text
+  return {
+    html: `${openFrame(frame, NOTICE_PREVIEW, '')}${notice}${closeFrame(frame, REPLY_INVITATION)}`,
+    text: asText(textFromHtml(notice), REPLY_INVITATION, frame),
+  }
+}
+
+const INVITATION = 'Abra a notificação no navegador para confirmar que a recebeu, guardar o comprovante ou ler com mais conforto.'
+const REPLY_INVITATION = 'Abra a notificação e responda à pergunta para ler o conteúdo.'
+const NOTICE_PREVIEW = 'O conteúdo é protegido por uma pergunta que só você deve saber responder.'
+/** Mail programs show about so much of a message beside its subject. */
+const PREVIEW = 140
+const LONGEST_NAME = 100
+
+/** An address tells nothing in a preview, and the recipient's own link does not belong there. */
+const previewOf = (text: string): string =>
+  cutText(
+    text
+      .slice(0, 2_000)
+      .replace(/\(?https?:\/\/\S+/g, '')
+      .replace(/\s+/g, ' ')
+      .trim(),
+    PREVIEW,
+  )
+
+/** The link has a line of its own: in a text, what stands beside an address may become a part of it. */
+const asText = (content: string, invitation: string, { sender, link }: Frame): string =>
+  `${content === '' ? '' : `${content}\n\n`}${RULE}\n${invitation}\n\n${link}\n\n${RULE}\n${[sender.name, ...sender.details.map(showDetail), PROMISE].join('\n')}\n`
+
+const RULE = '-'.repeat(40)
+
+const protectedNotice = ({
+  sender,
+  subject,
+  recipientName,
+}: Frame): Html => html`<h1 style="margin:0 0 14px;font-size:22px;line-height:1.3;color:#1b2430">Uma notificação protegida para você</h1>
+<p style="margin:0 0 14px">Olá, ${cutText(recipientName, LONGEST_NAME)}.</p>
+<p style="margin:0 0 14px">Há uma notificação de <strong>${sender.name}</strong> para você, protegida por uma pergunta. Por isso o conteúdo e os anexos não estão nesta mensagem: só quem sabe a resposta os lê.</p>
+<p style="margin:0;padding:12px 16px;background-color:#f5f7f9;border-radius:10px;color:#1b2430;overflow-wrap:anywhere"><span style="color:#55606e">Assunto:</span> ${cutText(subject, LONGEST_SUBJECT)}</p>`
+
+const LONGEST_SUBJECT = 300

@@ -111,6 +111,21 @@ export function quotedPrintable(text: string): Buffer {
       at++
       continue
     }
+    // Markup is full of equals signs and blanks: where there is room, the end of the line need not be looked for.
+    if (kind === QUOTE && column < LINE - 3) {
+      target[length++] = EQUALS
+      target[length++] = HEX[byte >> 4]!
+      target[length++] = HEX[byte & 15]!
+      column += 3
+      at++
+      continue
+    }
+    if (kind === BLANK && column < LINE - 1 && at + 1 < source.length && KIND[source[at + 1]!] !== BREAK) {
+      target[length++] = byte
+      column++
+      at++
+      continue
+    }
     if (kind === BREAK) {
       at += byte === CR && at + 1 < source.length && source[at + 1] === LF ? 2 : 1
       target[length++] = CR
@@ -145,15 +160,3 @@ export function quotedPrintable(text: string): Buffer {
 /** Whether mail servers change this text at the start of a line. */
 const isMangled = (bytes: Buffer, at: number): boolean =>
   bytes[at] === DOT || (bytes[at] === UPPER_F && bytes.toString('latin1', at, at + 4) === 'From')
-
-export function base64Lines(bytes: Uint8Array): Buffer {
-  const encoded = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
-  const target = Buffer.allocUnsafe(encoded.length + Math.ceil(encoded.length / LINE) * 2)
-  let length = 0
-  for (let at = 0; at < encoded.length; at += LINE) {
-    length += target.write(encoded.slice(at, at + LINE), length, 'latin1')
-    target[length++] = CR
-    target[length++] = LF
-  }
-  return target.subarray(0, length)
-}

@@ -1,5 +1,7 @@
 import { Tokenizer } from 'htmlparser2'
-import { keepSafeRules } from './style-rules.js'
+import { hasLines, keepAmounts, tableDefaults } from '../../../domain/readable-content.js'
+import { SILENT_ELEMENTS } from '../../../domain/visible-content.js'
+import { keepSafeRules, LINES_CLASS, WIDE_CLASS } from './style-rules.js'
 
 /**
  * The sender's HTML, written anew so that it cannot reach what we add to it. The recipient's link follows it in the same document:
@@ -9,28 +11,25 @@ import { keepSafeRules } from './style-rules.js'
  */
 export interface SenderHtml {
   styles: string
-  /** The attributes of <body>. */
+  /** The attributes of <body>, for the <div> that takes its place. */
   attributes: string
   body: string
 }
 
+/** Silent elements are left out with everything inside them. Of the others that are not listed here, the text stays. */
 const ELEMENTS = new Set(
   `a abbr acronym address article aside b bdi bdo big blockquote br caption center cite code col colgroup dd del dfn dir div dl dt
    em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main mark nav nobr ol p pre q rp rt ruby s samp
    section small span strike strong sub sup table tbody td tfoot th thead time tr tt u ul var wbr`.split(/\s+/),
 )
 const VOID = new Set(['br', 'col', 'hr', 'img', 'wbr'])
-/** Left out with everything inside them. Of all others that are not listed above, the text stays. */
-const SILENT = new Set(
-  'script title textarea xmp iframe object svg math template select noembed noframes audio video canvas applet'.split(' '),
-)
 const ATTRIBUTES = new Set(
   `abbr align alt background bgcolor border bordercolor cellpadding cellspacing char charoff cite class clear color cols colspan
    compact datetime dir face headers height href hspace id lang name noshade nowrap rel role rowspan rules scope size span src
    start style summary target title type valign value vspace width`.split(/\s+/),
 )
 const ADDRESSES = new Set(['href', 'src', 'background', 'cite'])
-/** As written: an address whose beginning is disguised by character references is left out. */
+/** Compared as written: an address that begins with character references (&#106;avascript:) is left out. */
 const ADDRESS = /^\s*(https?:|mailto:|tel:|sms:|cid:|data:image\/(png|gif|jpe?g|webp)[;,]|#)/i
 
 const BLOCKS =
@@ -47,6 +46,8 @@ const ENDED_BY = new Map<string, readonly string[]>([
 const TABLE = new Set(['table', 'tbody', 'thead', 'tfoot', 'tr', 'td', 'th', 'caption'])
 /** Elements below this depth are not written, but their text is. No person nests tables so deep. */
 const MAX_DEPTH = 256
+/** A table that is wider than the screen scrolls by itself, and the keyboard must reach it. */
+const box = (lines: boolean): string => `<div class="${WIDE_CLASS}${lines ? ` ${LINES_CLASS}` : ''}" tabindex="0">`
 
 export function readSenderHtml(html: string): SenderHtml {
   const reader = new Reader(html)
@@ -63,11 +64,13 @@ class Reader {
   readonly #pieces: string[] = []
   readonly #styles: string[] = []
   #bodyAttributes = ''
+  /** The place among the open elements of the table that has a box of its own. */
+  #boxed = -1
   #tag = ''
   #attributes = new Map<string, string>()
   #name = ''
   #value = ''
-  /** The element whose content is left out, and how often it is open; a style sheet is kept aside. */
+  /** The open element that is left out with its content, and how many of its kind are open; a style sheet is kept aside. */
   #silent = { tag: '', depth: 0 }
 
   constructor(source: string) {
@@ -82,7 +85,7 @@ class Reader {
   ontext(start: number, end: number): void {
     const text = this.#source.slice(start, end)
     if (this.#silent.tag === 'style') this.#styles.push(text)
-    else if (this.#silent.depth === 0) this.#pieces.push(quoted(text))
+    else if (this.#silent.depth === 0) this.#pieces.push(quoted(keepAmounts(text)))
   }
 
   onopentagname(start: number, end: number): void {
@@ -108,14 +111,14 @@ class Reader {
     const tag = this.#tag
     if (this.#silent.depth > 0) {
       if (tag === this.#silent.tag) this.#silent.depth++
-    } else if (tag === 'style' || SILENT.has(tag)) this.#silent = { tag, depth: 1 }
-    else if (tag === 'body') this.#bodyAttributes ||= this.#written()
+    } else if (SILENT_ELEMENTS.has(tag)) this.#silent = { tag, depth: 1 }
+    else if (tag === 'body') this.#bodyAttributes ||= this.#writtenBody()
     else if (ELEMENTS.has(tag)) this.#write(tag)
   }
 
   onselfclosingtag(): void {
     // Only in SVG and MathML, which are left out, does the slash mean anything.
-    if (!SILENT.has(this.#tag) && this.#tag !== 'style') this.onopentagend()
+    if (!SILENT_ELEMENTS.has(this.#tag)) this.onopentagend()
   }
 
   onclosetag(start: number, end: number): void {
@@ -135,13 +138,29 @@ class Reader {
     while (ended?.includes(this.#open.at(-1) ?? '')) this.#closeDownTo(this.#open.length - 1)
     if (VOID.has(tag)) this.#pieces.push(`<${tag}${this.#written()}>`)
     else if (this.#open.length < MAX_DEPTH) {
+      if (tag === 'table') this.#beginTable()
       this.#pieces.push(`<${tag}${this.#written()}>`)
       this.#open.push(tag)
     }
   }
 
+  /** A table inside another moves with it, and one beside the text would no longer be beside it in a box. */
+  #beginTable(): void {
+    const isBeside = /^(left|right)$/i.test(this.#attributes.get('align')?.trim() ?? '')
+    const isPlaced = /\b(float|display|position)\s*:/i.test(this.#attributes.get('style') ?? '')
+    for (const [name, value] of tableDefaults(this.#attributes)) this.#attributes.set(name, value)
+    if (isBeside || isPlaced || this.#open.includes('table')) return
+    this.#boxed = this.#open.length
+    this.#pieces.push(box(hasLines(this.#attributes)))
+  }
+
   #closeDownTo(length: number): void {
-    while (this.#open.length > length) this.#pieces.push(`</${this.#open.pop()}>`)
+    while (this.#open.length > length) {
+      this.#pieces.push(`</${this.#open.pop()}>`)
+      if (this.#open.length !== this.#boxed) continue
+      this.#pieces.push('</div>')
+      this.#boxed = -1
+    }
   }
 
   #written(): string {
@@ -150,6 +169,17 @@ class Reader {
       if (ATTRIBUTES.has(name) && (!ADDRESSES.has(name) || ADDRESS.test(value))) text += ` ${name}="${quoted(value)}"`
     }
     return text
+  }
+
+  /** A <div> has no bgcolor. */
+  #writtenBody(): string {
+    const color = this.#attributes.get('bgcolor') ?? ''
+    if (/^#?\w{3,20}$/.test(color)) {
+      const style = this.#attributes.get('style') ?? ''
+      this.#attributes.set('style', `background-color:${color};${style}`)
+    }
+    this.#attributes.delete('bgcolor')
+    return this.#written()
   }
 
   // What is left out: comments (some mail programs read markup in them), declarations, CDATA.

@@ -1,7 +1,15 @@
+/** Around the sender's content: the rules of its style sheets reach no further. */
+export const CONTENT_CLASS = 'nt-content'
+/** Around each of the sender's tables that is not inside another. */
+export const WIDE_CLASS = 'nt-wide'
+/** Of these, around one with lines: columns of figures, which fit more often in smaller letters. */
+export const LINES_CLASS = 'nt-lines'
+
 /**
  * Keeps the rules of a sender's style sheet that cannot tell anybody anything. A rule that selects by an attribute can spell out
  * the recipient's link, letter by letter, with pictures that it loads or hides, so neither attributes nor addresses get through.
- * Rules are written anew from the pieces that were understood: what is not understood is left out.
+ * Every selector is confined to the sender's content: `a{display:none}` must not hide our link. Rules are written anew from the
+ * pieces that were understood: what is not understood is left out.
  */
 export function keepSafeRules(css: string): string {
   const plain = css.replace(/\/\*[\s\S]*?(\*\/|$)/g, ' ')
@@ -37,9 +45,18 @@ function readRules(css: string, read: (head: string, body: string) => string): s
 }
 
 function readRule(head: string, body: string): string {
-  const selectors = head.split(',').filter(selector => SELECTOR.test(selector) && selector.trim() !== '')
+  const selectors = head.split(',').flatMap(selector => (SELECTOR.test(selector) ? confined(selector.trim()) : []))
   const declarations = body.split(';').filter(isSafeDeclaration)
   return selectors.length === 0 ? '' : block(selectors.join(','), declarations.map(declaration => declaration.trim()).join(';'))
+}
+
+/** The selector for what is inside the content, where <body> is a <div>; none, if it selects nothing. */
+function confined(selector: string): string[] {
+  const inner = selector.replace(/^(html|:root)(?![\w-])\s*>?\s*/i, '')
+  if (inner === '') return selector === '' ? [] : [`.${CONTENT_CLASS}`]
+  // A selector that begins with a relation is no selector, but behind our class it would select what follows the content.
+  if (/^[>+~]/.test(inner)) return []
+  return /^body(?![\w-])/i.test(inner) ? [`.${CONTENT_CLASS}>div${inner.slice('body'.length)}`] : [`.${CONTENT_CLASS} ${inner}`]
 }
 
 function isSafeDeclaration(declaration: string): boolean {

@@ -23,8 +23,8 @@ export type Report =
   | { kind: 'complaint'; messages: readonly string[]; recipients: readonly string[]; feedbackType: string }
   /** An automatic answer, such as an absence notice or a ticket system's confirmation. */
   | { kind: 'automatic' }
-  /** A person's answer, without the quoted message. */
-  | { kind: 'reply'; text: string }
+  /** A person's answer, without the quoted message. `id`: its Message-ID. `files`: the names of its attachments, as far as it was read. */
+  | { kind: 'reply'; text: string; from: string | null; id: string | null; files: readonly string[] }
   | { kind: 'unreadable' }
 
 export interface DeliveryEntry {
@@ -71,7 +71,14 @@ export async function readReport(raw: Buffer, toText: Composer['toText'] = textF
   const bounce = readPlainBounce(email, text)
   if (bounce !== null) return { kind: 'dsn', messages: [...bounce.messages, ...returnedNames(part)], entries: [bounce.entry] }
   if (isAutomatic(email)) return { kind: 'automatic' }
-  return { kind: 'reply', text: withoutQuotedText(text) }
+  return readReply(email, withoutQuotedText(text))
+}
+
+const MAX_FILES = 20
+
+function readReply({ from, messageId, attachments }: Email, text: string): Report {
+  const files = attachments.slice(0, MAX_FILES).map(({ filename, mimeType }) => (filename || mimeType).slice(0, 200))
+  return { kind: 'reply', text, from: from?.address || null, id: messageId === undefined ? null : bare(messageId) || null, files }
 }
 
 async function parse(raw: Buffer): Promise<Email | null> {

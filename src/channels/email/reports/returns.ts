@@ -1,6 +1,9 @@
 import type { Change, ChangeOutcome, NoteLimit } from '../../../domain/change.js'
 import type { Clock } from '../../../domain/clock.js'
+import { sha256 } from '../../../domain/evidence.js'
+import { hideLinksIn } from '../../../domain/link.js'
 import type { Fact, Objection } from '../../../domain/transition.js'
+import type { ForwardedReply } from '../forward/forward-store.js'
 import { reasonOfStatus } from '../status-code.js'
 import type { ReturnAddress } from '../verp.js'
 import type { DeliveryEntry, Report } from './reports.js'
@@ -12,6 +15,8 @@ export interface ReturnParts {
   /** The address that the e-mail was sent to; null: it is not known. */
   findRecipient(notification: string): Promise<string | null>
   suppress(notification: string, reason: 'hard bounce' | 'complaint'): Promise<void>
+  /** Called once the reply is recorded. Safe to call again. */
+  forward(notification: string, reply: ForwardedReply): Promise<void>
   /** Called once, when the last note of a kind that is kept was recorded. */
   onLastNote(notification: string, kind: Report['kind']): void
 }
@@ -19,20 +24,29 @@ export interface ReturnParts {
 /** Of each kind. Anybody who knows the address may write without end; two people may write the same words. */
 export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
 
-/** Resolves once everything is committed; only then may the sending server forget the message. */
-export type TakeReturn = (address: ReturnAddress, report: Report) => Promise<void>
+/**
+ * Resolves once everything is committed; only then may the sending server forget the message. `original`: of the message as it came,
+ * which is not stored: whoever has it can show that it is the one.
+ */
+export type TakeReturn = (address: ReturnAddress, report: Report, original?: { sha256: string; size: number }) => Promise<void>
 
 export const createReturns =
-  ({ clock, record, findRecipient, suppress, onLastNote }: ReturnParts): TakeReturn =>
-  async ({ notification, purpose }, report) => {
+  ({ clock, record, findRecipient, suppress, forward, onLastNote }: ReturnParts): TakeReturn =>
+  async ({ notification, purpose }, report, original) => {
     const recipient = await findRecipient(notification)
     for (const { suppression, type, data } of factsOf(report, { notification, purpose, recipient })) {
-      const fact: Fact = { channel: 'email', at: new Date(clock()), source: `report:${report.kind}`, type, data }
+      const told = original === undefined ? data : { ...data, original }
+      const fact: Fact = { channel: 'email', at: new Date(clock()), source: `report:${report.kind}`, type, data: told }
       const outcome = await record({ kind: 'fact', notification, fact, repeatable: RETURNED_NOTES })
       if (outcome === 'last note') onLastNote(notification, report.kind)
       // A failure that does not count suppresses nobody. One that is known already does: the process may have died in between.
       const counts = type === 'note' || outcome === 'recorded' || outcome === 'nothing new'
       if (suppression !== undefined && counts) await suppress(notification, suppression)
+    }
+    // Automatic answers are not forwarded, nor is anything that comes back for a forwarded reply: neither can make a loop.
+    if (report.kind === 'reply' && purpose !== 'forward') {
+      const { from, files } = report
+      await forward(notification, { id: replyId(report), from, text: hideLinksIn(replyText(report)), files })
     }
   }
 
@@ -40,6 +54,7 @@ type ReturnFact = Pick<Fact, 'type' | 'data'> & { suppression?: 'hard bounce' | 
 type Expected = ReturnAddress & { recipient: string | null }
 
 function factsOf(report: Report, expected: Expected): ReturnFact[] {
+  if (expected.purpose === 'forward') return aboutForwarded(report)
   switch (report.kind) {
     case 'dsn': {
       const ordinal = ordinalIn(report.messages, expected)
@@ -62,13 +77,38 @@ function factsOf(report: Report, expected: Expected): ReturnFact[] {
       return [{ type: 'note', data, suppression: 'complaint' }]
     }
     case 'reply':
-      return [{ type: 'note', data: { reply: report.text } }]
+      return [fromReply(report, expected)]
     case 'automatic':
       return [{ type: 'note', data: { automated: true, reply: true } }]
     case 'unreadable':
       return [{ type: 'note', data: { unreadable: true } }]
   }
 }
+
+/** What comes back for a forwarded reply says nothing about the notification. */
+function aboutForwarded(report: Report): ReturnFact[] {
+  const failed = report.kind === 'dsn' ? report.entries.find(({ action }) => action === 'failed') : undefined
+  if (failed === undefined) return []
+  const { status, diagnostic } = failed
+  const reason = reasonOfStatus(status) ?? diagnostic ?? 'O servidor de destino a devolveu.'
+  return [{ type: 'note', data: { forwarded: false, reason, status, diagnostic } }]
+}
+
+/** Somebody else may have got the message and its address: such a reply is told to the sender, and is not the recipient's. */
+function fromReply(reply: Reply, expected: Expected): ReturnFact {
+  const { from } = reply
+  const files = reply.files.length === 0 ? {} : { files: [...reply.files] }
+  if (from === null || !isAmong([from], expected))
+    return noteOf({ type: 'answered', data: { reply: replyText(reply), from, ...files } }, 'another recipient')
+  return { type: 'answered', data: { answer: replyText(reply), answerId: replyId(reply), ...files } }
+}
+
+type Reply = Extract<Report, { kind: 'reply' }>
+
+const replyText = ({ text, files }: Reply): string => text || (files.length === 0 ? '[sem texto]' : `[anexo] ${files.join(', ')}`)
+
+/** The same when the message is delivered twice. */
+const replyId = ({ id, from, text }: Reply): string => id ?? sha256(`${from} ${text}`)
 
 /** A report counts only if it names our message and our recipient. */
 function checked(fact: ReturnFact, ordinal: number | null, recipients: readonly string[], expected: Expected): ReturnFact {

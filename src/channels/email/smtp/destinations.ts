@@ -13,6 +13,10 @@ interface DestinationSettings {
   maxConcurrent: number
   random(): number
   firstPauseMs?: number | undefined
+  /** How long a message waits for a slot. */
+  waitMs?: number | undefined
+  /** A destination counts as responsive for this long after its last answer. */
+  responsiveMs?: number | undefined
 }
 
 interface Destination {
@@ -32,7 +36,6 @@ export class AllUnreachable extends SendError {}
 const FAILURES_TO_PAUSE = 3
 const FIRST_PAUSE_MS = 30_000
 const MAX_PAUSE_MS = 600_000
-/** A destination counts as responsive for this long after its last answer. */
 const RESPONSIVE_MS = 5_000
 const WAIT_MS = 2_000
 const FULL_DELAY_MS = 2_000
@@ -87,7 +90,7 @@ export class Destinations {
   }
 
   #isResponsive({ answeredAt }: Destination): boolean {
-    return performance.now() - answeredAt < RESPONSIVE_MS
+    return performance.now() - answeredAt < (this.#settings.responsiveMs ?? RESPONSIVE_MS)
   }
 
   #hasCapacity(destination: Destination): boolean {
@@ -117,7 +120,7 @@ export class Destinations {
         if (error === null) resolve()
         else reject(error)
       }
-      const timer = setTimeout(() => settle(full), WAIT_MS)
+      const timer = setTimeout(() => settle(full), this.#settings.waitMs ?? WAIT_MS)
       destination.waiters.add(settle)
     })
   }

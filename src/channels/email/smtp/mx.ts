@@ -1,20 +1,20 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OperatorError } from '../../../domain/errors.js'
-import type { ProviderModule } from '../../channel.js'
-import { type Carrier, type Provider, SendError } from '../../provider.js'
+import { type Carrier, type Facts, type Provider, SendError } from '../../provider.js'
+import type { ProviderModule } from '../../provider-module.js'
 import { integerReader, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import type { EmailMessage } from '../email-message.js'
 import type { Composer } from '../message/composer.js'
+import { emailContent } from '../message/content.js'
 import { type Exchanger, isNullExchanger, type MailResolver } from '../resolver.js'
 import { AllUnreachable, Destinations } from './destinations.js'
-import type { Reply } from './reply.js'
 import { type StepTimeouts, Unreachable } from './session.js'
 import { SessionPool, START_TIMEOUT_MS } from './session-pool.js'
 import {
   allowManyListeners,
-  envelopeOf,
+  handOver,
   MESSAGES_PER_CONNECTION,
   prepare,
   readHelo,
@@ -40,6 +40,8 @@ export interface MxOptions {
   timeouts?: Partial<StepTimeouts>
   /** The first pause of a destination that throttles or fails. */
   firstPauseMs?: number
+  waitMs?: number
+  responsiveMs?: number
 }
 
 /** Exchangers tried in one attempt. The next attempt starts with the first one again. */
@@ -65,13 +67,14 @@ export const mx: ProviderModule<EmailMessage, MxOptions> = {
 
 function openDirect(url: URL, options: MxOptions): Carrier<EmailMessage> {
   const { helo, port, tls, size, anyNetwork } = readMxUrl(url)
-  const { resolver, ca, random = Math.random, timeouts, firstPauseMs } = options
-  const destinations = new Destinations({ maxConcurrent: size, random, firstPauseMs })
+  const { resolver, ca, random = Math.random, timeouts, firstPauseMs, waitMs, responsiveMs } = options
+  const destinations = new Destinations({ maxConcurrent: size, random, firstPauseMs, waitMs, responsiveMs })
   /**
    * By name and address, because a certificate is valid for one name and several names may share an address. A pool is removed
    * with its last connection.
    */
   const pools = new Map<string, SessionPool>()
+  const composed = new WeakMap<EmailMessage, Buffer>()
   let closed = false
 
   function poolOf({ name, address }: Target): SessionPool {
@@ -90,7 +93,7 @@ function openDirect(url: URL, options: MxOptions): Carrier<EmailMessage> {
     message: EmailMessage,
     raw: Buffer,
     signal: AbortSignal,
-  ): Promise<Reply> {
+  ): Promise<{ answer: string; facts: Facts }> {
     const deadline = performance.now() + START_TIMEOUT_MS
     let unreached: unknown
     for (const target of targets) {
@@ -98,7 +101,7 @@ function openDirect(url: URL, options: MxOptions): Carrier<EmailMessage> {
       try {
         return await poolOf(target).run(signal, (session, limits) => {
           reached = true
-          return session.send(envelopeOf(message), raw, limits)
+          return handOver(session, message, raw, limits)
         })
       } catch (error) {
         // A server's refusal explains more than another server's missing connection.
@@ -117,14 +120,17 @@ function openDirect(url: URL, options: MxOptions): Carrier<EmailMessage> {
         if (closed) throw new SendError('temporary', 'O envio de e-mails está sendo encerrado.')
         const domain = message.to.slice(message.to.lastIndexOf('@') + 1)
         const { destination, targets } = await findRoute(domain, resolver, random, anyNetwork)
-        const reply = await destinations.run(destination, signal, async () =>
-          sendToFirstReachable(targets, message, await prepare(message, options), signal),
-        )
-        return { references: [], answer: reply.text, delivered: true }
+        const { answer, facts } = await destinations.run(destination, signal, async () => {
+          const raw = await prepare(message, options)
+          composed.set(message, raw)
+          return sendToFirstReachable(targets, message, raw, signal)
+        })
+        return { references: [], answer, delivered: true, facts }
       } catch (error) {
         throw error instanceof SendError && !(error instanceof AllUnreachable) ? scopedToMessage(error) : error
       }
     },
+    contentOf: message => emailContent(message, composed.get(message)),
     async close() {
       closed = true
       for (const pool of pools.values()) pool.close()
@@ -191,5 +197,5 @@ function isPublic(text: string): boolean {
 }
 
 /** The failure of one domain's server must not open the circuit breaker for the other domains. */
-const scopedToMessage = ({ kind, reason, answer, retryAfterMs, untried, cause }: SendError): SendError =>
-  new SendError(kind, reason, { answer, retryAfterMs, scope: 'message', untried, cause })
+const scopedToMessage = ({ kind, reason, answer, retryAfterMs, untried, facts, cause }: SendError): SendError =>
+  new SendError(kind, reason, { answer, retryAfterMs, scope: 'message', untried, facts, cause })

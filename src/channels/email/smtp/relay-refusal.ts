@@ -32,5 +32,8 @@ const statusOf = (answer: string): string => findStatus(answer) ?? ''
 
 const isTooBig = (answer: string, code: number): boolean => code === 552 || /^5\.(3\.4|2\.3)$/.test(statusOf(answer))
 
-const retryable = ({ answer, retryAfterMs, cause }: SmtpRefusal, scope: 'carrier' | 'message', reason: string): SendError =>
-  new SendError('temporary', reason, { scope, answer, retryAfterMs, cause })
+const retryable = (
+  { answer, retryAfterMs, facts, cause }: SmtpRefusal,
+  scope: 'carrier' | 'message',
+  reason: string,
+): SendError => new SendError('temporary', reason, { scope, answer, retryAfterMs, facts, cause })

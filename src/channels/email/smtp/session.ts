@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import { SendError } from '../../provider.js'
+import { type Facts, SendError } from '../../provider.js'
 import { type Envelope, stuffDots, transaction } from './commands.js'
+import { Dialogue } from './dialogue.js'
 import { type Reply, refusal, type Stage } from './reply.js'
 import { ConnectionLost, type LossKind, SmtpWire } from './wire.js'
 
@@ -68,12 +69,14 @@ export class SmtpSession {
   transactions = 0
   readonly #wire: SmtpWire
   readonly #timeouts: StepTimeouts
+  readonly #dialogue: Dialogue
   #extensions = new Map<string, string>()
   /** A transaction was begun and not finished, so the next one starts with RSET. */
   #unfinished = false
 
-  private constructor(wire: SmtpWire, timeouts: StepTimeouts) {
+  private constructor(wire: SmtpWire, name: string, timeouts: StepTimeouts) {
     this.#wire = wire
+    this.#dialogue = new Dialogue({ name, socket: wire.socket })
     this.#timeouts = timeouts
   }
 
@@ -86,14 +89,15 @@ export class SmtpSession {
       const secure = server.tls === 'implicit' ? secureOptions(server) : null
       const target = { host: server.address ?? server.host, port: server.port, secure }
       const wire = await SmtpWire.connect(target, within(limits, timeouts.connect), limits.signal)
-      session = new SmtpSession(wire, timeouts)
+      session = new SmtpSession(wire, server.host, timeouts)
       stopWatching = wire.watch(limits.signal)
       await session.#introduce(server, limits)
       return session
     } catch (error) {
       session?.close()
-      if (error instanceof ConnectionLost) throw lossError(error, session === undefined)
-      throw error
+      const failure = error instanceof ConnectionLost ? lossError(error, session === undefined) : error
+      if (failure instanceof SendError) failure.facts = session?.facts ?? unreachedFacts(server, error)
+      throw failure
     } finally {
       stopWatching()
     }
@@ -107,8 +111,23 @@ export class SmtpSession {
     this.#wire.onLost = listener
   }
 
+  /** The conversation about the latest message, for the timeline. */
+  get facts(): Facts {
+    return this.#dialogue.facts
+  }
+
   /** Returns the reply that accepted the message. */
   async send(envelope: Envelope, message: Buffer, limits: Limits): Promise<Reply> {
+    this.#dialogue.begin()
+    try {
+      return await this.#handOver(envelope, message, limits)
+    } catch (error) {
+      if (error instanceof SendError) error.facts = this.facts
+      throw error
+    }
+  }
+
+  async #handOver(envelope: Envelope, message: Buffer, limits: Limits): Promise<Reply> {
     const commands = transaction(envelope, message, this.#extensions, this.#unfinished)
     const body = stuffDots(message)
     const reused = this.transactions++ > 0
@@ -122,6 +141,7 @@ export class SmtpSession {
       this.#refuseEarly()
       mayHaveArrived = this.#wire.write(large ? END : Buffer.concat([body, END]))
       const reply = await this.#wire.reply(this.#timeouts.data)
+      this.#dialogue.replied('end of data', reply)
       this.#unfinished = false
       if (reply.code >= 300) throw refusal(reply, 'data')
       return reply
@@ -140,12 +160,13 @@ export class SmtpSession {
   }
 
   async #introduce(server: ServerSettings, limits: Limits): Promise<void> {
-    expect(await this.#reply(limits), 220, 'greeting')
+    expect(await this.#reply('connect', limits), 220, 'greeting')
     await this.#hello(server.helo, limits)
     if (server.tls === 'required' || server.tls === 'opportunistic') {
       if (this.#extensions.has('STARTTLS')) {
         expect(await this.#ask('STARTTLS', limits), 220, 'tls')
         await this.#wire.startTls(secureOptions(server), within(limits, this.#timeouts.connect))
+        this.#dialogue.secured(this.#wire.socket)
         // The extensions offered in clear may be forged, so they are asked for again (RFC 3207 4.2).
         await this.#hello(server.helo, limits)
       } else if (server.tls === 'required' || server.credentials !== null) {
@@ -173,10 +194,10 @@ export class SmtpSession {
     let last = `AUTH PLAIN ${encoded(`\0${user}\0${password}`)}`
     if (!mechanisms.includes('PLAIN')) {
       if (!mechanisms.includes('LOGIN')) throw new SendError('temporary', NO_SIGN_IN)
-      for (const line of ['AUTH LOGIN', encoded(user)]) expect(await this.#ask(line, limits), 334, 'auth')
+      for (const line of ['AUTH LOGIN', encoded(user)]) expect(await this.#ask(line, limits, 'AUTH'), 334, 'auth')
       last = encoded(password)
     }
-    expect(await this.#ask(last, limits), 235, 'auth')
+    expect(await this.#ask(last, limits, 'AUTH'), 235, 'auth')
   }
 
   /** Sends the commands up to DATA, until the server waits for the message. */
@@ -186,7 +207,7 @@ export class SmtpSession {
     if (pipelined) this.#wire.write(commands.map(({ line }) => line).join(''))
     for (const [index, { stage, line }] of commands.entries()) {
       if (!pipelined) this.#wire.write(line)
-      const reply = await this.#reply(limits)
+      const reply = await this.#reply(nameOf(line), limits)
       if (line === 'DATA\r\n' ? reply.code === 354 : reply.code < 300) continue
       const refused = refusal(reply, stage)
       if (reply.code === 421) {
@@ -201,11 +222,11 @@ export class SmtpSession {
   async #drain(count: number, limits: Limits): Promise<void> {
     try {
       for (let left = count; left > 0; left--) {
-        const reply = await this.#reply(limits)
+        const reply = await this.#wire.reply(within(limits, this.#timeouts.reply))
         if (reply.code !== 354) continue
         // RFC 2920 3.1: the server may accept DATA without a valid recipient; an empty message ends it.
         this.#wire.write(END)
-        await this.#reply(limits)
+        await this.#wire.reply(within(limits, this.#timeouts.reply))
       }
     } catch (error) {
       // The caller throws the refusal, for which the connection is no longer needed.
@@ -229,19 +250,33 @@ export class SmtpSession {
   #refuseEarly(): void {
     const early = this.#wire.unsolicited()
     if (early === undefined) return
+    this.#dialogue.replied('data', early)
     this.#wire.drop(new ConnectionLost('garbled'))
     if (early.code >= 400) throw refusal(early, 'data')
     throw new SendError('temporary', lossReasons.garbled, { answer: early.text })
   }
 
-  #ask(command: string, limits: Limits): Promise<Reply> {
+  /** `name`: of a line with a secret in its text. */
+  #ask(command: string, limits: Limits, name = nameOf(command)): Promise<Reply> {
     this.#wire.write(`${command}\r\n`)
-    return this.#reply(limits)
+    return this.#reply(name, limits)
   }
 
-  #reply(limits: Limits): Promise<Reply> {
-    return this.#wire.reply(within(limits, this.#timeouts.reply))
+  async #reply(command: string, limits: Limits): Promise<Reply> {
+    const reply = await this.#wire.reply(within(limits, this.#timeouts.reply))
+    this.#dialogue.replied(command, reply)
+    return reply
   }
+}
+
+/** A command without its parameters: "MAIL FROM", "DATA". */
+const nameOf = (line: string): string => /^(MAIL FROM|RCPT TO|[A-Z]+)/.exec(line)?.[0] ?? ''
+
+/** What is known of a server that gave no connection. */
+function unreachedFacts({ host, address, port }: ServerSettings, error: unknown): Facts {
+  const { cause } = error as { cause?: { code?: unknown } }
+  const fault = typeof cause?.code === 'string' ? { fault: cause.code } : {}
+  return { smtp: { server: host, address: address ?? null, port, tls: null, ...fault, steps: [] } }
 }
 
 const within = (limits: Limits, timeoutMs: number): number => Math.min(timeoutMs, limits.deadline - performance.now())

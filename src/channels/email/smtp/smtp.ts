@@ -1,16 +1,17 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { OperatorError } from '../../../domain/errors.js'
-import type { ProviderModule } from '../../channel.js'
-import { type Carrier, type Provider, SendError } from '../../provider.js'
+import { type Carrier, type Facts, type Provider, SendError } from '../../provider.js'
+import type { ProviderModule } from '../../provider-module.js'
 import { integerReader, readCredential, readHost, refuseUnknown } from '../../url-options.js'
 import type { Signer } from '../dkim/signer.js'
 import type { EmailMessage } from '../email-message.js'
 import { composeEmail } from '../message/compose.js'
 import type { Composer } from '../message/composer.js'
+import { emailContent } from '../message/content.js'
 import { classifyRelayRefusal } from './relay-refusal.js'
 import { SmtpRefusal } from './reply.js'
-import type { ServerSettings, StepTimeouts } from './session.js'
+import { type Limits, type ServerSettings, SmtpSession, type StepTimeouts } from './session.js'
 import { SessionPool } from './session-pool.js'
 
 /**
@@ -42,17 +43,32 @@ export const smtpProvider = (options: SmtpOptions): Provider<EmailMessage> => ({
   open: async url => openRelay(url, options),
 })
 
+/** Of a trial of the credentials, which a person waits for. */
+const CHECK_MS = 10_000
+
 /** The next message is ready when a connection is; more would use up their time while they wait for a slow carrier. */
 export const MESSAGES_PER_CONNECTION = 2
 
 export const smtp: ProviderModule<EmailMessage, SmtpOptions> = {
   create: smtpProvider,
   concurrency: url => MESSAGES_PER_CONNECTION * readSmtpUrl(url).size,
+  async checkCredentials(url, signal) {
+    const { server } = readSmtpUrl(url)
+    try {
+      const session = await SmtpSession.open(server, { deadline: performance.now() + CHECK_MS, signal })
+      session.close()
+    } catch (error) {
+      throw error instanceof SmtpRefusal ? classifyRelayRefusal(error) : error
+    }
+    const signedIn = server.credentials === null ? 'sem usuário e senha' : 'usuário e senha aceitos'
+    return `${server.host}:${server.port} atende (${signedIn}).`
+  },
 }
 
 function openRelay(url: URL, options: SmtpOptions): Carrier<EmailMessage> {
   const { server, size } = readSmtpUrl(url)
   const pool = new SessionPool({ server: { ...server, ca: options.ca, timeouts: options.timeouts }, size })
+  const composed = new WeakMap<EmailMessage, Buffer>()
   return {
     get ready() {
       return !pool.isStuck
@@ -60,13 +76,15 @@ function openRelay(url: URL, options: SmtpOptions): Carrier<EmailMessage> {
     async send(message, signal) {
       allowManyListeners(signal)
       const raw = await prepare(message, options)
+      composed.set(message, raw)
       try {
-        const reply = await pool.run(signal, (session, limits) => session.send(envelopeOf(message), raw, limits))
-        return { references: [], answer: reply.text, delivered: false }
+        const { answer, facts } = await pool.run(signal, (session, limits) => handOver(session, message, raw, limits))
+        return { references: [], answer, delivered: false, facts }
       } catch (error) {
         throw error instanceof SmtpRefusal ? classifyRelayRefusal(error) : error
       }
     },
+    contentOf: message => emailContent(message, composed.get(message)),
     async close() {
       pool.close()
     },
@@ -109,7 +127,16 @@ export function readHelo(name: string): string {
 /** One signal cancels many sends, which Node would otherwise report as a listener leak. */
 export const allowManyListeners = (signal: AbortSignal): void => setMaxListeners(0, signal)
 
-export const envelopeOf = ({ envelopeFrom, to, reference }: EmailMessage) => ({ from: envelopeFrom, to, id: reference })
+/** Hands one message to a server, and tells its answer and the conversation. */
+export async function handOver(
+  session: SmtpSession,
+  { envelopeFrom, to, reference }: EmailMessage,
+  raw: Buffer,
+  limits: Limits,
+): Promise<{ answer: string; facts: Facts }> {
+  const { text } = await session.send({ from: envelopeFrom, to, id: reference }, raw, limits)
+  return { answer: text, facts: session.facts }
+}
 
 /** A failure on our side, which does not count against the destination. */
 export class SigningFailed extends SendError {}

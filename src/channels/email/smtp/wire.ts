@@ -40,6 +40,10 @@ export class SmtpWire {
     }
   }
 
+  get socket(): Socket {
+    return this.#socket
+  }
+
   /** Whether no reply is pending, so that the next reply answers the next command. */
   get isIdle(): boolean {
     return this.#lost === null && this.#replies.length === 0 && !this.#reader.isIncomplete

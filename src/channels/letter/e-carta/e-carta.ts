@@ -1,7 +1,8 @@
+import type { SentContent } from '../../../domain/sent-content.js'
 import { BoundedCache } from '../../../runtime/bounded-cache.js'
-import type { ProviderModule } from '../../channel.js'
 import { type Carrier, type CarrierEvent, type Found, type Provider, type Receipt, SendError } from '../../provider.js'
-import { LETTERS_AT_ONCE, type LetterMessage } from '../letter-message.js'
+import type { ProviderModule } from '../../provider-module.js'
+import { LETTERS_AT_ONCE, type LetterMessage, letterContent } from '../letter-message.js'
 import type { ReceiptImage } from '../letter-store.js'
 import { type ECartaAccount, readECartaAccount } from './account.js'
 import { isReturn, type LotObject, lotFileName, objectName, packLot, readReturn } from './files.js'
@@ -33,7 +34,6 @@ export function eCartaProvider(options: ECartaOptions): Provider<LetterMessage> 
     name: E_CARTA,
     channel: 'letter',
     whenUnknown: 'lookup',
-    takenIs: 'processed',
     timeoutMs: TIMEOUT_MS,
     async open(url) {
       const account = readECartaAccount(url, options.privateKey)
@@ -87,13 +87,14 @@ class ECarta implements Carrier<LetterMessage> {
     const stopped = signal.aborted || this.#stop.signal.aborted
     if (stopped) throw new SendError('temporary', 'O envio foi interrompido antes de começar.')
     if (this.#numberTaken) throw new SendError('temporary', NUMBER_TAKEN)
-    return new Promise((resolve, reject) => {
+    const taken = await new Promise<Receipt>((resolve, reject) => {
       this.#waiting.push({ message, signal, resolve, reject })
       const stop = (): void => reject(new SendError('uncertain', 'Os Correios não responderam a tempo.'))
       signal.addEventListener('abort', stop, { once: true })
       if (this.#waiting.length >= this.#account.lotSize) this.#sendLot()
       else this.#timer ??= setTimeout(() => this.#sendLot(), this.#account.lotWaitMs)
     })
+    return { ...taken, facts: { pages: message.pages } }
   }
 
   async find(reference: string, _: string | null, signal: AbortSignal): Promise<Found> {
@@ -107,6 +108,10 @@ class ECarta implements Carrier<LetterMessage> {
     if (settled === null) return 'unknown'
     if (settled.uploaded) return this.#receipt(settled)
     throw toSendError(failure, false)
+  }
+
+  contentOf(message: LetterMessage): SentContent {
+    return letterContent(message)
   }
 
   async close(): Promise<void> {

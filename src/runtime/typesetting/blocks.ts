@@ -1,7 +1,9 @@
 import { Parser } from 'htmlparser2'
+import { readSpans } from '../html-table.js'
+import { type SourceCell, tableRows } from './table-rows.js'
 
-/** The content of a letter's HTML that the sheet can print. */
-interface Run {
+/** The content of HTML that paper can show. */
+export interface Run {
   text: string
   bold?: true
   italic?: true
@@ -12,25 +14,32 @@ export type Block =
   | { kind: 'paragraph'; align: 'left' | 'center' | 'right'; runs: Run[] }
   | { kind: 'heading'; level: number; runs: Run[] }
   | { kind: 'list'; ordered: boolean; items: Block[][] }
-  | { kind: 'table'; rows: { head: boolean; cells: Run[][] }[] }
+  | { kind: 'table'; rows: TableRow[] }
   | { kind: 'quote'; blocks: Block[] }
   | { kind: 'rule' }
 
-type Table = Extract<Block, { kind: 'table' }>
+export interface TableRow {
+  head: boolean
+  /** The cells that begin in this row, empty ones where the table has none. */
+  cells: Run[][]
+  /** How many columns and rows each of the cells takes. Absent: one of each. */
+  spans?: [columns: number, rows: number][]
+}
+
 type List = Extract<Block, { kind: 'list' }>
 
 /** Lists and quotes that are nested deeper than this are not indented further. */
 const MAX_DEPTH = 6
-const MAX_COLUMNS = 12
 const SILENT = new Set(['script', 'style', 'head', 'title', 'template', 'noscript', 'svg', 'iframe', 'object'])
 const BREAKING = new Set('p div section article header footer address main center pre dl dt dd figure'.split(' '))
-const TABLE = new Set(['table', 'tr', 'td', 'th'])
+const TABLE = new Set(['table', 'thead', 'tbody', 'tfoot', 'tr', 'td', 'th'])
+const CELLS = new Set(['td', 'th'])
 const BOXES = new Set(['ul', 'ol', 'li', 'blockquote'])
 const HEADING = /^h[1-6]$/
 type Style = 'bold' | 'italic' | 'underline'
 const STYLES: Record<string, Style> = { b: 'bold', strong: 'bold', i: 'italic', em: 'italic', u: 'underline', ins: 'underline' }
 
-/** Reads the HTML of a letter. Elements that paper cannot show are left out, and no text is lost. */
+/** Reads HTML. Elements that paper cannot show are left out, and no text is lost. */
 export function readBlocks(html: string): Block[] {
   const reader = new BlockReader()
   new Parser(reader).end(html)
@@ -56,6 +65,13 @@ interface Box {
   list?: List
 }
 
+/** A table under way: its sections, their rows and cells. */
+interface Table {
+  sections: SourceCell[][][]
+  /** Another table lies in it: it arranges the sheet, and what is empty in it is not to be filled in by hand. */
+  isLayout: boolean
+}
+
 /** Its methods with `on` are the callbacks of the HTML parser. */
 class BlockReader {
   readonly #boxes: Box[] = [{ tag: '', blocks: [] }]
@@ -64,6 +80,7 @@ class BlockReader {
   #runs: Run[] = []
   #heading: number | null = null
   #table: Table | null = null
+  #tables = 0
   #cell: Run[] | null = null
   #silent = 0
   #link: { href: string; from: number } | null = null
@@ -84,7 +101,7 @@ class BlockReader {
     } else if (HEADING.test(tag)) {
       this.#flush()
       this.#heading = Math.min(3, Number(tag[1]))
-    } else if (TABLE.has(tag)) this.#openTable(tag)
+    } else if (TABLE.has(tag)) this.#openTable(tag, attributes)
     else if (BOXES.has(tag)) this.#openBox(tag)
     else if (BREAKING.has(tag)) {
       this.#flush()
@@ -183,26 +200,45 @@ class BlockReader {
     else if (blocks.length > 0) list!.items.push(blocks)
   }
 
-  #openTable(tag: string): void {
+  #openTable(tag: string, attributes: Record<string, string>): void {
     this.#flush()
-    if (tag === 'table') this.#table ??= { kind: 'table', rows: [] }
+    if (tag === 'table') {
+      // Paper shows a table in a cell between the rows before it and those after it, each with columns of their own.
+      if (this.#table !== null) this.#table.isLayout = true
+      this.#endTable()
+      this.#table = { sections: [[]], isLayout: false }
+      this.#tables++
+    }
     if (tag === 'table' || this.#table === null) return
-    const { rows } = this.#table
-    if (tag === 'tr' || rows.length === 0) rows.push({ head: false, cells: [] })
-    if (tag === 'tr') return
-    const row = rows.at(-1)!
-    // A sheet has no room for more columns, so the text goes on in the last one.
-    if (row.cells.length < MAX_COLUMNS) row.cells.push([])
-    this.#cell = row.cells.at(-1)!
-    if (tag === 'th') row.head = true
+    const { sections } = this.#table
+    if (!CELLS.has(tag)) this.#cell = null
+    if (tag === 'tr') sections.at(-1)!.push([])
+    else if (CELLS.has(tag)) this.#openCell(sections.at(-1)!, tag, attributes)
+    else sections.push([])
+  }
+
+  #openCell(rows: SourceCell[][], tag: string, attributes: Record<string, string>): void {
+    if (rows.length === 0) rows.push([])
+    this.#cell = []
+    rows.at(-1)!.push({ ...readSpans(attributes), runs: this.#cell, head: tag === 'th' })
   }
 
   #closeTable(tag: string): void {
     this.#flush()
     if (tag !== 'tr') this.#cell = null
-    if (tag !== 'table') return
-    const rows = this.#table?.rows.filter(row => row.cells.length > 0) ?? []
-    this.#table = null
+    if (tag === 'table') {
+      this.#endTable()
+      this.#tables = Math.max(0, this.#tables - 1)
+      this.#table = this.#tables === 0 ? null : { sections: [[]], isLayout: true }
+    } else if (tag !== 'tr' && !CELLS.has(tag)) this.#table?.sections.push([])
+  }
+
+  #endTable(): void {
+    this.#cell = null
+    if (this.#table === null) return
+    const { sections, isLayout } = this.#table
+    const isShown = (cells: SourceCell[]): boolean => !isLayout || cells.some(({ runs }) => runs.length > 0)
+    const rows = tableRows(sections.map(section => section.map(cells => (isShown(cells) ? cells : []))))
     if (rows.length > 0) this.#box.blocks.push({ kind: 'table', rows })
   }
 }

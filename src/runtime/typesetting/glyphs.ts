@@ -1,5 +1,5 @@
 /**
- * Handles characters that the sheet's fonts do not have. A letter or digit is never dropped: the text is refused and the
+ * Handles characters that the fonts do not have. A letter or digit is never dropped: the text is refused and the
  * characters are named. Symbols and emoji are replaced by a mark.
  */
 export const MISSING_MARK = '□'
@@ -21,7 +21,7 @@ const WORD_SYMBOLS: Readonly<Record<string, string>> = {
 const COMPATIBLE = /[\ufb00-\ufb06\uff01-\uff5e]|[\u{1d400}-\u{1d7ff}]/gu
 /** Every face of the sheet's fonts has these characters. */
 const COMMON = /^[\t\n\r\u0020-\u007e\u00a0-\u00ff]$/
-const LETTER = /^[\p{L}\p{N}\p{Mn}\p{Mc}]$/u
+const WRITTEN = /^[\p{L}\p{N}\p{Mn}\p{Mc}]$/u
 /** Joins other characters or selects their form, and has no glyph itself. */
 const INVISIBLE = /^\p{Default_Ignorable_Code_Point}$/u
 /** Enough for the sender to understand the problem; a page in another script need not be checked to its end. */
@@ -47,7 +47,7 @@ export function fitGlyphs(
   for (const character of new Set(text)) {
     if (COMMON.test(character) || INVISIBLE.test(character) || canRender(character)) continue
     bad.add(character)
-    if (letters === 'refused' && LETTER.test(character) && missing.push(character) === MAX_NAMED) break
+    if (letters === 'refused' && WRITTEN.test(character) && missing.push(character) === MAX_NAMED) break
   }
   if (bad.size === 0 || missing.length > 0) return { text, missing }
   return { text: Array.from(graphemes.segment(text), ({ segment }) => replaceMissing(segment, bad)).join(''), missing }

@@ -1,0 +1,48 @@
+import type { Clock } from '../domain/clock.js'
+import type { Verification } from '../domain/verification-code.js'
+import { createDocuments, type EmbeddedFile, type PdfSigner } from '../evidence/documents/documents.js'
+import type { ShownContent } from '../evidence/documents/report.js'
+import { readLogProof } from '../evidence/log-proof.js'
+import { createTypesetter } from '../runtime/typesetting/typesetter.js'
+import { listSentContent, readSentContent } from '../store/evidence/sent-content.js'
+import type { Pool } from '../store/postgres.js'
+
+export interface DocumentsContext {
+  pool: Pool
+  clock: Clock
+  openSigner(): Promise<PdfSigner>
+  verificationOf(notification: string): Verification
+  makeBundle(notification: string): Promise<EmbeddedFile | null>
+}
+
+/** One thread: documents must not take the processor from sends. */
+const THREADS = 1
+/** A page of a report takes some 30 ms, so that these wait for no longer than a caller does. */
+const MAX_WAITING = 32
+const LIMIT_MS = 20_000
+/** Of each message as it left: its header fields and its text are at the beginning. */
+const MAX_SHOWN = 8 * 1_048_576
+
+/** The documents about notifications, as the api serves them. */
+export function openDocuments({ pool, clock, openSigner, verificationOf, makeBundle }: DocumentsContext) {
+  const typesetter = createTypesetter(THREADS, LIMIT_MS, MAX_WAITING)
+  const documents = createDocuments({
+    typesetter,
+    openSigner,
+    verificationOf,
+    readProof: notification => readLogProof(pool, notification),
+    readContents: notification => readContents(pool, notification),
+    makeBundle,
+    now: () => new Date(clock()),
+  })
+  return { documents, close: () => typesetter.close() }
+}
+
+async function readContents(pool: Pool, notification: string): Promise<ShownContent[]> {
+  const shown: ShownContent[] = []
+  for (const { channel, ordinal, contentType, sha256, size } of await listSentContent(pool, notification)) {
+    const bytes = size > MAX_SHOWN ? null : await readSentContent(pool, notification, channel, ordinal)
+    shown.push({ channel, ordinal, contentType, sha256, size, bytes: bytes ?? new Uint8Array() })
+  }
+  return shown
+}

@@ -1,0 +1,20 @@
+import { brazilianDate } from '../domain/dates.js'
+import { channelModules, loadContracts } from './registry.js'
+
+const NOTICE_MS = 30 * 86_400_000
+
+/**
+ * A send by every channel that the demo account can make at once: its templates, and recipients of the simulator. All of them speak of
+ * the same person, contract and date.
+ */
+export async function firstSend(now: number): Promise<Record<string, unknown>> {
+  const dueDate = brazilianDate(new Date(now + NOTICE_MS)).slice(0, 10)
+  const contracts = await loadContracts()
+  const parts = channelModules.map(({ channel, demo }) => [contracts.get(channel)!.part.member, demo.part(dueDate)])
+  return {
+    nameTo: 'Maria da Silva',
+    subject: 'Aviso de vencimento',
+    content: `<p>Olá, Maria.</p><p>O seu contrato 4711 vence em ${dueDate}.</p>`,
+    ...Object.fromEntries(parts),
+  }
+}

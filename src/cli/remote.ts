@@ -1,0 +1,39 @@
+import { Command } from 'commander'
+import { Carteiro, CarteiroError } from '../../client/client.js'
+import { readConfig } from '../app/config.js'
+import { OperatorError } from '../domain/errors.js'
+import type { OutputOptions } from './output.js'
+
+export type RemoteOptions = OutputOptions & { token?: string; url?: string }
+
+/** A command that calls a running gateway with the token of an account. */
+export const remoteCommand = (name: string, description: string, json = 'resultado em JSON'): Command =>
+  new Command(name)
+    .description(description)
+    .option('--token <token>', 'token da conta (padrão: CARTEIRO_TOKEN)')
+    .option('--url <url>', 'endereço da API (padrão: CARTEIRO_URL ou http://HOST:PORT)')
+    .option('--json', json)
+
+/** The address and the token that a command calls the gateway with. */
+export function gatewayOf(options: RemoteOptions): { url: string; token: string } {
+  const { client } = readConfig(process.env)
+  const token = options.token ?? client.token
+  if (token === null) throw new OperatorError('Informe o token da conta com --token ou CARTEIRO_TOKEN.')
+  const url = (options.url ?? client.url).replace(/\/+$/, '')
+  if (!URL.canParse(url)) throw new OperatorError(`--url: "${url}" não é um endereço como https://notifica.example.com.`)
+  return { url, token }
+}
+
+/** Calls the gateway. A refusal, or no answer, becomes an error of one sentence. */
+export async function withGateway<T>(options: RemoteOptions, work: (carteiro: Carteiro) => Promise<T>): Promise<T> {
+  const gateway = gatewayOf(options)
+  try {
+    return await work(new Carteiro(gateway))
+  } catch (error) {
+    if (error instanceof CarteiroError) throw new OperatorError(`O gateway recusou (${error.status}): ${error.message}`)
+    // What fetch throws where nobody answers.
+    if (error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError'))
+      throw new OperatorError(`O gateway não respondeu em ${gateway.url}. Confira --url (ou CARTEIRO_URL) e se ele está no ar.`)
+    throw error
+  }
+}

@@ -1,0 +1,146 @@
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BulkFields } from '../../domain/bulk.js'
+import { Refusal } from '../../domain/errors.js'
+import type { Scope } from '../../domain/scope.js'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
+import { listAccounts } from '../../store/accounts/accounts.js'
+import { type Batch, findBatch } from '../../store/bulk/batches.js'
+import { findMapping } from '../../store/bulk/mappings.js'
+import { lockCopyAge } from '../../store/home-server.js'
+import type { Pool } from '../../store/postgres.js'
+import { actOnBatch } from './acts.js'
+import { receiveBatch } from './receive.js'
+import { rejectsFile, resultFile } from './results.js'
+
+export interface FolderParts {
+  pool: Pool
+  fields: BulkFields
+  maxBytes: number
+  requireDisk(): Promise<void>
+  /** It has one folder per account, of the account's name. */
+  folder: string
+  /** A file that did not change for so long has arrived. */
+  stableMs: number
+  onError(error: unknown, what: string): void
+  warn(details: object, message: string): void
+}
+
+const TABLE = /\.(csv|txt|xlsx)$/i
+/** Of the account's mappings, the one that says what files of the folder mean. */
+const FOLDER_MAPPING = 'pasta'
+const DONE = 'done'
+const BY = { token: 'folder', address: 'folder' }
+const REMEMBERED = 1_000
+
+/**
+ * Sends the files of a folder. A file stays where it is until its batch is done; then its rejects and its result are written to done/
+ * and the file is moved there, last. Each step may be repeated: the same file under the same name is the same batch, so that a crash
+ * between any two steps sends nothing twice. A file that is older than a restoration of the database may have been sent before it: a person
+ * starts its batch, or cancels it.
+ */
+export function folderWatch(parts: FolderParts): (signal?: AbortSignal) => Promise<void> {
+  /** The batch of a file as it was seen: a large file is read once, not every time. */
+  const known = new BoundedCache<string, string>({ maxEntries: REMEMBERED })
+  return async signal => {
+    for (const { id, name } of await listAccounts(parts.pool)) {
+      const folder = join(parts.folder, name)
+      // A name that is no folder's, or leads out of it, has none.
+      if (/[/\\]|^\.+$/.test(name)) continue
+      for (const file of await listFiles(folder)) {
+        if (signal?.aborted) return
+        await takeFile(parts, { account: id, mode: 'live' }, folder, file, known).catch(error =>
+          parts.onError(error, `a file of the bulk folder was not taken: ${join(name, file)}`),
+        )
+      }
+    }
+  }
+}
+
+const listFiles = async (folder: string): Promise<string[]> =>
+  (await readdir(folder).catch(() => [] as string[])).filter(name => TABLE.test(name) && !name.startsWith('.')).sort()
+
+async function takeFile(
+  parts: FolderParts,
+  scope: Scope,
+  folder: string,
+  file: string,
+  known: BoundedCache<string, string>,
+): Promise<void> {
+  const path = join(folder, file)
+  const { size, mtimeMs, ctimeMs, ino } = await stat(path)
+  if (Date.now() - mtimeMs < parts.stableMs) return
+  const seen = `${path} ${ino} ${size} ${mtimeMs}`
+  const id = known.get(seen)
+  try {
+    const batch =
+      id === undefined
+        ? await receive(parts, scope, path, file, Math.min(mtimeMs, ctimeMs))
+        : await findBatch(parts.pool, scope, id)
+    if (batch === null) {
+      known.delete(seen)
+      return
+    }
+    known.set(seen, batch.id)
+    if (!isOver(batch)) return
+    await writeResults(parts.pool, join(folder, DONE), file, batch)
+  } catch (error) {
+    if (!(error instanceof Refusal) || !['invalid', 'too-large', 'in-progress'].includes(error.kind)) throw error
+    await mkdir(join(folder, DONE), { recursive: true })
+    await writeFile(join(folder, DONE, `${file}.erro.txt`), `${error.message}\n`)
+  }
+  await rename(path, join(folder, DONE, file))
+}
+
+/** A batch whose lines are all bad has nothing to send. */
+const isOver = ({ state, good }: Batch): boolean =>
+  state === 'done' || state === 'cancelled' || (state === 'checked' && good === 0)
+
+async function receive(
+  { pool, fields, maxBytes, requireDisk, warn }: FolderParts,
+  scope: Scope,
+  path: string,
+  name: string,
+  changedMs: number,
+): Promise<Batch> {
+  const saved = await findMapping(pool, scope, FOLDER_MAPPING)
+  const upload = { name, mapping: saved?.mapping ?? null, base: saved?.base ?? {}, starts: false, ...BY, by: 'folder' }
+  const { batch } = await receiveBatch({ pool, fields, maxBytes, requireDisk }, scope, upload, createReadStream(path))
+  // Also of a batch that exists: a crash may have come before its start. A person's pause stays.
+  if (batch.starts || !(batch.state === 'checking' || (batch.state === 'checked' && batch.good > 0))) return batch
+  let isOfCopy = false
+  const started = await actOnBatch(pool, scope, batch.id, 'start', BY, async db => {
+    const copyAgeMs = await lockCopyAge(db)
+    isOfCopy = copyAgeMs !== null && Date.now() - changedMs >= copyAgeMs
+    return !isOfCopy
+  })
+  if (isOfCopy)
+    warn(
+      { batch: batch.id, file: path },
+      'a file of the bulk folder is older than the restoration of the database and may have been sent before it: a person starts its batch, or cancels it',
+    )
+  return started
+}
+
+async function writeResults(pool: Pool, done: string, file: string, batch: Batch): Promise<void> {
+  await mkdir(done, { recursive: true })
+  if (batch.rejected + batch.failed > 0) await write(join(done, `${file}.rejeitadas.csv`), rejectsFile(pool, batch))
+  await write(join(done, `${file}.resultado.csv`), resultFile(pool, batch))
+}
+
+/** Under its name only once it is whole. */
+async function write(path: string, texts: AsyncIterable<string>): Promise<void> {
+  const part = `${path}.${process.pid}.part`
+  const file = await open(part, 'w', 0o600)
+  try {
+    for await (const text of texts) await file.write(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(part, path).catch(async error => {
+    await rm(part, { force: true })
+    throw error
+  })
+}

@@ -1,0 +1,92 @@
+import { hash } from 'node:crypto'
+import { setImmediate as letOthersRun } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { deflateRaw, deflateRawSync } from 'node:zlib'
+import { takeRandom } from '../../domain/random.js'
+import {
+  type ContentStatement,
+  findSecrets,
+  maskRanges,
+  mergeRanges,
+  outside,
+  type PackedContent,
+  type Range,
+  type SentContent,
+} from '../../domain/sent-content.js'
+import { digest } from '../../runtime/digest.js'
+
+/** A larger message is compressed in another thread: it would block the event loop. */
+const SMALL = 65_536
+/** Shorter contents do not become shorter by being compressed. */
+const LEAST_DEFLATED = 256
+/** The best level makes an e-mail a tenth smaller in more than twice the time. */
+const LEVEL = 1
+/** The secret of an SMS has 50 bits, which somebody could try out: the salt prevents it. */
+const SALT_BYTES = 16
+/** By default zlib allocates 16 KiB for every call. */
+const SMALL_CHUNK = 8_192
+/** Searched in about a millisecond. The overlap is longer than any secret. */
+const WINDOW = 1_048_576
+const OVERLAP = 256
+const deflateLater = promisify(deflateRaw)
+
+/** Makes of a message what is stored of it and what its event says of it. */
+export async function packContent(content: SentContent): Promise<PackedContent> {
+  const bytes = asBuffer(content.bytes)
+  const files = content.files ?? []
+  const fileRanges = files.map(({ at, length }): Range => [at, length])
+  const shared = { files: files.length === 0 ? null : files, hidden: null, salt: null, message: null }
+  if (content.copy !== undefined) {
+    const { type, extension } = content
+    const copy = asBuffer(content.copy.bytes)
+    const message = { type, size: bytes.length, sha256: await digest(bytes) }
+    const statement = { type: content.copy.type, size: copy.length, sha256: await digest(copy), message }
+    const rest = await pack([copy])
+    return { ...shared, statement, extension: content.copy.extension, message: { ...message, extension }, ...rest }
+  }
+  const inline = [...outside(bytes, fileRanges)]
+  const hidden = await findHidden(bytes, inline, content.secrets ?? [])
+  const stated = {
+    type: content.type,
+    size: bytes.length,
+    sha256: await digest(hidden.length === 0 ? bytes : maskRanges(bytes, hidden)),
+  }
+  const rest = await pack(inline)
+  if (hidden.length === 0) return { ...shared, statement: stated, extension: content.extension, ...rest }
+  const salt = takeRandom(SALT_BYTES)
+  const secrets = hidden.map(([at, length]) => bytes.subarray(at, at + length))
+  const count = secrets.reduce((sum, { length }) => sum + length, 0)
+  const statement: ContentStatement = {
+    ...stated,
+    hidden: count,
+    // With their places: asterisks of the message itself could otherwise be taken for hidden bytes.
+    secret: hash('sha256', Buffer.concat([salt, Buffer.from(JSON.stringify(hidden)), ...secrets]), 'hex'),
+  }
+  return { ...shared, statement, extension: content.extension, hidden, salt, ...rest }
+}
+
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength)
+
+/** In the pieces outside of files alone, and a large piece in windows: a search of many megabytes would block the event loop. */
+async function findHidden(bytes: Buffer, pieces: readonly Buffer[], secrets: readonly string[]): Promise<Range[]> {
+  const found: Range[] = []
+  for (const piece of secrets.length === 0 ? [] : pieces) {
+    for (let start = 0; start < piece.length; start += WINDOW) {
+      const window = piece.subarray(start, start + WINDOW + OVERLAP)
+      const from = window.byteOffset - bytes.byteOffset
+      found.push(...findSecrets(window, secrets).map(([at, length]): Range => [from + at, length]))
+      if (piece.length > WINDOW) await letOthersRun()
+    }
+  }
+  return mergeRanges(found)
+}
+
+async function pack(pieces: readonly Buffer[]): Promise<Pick<PackedContent, 'packing' | 'bytes'>> {
+  const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+  if (bytes.length < LEAST_DEFLATED) return { packing: 'none', bytes }
+  const deflated =
+    bytes.length <= SMALL
+      ? deflateRawSync(bytes, { level: LEVEL, chunkSize: SMALL_CHUNK })
+      : await deflateLater(bytes, { level: LEVEL })
+  return deflated.length < bytes.length ? { packing: 'deflate', bytes: deflated } : { packing: 'none', bytes }
+}

@@ -1,0 +1,33 @@
+import { moduleOf } from '../../channels/registry.js'
+import type { DeliveryStatus } from '../../domain/status.js'
+import type { Fact } from '../../domain/transition.js'
+import type { StoredDelivery } from '../../store/delivery/locked-deliveries.js'
+import type { CostWrite, UsageWrite } from '../../store/delivery/records.js'
+
+/** What a fact adds to the usage; null: nothing. A message is used once its carrier has it: until then nobody charges for it. */
+export function usageOf(
+  { account, mode, attempted }: StoredDelivery,
+  before: DeliveryStatus,
+  after: DeliveryStatus,
+  { data }: Fact,
+): UsageWrite | null {
+  if (before.state === 'done' || after.state !== 'done' || after.failure !== null) return null
+  const { channel } = after
+  const carrier = attempted.at(-1)?.replace(/^\d+ /, '') ?? data.carrier
+  if (carrier === undefined) return null
+  const counted = data[moduleOf(channel).cost.counts ?? '']
+  return { account, mode, channel, carrier, units: typeof counted === 'number' ? counted : 1 }
+}
+
+/** How many messages a delivery is charged for, or may still be. */
+function messagesOf({ cancelReason, failure, sentAt, processedAt, ordinal }: DeliveryStatus): number {
+  if (cancelReason !== null) return 0
+  return failure !== null && sentAt === null && processedAt === null ? ordinal - 1 : ordinal
+}
+
+/** What changed deliveries give back to their month's cap, and take of it: a cancelled step costs nothing, a second call costs again. */
+export const costsOf = (changes: readonly (StoredDelivery & { before: DeliveryStatus })[]): CostWrite[] =>
+  changes.flatMap(({ account, mode, boundCost, before, status }) => {
+    const messages = boundCost === null ? 0 : messagesOf(status) - messagesOf(before)
+    return messages === 0 ? [] : [{ account, mode, acceptedAt: status.acceptedAt, amount: messages * boundCost! }]
+  })

@@ -1,0 +1,166 @@
+import { overloaded } from '../../domain/errors.js'
+import { sha256 } from '../../domain/evidence.js'
+import { qrCode } from '../../domain/qr-code.js'
+import type { Verification } from '../../domain/verification-code.js'
+import { BoundedCache } from '../../runtime/bounded-cache.js'
+import { OutOfTime, ThreadDied } from '../../runtime/thread-pool.js'
+import { type Typesetter, TypesetterBusy } from '../../runtime/typesetting/typesetter.js'
+import type { Dossier } from '../../store/evidence/dossier.js'
+import type { LogProof } from '../log-proof.js'
+import { DOCUMENT_SOURCE } from './document-source.js'
+import { type CertificateNote, signatureNote } from './legal-notes.js'
+import { makeReport, type ReportParts, type ShownContent } from './report.js'
+import type { DocumentContent } from './sections.js'
+import { makeSendingProof, whyNoSendingProof } from './sending-proof.js'
+
+export interface DocumentParts {
+  typesetter: Typesetter
+  /** null: documents are not signed, and say so. */
+  openSigner(): Promise<PdfSigner | null>
+  verificationOf(notification: string): Verification
+  readProof(notification: string): Promise<LogProof | null>
+  readContents(notification: string): Promise<readonly ShownContent[]>
+  /** The file of evidence that a report has inside it; null: none. */
+  makeBundle(notification: string): Promise<EmbeddedFile | null>
+  now(): Date
+  /** How long a document may take, with its wait for others. */
+  deadlineMs?: number
+}
+
+export interface EmbeddedFile {
+  name: string
+  bytes: Uint8Array
+}
+
+/** Signs a PDF as it is; its certificate is told in the document. */
+export interface PdfSigner {
+  readonly certificate: CertificateNote
+  sign(pdf: Uint8Array, about: { reason: string; at: Date }): Promise<{ pdf: Uint8Array }>
+}
+
+const CACHE_BYTES = 64 * 1_048_576
+const CACHE_ENTRIES = 1_000
+const DEADLINE_MS = 30_000
+/** Longer texts take seconds to break into lines; the file of evidence has them whole. */
+const MAX_MESSAGE = 40_000
+const MAX_BLOCKS = 400
+const LOGO_TYPES: Readonly<Record<string, string>> = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/svg+xml': 'svg' }
+
+/**
+ * The PDF documents about notifications. A document is made once for the same facts, whoever asks for it and however often: its key
+ * is the hash of what it says.
+ */
+export function createDocuments(parts: DocumentParts) {
+  const { typesetter, openSigner, verificationOf, deadlineMs = DEADLINE_MS } = parts
+  const made = new BoundedCache<string, Uint8Array>({
+    maxEntries: CACHE_ENTRIES,
+    maxWeight: CACHE_BYTES,
+    weigh: pdf => pdf.length,
+  })
+  const inProgress = new Map<string, Promise<Uint8Array>>()
+
+  async function once(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    const known = made.get(key)
+    if (known !== undefined) return known
+    return inTime(inProgress.get(key) ?? begin(key, make), deadlineMs)
+  }
+
+  function begin(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    const making = make()
+      .then(pdf => {
+        made.set(key, pdf)
+        return pdf
+      })
+      .finally(() => inProgress.delete(key))
+    inProgress.set(key, making)
+    return making
+  }
+
+  const keyOf = (content: DocumentContent, logo: string | undefined, signer: PdfSigner | null): string =>
+    sha256(JSON.stringify([content, logo ?? null, signer?.certificate.sha256 ?? null]))
+
+  async function set(
+    dossier: Dossier,
+    content: DocumentContent,
+    embedded: EmbeddedFile | null,
+    signer: PdfSigner | null,
+  ): Promise<Uint8Array> {
+    const { logo } = dossier.sender
+    const type = logo === null ? undefined : LOGO_TYPES[logo.type]
+    const logoPath = type === undefined ? '' : `/${logo!.sha256}.${type}`
+    const { pdf } = await typesetter.compose({
+      source: embedded === null ? DOCUMENT_SOURCE : DOCUMENT_SOURCE + EMBED,
+      inputs: {
+        document: JSON.stringify(content),
+        qr: qrCode(content.verification.url),
+        logo: logoPath,
+        ...(embedded === null ? {} : { embedded: embedded.name }),
+      },
+      fitted: { document: 'marked' },
+      picture: 'logo',
+      files: {
+        ...(logoPath === '' ? {} : { [logoPath]: logo!.bytes }),
+        ...(embedded === null ? {} : { [`/${embedded.name}`]: embedded.bytes }),
+      },
+      // The moment of the latest fact, so that the same facts give the same file.
+      moment: Math.floor(Date.parse(dossier.events.at(-1)!.at) / 1_000),
+      standard: embedded === null ? 'a-2b' : 'a-3b',
+    })
+    return signer === null ? pdf : (await signer.sign(pdf, { reason: content.kind, at: parts.now() })).pdf
+  }
+
+  return {
+    /** The PDF, or why there is none yet. */
+    async sendingProof(dossier: Dossier): Promise<Uint8Array | { message: string }> {
+      const message = whyNoSendingProof(dossier)
+      if (message !== null) return { message }
+      const signer = await openSigner()
+      const content = makeSendingProof(dossier, verificationOf(dossier.id), signatureNote(signer?.certificate ?? null))
+      return once(keyOf(content, dossier.sender.logo?.sha256, signer), () => set(dossier, content, null, signer))
+    },
+
+    /** null: nothing but the acceptance has happened. */
+    async report(dossier: Dossier): Promise<Uint8Array | null> {
+      if (dossier.events.length < 2) return null
+      const { id } = dossier
+      const signer = await openSigner()
+      const certificate = signer?.certificate ?? null
+      const proof = await parts.readProof(id)
+      const contents = await parts.readContents(id)
+      const message = dossier.content === null ? null : await readMessage(typesetter, dossier.content)
+      const shown = { verification: verificationOf(id), proof, certificate, message, contents }
+      // Whether there is a file inside is known before it is made: making it is the larger part of the work.
+      const key = keyOf(makeReport(dossier, { ...shown, embedded: null }), dossier.sender.logo?.sha256, signer)
+      return once(key, async () => {
+        const embedded = await parts.makeBundle(id)
+        const content = makeReport(dossier, { ...shown, embedded: embedded?.name ?? null })
+        return set(dossier, content, embedded, signer)
+      })
+    },
+  }
+}
+
+/** PDF/A-3 wants to know what a file inside it is. */
+const EMBED = `
+#pdf.embed(sys.inputs.embedded, relationship: "data", mime-type: "application/zip", description: "Arquivo de evidências, para carteiro verify")
+`
+
+async function readMessage(typesetter: Typesetter, html: string): Promise<ReportParts['message']> {
+  const blocks = await typesetter.read(html.slice(0, MAX_MESSAGE))
+  return { blocks: blocks.slice(0, MAX_BLOCKS), isCut: html.length > MAX_MESSAGE || blocks.length > MAX_BLOCKS }
+}
+
+/** A document that takes too long is answered with an overload; it goes on being made, and a later request finds it. */
+async function inTime<T>(work: Promise<T>, limitMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(overloaded()), limitMs).unref()
+  })
+  try {
+    return await Promise.race([work, limit])
+  } catch (error) {
+    throw error instanceof TypesetterBusy || error instanceof OutOfTime || error instanceof ThreadDied ? overloaded(error) : error
+  } finally {
+    clearTimeout(timer)
+  }
+}

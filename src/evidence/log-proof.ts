@@ -1,0 +1,43 @@
+import { findProvingCheckpoint, type StoredCheckpoint } from '../store/evidence/checkpoints.js'
+import { listCosignatures } from '../store/evidence/cosignatures.js'
+import { readLeavesOf } from '../store/evidence/log-leaves.js'
+import { listTimeStamps } from '../store/evidence/time-stamps.js'
+import type { Queryable } from '../store/postgres.js'
+import { buildProofs } from './log-hashes.js'
+import { planInclusion } from './tree.js'
+
+/** What ties the events of one notification to a signed checkpoint of the log. */
+export interface LogProof {
+  checkpoint: {
+    size: number
+    /** The signed note: our signature, and those of the witnesses. */
+    note: string
+    at: Date
+    timeStamps: readonly { authority: string; at: Date; token: Buffer }[]
+  }
+  /** The events that the checkpoint covers, in their order. The path: hashes in hexadecimal, from the leaf to the root. */
+  events: readonly { seq: number; leaf: number; path: readonly string[] }[]
+}
+
+/** null: no checkpoint covers any event of the notification yet. */
+export async function readLogProof(db: Queryable, notification: string): Promise<LogProof | null> {
+  const leaves = await readLeavesOf(db, notification)
+  if (leaves.length === 0) return null
+  const places = leaves.map(({ leaf }) => leaf)
+  const checkpoint = await findProvingCheckpoint(db, Math.min(...places), Math.max(...places))
+  if (checkpoint === null) return null
+  const { size, at } = checkpoint
+  const covered = leaves.filter(({ leaf }) => leaf < size)
+  const paths = await buildProofs(
+    db,
+    covered.map(({ leaf }) => planInclusion(leaf, size)),
+  )
+  return {
+    checkpoint: { size, at, note: await readWholeNote(db, checkpoint), timeStamps: await listTimeStamps(db, size) },
+    events: covered.map(({ seq, leaf }, index) => ({ seq, leaf, path: paths[index]!.map(hash => hash.toString('hex')) })),
+  }
+}
+
+/** The note with the signatures of the witnesses. */
+const readWholeNote = async (db: Queryable, { size, note }: StoredCheckpoint): Promise<string> =>
+  note + (await listCosignatures(db, size)).join('')

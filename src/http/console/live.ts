@@ -1,0 +1,108 @@
+import type { ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { type LiveChange, readLiveChanges, readLivePosition } from '../../store/console/live.js'
+import { isSessionAlive, type SignedIn } from '../../store/console/sessions.js'
+import type { Pool } from '../../store/postgres.js'
+import type { ReadList } from '../../store/replica.js'
+import { everyone, route } from './route.js'
+
+export interface LiveOptions {
+  pool: Pool
+  /** The same as that of the lists: a page that is told of a change finds it there. */
+  readList: ReadList
+  /** Shorter in tests. */
+  everyMs?: number
+  aliveEveryMs?: number
+}
+
+const EVERY_MS = 1_000
+const MOST = 1_000
+/** A browser is told which notifications changed, or only that many did. */
+const MOST_NAMED = 50
+/** Also how soon a stream notices that its session has ended. */
+const ALIVE_EVERY_MS = 10_000
+
+interface Listener {
+  operator: SignedIn
+  stream: ServerResponse
+  checkedAt: number
+}
+
+/**
+ * GET /console/api/live: server-sent events that say what changed, so that pages ask again. One reader per process, and none while nobody
+ * listens: what a page shows comes from its own request, so an event that is missed is repaired by the next one.
+ */
+export function addLive(app: FastifyInstance, options: LiveOptions): void {
+  const { pool, readList, everyMs = EVERY_MS, aliveEveryMs = ALIVE_EVERY_MS } = options
+  const listeners = new Set<Listener>()
+  let closing = false
+  let running: Promise<void> | null = null
+
+  const end = (listener: Listener): void => {
+    listeners.delete(listener)
+    listener.stream.end()
+  }
+
+  async function keepAlive(listener: Listener): Promise<void> {
+    if (Date.now() - listener.checkedAt < aliveEveryMs) return
+    listener.checkedAt = Date.now()
+    if (await isSessionAlive(pool, listener.operator.session)) listener.stream.write(': alive\n\n')
+    else end(listener)
+  }
+
+  async function read(): Promise<void> {
+    let position = await readList(readLivePosition)
+    while (listeners.size > 0 && !closing) {
+      const after = position
+      const changes = await readList(db => readLiveChanges(db, after, MOST))
+      position = changes.at(-1)?.transactionId ?? position
+      for (const listener of listeners) {
+        tell(listener, changes)
+        await keepAlive(listener)
+      }
+      await sleep(everyMs)
+    }
+  }
+
+  /** A database that is away for a while ends nothing: the reader starts again where things are then. */
+  const start = (): void => {
+    running ??= read()
+      .catch(() => sleep(everyMs))
+      .then(() => {
+        running = null
+        if (listeners.size > 0 && !closing) start()
+      })
+  }
+
+  app.get('/console/api/live', { ...route(everyone), exposeHeadRoute: false }, (request, reply) => {
+    reply.hijack()
+    const stream = reply.raw
+    stream.writeHead(200, {
+      ...(reply.getHeaders() as Record<string, string>),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'x-accel-buffering': 'no',
+    })
+    stream.write('retry: 3000\n\n')
+    const listener = { operator: request.operator, stream, checkedAt: Date.now() }
+    listeners.add(listener)
+    stream.once('close', () => listeners.delete(listener))
+    start()
+  })
+
+  app.addHook('preClose', async () => {
+    closing = true
+    for (const listener of listeners) end(listener)
+    await running
+  })
+}
+
+/** Only of the accounts that the person may see. */
+function tell({ operator, stream }: Listener, changes: readonly LiveChange[]): void {
+  const theirs = changes.filter(({ account }) => operator.account === null || operator.account === account)
+  if (theirs.length === 0) return
+  const notifications = [...new Set(theirs.map(({ notification }) => notification))]
+  const named = notifications.length > MOST_NAMED ? null : notifications
+  const modes = [...new Set(theirs.map(({ mode }) => mode))]
+  stream.write(`event: change\ndata: ${JSON.stringify({ modes, notifications: named })}\n\n`)
+}

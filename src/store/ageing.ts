@@ -1,0 +1,91 @@
+import type { Term } from '../domain/retention.js'
+import type { Scope } from '../domain/scope.js'
+import { execute, type Queryable, queryValues, run, type Transaction } from './postgres.js'
+
+/** A kind of data of the notifications of a scope. */
+export type Aged = Scope & Pick<Term, 'kind'>
+
+const OF_AGED = 'account_id = $1 and mode = $2 and kind = $3'
+const valuesOf = ({ account, mode, kind }: Aged): string[] => [account, mode, kind]
+
+/** The next notifications of a scope, oldest first, whose term for this kind of data has ended and that are past the saved progress. */
+export const listAged = (db: Queryable, aged: Aged, below: string, limit: number): Promise<string[]> =>
+  queryValues(
+    db,
+    `select id from notification where account_id = $1 and mode = $2 and id < $4
+       and id > coalesce((select done_to from retention_progress where ${OF_AGED}), '00000000-0000-0000-0000-000000000000')
+     order by id limit $5`,
+    [...valuesOf(aged), below, limit],
+  )
+
+/** `postponed`: held, or still being delivered. They are looked at again. */
+export async function saveProgress(db: Queryable, aged: Aged, doneTo: string, postponed: readonly string[]): Promise<void> {
+  await execute(
+    db,
+    `insert into retention_progress as p (account_id, mode, kind, done_to) values ($1, $2, $3, $4)
+     on conflict (account_id, mode, kind) do update set done_to = greatest(p.done_to, excluded.done_to)`,
+    [...valuesOf(aged), doneTo],
+  )
+  await execute(
+    db,
+    `insert into retention_postponed (account_id, mode, kind, notification_id) select $1, $2, $3, unnest($4::uuid[])
+     on conflict do nothing`,
+    [...valuesOf(aged), postponed],
+  )
+}
+
+/**
+ * Data of this kind are about to be written for notifications whose term for it may be over: somebody opens an old link, the post sends an
+ * image late. The next run erases them. In the transaction that writes them: the lock makes it wait for a run that is erasing just now.
+ */
+export const noteLateData = (db: Transaction, kind: Term['kind'], notifications: readonly string[]): Promise<void> =>
+  execute(
+    db,
+    `with asked as materialized (select id, account_id, mode from notification where id = any($2::uuid[]) order by id for share)
+     insert into retention_postponed (account_id, mode, kind, notification_id)
+     select a.account_id, a.mode, p.kind, a.id from asked a
+     join retention_progress p on p.account_id = a.account_id and p.mode = a.mode and p.kind = $1 and p.done_to >= a.id
+     on conflict do nothing`,
+    [kind, notifications],
+  )
+
+/** Those that were looked at longest ago first. */
+export const listPostponed = (db: Queryable, aged: Aged, limit: number): Promise<string[]> =>
+  queryValues(
+    db,
+    `select notification_id from retention_postponed where ${OF_AGED} order by tried_at, notification_id limit $4`,
+    [...valuesOf(aged), limit],
+  )
+
+export async function settlePostponed(
+  db: Queryable,
+  aged: Aged,
+  tried: readonly string[],
+  done: readonly string[],
+): Promise<void> {
+  await execute(db, `delete from retention_postponed where ${OF_AGED} and notification_id = any($4::uuid[])`, [
+    ...valuesOf(aged),
+    done,
+  ])
+  await execute(db, `update retention_postponed set tried_at = now() where ${OF_AGED} and notification_id = any($4::uuid[])`, [
+    ...valuesOf(aged),
+    tried,
+  ])
+}
+
+/** Deletes a batch of the carriers' references of an account, in both modes, that are older than its own term. */
+export async function pruneReferences(
+  db: Queryable,
+  { account }: Pick<Scope, 'account'>,
+  days: number,
+  limit: number,
+): Promise<number> {
+  const { rowCount } = await run(
+    db,
+    `delete from carrier_reference where ctid = any(array(
+       select r.ctid from carrier_reference r join notification n on n.id = r.notification_id
+       where r.created_at < now() - $2 * interval '1 day' and n.account_id = $1 and n.mode in ('live', 'test') limit $3))`,
+    [account, days, limit],
+  )
+  return rowCount ?? 0
+}

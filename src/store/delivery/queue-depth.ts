@@ -1,0 +1,70 @@
+import type { Channel } from '../../domain/channel.js'
+import type { Mode } from '../../domain/token.js'
+import { type Queryable, queryRows } from '../postgres.js'
+import type { QueueDepth } from './queue.js'
+
+/**
+ * Counts stop here, for each state, and of queued deliveries for each channel and mode: reading the metrics costs the same however
+ * much waits. Measured on two busy cores: 50 to 80 ms with 100,000, 200,000 and 300,000 queued, where counting all took 97, 147 and 154 ms.
+ */
+const MOST_COUNTED = 100_000
+
+const MODES = "(values ('live'), ('test')) as m(mode)"
+
+/** One bounded select for each partial index. The earliest are read first where the index has their date. */
+const bounded = (state: string, { filter = '', order = '', oldest = 'min(due_at)' } = {}): string =>
+  `select channel, mode, '${state}' as state, count(*) as count, ${oldest} as oldest
+   from (select channel, mode, due_at from delivery where state = '${state}'${filter} ${order} limit $2) d group by channel, mode`
+
+/** The deliveries that are not finished, as readQueue has them, at a cost that does not grow with them. */
+export const readQueueDepth = (db: Queryable, channels: readonly Channel[], most = MOST_COUNTED): Promise<QueueDepth[]> =>
+  queryRows(
+    db,
+    `select channel, mode, state, sum(count)::int as count,
+       greatest(0, coalesce(extract(epoch from now() - min(oldest)), 0))::float8 as "oldestSeconds"
+     from (
+       select c.channel, m.mode, 'queued' as state, q.count, q.oldest from unnest($1::text[]) as c(channel) cross join ${MODES}
+       cross join lateral (
+         select count(*) as count, min(due_at) as oldest
+         from (select due_at from delivery where state = 'queued' and channel = c.channel and mode = m.mode limit $2) d
+       ) q where q.count > 0
+       union all ${[
+         bounded('waiting', { filter: " and condition <> 'failed' and not bulk", order: 'order by due_at' }),
+         bounded('waiting', { filter: " and condition <> 'failed' and bulk", order: 'order by due_at' }),
+         bounded('waiting', { filter: " and condition = 'failed'", oldest: 'null::timestamptz' }),
+         bounded('sending'),
+         bounded('uncertain', { order: 'order by due_at' }),
+         bounded('unresolved'),
+         bounded('dead'),
+       ].join(' union all ')}
+     ) c group by channel, mode, state`,
+    [channels, most],
+  )
+
+export interface OldestTried {
+  channel: Channel
+  mode: Mode
+  seconds: number
+}
+
+/**
+ * Since when the oldest delivery that was tried and is not finished has been accepted, or should have been sent if its sender chose a
+ * date. A retry moves due_at, and not this.
+ */
+export const readOldestTried = (db: Queryable, channels: readonly Channel[]): Promise<OldestTried[]> =>
+  queryRows(
+    db,
+    `select f.channel, f.mode, extract(epoch from now() - min(greatest(n.accepted_at, n.send_at)))::float8 as seconds
+     from (
+       select c.channel, m.mode, d.notification_id from unnest($1::text[]) as c(channel) cross join ${MODES}
+       cross join lateral (
+         select notification_id from delivery
+         where state in ('queued', 'uncertain') and attempt > 0 and channel = c.channel and mode = m.mode order by notification_id limit 1
+       ) d
+       union all
+       -- As many as the workers hold.
+       (select distinct on (channel, mode) channel, mode, notification_id from delivery where state = 'sending' and attempt > 1
+        order by channel, mode, notification_id)
+     ) f join notification n on n.id = f.notification_id group by f.channel, f.mode`,
+    [channels],
+  )

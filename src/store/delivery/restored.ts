@@ -1,0 +1,144 @@
+import type { Channel } from '../../domain/channel.js'
+import { lowestId } from '../../domain/id.js'
+import type { Mode } from '../../domain/token.js'
+import { execute, filterBy, matchesRow, plannedOnce, type Queryable, queryRows, queryValue } from '../postgres.js'
+
+/** A delivery, for reading page by page. */
+export interface DeliveryKey {
+  notification: string
+  channel: Channel
+}
+
+export interface OpenDelivery extends DeliveryKey {
+  state: string
+}
+
+const FIRST: DeliveryKey = { notification: '00000000-0000-0000-0000-000000000000', channel: '' }
+
+/** One by one: each state has an index of its own, and beside millions of finished deliveries no other way to find them is quick. */
+const OPEN = ["state = 'waiting' and condition <> 'failed'", "state = 'waiting' and condition = 'failed'"]
+  .concat(['queued', 'sending', 'uncertain'].map(state => `state = '${state}'`))
+  .map(condition => `select notification_id, channel, state, due_at, tried from delivery where ${condition}`)
+
+/**
+ * Deliveries that may have been sent since the copy was made: all that were not finished, and had been accepted when it was marked
+ * (markRestoration). Not those whose time has not come: nobody has sent them.
+ */
+export const findOpenInCopy = (
+  db: Queryable,
+  restoration: number,
+  after: DeliveryKey | null,
+  limit: number,
+): Promise<OpenDelivery[]> =>
+  queryRows(
+    db,
+    `select d.notification_id as notification, d.channel, d.state
+     from (${OPEN.join(' union all ')}) d join notification n on n.id = d.notification_id join restoration r on r.id = $1
+     where (d.notification_id, d.channel) > ($2::uuid, $3::text)
+       and n.code <= r.last_code and (n.send_at is null or n.send_at <= now())
+       and not (d.state = 'queued' and d.due_at > now() and d.tried is null)
+     order by d.notification_id, d.channel limit $4`,
+    [restoration, (after ?? FIRST).notification, (after ?? FIRST).channel, limit],
+  )
+
+/** A delivery that waits for a person because the database is a copy. */
+export interface RestoredDelivery extends DeliveryKey {
+  account: string
+  mode: Mode
+  recipient: string | null
+  restoration: number
+  /** What it was in the copy. */
+  was: string
+  acceptedAt: Date
+  /** How long a step of the sequence waited from the start. */
+  waitMs: number
+}
+
+export interface RestoredQuestion {
+  notification: string | null
+  channel: Channel | null
+  after: DeliveryKey | null
+  limit: number
+}
+
+const RESTORED = `delivery d join notification n on n.id = d.notification_id
+  join lateral (select (e.data ->> 'restored')::bigint as restoration, e.data ->> 'was' as was from event e
+    where e.notification_id = d.notification_id and e.type = 'unresolved' and e.data ->> 'channel' = d.channel
+    order by e.seq desc limit 1) e on e.restoration is not null`
+
+/** The oldest first. */
+export const listRestored = (
+  db: Queryable,
+  { notification, channel, after, limit }: RestoredQuestion,
+): Promise<RestoredDelivery[]> =>
+  queryRows(
+    db,
+    `select d.notification_id as notification, d.channel, a.name as account, d.mode, d.recipient, e.restoration, e.was,
+       n.accepted_at as "acceptedAt", greatest(0, extract(epoch from d.due_at - coalesce(n.send_at, n.accepted_at)) * 1000)::float8 as "waitMs"
+     from ${RESTORED} join account a on a.id = d.account_id
+     where d.state = 'unresolved' and ${filterBy('$1::uuid', notification, 'd.notification_id = $1')}
+       and ${filterBy('$2::text', channel, 'd.channel = $2')} and (d.notification_id, d.channel) > ($3, $4)
+     order by d.notification_id, d.channel limit $5`,
+    [notification, channel, (after ?? FIRST).notification, (after ?? FIRST).channel, limit],
+  )
+
+export const countRestored = (db: Queryable): Promise<{ channel: Channel; mode: Mode; count: number; since: Date }[]> =>
+  queryRows(
+    db,
+    `select d.channel, d.mode, count(*) as count, min(n.accepted_at) as since from ${RESTORED}
+     where d.state = 'unresolved' group by d.channel, d.mode order by d.channel, d.mode`,
+  )
+
+/** Ids have the time of the node that made them, and clocks differ: room for a node whose clock is ahead of the database's. */
+const CLOCKS_MS = 3_600_000
+
+/**
+ * How many deliveries of these accounts wait for a person because the database is a copy, up to `most`. Reads nothing
+ * where no copy was ever noticed, and otherwise only what was accepted before: the events of each delivery have to be read.
+ */
+export async function countRestoredOf(
+  db: Queryable,
+  { accounts, mode }: { accounts: readonly string[]; mode: Mode },
+  most: number,
+): Promise<number> {
+  const noticed = await queryValue<Date>(db, 'select noticed_at from restoration order by id desc limit 1')
+  if (noticed === null) return 0
+  const restored = `select from ${RESTORED}
+    where d.state = 'unresolved' and d.account_id = any($1::uuid[]) and d.mode = $2 and d.notification_id < $3 limit $4`
+  const before = lowestId(noticed.getTime() + CLOCKS_MS)
+  const query = { text: `select count(*)::int from (${restored}) r`, values: [accounts, mode, before, most] }
+  return (await queryValue<number>(db, plannedOnce(query)))!
+}
+
+const DATABASE = '(select oid from pg_database where datname = current_database())'
+
+/**
+ * Once for each restoration and server, before anything is held: pauses the batches, and marks what is of the copy. Lines that the copy has as not sent
+ * yet may have been sent since: a person goes on with the batch, or cancels it. The mark comes after the pause, which waits for lines that
+ * are being accepted: none is accepted later. A database that was copied while a restoration was open has what was accepted after its mark:
+ * there it is marked again.
+ */
+export async function markRestoration(db: Queryable, id: number): Promise<void> {
+  const isOpen = await matchesRow(
+    db,
+    `select from restoration where id = $1 and held_at is null
+       and (last_code is null or (marked_start, marked_database) is distinct from (pg_postmaster_start_time(), ${DATABASE})) for update`,
+    [id],
+  )
+  if (!isOpen) return
+  await execute(
+    db,
+    // In the order in which lines that are being accepted lock their batches.
+    `with open as materialized (
+       select id from bulk_batch where state in ('receiving', 'checking', 'sending') order by id for no key update
+     )
+     update bulk_batch b set state = case when state = 'sending' then 'paused' else state end, starts = false
+     from open where b.id = open.id`,
+  )
+  await execute(
+    db,
+    `update restoration set noticed_at = clock_timestamp(), last_code = nextval('notification_code'),
+       marked_start = pg_postmaster_start_time(), marked_database = ${DATABASE} where id = $1`,
+    [id],
+  )
+}

@@ -1,0 +1,65 @@
+import type { Json } from '../../domain/canonical-json.js'
+import type { Channel } from '../../domain/channel.js'
+import { filterBy, type Queryable, queryRows, queryValues } from '../postgres.js'
+import type { Person } from './find.js'
+
+export type StoredRow = Record<string, Json>
+
+/**
+ * Not for an export: bytes are files of their own; salts and what a message hides would let a reader forge; the code of a link is the
+ * recipient's alone, and this file goes through the hands of an operator.
+ */
+const WITHHELD = ['bytes', 'salt', 'hidden', 'transaction_id']
+const LINK_CODE = { link: ['code'] } as Readonly<Record<string, readonly string[]>>
+
+/** Every table with rows of single notifications: asked of the catalogue, so that a new one cannot be forgotten. */
+const listTables = (db: Queryable): Promise<string[]> =>
+  queryValues(
+    db,
+    `select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and a.attname = 'notification_id' and not a.attisdropped order by c.relname`,
+  )
+
+/** All rows of these notifications, by notification and table. */
+export async function readRows(db: Queryable, ids: readonly string[]): Promise<Map<string, Record<string, StoredRow[]>>> {
+  const found = new Map<string, Record<string, StoredRow[]>>(ids.map(id => [id, {}]))
+  for (const table of ['notification', ...(await listTables(db))]) {
+    const key = table === 'notification' ? 'id' : 'notification_id'
+    const rows = await queryRows<{ id: string; row: StoredRow }>(
+      db,
+      `select t.${key} as id, to_jsonb(t) - $2::text[] as row from public.${table} t
+       where t.${key} = any($1::uuid[]) order by t.${key}, t`,
+      [ids, [...WITHHELD, ...(LINK_CODE[table] ?? [])]],
+    )
+    for (const { id, row } of rows) {
+      const tables = found.get(id)!
+      tables[table] = [...(tables[table] ?? []), row]
+    }
+  }
+  return found
+}
+
+/** What is kept of a person's contacts apart from notifications. */
+export async function readContactRows(db: Queryable, { contacts, account }: Person): Promise<Record<string, StoredRow[]>> {
+  const found: Record<string, StoredRow[]> = {}
+  for (const table of ['suppression', 'contact_day', 'contact_content'])
+    found[table] = await queryValues<StoredRow>(
+      db,
+      `select to_jsonb(t) from ${table} t where recipient = any($1::text[]) and ($2::uuid is null or account_id = $2)`,
+      [contacts, account],
+    )
+  return found
+}
+
+/** Of a person, in all modes. */
+export const listSuppressedContacts = (
+  db: Queryable,
+  { contacts, account }: Person,
+): Promise<{ account: string; mode: string; channel: Channel; recipient: string }[]> =>
+  queryRows(
+    db,
+    `select a.name as account, s.mode, s.channel, s.recipient from suppression s join account a on a.id = s.account_id
+     where s.recipient = any($1::text[]) and ${filterBy('$2::uuid', account, 's.account_id = $2')} order by 1, 2, 3, 4`,
+    [contacts, account],
+  )
