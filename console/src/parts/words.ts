@@ -1,0 +1,43 @@
+import { defineWords } from '../app/language.js'
+
+/** The words that the parts themselves say. */
+export const partWords = defineWords(
+  {
+    close: 'Fechar',
+    copy: 'Copiar',
+    copied: 'Copiado',
+    more: 'Mostrar mais',
+    searching: 'Procurar mais para trás',
+    loading: 'Carregando…',
+    retry: 'Tentar de novo',
+    failed: 'Não foi possível carregar',
+    unreachable: 'O servidor não respondeu. Confira a conexão e se o serviço está no ar.',
+    held: (what: string, reason: string, age: string) => `Envios retidos (${what}) há ${age}: ${reason}`,
+    heldAll: 'a instalação inteira',
+    request: (id: string) => `Pedido ${id}`,
+    chartTable: 'Ver como tabela',
+    tableChart: 'Ver como gráfico',
+    when: 'Quando',
+    brasilia: 'horário de Brasília',
+    showPassword: 'Mostrar a senha',
+  },
+  {
+    close: 'Close',
+    copy: 'Copy',
+    copied: 'Copied',
+    more: 'Show more',
+    searching: 'Search further back',
+    loading: 'Loading…',
+    retry: 'Try again',
+    failed: 'This could not be loaded',
+    unreachable: 'The server did not answer. Check the connection and whether the service is up.',
+    held: (what, reason, age) => `Sending is held (${what}) for ${age}: ${reason}`,
+    heldAll: 'the whole installation',
+    request: (id: string) => `Request ${id}`,
+    chartTable: 'Show as a table',
+    tableChart: 'Show as a chart',
+    when: 'When',
+    brasilia: 'Brasília time',
+    showPassword: 'Show the password',
+  },
+)

@@ -1,0 +1,171 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Ban, Download, Pause, Play, Send } from 'lucide-react'
+import { useState } from 'react'
+import type { BatchDetail } from '../../../../src/http/console/bulk-schema.js'
+import { api, apiUrl } from '../../api/client.js'
+import { useDates } from '../../app/dates.js'
+import { useInstallation } from '../../app/installation.js'
+import { useWords } from '../../app/language.js'
+import { Button, buttonClass } from '../../parts/button.js'
+import { Dialog } from '../../parts/dialog.js'
+import { FormError } from '../../parts/gate.js'
+import { Card } from '../../parts/page.js'
+import { messageOf } from '../../parts/states.js'
+import { Table } from '../../parts/table.js'
+import { useToast } from '../../parts/toasts.js'
+import { partWords } from '../../parts/words.js'
+import { BatchForm } from './batch-form.js'
+import { Progress } from './progress.js'
+import { words as screenWords } from './words.js'
+
+type Act = 'start' | 'pause' | 'resume' | 'cancel'
+
+/** One batch, from its columns to its result. */
+export function BatchView({ batch }: { batch: BatchDetail }) {
+  const words = useWords(screenWords)
+  const { operator } = useInstallation()
+  const mayChange = operator.role !== 'auditor'
+  const isDraft = batch.startedAt === null && (batch.state === 'checking' || batch.state === 'checked')
+  // Until there is a message, every line lacks one: that is no error of the file.
+  const isFresh = isDraft && Object.keys(batch.base).length === 0
+  if (isFresh && mayChange)
+    return (
+      <>
+        <BatchForm batch={batch} />
+        <Acts batch={{ ...batch, rejected: 0 }} />
+      </>
+    )
+  return (
+    <>
+      <Progress batch={batch} />
+      {batch.expiredWhile !== null && (
+        <p className="rounded-lg bg-warn-soft px-3 py-2 text-warn">{words.expired[batch.expiredWhile]}</p>
+      )}
+      {mayChange ? <Acts batch={batch} /> : <p className="rounded-lg bg-sunken px-3 py-2 text-muted">{words.readOnly}</p>}
+      <Errors batch={batch} />
+      {isDraft && mayChange && <BatchForm batch={batch} />}
+    </>
+  )
+}
+
+function Acts({ batch }: { batch: BatchDetail }) {
+  const words = useWords(screenWords)
+  const { unreachable } = useWords(partWords)
+  const dates = useDates()
+  const toast = useToast()
+  const queries = useQueryClient()
+  const [asking, setAsking] = useState<'start' | 'cancel' | null>(null)
+  const told = { start: words.started, pause: words.paused, resume: words.resumed, cancel: words.cancelled }
+  const act = useMutation({
+    mutationFn: (name: Act) => api.post(`/bulk/${batch.id}/${name}`),
+    onSuccess: (_, name) => toast(told[name]),
+    onSettled: () => {
+      setAsking(null)
+      void queries.invalidateQueries({ queryKey: ['live', 'bulk'] })
+    },
+  })
+  const { state, good, rejected, failed, accepted } = batch
+  const isOpen = ['checking', 'checked', 'sending', 'paused'].includes(state)
+  return (
+    <div className="flex flex-col gap-3">
+      <div className="flex flex-wrap gap-2">
+        {state === 'checked' && good > 0 && (
+          <Button look="primary" icon={<Send size={17} aria-hidden="true" />} onClick={() => setAsking('start')}>
+            {words.startLines(dates.number(good))}
+          </Button>
+        )}
+        {state === 'sending' && (
+          <Button icon={<Pause size={17} aria-hidden="true" />} busy={act.isPending} onClick={() => act.mutate('pause')}>
+            {words.pause}
+          </Button>
+        )}
+        {state === 'paused' && (
+          <Button
+            look="primary"
+            icon={<Play size={17} aria-hidden="true" />}
+            busy={act.isPending}
+            onClick={() => act.mutate('resume')}
+          >
+            {words.resume}
+          </Button>
+        )}
+        {accepted > 0 && (
+          <a className={buttonClass()} href={apiUrl(`/bulk/${batch.id}/result.csv`)} download>
+            <Download size={17} aria-hidden="true" />
+            {words.downloadResult}
+          </a>
+        )}
+        {rejected + failed > 0 && !batch.erased && (
+          <a className={buttonClass()} href={apiUrl(`/bulk/${batch.id}/rejects.csv`)} download>
+            <Download size={17} aria-hidden="true" />
+            {words.downloadRejects}
+          </a>
+        )}
+        {isOpen && (
+          <Button look="danger" icon={<Ban size={17} aria-hidden="true" />} onClick={() => setAsking('cancel')}>
+            {words.cancel}
+          </Button>
+        )}
+      </div>
+      <FormError message={act.error === null ? null : messageOf(act.error, unreachable)} />
+      <Dialog
+        open={asking !== null}
+        onClose={() => setAsking(null)}
+        title={asking === 'cancel' ? words.cancelAsk : words.startAsk}
+        about={
+          asking === 'cancel'
+            ? words.cancelAbout
+            : `${words.startAbout(dates.number(good), batch.accountName)}${batch.mode === 'test' ? ` ${words.startTest}` : ''}`
+        }
+        actions={
+          <>
+            <Button onClick={() => setAsking(null)}>{words.notYet}</Button>
+            <Button look={asking === 'cancel' ? 'danger' : 'primary'} busy={act.isPending} onClick={() => act.mutate(asking!)}>
+              {asking === 'cancel' ? words.cancel : words.start}
+            </Button>
+          </>
+        }
+      />
+    </div>
+  )
+}
+
+function Errors({ batch }: { batch: BatchDetail }) {
+  const words = useWords(screenWords)
+  const dates = useDates()
+  const { errors, rejected, failed, state } = batch
+  if (batch.erased) return <p className="text-muted">{words.erased}</p>
+  if (errors.length === 0)
+    return state === 'checked' ? <p className="rounded-lg bg-good-soft px-3 py-2 text-good">{words.noErrors}</p> : null
+  return (
+    <section aria-label={words.errors} className="flex flex-col gap-2">
+      <h2 className="font-semibold">{words.errors}</h2>
+      <p className="text-muted">{words.errorsAbout(dates.number(errors.length), dates.number(rejected + failed))}</p>
+      <Table
+        label={words.errors}
+        rows={errors}
+        keyOf={row => String(row.line)}
+        empty={<Card>{words.noErrors}</Card>}
+        columns={[
+          { name: 'line', head: words.line, number: true, cell: row => dates.number(row.line) },
+          {
+            name: 'column',
+            head: words.column,
+            wideOnly: true,
+            cell: row => <span className="inline-block min-w-28 wrap-anywhere">{row.column ?? '–'}</span>,
+          },
+          {
+            name: 'error',
+            head: words.error,
+            cell: row => (
+              <>
+                {row.column !== null && <span className="block font-medium md:hidden">{row.column}</span>}
+                <span className="wrap-anywhere">{row.message}</span>
+              </>
+            ),
+          },
+        ]}
+      />
+    </section>
+  )
+}

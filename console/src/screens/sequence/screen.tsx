@@ -1,0 +1,92 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Waypoints } from 'lucide-react'
+import { useState } from 'react'
+import type { Sequence, SequenceStepWire, SetSequence } from '../../../../src/http/console/sequence-schema.js'
+import { api, withQuery } from '../../api/client.js'
+import { sequence as sequenceQuery } from '../../api/queries.js'
+import { type OneAccount, useInstallation, useOneAccount } from '../../app/installation.js'
+import { useWords } from '../../app/language.js'
+import { Badge } from '../../parts/badge.js'
+import { Button } from '../../parts/button.js'
+import { FormError } from '../../parts/gate.js'
+import { Card, Page } from '../../parts/page.js'
+import { EmptyState, ErrorState, messageOf, Skeleton } from '../../parts/states.js'
+import { useToast } from '../../parts/toasts.js'
+import { partWords } from '../../parts/words.js'
+import { Picture } from './picture.js'
+import { Simulation } from './simulation.js'
+import { words as screenWords } from './words.js'
+
+export function SequenceScreen() {
+  const words = useWords(screenWords)
+  const { scope, name } = useOneAccount()
+  const { data, error, refetch } = useQuery({ ...sequenceQuery(scope), enabled: name !== null })
+  if (name === null)
+    return (
+      <Page title={words.title}>
+        <Card>
+          <EmptyState icon={Waypoints} title={words.noAccount}>
+            {words.noAccountAbout}
+          </EmptyState>
+        </Card>
+      </Page>
+    )
+  return (
+    <Page title={words.title} about={words.about(name)}>
+      {error !== null ? (
+        <ErrorState error={error} onRetry={refetch} />
+      ) : data === undefined ? (
+        <Skeleton />
+      ) : (
+        <Editor key={scope.account} scope={scope} stored={data} />
+      )}
+    </Page>
+  )
+}
+
+function Editor({ scope, stored }: { scope: OneAccount; stored: Sequence }) {
+  const words = useWords(screenWords)
+  const { unreachable } = useWords(partWords)
+  const { operator } = useInstallation()
+  const client = useQueryClient()
+  const toast = useToast()
+  const [steps, setSteps] = useState<readonly SequenceStepWire[]>(stored.steps)
+  const isChanged = JSON.stringify(steps) !== JSON.stringify(stored.steps)
+  const canEdit = operator.role !== 'auditor'
+  const save = useMutation({
+    mutationFn: () => api.put<Sequence>(withQuery('/sequence', { ...scope }), { steps: [...steps] } satisfies SetSequence),
+    onSuccess: saved => {
+      client.setQueryData(sequenceQuery(scope).queryKey, saved)
+      setSteps(saved.steps)
+      toast(words.saved)
+    },
+  })
+  return (
+    <div className="grid items-start gap-4 lg:grid-cols-2">
+      <Card title={words.picture} {...(isChanged ? { actions: <Badge tone="warn">{words.unsaved}</Badge> } : {})}>
+        <div className="flex flex-col gap-4">
+          <Picture
+            steps={steps}
+            conditions={stored.conditions}
+            maxWaitMinutes={stored.maxWaitMinutes}
+            onChange={canEdit ? setSteps : null}
+          />
+          <FormError message={save.error === null ? null : messageOf(save.error, unreachable)} />
+          {canEdit && (
+            <div className="flex flex-wrap gap-2">
+              <Button look="primary" disabled={!isChanged} busy={save.isPending} onClick={() => save.mutate()}>
+                {words.save}
+              </Button>
+              {isChanged && (
+                <Button look="quiet" onClick={() => setSteps(stored.steps)}>
+                  {words.discard}
+                </Button>
+              )}
+            </div>
+          )}
+        </div>
+      </Card>
+      <Simulation scope={scope} steps={steps} />
+    </div>
+  )
+}
