@@ -56,6 +56,10 @@ export interface SimulatedChannel<M extends Message = Message> {
   carriers(simulatorUrl: string): Record<string, string>
   /** Throws SimulatorError with the reason when a real recipient could not do it. */
   act(message: M, action: string, text?: string): Promise<Report>
+  /** Its messages have a subject that names the whole notification. */
+  readonly hasTitles?: true
+  /** What a person should notice about the message, in a few words. */
+  warn?(message: M): string | null
   /** The channel's own members of a message in a list. */
   summarize(message: M): Record<string, unknown>
   /** The channel's own members of a single message. */

@@ -12,7 +12,12 @@ export interface InboxLimits {
 }
 
 export interface Filter {
+  /** A whole address or number. */
   to?: string
+  /** Part of an address, of a number in any spelling, or of the notification's id. */
+  about?: string
+  /** A whole idEmail. */
+  notification?: string
   subject?: string
   channel?: string
   since?: Date
@@ -122,9 +127,11 @@ export class Inbox {
   }
 }
 
-const matches = (message: Message, { to, subject, channel, since }: Filter): boolean =>
+const matches = (message: Message, { to, about, notification, subject, channel, since }: Filter): boolean =>
   (to === undefined || isTo(message, to)) &&
-  (subject === undefined || message.subject.toLowerCase().includes(subject.toLowerCase())) &&
+  (about === undefined || isAbout(message, about)) &&
+  (notification === undefined || message.notification === notification) &&
+  (subject === undefined || fold(message.subject).includes(fold(subject))) &&
   (channel === undefined || message.channel === channel) &&
   (since === undefined || message.receivedAt >= since)
 
@@ -135,5 +142,14 @@ function isTo({ to }: Message, wanted: string): boolean {
   if (PHONE_NUMBER.test(to) && PHONE_NUMBER.test(wanted)) return digits(to) === digits(wanted)
   return to.toLowerCase() === wanted.toLowerCase()
 }
+
+/** A number is found by any run of its digits, with or without mask. */
+function isAbout({ to, notification }: Message, wanted: string): boolean {
+  if (fold(to).includes(fold(wanted)) || notification?.includes(wanted.toLowerCase())) return true
+  return PHONE_NUMBER.test(wanted) && digits(wanted) !== '' && digits(to).includes(digits(wanted))
+}
+
+/** Without case and accents: whoever looks for Jose finds José. */
+const fold = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
 
 const digits = (text: string): string => text.replace(/\D/g, '')

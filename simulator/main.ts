@@ -1,11 +1,17 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { OperatorError } from '../src/domain/errors.js'
+import { nextFreePort } from './addresses.js'
 import type { CarrierPort } from './channel.js'
 import { CHANNELS } from './registry.js'
 import { createSimulator, type Simulator, type SimulatorOptions } from './simulator.js'
 
+/** Where people look for the simulator, from one start to the next. */
+const PAGE_PORT = 8025
+
+const MAX_ATTEMPTS = 20
+
 const PORTS: readonly CarrierPort[] = [
-  { name: 'http', description: 'porta da página e da API do simulador' },
+  { name: 'http', description: `porta da página e da API do simulador; se omitida, ${PAGE_PORT} ou a próxima livre` },
   ...CHANNELS.flatMap(({ port }) => (port === undefined ? [] : [port])),
 ]
 
@@ -17,16 +23,18 @@ export function simulateCommand(): Command {
     // By the environment alone: other users of the machine can read the arguments of a process.
     .addOption(new Option('--key <chave>').env('SIMULATOR_KEY').argParser(readKey).hideHelp())
   for (const { name, description } of PORTS) {
-    command.option(`--${name}-port <porta>`, `${description} (0: qualquer livre)`, readPort, 0)
+    command.option(`--${name}-port <porta>`, `${description} (0: qualquer livre)`, readPort)
   }
   return command
     .option('--json', 'mostra os endereços em JSON, numa linha')
     .action(async ({ host, key, json, ...numbers }: GivenOptions) => {
-      const ports = Object.fromEntries(PORTS.map(({ name }) => [name, numbers[`${name}Port`] as number]))
-      const simulator = await openSimulator({ host, ports, ...(key === undefined ? {} : { key }) })
+      const ports = Object.fromEntries(PORTS.map(({ name }) => [name, (numbers[`${name}Port`] as number | undefined) ?? 0]))
+      const options = { host, ports, ...(key === undefined ? {} : { key }) }
+      const simulator = await (numbers.httpPort === undefined ? openAtPagePort(options) : openSimulator(options))
       stopWith(simulator)
       process.stdout.write(`${describe(simulator, json === true)}\n`)
-      process.send?.({ ready: simulator.url })
+      // A supervisor that is gone does not matter here: 'disconnect' tells of it.
+      process.send?.({ ready: simulator.url }, undefined, undefined, () => {})
     })
 }
 
@@ -43,6 +51,19 @@ async function openSimulator(options: SimulatorOptions): Promise<Simulator> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     throw new OperatorError('A porta pedida para o simulador está em uso por outro programa. Escolha outra.', { cause: error })
+  }
+}
+
+/** At the port where people look, or at the next one that is free. Another program may take a port between the look and the start. */
+async function openAtPagePort(options: SimulatorOptions & { host: string }): Promise<Simulator> {
+  for (let attempt = 1; ; attempt++) {
+    const http = await nextFreePort(PAGE_PORT, options.host)
+    try {
+      return await openSimulator({ ...options, ports: { ...options.ports, http } })
+    } catch (error) {
+      const { port } = ((error as Error).cause ?? {}) as { port?: number }
+      if (port !== http || attempt === MAX_ATTEMPTS) throw error
+    }
   }
 }
 

@@ -13,6 +13,8 @@ export interface Message {
   subject: string
   /** The sender's reference. Two messages with the same reference are duplicates. */
   reference: string | null
+  /** The idEmail that the sender's reference tells; null: it tells none. */
+  notification: string | null
   /** The answer that the sender got; null when the sender got none. */
   answer: string | null
   reports: Report[]
@@ -37,6 +39,10 @@ export interface Stamp {
   id: string
   at: Date
 }
+
+/** References start with the notification's id; a Message-ID has a bracket before it. */
+export const notificationIn = (reference: string | null): string | null =>
+  /^<?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\./i.exec(reference ?? '')?.[1]?.toLowerCase() ?? null
 
 const MAX_REPORTS = 200
 

@@ -39,6 +39,9 @@ const MAX_SITES = 16
 const MAX_SCHEDULED = 20_000
 /** How long a person looks at a page before pressing its button. */
 const READING_MS = 1_500
+/** Between two looks whether the reports before a visit were taken, and how many looks there are at most: ten seconds in all. */
+const TOLD_EVERY_MS = 20
+const MAX_LOOKS = 500
 
 /**
  * Loads images and follows links as the recipients' programs do. It visits only the sites that a gateway registered as its own:
@@ -72,13 +75,25 @@ export class Visitor {
     if (this.#timers.size >= MAX_SCHEDULED) return settleReport(report, 'expired', 'Descartado: visitas demais à espera.', clock)
     const timer = setTimeout(() => {
       this.#timers.delete(timer)
-      visit().then(
+      const opened = this.#untilTold(message, report).then(visit)
+      opened.then(
         ({ done, detail }) => settleReport(report, done ? 'done' : 'refused', detail, clock),
         error => settleReport(report, 'refused', (error as Error).message, clock),
       )
     }, afterMs)
     this.#timers.add(timer)
     return report
+  }
+
+  /**
+   * Waits until the carrier's earlier reports on the message were taken: nobody opens a message before it is delivered, however busy
+   * the gateway is. A gateway that takes no reports does not keep people from opening messages for long.
+   */
+  async #untilTold({ reports }: Message, opening: Report): Promise<void> {
+    const isOpen = ({ state, at }: Report): boolean => state === 'waiting' && at < opening.at
+    for (let round = 0; round < MAX_LOOKS && reports.some(isOpen) && !this.#stop.signal.aborted; round++) {
+      await sleep(TOLD_EVERY_MS, undefined, { ref: false })
+    }
   }
 
   /** Follows redirects to the end. Never throws. */

@@ -37,6 +37,7 @@ async function openEmail(context: ChannelContext): Promise<SimulatedChannel<Mail
   return {
     channel: 'email',
     name: 'E-mail',
+    hasTitles: true,
     url,
     faults,
     fates: EMAIL_FATES,

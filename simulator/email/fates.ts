@@ -117,7 +117,7 @@ export const FATES: readonly Fate[] = [
     name: 'responde',
     meaning: 'Pessoa que responde',
     does: 'Avisa a entrega e, 1 s depois, responde ao remetente: "Recebido, obrigado."',
-    ends: 'Entregue',
+    ends: 'Respondido',
     steps: [delivered, { afterMs: 1_000, act: { act: 'reply' } }],
   },
   {

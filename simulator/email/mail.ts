@@ -1,5 +1,5 @@
 import { addressParser, decodeWords } from 'postal-mime'
-import type { Message } from '../message.js'
+import { type Message, notificationIn } from '../message.js'
 
 /** One e-mail to one recipient. */
 export interface Mail extends Message {
@@ -37,6 +37,7 @@ export function readMail(id: string, receivedAt: Date, envelope: Envelope, raw: 
     fromName: decodeWords(from?.name ?? ''),
     subject: decodeWords(findHeader(header, 'subject') ?? ''),
     reference: messageId,
+    notification: notificationIn(messageId),
     messageId,
     envelope,
     header,

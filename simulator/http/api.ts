@@ -87,6 +87,15 @@ export function addApi(app: FastifyInstance, { key, inbox, channels }: ApiParts)
       fates.list.map(({ name, address, meaning, does }) => ({ channel, name, address, meaning, does })),
     ),
   )
+  app.get('/simulator/channels', async () =>
+    channels.map(({ channel, actions, reportLabels, fates, faults }) => ({
+      channel,
+      actions,
+      reportLabels,
+      fates: fates.list,
+      faults: { fields: faults.fields, values: faults.shown },
+    })),
+  )
   app.get('/simulator/log', async () =>
     inbox.log.map(({ names, ...entry }) => ({ ...entry, ...names, receivedAt: brazilianIso(entry.receivedAt) })),
   )
@@ -115,6 +124,8 @@ export function readReply(text: string | undefined): string | undefined {
 
 function readFilter(query: Query): Filter {
   const filter: Filter = {}
+  const idEmail = readText(query, 'idEmail')
+  if (idEmail !== undefined) filter.notification = idEmail.toLowerCase()
   for (const name of ['to', 'subject', 'channel'] as const) {
     const text = readText(query, name)
     if (text !== undefined) filter[name] = text
@@ -145,8 +156,9 @@ function closeSignal(reply: FastifyReply): AbortSignal {
   return closed.signal
 }
 
-const summarizeMessage = ({ id, channel, from, fromName, to, subject, reference, receivedAt }: Message) => ({
+const summarizeMessage = ({ id, channel, notification, from, fromName, to, subject, reference, receivedAt }: Message) => ({
   id,
+  idEmail: notification,
   channel,
   from,
   fromName,

@@ -9,7 +9,7 @@ const STATES: Record<Report['state'], string> = {
   expired: 'abandonado',
 }
 
-const MAX_CHIPS = 4
+const MAX_CHIPS = 2
 
 const labelOf = ({ reportLabels }: SimulatedChannel, { type }: Report): ReportLabel =>
   reportLabels[type] ?? { text: type, tone: 'plain' }
@@ -22,7 +22,7 @@ export const stateText = ({ state }: Report): string => STATES[state]
 export const tone = (channel: SimulatedChannel, report: Report): string =>
   report.state === 'done' ? labelOf(channel, report).tone : report.state === 'waiting' ? 'wait' : 'warn'
 
-/** The channel of a message and its newest reports, each type once. */
+/** What a person should notice about a message, and its newest reports, each type once. */
 export function chips(channel: SimulatedChannel, message: Message): Html[] {
   const kinds = new Map(message.reports.map(report => [report.type, report]))
   const shown = [...kinds.values()].slice(-MAX_CHIPS).map(report => {
@@ -30,5 +30,6 @@ export function chips(channel: SimulatedChannel, message: Message): Html[] {
     return html`<span class="chip ${tone(channel, report)}">${labelOf(channel, report).text}${undone}</span>`
   })
   if (message.answer === null) shown.unshift(html`<span class="chip bad">Sem resposta</span>`)
-  return [html`<span class="chip channel"><span class="hidden">canal </span>${channel.name}</span>`, ...shown]
+  const warning = channel.warn?.(message) ?? null
+  return warning === null ? shown : [html`<span class="chip warn">${warning}</span>`, ...shown]
 }

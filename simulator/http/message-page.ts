@@ -10,16 +10,20 @@ export interface MessageView {
   /** Rendered by the channel, like `aside`. */
   content: Html
   aside: Html | null
+  /** The other messages of its notification. */
+  others: readonly { id: string; name: string }[]
   /** Why the last action was refused. */
   problem: string | null
 }
 
-export function messagePage({ channel, message, content, aside, problem }: MessageView): Html {
+export function messagePage({ channel, message, content, aside, problem, others }: MessageView): Html {
   return html`<p class="back"><a href="/">← Mensagens</a></p>
 <h1 class="subject">${message.subject === '' ? '(sem assunto)' : message.subject}</h1>
 ${problem !== null && html`<p class="alert" role="alert">${problem}</p>`}
 <dl class="facts">
+<div><dt>idEmail</dt><dd>${idOf(message)}</dd></div>
 <div><dt>Canal</dt><dd>${channel.name}</dd></div>
+${others.length > 0 && html`<div><dt>Outros canais</dt><dd>${links(others)}</dd></div>`}
 <div><dt>De</dt><dd>${message.fromName === '' ? message.from : html`${message.fromName} &lt;${message.from}&gt;`}</dd></div>
 <div><dt>Para</dt><dd>${message.to}</dd></div>
 <div><dt>Recebida</dt><dd><time datetime="${message.receivedAt.toISOString()}">${brazilianDate(message.receivedAt)}</time></dd></div>
@@ -38,6 +42,14 @@ ${aside}
 </aside>
 </div>`
 }
+
+const idOf = ({ notification }: Message): Html =>
+  notification === null
+    ? html`nenhum: não veio de uma notificação do gateway`
+    : html`<a href="/notificacoes/${notification}"><code>${notification}</code></a>`
+
+const links = (others: MessageView['others']): Html[] =>
+  others.map(({ id, name }, index) => html`${index > 0 && ', '}<a href="/mensagens/${id}">${name}</a>`)
 
 function actions(channel: SimulatedChannel, { id }: Message): Html {
   const all = Object.entries(channel.actions)

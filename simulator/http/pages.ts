@@ -5,11 +5,14 @@ import { channelOf, findChannel } from '../channel.js'
 import type { StoredMessage } from '../inbox.js'
 import { SimulatorError } from '../simulator-error.js'
 import { type ApiParts, findStored, readAction, readReply } from './api.js'
+import { CONFIRMATION, emptyPage } from './empty-page.js'
 import { fatesPage } from './fates-page.js'
 import { countFaults, faultsPage, readFaultsForm } from './faults-page.js'
+import { type Group, titleOf } from './group.js'
 import { type InboxView, inboxPage, inboxPart } from './inbox-page.js'
 import { ICON_FILE, LIVE_SCRIPT, layout, messagePolicy, PAGE_POLICY, type Page } from './layout.js'
 import { messagePage, reportsPart } from './message-page.js'
+import { notificationPage, notificationPart } from './notification-page.js'
 import { type Query, readForm, readText } from './readers.js'
 import { STYLE } from './style.js'
 
@@ -30,10 +33,24 @@ export function addPages(app: FastifyInstance, { inbox, channels }: ApiParts): v
     return show(reply, { title: 'Mensagens', current: 'inbox', live: true, body: inboxPage(view) })
   })
   app.get('/parciais/caixa', async (request, reply) => showPart(reply, inboxPart(inboxView(request))))
-  app.post('/esvaziar', async (_request, reply) => {
+  const askToEmpty = (reply: FastifyReply): FastifyReply =>
+    show(reply, { title: 'Esvaziar', current: null, body: emptyPage(inbox.size) })
+  app.get('/esvaziar', async (_request, reply) => askToEmpty(reply))
+  // Without the confirmation nothing is deleted, whoever wrote the form.
+  app.post('/esvaziar', async ({ body }, reply) => {
+    if (!readForm(body).has(CONFIRMATION)) return askToEmpty(reply)
     inbox.clear()
-    return reply.redirect('/', 303)
+    return reply.redirect('/?esvaziada=1', 303)
   })
+
+  app.get<ById>('/notificacoes/:id', async ({ params }, reply) => {
+    const group = findGroup(params.id)
+    const body = notificationPage(channels, group)
+    return show(reply, { title: titleOf(channels, group), current: null, live: true, body })
+  })
+  app.get<ById>('/parciais/notificacoes/:id', async ({ params }, reply) =>
+    showPart(reply, notificationPart(channels, findGroup(params.id))),
+  )
 
   app.get<ById>('/mensagens/:id', async ({ params }, reply) => showMessage(reply, findStored(inbox, params.id), null))
   app.get<ById>('/parciais/mensagens/:id', async ({ params }, reply) => {
@@ -77,17 +94,28 @@ export function addPages(app: FastifyInstance, { inbox, channels }: ApiParts): v
   app.get('/simulator/live.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(LIVE_SCRIPT))
   app.get('/simulator/icon.svg', async (_request, reply) => reply.type('image/svg+xml').send(ICON_FILE))
 
+  function findGroup(id: string): Group {
+    const notification = id.toLowerCase()
+    const messages = inbox.list({ notification })
+    if (messages.length === 0)
+      throw new SimulatorError(404, 'Nenhuma mensagem desta notificação: nada chegou ainda, ou as mensagens foram apagadas.')
+    return { notification, messages }
+  }
+
   async function showMessage(reply: FastifyReply, stored: StoredMessage, problem: string | null): Promise<FastifyReply> {
     const { message } = stored
     const channel = channelOf(channels, message)
-    const body = messagePage({ channel, message, problem, ...(await channel.render(stored)) })
+    const { notification } = message
+    const siblings = notification === null ? [] : inbox.list({ notification }).filter(({ id }) => id !== message.id)
+    const others = siblings.map(sibling => ({ id: sibling.id, name: channelOf(channels, sibling).name }))
+    const body = messagePage({ channel, message, problem, others, ...(await channel.render(stored)) })
     return show(reply, { title: message.subject || '(sem assunto)', current: null, body }, messagePolicy(channel.allowedContent))
   }
 
   function inboxView({ query, protocol, host }: FastifyRequest): InboxView {
     const text = (name: string): string => (readText(query as Query, name) ?? '').trim()
     const [to, subject, channel, page] = [text('to'), text('subject'), text('channel'), text('page')]
-    const filter = Object.fromEntries(Object.entries({ to, subject, channel }).filter(([, value]) => value !== ''))
+    const filter = Object.fromEntries(Object.entries({ about: to, subject, channel }).filter(([, value]) => value !== ''))
     return {
       channels,
       messages: inbox.list(filter),
@@ -95,6 +123,7 @@ export function addPages(app: FastifyInstance, { inbox, channels }: ApiParts): v
       to,
       subject,
       channel,
+      emptied: text('esvaziada') !== '',
       page: /^[1-9]\d{0,5}$/.test(page) ? Number(page) : 1,
       url: `${protocol}://${host}`,
     }

@@ -37,28 +37,38 @@ nav ul { display: flex; flex-wrap: wrap; gap: .1rem; list-style: none; margin: 0
 main { max-width: 72rem; margin: 0 auto; padding: 1.5rem 1rem 4rem }
 
 button { font: inherit; padding: .45rem .9rem; border: 1px solid var(--line); border-radius: 8px; background: var(--card); color: var(--ink); cursor: pointer; min-height: 2.5rem; overflow-wrap: normal }
+a.button { display: inline-block; padding: .45rem .9rem; border: 1px solid var(--line); border-radius: 8px; background: var(--card); color: var(--ink); text-decoration: none; min-height: 2.5rem }
+a.button:hover { border-color: var(--accent); color: var(--accent) }
+button.danger { background: var(--bad); border-color: var(--bad); color: var(--card); font-weight: 600 }
+button.danger:hover { border-color: var(--bad); color: var(--card); filter: brightness(1.08) }
 button:hover { border-color: var(--accent); color: var(--accent) }
 button.main, .search button, .reply button { background: var(--accent); border-color: var(--accent); color: var(--accent-ink); font-weight: 600 }
 button.main:hover, .search button:hover, .reply button:hover { color: var(--accent-ink); filter: brightness(1.08) }
-button.quiet { background: none }
 input, textarea, select { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--soft); border-radius: 8px; padding: .45rem .7rem; width: 100%; min-height: 2.5rem }
 ::placeholder { color: var(--soft); opacity: 1 }
 
-.heading form { flex: none }
+.heading a { flex: none }
 .heading { display: flex; align-items: center; justify-content: space-between; gap: 1rem; margin-bottom: 1rem }
 .search { display: grid; grid-template-columns: 1fr 1fr 10rem auto; gap: .75rem; align-items: end }
 .search label { font-size: .9rem; color: var(--soft) }
 .search input, .search select { display: block; margin-top: .2rem; color: var(--ink) }
 .count { color: var(--soft); font-size: .9rem; margin: 1rem 0 .5rem }
-.messages { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow: hidden }
+.groups { list-style: none; margin: 0; padding: 0; display: grid; gap: 1rem }
+.group { background: var(--card); border: 1px solid var(--line); border-radius: 12px; overflow: hidden }
+.group-top { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: .1rem 1.5rem; padding: .7rem 1rem; border-bottom: 1px solid var(--line) }
+.group-top h2 { margin: 0; font-size: 1.05rem; min-width: 0 }
+.group-top h2 a { color: inherit; text-decoration: none }
+.group-top h2 a:hover { color: var(--accent); text-decoration: underline }
+.group-id { margin: 0; color: var(--soft); font-size: .85rem }
+.messages { list-style: none; margin: 0; padding: 0 }
 .messages li + li { border-top: 1px solid var(--line) }
-.messages a { display: grid; grid-template: 'subject subject time' auto 'to from chips' auto / minmax(0, auto) minmax(0, 1fr) auto; gap: .15rem 1rem; padding: .8rem 1rem; color: inherit; text-decoration: none }
+.messages a { display: grid; grid-template: 'channel to line chips time' auto / 6rem minmax(0, 14.5rem) minmax(12rem, 1fr) minmax(0, auto) 9.5rem; gap: .15rem 1rem; align-items: center; padding: .6rem 1rem; color: inherit; text-decoration: none }
 .messages a:hover { background: var(--accent-soft) }
 .messages a:focus-visible { outline-offset: -3px }
-.messages .subject { grid-area: subject; font-weight: 600; white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
+.messages .channel { grid-area: channel; justify-self: start }
 .messages .to { grid-area: to; color: var(--ink); white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
-.messages .from { grid-area: from; color: var(--soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
-.messages time { grid-area: time; color: var(--soft); font-size: .85rem; font-variant-numeric: tabular-nums; white-space: nowrap; text-align: right; padding-top: .15rem }
+.messages .line { grid-area: line; color: var(--soft); white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
+.messages time { grid-area: time; color: var(--soft); font-size: .85rem; font-variant-numeric: tabular-nums; white-space: nowrap; text-align: right }
 .chips { grid-area: chips; display: flex; flex-wrap: wrap; gap: .3rem; justify-content: flex-end; align-items: center }
 .chip { display: inline-block; font-size: .78rem; line-height: 1.5; font-weight: 600; padding: 0 .55em; border-radius: 99px; background: var(--wait-back); color: var(--wait); white-space: nowrap }
 .good.chip { background: var(--good-back); color: var(--good) }
@@ -139,6 +149,9 @@ legend { font-weight: 600; font-size: 1.1rem; padding: 0 .35rem }
 .switch input:checked { background: var(--accent); border-color: var(--accent) }
 .switch input:checked::after { left: auto; right: .2rem; background: var(--accent-ink) }
 .alert, .saved { border-radius: 8px; padding: .7rem 1rem; margin: 1rem 0; max-width: 46rem; background: var(--bad-back); color: var(--bad) }
+.warning { border-radius: 12px; padding: .8rem 1rem; background: var(--warn-back); color: var(--warn) }
+.warning p { margin: 0 }
+.warning p + p { margin-top: .5rem }
 .saved { background: var(--good-back); color: var(--good) }
 
 .chat { padding: 0; overflow: hidden; max-width: 26rem }
@@ -150,6 +163,7 @@ legend { font-weight: 600; font-size: 1.1rem; padding: 0 .35rem }
 .chat-bubble { position: relative; background: var(--card); border: 1px solid var(--line); border-radius: 4px 14px 14px 14px; padding: .7rem .9rem .4rem; max-width: 21rem }
 .chat-bubble p { margin: 0 }
 .chat-bubble .chat-head { font-weight: 650; margin-bottom: .3rem }
+.chat-bubble .chat-text { white-space: pre-line }
 .chat-name { font: .85rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
 .chat-name span { color: var(--soft) }
 .chat-values { margin: .4rem 0; display: grid; gap: .15rem }
@@ -166,12 +180,11 @@ legend { font-weight: 600; font-size: 1.1rem; padding: 0 .35rem }
 }
 @media (max-width: 40rem) {
   .search { grid-template-columns: 1fr 1fr }
-  .search button { grid-column: 1 / -1 }
-  .messages a { grid-template: 'subject' 'to' 'from' 'time' 'chips' / minmax(0, 1fr) }
-  .messages .subject { white-space: normal }
-  .messages time { text-align: left }
+  .messages a { grid-template: 'channel time' 'to to' 'line line' 'chips chips' / auto minmax(0, 1fr) }
+  .messages .line { white-space: normal; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2 }
+  .search label:nth-child(-n+2) { grid-column: 1 / -1 }
   .chips { justify-content: flex-start }
-  .facts div { grid-template-columns: 1fr; margin-bottom: .3rem }
+  .facts div { grid-template-columns: 7rem minmax(0, 1fr) }
   .field { grid-template-columns: 1fr 6.5rem }
   h1 { font-size: 1.4rem }
   .top { padding-bottom: 0 }

@@ -42,6 +42,7 @@ async function openLetter(context: ChannelContext): Promise<SimulatedChannel<Let
   return {
     channel: 'letter',
     name: 'Carta',
+    hasTitles: true,
     faults,
     fates: LETTER_FATES,
     actions: ACTIONS,
@@ -50,7 +51,7 @@ async function openLetter(context: ChannelContext): Promise<SimulatedChannel<Let
     carriers: url => ({ letter: shop.url(url), 'letter-tracking': post.url(url) }),
     act: async (message, action, text) => act(message, action, text),
     summarize: ({ code, order }) => ({ sro: code, modelo: order.layout, cep: order.recipient.postcode }),
-    detail: async ({ message }) => ({ order: message.order, tracking: post.known(message) }),
+    detail: async ({ message }) => ({ order: message.order, tracking: post.known(message), file: 'carta.pdf' }),
     file: async ({ raw }, path) => (path === 'carta.pdf' ? { type: 'application/pdf', bytes: raw } : null),
     render: async stored => renderLetter(stored, post.known(stored.message)),
     addRoutes(app) {

@@ -13,7 +13,7 @@ import type { FaultSwitch } from '../faults.js'
 import { requireGateway } from '../gateway-key.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Inbox } from '../inbox.js'
-import type { Stamp } from '../message.js'
+import { notificationIn, type Stamp } from '../message.js'
 import { SimulatorError } from '../simulator-error.js'
 import { type Fate, findFate, formatPostcode } from './fates.js'
 import { type Letter, type LetterOrder, readOrder } from './letter.js'
@@ -174,6 +174,7 @@ const toLetter = (order: LetterOrder, clock: Clock): Letter => ({
   fromName: order.sender.name,
   subject: order.subject,
   reference: order.reference,
+  notification: notificationIn(order.reference),
   answer: '201',
   reports: [],
   order,

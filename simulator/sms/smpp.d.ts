@@ -12,6 +12,8 @@ declare module 'smpp' {
     registered_delivery: number
     short_message: { message: string | Buffer; udh?: Buffer[] }
     user_message_reference?: number
+    /** An optional parameter that the package does not know, by its tag. */
+    [tag: number]: Buffer | undefined
     system_id: string
     password: string
     response(options?: Record<string, unknown>): Pdu

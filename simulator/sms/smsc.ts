@@ -6,7 +6,7 @@ import { newId } from '../../src/domain/id.js'
 import { listen } from '../addresses.js'
 import { AttemptCounter, BoundedMap } from '../bounded-map.js'
 import type { FaultSwitch } from '../faults.js'
-import type { Report } from '../message.js'
+import { notificationIn, type Report } from '../message.js'
 import { Pauses } from '../pauses.js'
 import { type Attempt, ReportQueue } from '../report-queue.js'
 import { type DeliverSm, receiptPdus, replyPdus } from './deliver-sm.js'
@@ -26,6 +26,8 @@ const INTERMEDIATE = 0x10
 const SYSTEM_ERROR = 0x08
 const BAD_NUMBER = 0x0b
 const THROTTLED = 0x58
+/** The optional parameter in which the sender writes its reference: of the range for carriers' own ones (SMPP 3.4, 5.3.2). */
+const REFERENCE_TLV = 0x1401
 const ACKNOWLEDGE_MS = 10_000
 /** A window as real SMSCs have it. The gateway acknowledges a receipt only after its commit. */
 const MAX_RECEIPTS_IN_FLIGHT = 50
@@ -56,7 +58,7 @@ export class Smsc implements SmsReports {
   }
 
   async open(port: number, host: string): Promise<string> {
-    return `smpp://simulador:simulador@${await listen(this.#server, port, host)}?from=29000`
+    return `smpp://simulador:simulador@${await listen(this.#server, port, host)}?from=29000&reference-tlv=${REFERENCE_TLV}`
   }
 
   interrupt(): void {
@@ -163,6 +165,7 @@ export class Smsc implements SmsReports {
       fromName: '',
       subject: text,
       reference: `${pdu.destination_addr} ${parts[0]!.mark ?? ids}`,
+      notification: notificationIn(pdu[REFERENCE_TLV]?.toString('latin1') ?? null),
       answer: unanswered ? null : `ESME_ROK ${ids}`,
       reports: [],
       text,

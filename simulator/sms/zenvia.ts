@@ -138,6 +138,7 @@ export class Zenvia implements SmsReports {
       fromName: '',
       subject: text,
       reference: `${to} ${text}`,
+      notification: null,
       answer: `200 ${id}`,
       reports: [],
       text,

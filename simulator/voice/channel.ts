@@ -50,6 +50,7 @@ async function openVoice(context: ChannelContext): Promise<SimulatedChannel<Call
       said,
       durationSeconds,
       recorded,
+      file: 'audio.wav',
     }),
     file: async ({ message, raw }, path) => {
       if (path === 'raw') return { type: 'application/x-www-form-urlencoded', bytes: raw }

@@ -7,6 +7,7 @@ import { isGatewayKey } from '../gateway-key.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import { readForm } from '../http/readers.js'
 import type { Inbox, StoredMessage } from '../inbox.js'
+import { notificationIn } from '../message.js'
 import { type Call, type CallOrder, callSid, type FetchError, idOfSid, recordingSid } from './call.js'
 import { findFate, reactionOf } from './fates.js'
 import { soundOf } from './sound.js'
@@ -127,6 +128,7 @@ function accept(form: URLSearchParams, { inbox, telephone, clock }: TwilioApiPar
     fromName: '',
     subject: `Ligação para ${to}`,
     reference,
+    notification: notificationIn(reference),
     answer: null,
     reports: [],
     sid: callSid(id),

@@ -6,6 +6,7 @@ import { FATES, fateNumber } from './fates.js'
 import { FAULT_FIELDS, REPORT_LABELS } from './labels.js'
 import { renderPhone } from './page.js'
 import { ACTIONS, type Action, Recipient } from './recipient.js'
+import { ShownTexts } from './shown-texts.js'
 import { PHONE_NUMBER_ID, type TemplateMessage, VERSION } from './template-message.js'
 
 /** WhatsApp's Cloud API and the phones of its recipients. */
@@ -14,6 +15,7 @@ export const whatsapp: ChannelDeclaration = { open: openWhatsapp }
 async function openWhatsapp(context: ChannelContext): Promise<SimulatedChannel<TemplateMessage>> {
   const faults = new FaultSwitch(FAULT_FIELDS)
   const recipient = new Recipient({ ...context, faults })
+  const texts = new ShownTexts()
   return {
     channel: 'whatsapp',
     name: 'WhatsApp',
@@ -25,7 +27,9 @@ async function openWhatsapp(context: ChannelContext): Promise<SimulatedChannel<T
     carriers: url => ({ whatsapp: `whatsapp://${context.key}@${new URL(url).host}/${VERSION}/${PHONE_NUMBER_ID}?tls=off` }),
     act: (message, action, text) => recipient.act(message, action as Action, text),
     summarize: ({ template, wamid }) => ({ template, wamid }),
+    warn: ({ text }) => (text === null ? 'Template não cadastrado' : null),
     detail: async ({ message, raw }) => ({
+      text: message.text,
       waId: message.waId,
       language: message.language,
       header: message.header,
@@ -35,7 +39,11 @@ async function openWhatsapp(context: ChannelContext): Promise<SimulatedChannel<T
     }),
     file: async ({ raw }, path) => (path === 'raw' ? { type: 'application/json', bytes: raw } : null),
     render: async stored => renderPhone(stored, recipient.linkOf(stored.message)),
-    addRoutes: app => addCloudApi(app, { ...context, recipient, faults }),
+    addRoutes(app) {
+      texts.addRoutes(app, context.key)
+      // The carrier's own parsers and errors apply to its routes alone.
+      app.register(async carrier => addCloudApi(carrier, { ...context, recipient, faults, texts }))
+    },
     async close() {},
   }
 }

@@ -9,11 +9,13 @@ import type { FaultSwitch } from '../faults.js'
 import { isGatewayKey } from '../gateway-key.js'
 import { breakConnection, leaveUnanswered } from '../http/lost-answer.js'
 import type { Inbox } from '../inbox.js'
+import { notificationIn } from '../message.js'
 import { type Fate, fateOf } from './fates.js'
 import { faultBody, GraphFault } from './graph-fault.js'
 import type { Recipient } from './recipient.js'
 import { wamidOf } from './reports.js'
 import { readSendRequest, type SendRequest } from './send-request.js'
+import type { ShownTexts } from './shown-texts.js'
 import { lineOf, PHONE_NUMBER, PHONE_NUMBER_ID, type TemplateMessage, VERSION, waIdOf } from './template-message.js'
 
 export interface CloudApiParts {
@@ -25,6 +27,7 @@ export interface CloudApiParts {
   faults: FaultSwitch
   clock: Clock
   silenceMs: number
+  texts: ShownTexts
 }
 
 type ByPhone = { Params: { phone: string } }
@@ -63,9 +66,10 @@ function checkFate({ refusal }: Fate, { reference, to }: SendRequest, attempts: 
   if (attempts.count(reference ?? to) <= refused) throw new GraphFault(code)
 }
 
-function accept(request: SendRequest, raw: Buffer, { clock, inbox }: CloudApiParts): TemplateMessage {
+function accept(request: SendRequest, raw: Buffer, { clock, inbox, texts }: CloudApiParts): TemplateMessage {
   const { to, template, language, header, body, links, reference } = request
   const id = newId(clock())
+  const text = texts.find(reference)
   const message: TemplateMessage = {
     id,
     channel: 'whatsapp',
@@ -73,8 +77,9 @@ function accept(request: SendRequest, raw: Buffer, { clock, inbox }: CloudApiPar
     to: `+${to}`,
     from: PHONE_NUMBER,
     fromName: '',
-    subject: lineOf(template, header, body),
+    subject: lineOf({ template, header, body, text }),
     reference,
+    notification: notificationIn(reference),
     answer: null,
     reports: [],
     wamid: wamidOf(id),
@@ -84,6 +89,7 @@ function accept(request: SendRequest, raw: Buffer, { clock, inbox }: CloudApiPar
     header,
     body,
     links,
+    text,
   }
   inbox.add({ message, raw }, raw.length)
   inbox.record(message, { wamid: message.wamid })

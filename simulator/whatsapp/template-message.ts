@@ -13,6 +13,8 @@ export interface TemplateMessage extends Message {
   body: readonly Parameter[]
   /** The last parts of the addresses of its link buttons. */
   links: readonly string[]
+  /** The filled-in text of the template; null: the gateway has no template of this name, and only Meta knows the text. */
+  text: string | null
 }
 
 export interface Parameter {
@@ -34,5 +36,10 @@ export function waIdOf(number: string): string {
 }
 
 /** The subject of the message in lists. */
-export const lineOf = (template: string, header: readonly Parameter[], body: readonly Parameter[]): string =>
-  [template, [...header, ...body].map(({ text }) => text).join(' · ')].filter(part => part !== '').join(': ')
+export const lineOf = ({
+  template,
+  header,
+  body,
+  text,
+}: Pick<TemplateMessage, 'template' | 'header' | 'body' | 'text'>): string =>
+  text ?? [template, [...header, ...body].map(({ text }) => text).join(' · ')].filter(part => part !== '').join(': ')
