@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { readBlocks } from '../src/channels/letter/blocks.js'
 import { createTypesetter, type Typesetter } from '../src/channels/letter/typesetter.js'
+import { readBlocks } from '../src/runtime/typesetting/blocks.js'
 import type { ChannelBench } from './channels.js'
 import { print } from './report.js'
 
@@ -44,15 +44,22 @@ export const letterBench: ChannelBench = {
 async function measure(typesetter: Typesetter, html: string, count: number): Promise<number> {
   const sheet = (n: number) => ({
     layout: 'registrada' as const,
-    reference: `${n}`,
-    sender: { name: 'Banco Exemplo S.A.', lines: ['Av. Paulista, 1000'], color: '#0b4f6c' },
+    reference: `019a8f2e-77aa-7c3e-9d12-${String(n).padStart(12, '0')}`,
+    sender: {
+      name: 'Banco Exemplo S.A.',
+      lines: ['Av. Paulista, 1000'],
+      details: ['Banco Exemplo S.A.', 'CNPJ: 11.222.333/0001-81'],
+      color: '#0b4f6c',
+      logo: null,
+    },
     recipient: { name: `Maria ${n}`, lines: ['Rua das Flores, 100', '01000-001 São Paulo – SP'] },
     date: '15 de novembro de 2026',
     moment: 1_763_200_000,
     subject: 'Notificação',
     blocks: readBlocks(html),
   })
-  const copy = (n: number) => ({ for: 'recipient' as const, link: `https://notifica.example.com/n/${n}` })
+  const typed = { address: 'notifica.example.com/s', code: '7K3M9-Q2X4Z' }
+  const copy = (n: number) => ({ for: 'recipient' as const, link: `https://notifica.example.com/n/${n}`, typed })
   const { pages } = await typesetter.compose(sheet(0), copy(0))
   const [cpu, started] = [process.cpuUsage(), performance.now()]
   for (let n = 1; n <= count; n++) await typesetter.compose(sheet(n), copy(n))

@@ -26,6 +26,8 @@ interface Row {
   cpu: Record<string, number>[]
   statements: number[]
   transactions: number[]
+  logged: number[]
+  stored: number[]
 }
 
 interface Contestant {
@@ -39,6 +41,8 @@ interface Sample {
   cpu: Record<string, number>
   statements?: number
   transactions?: number
+  logged?: number
+  stored?: number
 }
 
 interface Family {
@@ -89,16 +93,16 @@ async function compare(workspace: Workspace, options: DeliveryOptions): Promise<
   await measureLatency(workspace, sink, rounds, queued)
 }
 
-const rowOf = (name: string): Row => ({ name, rates: [], cpu: [], statements: [], transactions: [] })
+const rowOf = (name: string): Row => ({ name, rates: [], cpu: [], statements: [], transactions: [], logged: [], stored: [] })
 
 async function measure({ rows, measure: take }: Contestant, count: number, round: string): Promise<void> {
   const samples = await take()
-  for (const [index, { seconds, cpu, statements, transactions }] of samples.entries()) {
+  for (const [index, { seconds, cpu, ...database }] of samples.entries()) {
     const row = rows[index]!
     row.rates.push(count / seconds)
     row.cpu.push(cpu)
-    if (statements !== undefined) row.statements.push(statements)
-    if (transactions !== undefined) row.transactions.push(transactions)
+    for (const name of ['statements', 'transactions', 'logged', 'stored'] as const)
+      if (database[name] !== undefined) row[name].push(database[name])
     note(`round ${round}, ${row.name}: ${Math.round(count / seconds)} a second`)
   }
 }
@@ -179,6 +183,11 @@ function postfixOf(
 function tableOf(rows: readonly Row[]): string {
   const number = (values: readonly number[], digits: number): string =>
     values.length === 0 ? '–' : median(values).toFixed(digits)
+  const kilobytes = (values: readonly number[]): string =>
+    number(
+      values.map(value => value / 1000),
+      1,
+    )
   const cpu = (row: Row): string =>
     Object.keys(row.cpu[0]!)
       .map(
@@ -190,13 +199,15 @@ function tableOf(rows: readonly Row[]): string {
       )
       .join(' + ')
   return table([
-    ['', 'e-mails/s', 'lowest–highest', 'statements', 'transactions', 'CPU ms an e-mail'],
+    ['', 'e-mails/s', 'lowest–highest', 'statements', 'transactions', 'WAL kB', 'stored kB', 'CPU ms an e-mail'],
     ...rows.map(row => [
       row.name,
       number(row.rates, 0),
       `${Math.min(...row.rates).toFixed(0)}–${Math.max(...row.rates).toFixed(0)}`,
       number(row.statements, 3),
       number(row.transactions, 3),
+      kilobytes(row.logged),
+      kilobytes(row.stored),
       cpu(row),
     ]),
   ])

@@ -45,7 +45,10 @@ export async function fill(
     }
     progress(count)
     // Otherwise autovacuum and the checkpointer would do this while we measure.
-    await subject.admin.query({ text: 'vacuum analyze', query_timeout: VACUUM_MS } as pg.QueryConfig)
+    const admin = await subject.admin.connect()
+    await admin.query('set statement_timeout = 0')
+    await admin.query({ text: 'vacuum analyze', query_timeout: VACUUM_MS } as pg.QueryConfig)
+    admin.release(true)
     await subject.admin.query('checkpoint')
   } finally {
     await client.end()

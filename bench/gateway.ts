@@ -13,6 +13,9 @@ export interface Used {
   cpu: Record<string, number>
   statements: number
   transactions: number
+  /** Bytes for one notification: written to the log of the database, and kept in it. */
+  logged: number
+  stored: number
 }
 
 const POOL = 10
@@ -101,6 +104,7 @@ export class DeliveringGateway {
     // A sleeping worker answers nothing; what it asked so far is what it had asked when it fell asleep.
     const queriesNow = async (): Promise<{ statements: number; transactions: number }[]> =>
       Promise.all(Object.values(roles).map(role => role.countQueries()))
+    const bytes = await this.#bytes()
     const start = performance.now()
     const cpu = cpuNow()
     const counting = queriesNow()
@@ -111,6 +115,7 @@ export class DeliveringGateway {
     const seconds = (performance.now() - start) / 1000
     const cpuAfter = cpuNow()
     const queriesAfter = await queriesNow()
+    const bytesAfter = await this.#bytes()
     if ((await this.#sent()) < before + count) throw new Error('the gateway lost notifications')
     const perNotification = (pick: 'statements' | 'transactions'): number =>
       queriesAfter.reduce((sum, after, index) => sum + after[pick] - queries[index]![pick], 0) / count
@@ -119,7 +124,16 @@ export class DeliveringGateway {
       cpu: Object.fromEntries(Object.entries(cpuAfter).map(([name, after]) => [name, ((after - cpu[name]!) * 1000) / count])),
       statements: perNotification('statements'),
       transactions: perNotification('transactions'),
+      logged: (bytesAfter.logged - bytes.logged) / count,
+      stored: (bytesAfter.stored - bytes.stored) / count,
     }
+  }
+
+  async #bytes(): Promise<Pick<Used, 'logged' | 'stored'>> {
+    const { rows } = await this.#subject.pool.query<Pick<Used, 'logged' | 'stored'>>(
+      `select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as logged, pg_database_size(current_database())::float8 as stored`,
+    )
+    return rows[0]!
   }
 
   async #sent(): Promise<number> {

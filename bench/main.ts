@@ -1,7 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { benchAccept } from './accept.js'
 import { benchChannels, benchedChannels } from './channels.js'
+import { benchConsole } from './console.js'
 import { benchDelivery } from './delivery.js'
+import { benchEvidence } from './evidence.js'
+import { benchGrowth } from './growth.js'
 import { benchLookup } from './lookup.js'
 import { benchPages } from './pages.js'
 import { benchWebhooks } from './webhooks.js'
@@ -54,4 +57,26 @@ program
   .option('--events <n>', 'events of one measurement', whole(1_000), 20_000)
   .option('--rounds <n>', 'measurements of each kind; the median counts', whole(1), 3)
   .action(benchWebhooks)
+program
+  .command('evidence')
+  .description('the log of events beside accepting and delivering; documents; proofs in a long log')
+  .option('--count <n>', 'notifications of one measurement', whole(100), 3_000)
+  .option('--rounds <n>', 'measurements; the median counts', whole(1), 3)
+  .option('--events <n>', 'events of the long log; 0 leaves it out', whole(0), 1_000_000)
+  .action(benchEvidence)
+program
+  .command('console')
+  .description('the lists of the console on a large store')
+  .option('--stored <n>', 'notifications in the store', whole(1_000), 1_000_000)
+  .option('--runs <n>', 'requests of each kind', whole(10), 200)
+  .action(benchConsole)
+const list = (text: string): number[] => text.split(',').map(whole(1))
+program
+  .command('growth')
+  .description('what a send, a lookup, a claim and a page of the console cost as notifications, months and accounts grow')
+  .option('--stored <n,n>', 'notifications in the store', list, [1_000_000])
+  .option('--months <n,n>', 'months of partitions', list, [12, 60])
+  .option('--accounts <n,n>', 'accounts', list, [10, 1_000])
+  .option('--runs <n>', 'measurements of each kind; the median counts', whole(3), 50)
+  .action(benchGrowth)
 await program.parseAsync()

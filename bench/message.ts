@@ -25,7 +25,9 @@ const prepare = createEmailPreparation({
     verpAddress(notification, { domain: 'retorno.example.org', key: Buffer.alloc(32, 2) }, purpose),
   validate: async () => null,
   readContent: async () => null,
+  render: async () => ({ refused: {} }),
   readBlobs: async () => new Map(),
+  findLogo: async () => null,
   enclose: encloseContent,
 })
 
