@@ -48,3 +48,24 @@ describe.each(['CARTEIRO_URL', 'SIMULATOR_URL'] as const)('%s', name => {
     },
   )
 })
+
+describe.each(['DATABASE_URL', 'DATABASE_OWNER_URL'] as const)('%s', name => {
+  const readOf = (given: string): string | null => {
+    const { databaseUrl, databaseOwnerUrl } = readConfig({ [name]: given })
+    return name === 'DATABASE_URL' ? databaseUrl : databaseOwnerUrl
+  }
+
+  test('may name several servers, of which one accepts writes', () => {
+    const several = 'postgres://u:p@h1:5432,h2:5432/db?target_session_attrs=read-write'
+    expect(readOf(several)).toBe(several)
+    expect(readConfig({ [name]: several }).warnings).toEqual([])
+  })
+
+  test.each(['postgres://u:senha@h1:5432,h2:x/db', 'postgres://u:senha@h1,h2/db?target_session_attrs=standby', 'mysql://h/db'])(
+    '%s is refused by name, with the cure and without the password',
+    given => {
+      expect(() => readOf(given)).toThrow(new RegExp(`- ${name} deve ser .*vírgulas.*target_session_attrs=read-write`))
+      expect(() => readOf(given)).not.toThrow(/u:senha/)
+    },
+  )
+})

@@ -7,10 +7,11 @@ import type { LetterMessage } from '../../src/channels/letter/letter-message.js'
 import { printShop, printShopProvider } from '../../src/channels/letter/print-shop.js'
 import { twilio, twilioProvider } from '../../src/channels/voice/twilio.js'
 import type { VoiceMessage } from '../../src/channels/voice/voice-message.js'
+import type { Queue } from '../../src/domain/queue.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
-import { Wake } from '../../src/runtime/wake.js'
+import { Wakes } from '../../src/runtime/wake.js'
 import { letterTo } from '../channels/letter/letters.js'
 import { call } from '../channels/voice/calls.js'
 import { UNHEARD } from '../support/attempts.js'
@@ -28,7 +29,8 @@ const servers: { close(): void }[] = []
 beforeAll(async () => {
   database = await createDatabase()
   gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
+  // At any hour of the day.
+  account = await createAccount(database.pool, { settings: { 'contact.rules': false } })
 })
 
 afterEach(async () => {
@@ -92,9 +94,9 @@ const calls = (port: number): ChannelWiring<VoiceMessage> => ({
 })
 
 async function open(wiring: ChannelWiring<LetterMessage> | ChannelWiring<VoiceMessage>): Promise<void> {
-  const wake = new Wake()
+  const wakes = new Wakes<Queue>()
   const { pool } = database
-  const recorder = createRecorder(pool, Date.now, wake)
+  const recorder = createRecorder(pool, Date.now, wakes)
   const lanes = await openLanes(wiring as ChannelWiring<unknown>, {
     pool,
     clock: Date.now,
@@ -109,7 +111,7 @@ async function open(wiring: ChannelWiring<LetterMessage> | ChannelWiring<VoiceMe
       void (await takeCarrierEvents(source, events, { pool, clock: Date.now, recorder, ...UNHEARD })),
     onError: () => {},
   })
-  running = startLanes({ pool, clock: Date.now, wake, recorder, lanes, timing: { pollMs: 50 }, onError: () => {} })
+  running = startLanes({ pool, clock: Date.now, wakes, recorder, lanes, timing: { pollMs: 50 }, onError: () => {} })
 }
 
 const rowOf = async (id: string): Promise<{ state: string; attempt: number; later: boolean }> =>

@@ -1,44 +1,32 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
 import { identifyCarrier } from '../../src/channels/carrier-name.js'
-import type { World } from '../../src/channels/channel.js'
+import type { World } from '../../src/channels/channel-runtime.js'
 import { unknownClassOf } from '../../src/channels/registry.js'
 import { cloud } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
+import type { Queue } from '../../src/domain/queue.js'
 import type { Lane } from '../../src/engine/deliver/lane.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { takeCarrierEvents } from '../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import { Semaphore } from '../../src/runtime/semaphore.js'
-import { Wake } from '../../src/runtime/wake.js'
+import { Wakes } from '../../src/runtime/wake.js'
 import { UNHEARD } from '../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
 import { deferred } from '../support/deferred.js'
-import { createAccount, type Gateway, issueToken, startGateway, type TestAccount } from '../support/gateway.js'
+import { gatewayForFile, issueToken } from '../support/gateway.js'
 import { type Parcel, QUICK_TIMING, refused, ScriptedCarrier } from '../support/lanes.js'
 import { request, send, validSend } from '../support/requests.js'
 
 /** The identities of carriers, and which carrier is asked about which attempt. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let running: { stop(): Promise<void> } | undefined
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile({ account: { settings: { 'contact.rules': false } } })
 
 afterEach(async () => {
   await running?.stop()
   running = undefined
   await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 const A = 'pombo://ana:segredo@correio.example:7/x'
@@ -61,8 +49,8 @@ const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}
 })
 
 async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> = {}): Promise<Lane<unknown>[]> {
-  const wake = new Wake()
-  const recorder = createRecorder(database.pool, Date.now, wake)
+  const wakes = new Wakes<Queue>()
+  const recorder = createRecorder(database.pool, Date.now, wakes)
   const groups = await openLanes(wiring, {
     pool: database.pool,
     clock: Date.now,
@@ -82,7 +70,7 @@ async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> =
   running = startLanes({
     pool: database.pool,
     clock: Date.now,
-    wake,
+    wakes,
     recorder,
     lanes: groups,
     timing: QUICK_TIMING,

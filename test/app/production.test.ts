@@ -37,7 +37,7 @@ describe('the demo account', () => {
   })
 
   test('without it, the start says what to do next', async () => {
-    const started = { api: 'http://127.0.0.1:8080', simulator: null, token: null }
+    const started = { api: 'http://127.0.0.1:8080', simulator: null, token: null, link: null }
     const text = await banner(readConfig({ EMAIL_URL: RELAY }), started)
     expect(text).toContain('carteiro account create')
     expect(text).toContain('carteiro token issue')

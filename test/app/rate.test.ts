@@ -1,30 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type ChannelWiring, type LaneParts, openLanes } from '../../src/app/lanes.js'
 import { readTwilioAccount } from '../../src/channels/voice/twilio-account.js'
 import { readCloudUrl } from '../../src/channels/whatsapp/cloud.js'
 import { OperatorError } from '../../src/domain/errors.js'
+import type { Queue } from '../../src/domain/queue.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
-import { Wake } from '../../src/runtime/wake.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { Wakes } from '../../src/runtime/wake.js'
+import { gatewayForFile } from '../support/gateway.js'
 import { type Parcel, ScriptedCarrier } from '../support/lanes.js'
 import { send, validSend } from '../support/requests.js'
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
-
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 const wiring = (url: string, carrier: ScriptedCarrier): ChannelWiring<Parcel> => ({
   channel: 'email',
@@ -44,8 +31,8 @@ const wiring = (url: string, carrier: ScriptedCarrier): ChannelWiring<Parcel> =>
 })
 
 function node() {
-  const wake = new Wake()
-  const recorder = createRecorder(database.pool, Date.now, wake)
+  const wakes = new Wakes<Queue>()
+  const recorder = createRecorder(database.pool, Date.now, wakes)
   const parts: LaneParts = {
     pool: database.pool,
     clock: Date.now,
@@ -61,7 +48,7 @@ function node() {
   return {
     parts,
     start: async (url: string, carrier: ScriptedCarrier) =>
-      startLanes({ ...parts, wake, lanes: await openLanes(wiring(url, carrier), parts) }),
+      startLanes({ ...parts, wakes, lanes: await openLanes(wiring(url, carrier), parts) }),
   }
 }
 

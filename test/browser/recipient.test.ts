@@ -1,13 +1,13 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deleteLogo, saveLogo } from '../../src/store/accounts/accounts.js'
+import { removeLogo, saveLogo } from '../../src/store/accounts/accounts.js'
 import {
   asPerson,
   DESKTOP,
+  keepPicture,
+  LONGEST_MS,
   launchPersonal,
   launchScanner,
   missingBrowser,
@@ -21,7 +21,6 @@ import { type Stack, startStack } from '../support/stack.js'
 
 /** The recipient's whole walk in a real browser: from the simulated inbox to the receipt. */
 /** What the pages look like, for whoever wants to see; the last run's stay. */
-const SCREENS = join(tmpdir(), 'carteiro-pages')
 const LIMITS = { sinceSentMs: 300, sincePageMs: 300 }
 const content = `<h2>Aviso de vencimento</h2><p>Prezada <b>Maria</b>,</p><p>O contrato nº 4.217 vence em 30 dias, em
   <b>15/12/2026</b>. Para renovar, responda a esta mensagem ou procure a sua agência.</p>
@@ -113,7 +112,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
           step++
           for (const [size, viewport] of Object.entries(sizes)) {
             await page.setViewportSize(viewport)
-            await page.screenshot({ path: join(SCREENS, `${size}-${name.replace(' ', '-')}-${step}.png`), fullPage: true })
+            await keepPicture(page, `${size}-${name.replace(' ', '-')}-${step}`, 'whole')
             expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
             if (script) expect(await seriousViolations(page)).toEqual([])
           }
@@ -157,7 +156,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     await withPerson({ viewport: PHONE, dark: true }, async page => {
       const look = async (name: string, heading: string): Promise<void> => {
         expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(heading)
-        await page.screenshot({ path: join(SCREENS, `other-${name}.png`), fullPage: true })
+        await keepPicture(page, `other-${name}`, 'whole')
         expect(await seriousViolations(page), name).toEqual([])
       }
       await page.goto(link)
@@ -176,7 +175,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
       await look('unknown', 'Link não encontrado')
     })
     expect(await statusOf(id)).toMatchObject({ error: true, description: 'Não é o destinatário' })
-    await deleteLogo(stack.database.pool, account.id)
+    await removeLogo(stack.database.pool, account.id)
   })
 
   test('a scanner with a whole browser that presses every button reads and confirms nothing, and is flagged', async () => {
@@ -184,6 +183,7 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     const scanner = await launchScanner()
     try {
       const page = await scanner.newPage()
+      page.setDefaultTimeout(LONGEST_MS)
       await page.goto(link)
       await press(page, 'Abrir a notificação')
       await page.frameLocator('iframe').getByText('O contrato nº 4.217').waitFor()

@@ -1,13 +1,14 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { encloseContent, type Footer } from '../../src/channels/email/message/enclose.js'
+import { encloseContent } from '../../src/channels/email/message/enclose.js'
+import type { Frame } from '../../src/channels/email/message/frame.js'
+import { frameWith } from '../channels/email/frames.js'
 import { asPerson, launchPersonal, missingBrowser } from '../support/browser.js'
 
 /** A sender's HTML beside the recipient's link, in a real browser: what it loads tells the sender nothing of the link. */
-const footerOf = (code: string) => ({ link: `https://n.test/n/${code}`, image: `https://n.test/o/${code}.gif` })
-const FOOTERS = [footerOf('AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq'), footerOf('B'.repeat(44))]
-/** The same footer after the content as it came: each attack works, or its test would prove nothing. */
-function careless(content: string, { link, image }: Footer): string {
+const FRAMES = ['AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq', 'B'.repeat(44)].map(code => frameWith(code))
+/** The same link after the content as it came: each attack works, or its test would prove nothing. */
+function careless(content: string, { link, image }: Frame): string {
   const added = `<p><a href="${link}">Abra</a></p><img src="${image}">`
   return content.includes('</body>') ? content.replace('</body>', `${added}</body>`) : `${content}${added}`
 }
@@ -54,13 +55,13 @@ describe.skipIf(missingBrowser !== null)(title, () => {
   }
 
   test.each(ATTACKS)('%s', async (_, content) => {
-    const [one, other] = await eachWith(footer => careless(content, footer))
+    const [one, other] = await eachWith(frame => careless(content, frame))
     expect(one).not.toEqual(other)
-    const [first, second] = await eachWith(footer => encloseContent(content, footer).html)
+    const [first, second] = await eachWith(frame => encloseContent(content, frame).html)
     expect(first).toEqual(second)
   })
 
   /** What the document loads beside our image, for either link. */
-  const eachWith = (make: (footer: Footer) => string): Promise<string[][]> =>
-    Promise.all(FOOTERS.map(async footer => (await requestsOf(make(footer))).filter(url => url !== footer.image)))
+  const eachWith = (make: (frame: Frame) => string): Promise<string[][]> =>
+    Promise.all(FRAMES.map(async frame => (await requestsOf(make(frame))).filter(url => url !== frame.image)))
 })

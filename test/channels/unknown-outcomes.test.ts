@@ -1,36 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { WhenUnknown } from '../../src/channels/provider.js'
 import { channelModules, unknownClassOf } from '../../src/channels/registry.js'
-import { brokenChains } from '../support/chain.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { gatewayForFile } from '../support/gateway.js'
+import { endWork } from '../support/lanes.js'
 import { send, validSend } from '../support/requests.js'
 import { canRun, everySubject } from './every-subject.js'
 import type { Behaviour, ScriptedSide, Subject } from './subject.js'
 import { standingOf, startUnknownWorker, type UnknownWorker } from './unknown-worker.js'
 
 /** The engine with every real provider, each against a carrier that takes a message and loses its answer. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let worker: UnknownWorker | undefined
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
-  await worker?.stop()
+  await endWork(database.pool, worker)
   worker = undefined
-  expect(await brokenChains(database.pool)).toEqual([])
-  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 /** Soon enough for tests, and never before a test ends. */

@@ -60,6 +60,7 @@ const carryParcels = <Message>(
   send: ({ reference }, signal) => carrier.send(message(reference), signal),
   ...(carrier.find === undefined ? {} : { find: (...question) => carrier.find!(...question).finally(onLookup) }),
   ...(repeatAfterMs === undefined ? {} : { repeatAfterMs }),
+  contentOf: ({ reference }) => carrier.contentOf(message(reference)),
   close: () => carrier.close(),
 })
 

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { refuseAudit } from '../support/audit.js'
 import { runCommand } from '../support/command.js'
 import { databaseForTest } from '../support/database.js'
 import { createAccount, startGateway } from '../support/gateway.js'
@@ -6,12 +7,13 @@ import { refused, ScriptedCarrier, startTestWorker } from '../support/lanes.js'
 import { send, validSend } from '../support/requests.js'
 
 test('queue retry: what a carrier refused since a moment goes again, and who asked for it is kept', async () => {
-  const { url, pool } = await databaseForTest()
+  const database = await databaseForTest()
+  const { url, pool } = database
   const account = await createAccount(pool, { name: 'acme' })
   const gateway = await startGateway(pool)
   const carrier = new ScriptedCarrier(() => Promise.reject(refused('permanent')))
   const worker = startTestWorker(pool, [{ name: 'relay', carrier }])
-  await send(gateway.url, account.token, validSend)
+  const { body } = await send(gateway.url, account.token, validSend)
   const states = async () => (await pool.query("select state, ordinal, failure from delivery where channel = 'email'")).rows
   await expect.poll(states).toEqual([{ state: 'done', ordinal: 1, failure: 'rejected' }])
   await worker.stop()
@@ -22,6 +24,12 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
   expect((await retry('--carrier', 'relay', '--since', 'ontem')).stderr).toContain('ISO 8601')
   const since = ['--carrier', 'relay', '--since', '2020-01-01T00:00:00-03:00']
   expect(JSON.parse((await retry(...since, '--dry-run')).stdout)).toMatchObject({ found: 1, retried: 0 })
+  // What cannot be put on record is not done.
+  const { idEmail } = body as { idEmail: string }
+  const refuses = await refuseAudit(database)
+  for (const order of [since, [idEmail]]) expect((await retry(...order)).status).toBe(1)
+  await refuses.end()
+  expect(await states()).toEqual([{ state: 'done', ordinal: 1, failure: 'rejected' }])
   expect(JSON.parse((await retry(...since, '--reason', 'Motivo')).stdout)).toMatchObject({
     carrier: 'relay',
     found: 1,
@@ -29,7 +37,7 @@ test('queue retry: what a carrier refused since a moment goes again, and who ask
   })
   expect(await states()).toEqual([{ state: 'queued', ordinal: 2, failure: null }])
   const { rows } = await pool.query("select subject, detail from audit where action = 'queue retry'")
-  expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', retried: 1 } }])
+  expect(rows).toMatchObject([{ subject: 'relay', detail: { channel: 'email', reason: 'Motivo', found: 1 } }])
 })
 
 test('a decision made on a machine whose clock is a day ahead is dated by the database', async () => {

@@ -33,7 +33,7 @@ test('a contact is suppressed for one account and channel, listed, and let go ag
     { channel: 'email', recipient: 'maria@example.com', reason: 'operator' },
   ])
   expect(await suppression('list', '--account', 'acme', '--recipient', 'MARIA@example.com')).toHaveLength(1)
-  expect(await suppression('list', '--account', 'acme', '--channel', 'voice')).toEqual([])
+  expect(await suppression('list', '--account', 'acme', '--channel', 'voz')).toEqual([])
   expect(await suppression('list', '--account', 'other')).toEqual([])
   expect(await suppression('remove', '--account', 'other', 'maria@example.com')).toMatch(/não está suprimido na conta "other"/)
   expect(await suppression('remove', '--account', 'acme', 'MARIA@example.com')).toMatchObject({ removed: 'maria@example.com' })
@@ -42,7 +42,7 @@ test('a contact is suppressed for one account and channel, listed, and let go ag
   expect(rows).toMatchObject([
     { action: 'suppression add' },
     { action: 'suppression add' },
-    { action: 'suppression remove', detail: { mode: 'live', channel: 'email', recipient: 'maria@example.com' } },
+    { action: 'suppression remove', detail: { mode: 'live', channel: 'email', recipient: 'ma***@example.com' } },
   ])
 })
 

@@ -3,29 +3,15 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { runCommand } from '../support/command.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { gatewayForFile, startGateway } from '../support/gateway.js'
 import { receiverForTest } from '../support/receiver.js'
 import { request, send, validSend } from '../support/requests.js'
 import { ROOT } from '../support/sources.js'
 import { happen } from '../support/webhooks.js'
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
-
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool, { name: 'acme' })
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile({ account: { name: 'acme' } })
 
 /** One verb; its JSON, or why it failed. */
 async function webhook(verb: string, ...args: string[]): Promise<Record<string, unknown>> {
@@ -40,19 +26,19 @@ const accept = async (): Promise<string> =>
 describe('carteiro webhook', () => {
   test('an endpoint is made, changed, tested, repaired and taken away', async () => {
     const made = await webhook('create', '--url', 'https://example.com/x', '--channels', 'email,voz', '--statuses', 'falhou')
-    expect(made).toMatchObject({ mode: 'live', channels: ['email', 'voice'], statuses: ['falhou'], active: true })
+    expect(made).toMatchObject({ mode: 'live', channels: ['email', 'voz'], statuses: ['falhou'], active: true })
     expect(made.secret).toMatch(/^whsec_/)
     const id = made.id as string
-    expect(await webhook('edit', id, '--channels', 'voice,carta')).toMatchObject({ channels: ['voice', 'letter'] })
-    expect(await webhook('edit', id, '--channels', 'all', '--statuses', 'all')).toMatchObject({
-      channels: 'all',
-      statuses: 'all',
+    expect(await webhook('edit', id, '--channels', 'voz,carta')).toMatchObject({ channels: ['voz', 'carta'] })
+    expect(await webhook('edit', id, '--channels', 'todos', '--statuses', 'todas')).toMatchObject({
+      channels: 'todos',
+      statuses: 'todas',
     })
     expect((await webhook('rotate', id)).secret).not.toBe(made.secret)
     await happen(database.pool, await accept(), 'email', 'sent')
     expect(await webhook('replay', id, '--since', '2026-01-01T00:00:00-03:00')).toEqual({ id, messages: 1 })
     expect(await webhook('disable', id)).toMatchObject({ active: false, reason: 'manual', waiting: 1 })
-    expect(await webhook('list')).toMatchObject([{ id, payload: 'v2' }])
+    expect(await webhook('list')).toMatchObject([{ id, payload: 'v1' }])
     expect(await webhook('delete', id)).toEqual({ id, deleted: true })
     const { rows } = await database.pool.query('select action from audit where subject = $1 order by id', [id])
     const verbs = ['create', 'edit', 'edit', 'rotate', 'replay', 'edit', 'delete']
@@ -68,6 +54,10 @@ describe('carteiro webhook', () => {
   test.each([
     [['create', '--url', 'https://10.0.0.1/'], 'não é um endereço público'],
     [['create', '--url', 'https://example.com/', '--statuses', 'toString'], 'Use nomes desta lista: enviado'],
+    [
+      ['create', '--url', 'https://example.com/', '--channels', 'voice'],
+      'Use nomes desta lista: email, sms, whatsapp, voz, carta',
+    ],
     [['show', '018f0000-0000-7000-8000-000000000001'], 'Webhook não encontrado'],
     [['replay', '018f0000-0000-7000-8000-000000000001'], 'Informe --message ou --since.'],
   ])('%j fails and says why', async (args, reason) => {
@@ -145,7 +135,7 @@ describe('carteiro listen', () => {
     await expect.poll(listening.errors, patient).toContain('não respondeu')
     const revived = await receiverForTest(undefined, Number(new URL(receiver.url).port))
     await expect.poll(() => revived.got.length, patient).toBe(2)
-    expect(revived.got.map(({ json }) => json.status)).toEqual(['entregue', 'lido'])
+    expect(revived.got.map(({ json }) => json.description)).toEqual(['Entregue', 'Lido'])
 
     listening.process.kill('SIGINT')
     expect((await once(listening.process, 'exit'))[0]).toBe(0)

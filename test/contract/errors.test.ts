@@ -1,29 +1,16 @@
 import { STATUS_CODES } from 'node:http'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api.js'
 import { openPool } from '../../src/store/postgres.js'
-import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
+import { databaseForTest, type TestDatabase } from '../support/database.js'
+import { createAccount, gatewayForFile, gatewayForTest, startGateway } from '../support/gateway.js'
 import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
 import { exchange } from '../support/socket.js'
 import { countRows, readStored } from '../support/stored.js'
 
 const MIB = 1_048_576
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
-
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 /** An answer in the shape of section 7 that bears a request id. */
 function expectRefusal({ status, body, headers }: Answer, expected: number, message: string | RegExp): void {
@@ -428,7 +415,7 @@ describe('7 trouble in the store', () => {
       expectRefusal(await send(node.url, 'x', validSend), 401, 'Unauthorized')
       expect((await request(`${node.url}/healthz`)).status).toBe(200)
       await setReachable(own, true)
-      expect((await send(node.url, token, validSend)).status).toBe(200)
+      await expect.poll(async () => (await send(node.url, token, validSend)).status).toBe(200)
       expect((await countRows(own.pool)).notification).toBe(2)
     } finally {
       await node.close()

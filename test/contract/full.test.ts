@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { brazilianDate } from '../../src/domain/dates.js'
 import { newId } from '../../src/domain/id.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
 import { errorBody, send, validSend } from '../support/requests.js'
+import { happen as record } from '../support/webhooks.js'
 
 let database: TestDatabase
 let gateway: Gateway
@@ -68,7 +70,7 @@ describe('GET /gw/full', () => {
       ...Object.fromEntries(wireChannels.map(channel => [channel, first])),
       sms: { ...first, label: 'Aguardando o e-mail' },
     })
-    expect(Object.keys(answer).sort()).toEqual(['codEmail', 'lastStatus', 'statusFull', ...wireChannels].sort())
+    expect(Object.keys(answer).sort()).toEqual(['codEmail', 'evidencias', 'lastStatus', 'statusFull', ...wireChannels].sort())
   })
 
   test('4 the records are those of the status lookups', async () => {
@@ -131,6 +133,49 @@ describe('GET /gw/full', () => {
     expect(lastStatus.email).toEqual({ label: 'Devolvido', dateTime: '18/07/2026 02:00:00' })
     expect(statusFull.sms!.map(step => step.label)).toEqual(['Processado', 'Não enviado: e-mail entregue'])
     expect(lastStatus.sms).toEqual({ label: 'Não enviado: e-mail entregue', dateTime: '18/07/2026 03:00:00' })
+  })
+
+  test('4 a bounce has its reason in the record too, and the last status agrees with it', async () => {
+    const id = await accept(validSend)
+    await happen(
+      id,
+      'email',
+      `state = 'done', sent_at = '2026-07-18T04:00:00Z', failed_at = '2026-07-18T05:00:00Z', failure = 'bounced',
+       failure_detail = 'A caixa de e-mail não existe.'`,
+    )
+    const answer = await full(id)
+    expect(answer.lastStatus.email).toEqual({
+      label: 'Devolvido',
+      dateTime: '18/07/2026 02:00:00',
+      reason: 'A caixa de e-mail não existe.',
+    })
+    expect(answer.email).toMatchObject([
+      { failureReason: 'Devolvido', failureReasonDescription: 'A caixa de e-mail não existe.', error: true },
+    ])
+    // 2.5 the lookup keeps them for a failed validation.
+    expect((await ask(`/gw/email/${id}`)).body).toMatchObject({ failureReason: null, failureReasonDescription: null })
+  })
+
+  test('4 an outcome that is being checked has the time since which it is', async () => {
+    const id = await accept(validSend)
+    await record(database.pool, id, 'email', 'uncertain')
+    const { statusFull, lastStatus } = await full(id)
+    const { rows } = await database.pool.query("select at from event where notification_id = $1 and type = 'uncertain'", [id])
+    expect(lastStatus.email).toEqual({ label: 'Em verificação', dateTime: brazilianDate(rows[0].at) })
+    expect(statusFull.email!.map(step => step.label)).toEqual(['Processado', 'Em verificação'])
+    expect(statusFull.email!.at(-1)).toEqual(lastStatus.email)
+  })
+
+  test('4 replies are told with their text, on every channel that has them', async () => {
+    const id = await accept()
+    for (const channel of ['email', 'whatsapp', 'sms']) {
+      await record(database.pool, id, channel, 'answered', { answer: `primeira por ${channel}`, answerId: '1' })
+      await record(database.pool, id, channel, 'answered', { answer: `segunda por ${channel}`, answerId: '2' })
+    }
+    const answer = await full(id)
+    for (const channel of ['email', 'whatsapp', 'sms'])
+      expect(answer[channel]).toMatchObject([{ answered: [`primeira por ${channel}`, `segunda por ${channel}`] }])
+    for (const channel of ['voz', 'carta']) expect((answer[channel] as object[])[0]).not.toHaveProperty('answered')
   })
 
   test('4 codEmail is a whole number, grows with every notification and stays the same', async () => {

@@ -1,9 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { brokenChains } from '../support/chain.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { gatewayForFile } from '../support/gateway.js'
 import { type Answer, send } from '../support/requests.js'
 
 /** A failure names the seed, with the place of the body in the run. */
@@ -11,20 +10,7 @@ const SEED = inject('seed')
 const BODIES = inject('generatedRequests')
 const CONNECTIONS = 16
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
-
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
@@ -40,7 +26,7 @@ const complete: Json = {
     { name: 'boleto.txt', base64: 'Ym9sZXRv' },
   ],
   sms: { number: '11987654321', typeSend: '1', customMessage: 'Leia: {SHORT_LINK}' },
-  whatsapp: { number: '5511987654321', variables: { template: 'aviso', nome: 'Maria', itens: [1, 2, { a: null }] } },
+  whatsapp: { number: '5511987654321', variables: { template: 'aviso', nome: 'Maria', itens: '1, 2' } },
   voz: { number: '1133334444', template: 'lembrete', payload: { nome: 'Maria', valor: 10.5 } },
   carta: { name: 'Maria', modelo: 'simples', template: 'carta', variables: { rua: 'Rua A', numero: 10 } },
 }

@@ -1,31 +1,17 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { ACCEPT_LIMITS, acceptStore } from '../../src/app/api.js'
 import { StoreUnavailable } from '../../src/domain/errors.js'
 import { sha256 } from '../../src/domain/evidence.js'
 import { deleteExpiredKeys } from '../../src/store/notification/notifications.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
 import { deferred } from '../support/deferred.js'
-import { createAccount, type Gateway, gatewayForTest, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
+import { createAccount, type Gateway, gatewayForFile, gatewayForTest, readMetrics, startGateway } from '../support/gateway.js'
 import { holdRows } from '../support/locks.js'
 import { type Answer, errorBody, send, validSend } from '../support/requests.js'
 import { exchange } from '../support/socket.js'
 import { chainFault, countRows, readStored } from '../support/stored.js'
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
-
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 let lastKey = 0
 const newKey = (): string => `chave-${++lastKey}`

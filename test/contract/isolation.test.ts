@@ -25,6 +25,7 @@ interface Things {
   templates: { unshared: string; shared: string }
   webhook: string
   listener: string
+  batch: string
 }
 
 const secrets = {
@@ -87,7 +88,17 @@ async function make(token: string): Promise<Things> {
     },
     webhook: await create('/gw/webhooks', { url: 'https://xyzzy.example.com/avisos' }),
     listener: await create('/gw/webhooks/listen', {}),
+    batch: await uploadBatch(token),
   }
+}
+
+/** With personal data in its cells, of which nobody else may see anything. */
+async function uploadBatch(token: string): Promise<string> {
+  const headers = { 'content-type': 'text/csv' }
+  const body = 'nome;email\nPessoa-xyzzy;lote-xyzzy@example.com\n'
+  const made = await request(`${gateway.url}/gw/bulk?name=arquivo`, { method: 'POST', token, body, headers })
+  await request(`${gateway.url}/gw/bulk/mappings/mapa`, { method: 'PUT', token, body: {} })
+  return (made.body as { data: { id: string } }).data.id
 }
 
 type Target = keyof Things['templates']
@@ -96,9 +107,12 @@ type Outcome = keyof typeof answers | 'their own' | 'shared with them'
 
 interface Rule {
   body?: (target: Target) => object
+  file?: string
   outcome: Outcome | ((caller: Caller, target: Target) => Outcome)
   /** What a token of the owner gets for something of the other mode, by the mode of the token; the same as others where it is not given. */
   otherMode?: Record<Mode, Outcome>
+  /** It lists what the token itself sent, in the same words as in the other mode: only the ids tell the two apart. */
+  listsOwn?: boolean
 }
 
 const readable = (caller: Caller, target: Target): Outcome =>
@@ -109,6 +123,7 @@ const used: Record<Mode, Outcome> = { test: 'shared with them', live: 'no templa
 const edited: Record<Mode, Outcome> = { test: "the account's template", live: 'no template' }
 
 /** What others get from each operation for something of the owner's. A new operation says so here. */
+let names = 0
 const rules: Record<string, Rule> = {
   'POST /gw/email': {
     body: target => ({ ...validSend, carta: { template: things.live.templates[target] } }),
@@ -120,6 +135,9 @@ const rules: Record<string, Rule> = {
   'GET /gw/voz/{idEmail}': { outcome: 'no status' },
   'GET /gw/carta/{idEmail}': { outcome: 'no status' },
   'GET /gw/full/{idEmail}': { outcome: 'no status' },
+  'GET /gw/events/{idEmail}': { outcome: 'no status' },
+  'GET /gw/evidence/{idEmail}': { outcome: 'no status' },
+  'GET /gw/notifications': { outcome: 'their own', listsOwn: true },
   'GET /gw/sending-proof/{idEmail}': { outcome: 'no status' },
   'GET /gw/email/laudo/{idEmail}': { outcome: 'no report' },
   'GET /regua-notificacao/finalizar/{idEmail}': { outcome: 'no status' },
@@ -130,8 +148,9 @@ const rules: Record<string, Rule> = {
     otherMode: { test: "the account's sequence", live: 'their own' },
   },
   'GET /gw/sequence/{idEmail}': { outcome: 'no status' },
+  'GET /gw/usage': { outcome: 'their own' },
   'GET /gw/templates': { outcome: 'their own', otherMode: { test: 'shared with them', live: 'their own' } },
-  'POST /gw/templates': { body: () => ({ nome: 'meu', tipo: 'sms', conteudo: 'x' }), outcome: 'their own' },
+  'POST /gw/templates': { body: () => ({ nome: `meu ${++names}`, tipo: 'sms', conteudo: 'x' }), outcome: 'their own' },
   'GET /gw/templates/{id}': { outcome: readable, otherMode: used },
   'POST /gw/templates/{id}/preview': { body: () => ({}), outcome: readable, otherMode: used },
   'PUT /gw/templates/{id}': {
@@ -150,6 +169,19 @@ const rules: Record<string, Rule> = {
   'POST /gw/webhooks/{id}/test': { outcome: 'no webhook' },
   'GET /gw/webhooks/{id}/attempts': { outcome: 'no webhook' },
   'POST /gw/webhooks/{id}/replay': { body: () => ({ desde: '2026-01-01T00:00:00-03:00' }), outcome: 'no webhook' },
+  'GET /gw/bulk': { outcome: 'their own' },
+  'POST /gw/bulk': { file: 'nome;email\nAna;ana@example.com\n', outcome: 'their own' },
+  'GET /gw/bulk/{id}': { outcome: 'no batch' },
+  'GET /gw/bulk/{id}/rejects': { outcome: 'no batch' },
+  'GET /gw/bulk/{id}/result': { outcome: 'no batch' },
+  'POST /gw/bulk/{id}/check': { body: () => ({}), outcome: 'no batch' },
+  'POST /gw/bulk/{id}/start': { outcome: 'no batch' },
+  'POST /gw/bulk/{id}/pause': { outcome: 'no batch' },
+  'POST /gw/bulk/{id}/resume': { outcome: 'no batch' },
+  'POST /gw/bulk/{id}/cancel': { outcome: 'no batch' },
+  'GET /gw/bulk/mappings': { outcome: 'their own' },
+  'PUT /gw/bulk/mappings/{name}': { body: () => ({}), outcome: 'their own' },
+  'DELETE /gw/bulk/mappings/{name}': { outcome: 'no mapping' },
   'POST /gw/webhooks/listen': { body: () => ({}), outcome: 'their own' },
   'POST /gw/webhooks/listen/{id}': { body: () => ({}), outcome: 'no webhook' },
 }
@@ -158,6 +190,8 @@ const answers = {
   'no status': errorBody(404, 'Email sem status!', 'Not Found'),
   'no report': errorBody(404, 'Registro não encontrado', 'Not Found'),
   'no template': errorBody(404, 'Template não encontrado. Verifique o identificador.', 'Not Found'),
+  'no batch': errorBody(404, 'Lote não encontrado. Verifique o identificador.', 'Not Found'),
+  'no mapping': errorBody(404, 'Não há um mapeamento salvo com o nome "nenhum".', 'Not Found'),
   'no webhook': errorBody(404, 'Webhook não encontrado. Verifique o identificador.', 'Not Found'),
   forbidden: errorBody(
     403,
@@ -178,18 +212,25 @@ const answers = {
 
 const call = async (name: string, target: Target, token: string | undefined, mode: Mode = 'live'): Promise<Answer> => {
   const [method, template] = name.split(' ') as [string, string]
-  const { notification, templates, webhook, listener } = things[mode]
+  const { notification, templates, webhook, listener, batch } = things[mode]
   const id = template.startsWith('/gw/webhooks/listen')
     ? listener
     : template.startsWith('/gw/webhooks')
       ? webhook
-      : templates[target]
-  const path = template.replace('{idEmail}', notification).replace('{id}', id)
-  const given = rules[name]!.body?.(target)
+      : template.startsWith('/gw/bulk')
+        ? batch
+        : templates[target]
+  const path = template
+    .replace('{idEmail}', notification)
+    .replace('{id}', id)
+    .replace('{name}', method === 'DELETE' ? 'nenhum' : 'mapa')
+  const { file } = rules[name]!
+  const given = file ?? rules[name]!.body?.(target)
   const answer = await request(`${gateway.url}${path}`, {
     method,
     ...(token === undefined ? {} : { token }),
     ...(given && { body: given }),
+    ...(file && { headers: { 'content-type': 'text/csv' } }),
   })
   conforms(documentOf(gateway), method, path, answer)
   return answer
@@ -210,6 +251,8 @@ async function belongings(mode: Mode | null = null): Promise<unknown> {
     `select m.* from webhook_message m join webhook_endpoint w on w.id = m.endpoint_id where ${own} order by m.id`,
     `select * from suppression where ${own} order by channel, recipient`,
     `select * from idempotency where ${own} order by mode, key`,
+    `select * from bulk_batch where ${own} order by id`,
+    `select * from bulk_mapping where ${own} order by name`,
     `select * from token where ${own} order by jti`,
     `select * from address_range where account_id = ${configured}`,
   ]
@@ -324,14 +367,14 @@ describe("with the account's own token of the other mode", () => {
     const other = mode === 'live' ? 'test' : 'live'
     const before = await belongings(other)
     const answer = await call(name, target, tokens[mode], other)
-    const { outcome, otherMode } = rules[name]!
+    const { outcome, otherMode, listsOwn = false } = rules[name]!
     const expected = otherMode?.[mode] ?? (outcome as Outcome)
     if (expected === 'their own' || expected === 'shared with them') expect([200, 201]).toContain(answer.status)
     else expectRefusal(answer, expected)
     const text = JSON.stringify(answer.body)
-    const told = [secrets.customID, secrets.nameTo, secrets.to, secrets.subject, ...idsOf(other)].filter(secret =>
-      text.includes(secret),
-    )
+    const words = listsOwn ? [] : [secrets.customID, secrets.nameTo, secrets.to, secrets.subject]
+    const told = [...words, ...idsOf(other)].filter(secret => text.includes(secret))
+    if (listsOwn) expect(text).toContain(things[mode].notification)
     if (expected !== 'shared with them') expect([told, text]).toEqual([[], text])
     expect(await belongings(other)).toEqual(before)
   })

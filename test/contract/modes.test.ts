@@ -61,7 +61,7 @@ describe('events', () => {
       expect(rows).toEqual([{ id: notification }])
       const heard = await post(`/gw/webhooks/listen/${listener}`, tokens[mode])
       const bodies = (heard.body as { data: { corpo: string }[] }).data.map(({ corpo }) => JSON.parse(corpo))
-      expect(bodies).toMatchObject([{ notificationID: notification, status: 'enviado' }])
+      expect(bodies).toMatchObject([{ notificationID: notification, channel: 'email', description: 'Enviado' }])
     }
   })
 })
@@ -87,7 +87,7 @@ describe('templates', () => {
     expect(await usedBy(tokens.test, 'aviso')).toBe(ofTest)
     expect(await usedBy(tokens.test, ofAccount)).toBe(ofAccount)
     // A newer template of the account does not take the place of the one under test.
-    await make(tokens.live, 'da conta, mais novo')
+    await make(tokens.live, 'da conta, mais novo', { nome: 'outro', templateId: 'aviso' })
     expect(await usedBy(tokens.test, 'aviso')).toBe(ofTest)
   })
 

@@ -1,4 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Compile } from 'typebox/schema'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount } from '../support/gateway.js'
@@ -30,6 +31,8 @@ function* nodes(value: unknown, path = '#'): Generator<[path: string, node: Reco
   for (const [key, member] of Object.entries(value)) yield* nodes(member, `${path}/${key.replaceAll('/', '~1')}`)
 }
 
+const isDescription = (text: unknown): boolean => typeof text === 'string' && /^\S.{5,}/s.test(text)
+
 /** Every schema of an operation: of parameters, of the body, of answers, and what they hold. */
 function* schemasOf(schema: Schema): Generator<Schema> {
   yield schema
@@ -50,9 +53,21 @@ const operations: [string, string][] = [
 ]
 
 /** They answer 201. */
-const making = ['POST /gw/templates', 'POST /gw/webhooks', 'POST /gw/webhooks/{id}/test', 'POST /gw/webhooks/listen']
+const making = [
+  'POST /gw/bulk',
+  'POST /gw/templates',
+  'POST /gw/webhooks',
+  'POST /gw/webhooks/{id}/test',
+  'POST /gw/webhooks/listen',
+]
 /** All is said by the path. */
-const bodiless = ['POST /gw/webhooks/{id}/test', 'POST /gw/webhooks/{id}/rotate']
+const bodiless = [
+  'POST /gw/webhooks/{id}/test',
+  'POST /gw/webhooks/{id}/rotate',
+  ...['start', 'pause', 'resume', 'cancel'].map(act => `POST /gw/bulk/{id}/${act}`),
+]
+/** Their body is a file. */
+const filed = ['POST /gw/bulk']
 
 describe('/openapi.json', () => {
   test('9 is OpenAPI 3.1 and describes version 1.0, and needs no token', async () => {
@@ -126,22 +141,29 @@ describe('/openapi.json', () => {
         if (Number(status) < 400) continue
         expect([name, status, Object.keys(response.content!)]).toEqual([name, status, ['application/json']])
         const { type, properties, required } = response.content!['application/json']!.schema
-        expect([name, status, type, properties, [...required!].sort()]).toEqual([
+        const types = Object.fromEntries(Object.entries(properties!).map(([member, { type }]) => [member, type]))
+        expect([name, status, type, types, [...required!].sort()]).toEqual([
           name,
           status,
           'object',
-          { statusCode: { type: 'integer' }, message: { type: 'string' }, error: { type: 'string' } },
+          { statusCode: 'integer', message: 'string', error: 'string' },
           ['error', 'message', 'statusCode'],
         ])
       }
     }
   })
 
-  test('every answer has a description and a schema, and the report is a PDF', () => {
+  test('every answer has a description and a schema, the report is a PDF and the bundle a ZIP', () => {
+    const files: Record<string, string> = {
+      'GET /gw/email/laudo/{idEmail}': 'application/pdf',
+      'GET /gw/evidence/{idEmail}': 'application/zip',
+      'GET /gw/bulk/{id}/rejects': 'text/csv',
+      'GET /gw/bulk/{id}/result': 'text/csv',
+    }
     for (const { name, operation } of operationsOf(document)) {
       for (const [status, { description, content }] of Object.entries(operation.responses)) {
         expect([name, status, typeof description]).toEqual([name, status, 'string'])
-        const media = name === 'GET /gw/email/laudo/{idEmail}' && status === '200' ? 'application/pdf' : 'application/json'
+        const media = (status === '200' ? files[name] : undefined) ?? 'application/json'
         expect([name, status, Object.keys(content!)]).toEqual([name, status, [media]])
         expect(content![media]!.schema.type).toBeDefined()
       }
@@ -169,7 +191,10 @@ describe('/openapi.json', () => {
         ['POST', 'PUT', 'PATCH'].includes(method) && !bodiless.includes(name),
       ])
       if (requestBody === undefined) continue
-      expect([name, requestBody.required, Object.keys(requestBody.content)]).toEqual([name, true, ['application/json']])
+      expect([name, requestBody.required]).toEqual([name, true])
+      const types = Object.keys(requestBody.content)
+      if (filed.includes(name)) expect(types).toEqual(expect.arrayContaining(['text/csv', 'application/octet-stream']))
+      else expect([name, types]).toEqual([name, ['application/json']])
     }
   })
 
@@ -193,6 +218,36 @@ describe('/openapi.json', () => {
     }
   })
 
+  test('every parameter and every member of every schema has a description, in Portuguese for people', () => {
+    const silent: string[] = []
+    let seen = 0
+    const look = (where: string, { properties = {}, items }: Schema): void => {
+      for (const [name, member] of Object.entries(properties)) {
+        seen++
+        if (!isDescription(member.description)) silent.push(`${where}.${name}`)
+        look(`${where}.${name}`, member)
+      }
+      if (items !== undefined) look(`${where}[]`, items)
+    }
+    for (const { name, operation } of operationsOf(document)) {
+      for (const parameter of operation.parameters ?? []) {
+        if (!isDescription(parameter.description)) silent.push(`${name} ${parameter.in} ${parameter.name}`)
+      }
+      for (const media of Object.values(operation.requestBody?.content ?? {})) look(`${name} body`, media.schema)
+      for (const [status, response] of Object.entries(operation.responses))
+        for (const media of Object.values(response.content ?? {})) look(`${name} ${status}`, media.schema)
+    }
+    expect(silent).toEqual([])
+    expect(seen).toBeGreaterThan(300)
+  })
+
+  test('the send has one example, by all channels, and the example is a valid send', () => {
+    const { schema, example, ...others } = findOperation(document, 'POST', '/gw/email')!.requestBody!.content['application/json']!
+    expect(others).toEqual({})
+    expect(Object.keys(example as object)).toEqual(expect.arrayContaining(['to', 'sms', 'whatsapp', 'voz', 'carta']))
+    expect(Compile(schema).Check(example)).toBe(true)
+  })
+
   test('every reference leads somewhere, and no two operations bear one name', () => {
     const references = [...nodes(document)].flatMap(([path, node]) => (typeof node.$ref === 'string' ? [[path, node.$ref]] : []))
     const places = new Set([...nodes(document)].map(([path]) => path))
@@ -205,17 +260,30 @@ describe('/openapi.json', () => {
 
   test('2.1 the send request is described as it is read: three required members, the rest optional', () => {
     const schema = findOperation(document, 'POST', '/gw/email')!.requestBody!.content['application/json']!.schema
+    const extensions = ['template', 'variables']
+    const ours = ['sendAt', 'allowDuplicate']
     expect(schema.required!.toSorted()).toEqual(['content', 'nameTo', 'subject'])
     expect(Object.keys(schema.properties!).sort()).toEqual(
-      ['nameTo', 'to', 'subject', 'content', 'customID', 'attachments', 'validation', 'sms', 'whatsapp', 'voz', 'carta'].sort(),
+      [
+        ...'nameTo to subject content customID attachments validation sms whatsapp voz carta'.split(' '),
+        ...extensions,
+        ...ours,
+      ].sort(),
     )
-    expect(Object.keys(schema.properties!.sms!.properties!).sort()).toEqual(['customMessage', 'number', 'typeSend'])
+    const sms = schema.properties!.sms!.properties!
+    expect(Object.keys(sms).sort()).toEqual(['customMessage', 'number', 'typeSend', ...extensions].sort())
+    for (const name of ours) expect(schema.properties![name]).toMatchObject({ description: expect.stringMatching(/^Extensão: /) })
+    for (const described of [schema.properties!, sms])
+      for (const name of extensions) expect(described[name]).toMatchObject({ description: expect.stringMatching(/^Extensão: /) })
+    for (const channel of ['sms', 'whatsapp', 'voz']) expect(schema.properties![channel]!.required).toEqual(['number'])
   })
 
-  test('2.5 the records are described with every member of section 2.5', () => {
-    for (const [channel, members] of Object.entries(recordMembers)) {
-      const operation = findOperation(document, 'GET', `/gw/${channel}/x`)!
-      expect(operation.responses[200]!.content!['application/json']!.schema.required!.toSorted()).toEqual(members.toSorted())
+  test('2.5 the records are described with every member of section 2.5; required are those that are always there', () => {
+    for (const [channel, { always, later }] of Object.entries(recordMembers)) {
+      const { schema } = findOperation(document, 'GET', `/gw/${channel}/x`)!.responses[200]!.content!['application/json']!
+      expect(schema.required!.toSorted()).toEqual(always.toSorted())
+      expect(Object.keys(schema.properties!).sort()).toEqual([...always, ...later].sort())
+      for (const name of later) expect([name, schema.properties![name]!.type]).toEqual([name, 'string'])
     }
   })
 })
@@ -299,6 +367,13 @@ describe('/docs', () => {
     expect(rules.get('frame-ancestors')).toEqual(["'none'"])
     expect(rules.has('script-src')).toBe(false)
     expect(policy).not.toMatch(/https?:|\*/)
+  })
+
+  test('keeps the token over a reload, and speaks Portuguese', async () => {
+    expect((await load('/docs/static/swagger-initializer.js')).text).toMatch(/"persistAuthorization":\s*true/)
+    const page = await load('/docs')
+    expect(page.text).toContain('/docs/static/theme/pt-br.js')
+    expect((await load('/docs/static/theme/pt-br.js')).text).toContain('Executar')
   })
 
   test('shows the same document', async () => {

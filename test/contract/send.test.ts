@@ -203,6 +203,16 @@ describe('2.1 required texts', () => {
     )
   }
 
+  test.each(['<p></p>', '<p>&nbsp;</p>\n<br>', '<style>p{color:red}</style>', '<!-- nada -->', '<img alt="logo">'])(
+    '2.1 content that shows nothing (%j) is 400',
+    content => refused({ ...validSend, content }, aboutField('content')),
+  )
+
+  test('2.1 an image is content', async () => {
+    const content = '<p><img src="https://example.com/aviso.png"></p>'
+    expect((await accepted({ ...validSend, content })).notification).toMatchObject({ content })
+  })
+
   test('2.1 a send without anything names the first missing field', () => refused({}, aboutField('nameTo')))
 
   test.each(['nameTo', 'subject'])('2.1 %s with a line break or control character is 400', async field => {
@@ -495,31 +505,35 @@ describe('2.1 validation', () => {
 })
 
 const BAD_NUMBER = 'Número do destinatário inválido. Verifique o número informado.'
-const badNumber = (field: string) => `${BAD_NUMBER} Campo: ${field}.`
+/** The sentence of section 7, then the field and the cause. */
+const badNumber = (field: string, cause: string) => new RegExp(`^${BAD_NUMBER} O campo ${field.replace('.', '\\.')} .*${cause}`)
 
 describe('2.3 and 4 rule 3: numbers', () => {
   for (const channel of ['sms', 'whatsapp', 'voz']) {
     test.each([
-      ['missing', undefined],
-      ['null', null],
-      ['empty', ''],
-      ['with a mask', '(11) 99999-8888'],
-      ['with a mask and country', '+55 (11) 99999-8888'],
-      ['with a space', '11 999998888'],
-      ['with a hyphen', '119999-98888'],
-      ['with letters', '1199999888a'],
-      ['of an area code that does not exist', '20999998888'],
-      ['too short', '999998888'],
-      ['too long', '551199999888877'],
-      ['with a trunk zero', '011999998888'],
-      ['of a form that does not exist', '11899998888'],
-      ['of a country that does not exist', '+999123456789'],
-      ['a number', 11_999_998_888],
-      ['a list', ['11999998888']],
-      ['an object', {}],
-      ['true', true],
-    ])(`2.3 ${channel}.number %s is 400 with the message of section 7`, (_, number) =>
-      refused({ ...validSend, [channel]: { number } }, badNumber(`${channel}.number`)),
+      ['missing', undefined, 'obrigatório'],
+      ['null', null, 'entre aspas'],
+      ['empty', '', 'obrigatório'],
+      ['with a mask', '(11) 99999-8888', 'máscara'],
+      ['with a mask and country', '+55 (11) 99999-8888', 'máscara'],
+      ['with a space', '11 999998888', 'máscara'],
+      ['with a hyphen', '119999-98888', 'máscara'],
+      ['with letters', '1199999888a', 'máscara'],
+      ['of an area code that does not exist', '20999998888', 'confira o DDD'],
+      ['too short', '999998888', 'dígitos de menos'],
+      ['of one digit', '1', 'dígitos de menos'],
+      ['of a mobile without its ninth digit', '1199998888', 'nono dígito'],
+      ['of such a mobile with its country', '+551199998888', 'nono dígito'],
+      ['too long', '551199999888877', 'confira o DDD'],
+      ['with a trunk zero', '011999998888', 'confira o DDD'],
+      ['of a form that does not exist', '11899998888', 'confira o DDD'],
+      ['of a country that does not exist', '+999123456789', 'confira o DDD'],
+      ['a number', 11_999_998_888, 'entre aspas'],
+      ['a list', ['11999998888'], 'entre aspas'],
+      ['an object', {}, 'entre aspas'],
+      ['true', true, 'entre aspas'],
+    ])(`2.3 and 7 ${channel}.number %s is 400 and says why`, (_, number, cause) =>
+      refused({ ...validSend, [channel]: { number } }, badNumber(`${channel}.number`, cause)),
     )
   }
 
@@ -527,8 +541,6 @@ describe('2.3 and 4 rule 3: numbers', () => {
     ['11999998888', '+5511999998888'],
     ['5511999998888', '+5511999998888'],
     ['+5511999998888', '+5511999998888'],
-    ['1199998888', '+5511999998888'],
-    ['551199998888', '+5511999998888'],
     ['14155552671', '+14155552671'],
     ['+351912345678', '+351912345678'],
   ])('2.3 the mobile number %s is stored as %s, in every channel that takes it', async (number, e164) => {
@@ -541,8 +553,8 @@ describe('2.3 and 4 rule 3: numbers', () => {
     async number => {
       const stored = await accepted({ ...validSend, voz: { number } })
       expect(delivery(stored, 'voice')!.recipient).toBe(number.startsWith('+') ? number : `+55${number}`)
-      await refused({ ...validSend, sms: { number } }, badNumber('sms.number'))
-      await refused({ ...validSend, whatsapp: { number } }, badNumber('whatsapp.number'))
+      await refused({ ...validSend, sms: { number } }, badNumber('sms.number', 'telefone fixo'))
+      await refused({ ...validSend, whatsapp: { number } }, badNumber('whatsapp.number', 'telefone fixo'))
     },
   )
 })
@@ -631,6 +643,11 @@ describe('2.3 sms', () => {
       ),
   )
 
+  test.each(['', ' ', '\n\t\u00a0', '\u200b', ' '.repeat(141)])('2.3 a blank customMessage (%j) is none', async customMessage => {
+    const stored = await accepted({ ...validSend, sms: { number, customMessage } })
+    expect(delivery(stored, 'sms')!.request.customMessage).toBeNull()
+  })
+
   test.each([5, true, {}, ['a']])('2.3 customMessage of the wrong type (%j) is 400', customMessage =>
     refused({ ...validSend, sms: { number, customMessage } }, aboutField('sms.customMessage')),
   )
@@ -680,6 +697,39 @@ describe('2.3 channel objects', () => {
     })
   })
 
+  test.each<[string, (variables: object) => object]>([
+    ['variables', variables => ({ template: 'aviso', variables })],
+    ['sms.variables', variables => ({ sms: { number, template: 'aviso', variables } })],
+    ['whatsapp.variables', variables => ({ whatsapp: { number, variables: { template: 'aviso', ...variables } } })],
+    ['voz.payload', payload => ({ voz: { number, template: 'aviso', payload } })],
+    ['carta.variables', variables => ({ carta: { template: 'aviso', variables } })],
+  ])('2.3 an object or a list among the values of %s is 400 and named', async (field, part) => {
+    for (const value of [{}, [], { a: 1 }, ['x']])
+      await refused(
+        { ...validSend, ...part({ nome: 'Ana', itens: value }) },
+        new RegExp(`^O campo ${field.replace('.', '\\.')}\\.itens não pode ser um objeto nem uma lista`),
+      )
+    await accepted({ ...validSend, ...part({ nome: 'Ana', valor: 1.5, sim: true, nada: null }) })
+  })
+
+  test('templates of e-mail and SMS are named at the top level and in sms, and fixed with their values', async () => {
+    const stored = await accepted({
+      ...validSend,
+      template: 'aviso-email',
+      variables: { nome: 'Ana' },
+      sms: { number, typeSend: '2', template: 'aviso-sms', variables: { nome: 'Bia' } },
+    })
+    expect(delivery(stored, 'email')!.request).toEqual({ template: 'aviso-email', variables: { nome: 'Ana' } })
+    expect(delivery(stored, 'sms')!.request).toMatchObject({ template: 'aviso-sms', variables: { nome: 'Bia' } })
+    for (const value of [5, {}, ['a']]) {
+      await refused({ ...validSend, template: value }, aboutField('template'))
+      await refused({ ...validSend, sms: { number, template: value } }, aboutField('sms.template'))
+    }
+    await refused({ ...validSend, sms: { number, customMessage: 'Oi', template: 'x' } }, /sms\.customMessage ou sms\.template/)
+    await refused({ ...validSend, template: 'x', variables: { l: 'a{SHORT_LINK}' } }, /No campo variables\.l, \{SHORT_LINK\}/)
+    expect(delivery(await accepted({ ...validSend, template: null, variables: null }), 'email')!.request).toEqual({})
+  })
+
   test('2.3 whatsapp.variables.template that is no text is 400', async () => {
     for (const template of [5, true, {}, ['a']])
       await refused({ ...validSend, whatsapp: { number, variables: { template } } }, aboutField('whatsapp.variables.template'))
@@ -693,9 +743,8 @@ describe('2.3 channel objects', () => {
       pequeno: 5e-324,
       nada: null,
       sim: true,
-      lista: [1, { a: [] }],
       constructor: 'x',
-      'chave com espaço e "aspas"': {},
+      'chave com espaço e "aspas"': '',
     }
     const stored = await accepted({
       ...validSend,
@@ -844,7 +893,7 @@ describe('what no text may hold', () => {
 
   test.each(sizes)('a bad field of a %s send is named', async (_, body) => {
     await refused({ ...body, subject: ' ' }, aboutField('subject'))
-    await refused({ ...body, sms: { number: '1' } }, badNumber('sms.number'))
+    await refused({ ...body, sms: { number: '1' } }, badNumber('sms.number', 'dígitos de menos'))
     await refused({ ...body, attachments: [{ name: 'a/b', base64: 'YWJj' }] }, aboutField('attachments[0].name'))
   })
 
@@ -867,9 +916,9 @@ describe('what no text may hold', () => {
   })
 
   test.each(sizes)('32 levels pass, 33 are 400 (%s)', async (_, body) => {
-    // The body, carta and variables are three of them.
-    const letter = (levels: number): string => `"carta":{"variables":{"a":${'['.repeat(levels)}${']'.repeat(levels)}}}`
-    expect((await accepted(json(body, letter(29)))).deliveries).toHaveLength(2)
+    // The body, the unknown member and variables are three of them.
+    const letter = (levels: number): string => `"desconhecido":{"variables":{"a":${'['.repeat(levels)}${']'.repeat(levels)}}}`
+    expect((await accepted(json(body, letter(29)))).deliveries).toHaveLength(1)
     await refused(json(body, letter(30)), /32 níveis/)
     await refused(json(body, letter(7_000)), /32 níveis/)
   })

@@ -196,6 +196,19 @@ describe('a send under a sequence', () => {
     ])
   })
 
+  test("2.3 an explicit typeSend '1' keeps its meaning under a sequence that names SMS; an absent one follows the sequence", async () => {
+    const account = await accountUnder(['sms', 0, 'always'], ['email', 60, 'not read'])
+    expect(await plan(account, { ...validSend, sms: { number, typeSend: '1' } })).toEqual([
+      ['email', 'queued', 1, 'always', 0],
+      ['sms', 'waiting', -1, 'not delivered', 30],
+    ])
+    for (const sms of [{ number }, { number, typeSend: null }])
+      expect(await plan(account, { ...validSend, sms })).toEqual([
+        ['email', 'waiting', 2, 'not read', 60],
+        ['sms', 'queued', 1, 'always', 0],
+      ])
+  })
+
   test('the first event tells the plan', async () => {
     const account = await accountUnder(['email', 0, 'always'], ['letter', 60, 'not read'])
     const id = await accept(account, { ...validSend, carta: {} })
@@ -217,7 +230,7 @@ describe('a send under a sequence', () => {
       expect((await ask(`/gw/${channel}/${id}`, { token: account.token })).body).toMatchObject({ description })
   })
 
-  test('an SMS says that it waits for the e-mail only where it stands in for it, in every answer', async () => {
+  test('an SMS says that it waits for the e-mail only where it is the fallback, in every answer', async () => {
     const lookUp = async ({ token }: TestAccount, id: string) => {
       const { body: status } = await ask(`/gw/sms/${id}`, { token })
       const { body: full } = await ask(`/gw/full/${id}`, { token })
@@ -251,17 +264,15 @@ describe('a send under a sequence', () => {
     }
   })
 
-  test('a sequence that is put counts for later sends, within a second, and never for earlier ones', async () => {
+  test('a sequence that is put counts for later sends, from the next one on, and never for earlier ones', async () => {
     const account = await createAccount(database.pool)
     const body = { ...validSend, carta: {} }
     const before = await accept(account, body)
     await put(account, { etapas: [step('carta', 0, 'sempre'), step('email', 20, 'nao_lido')] })
-    await expect
-      .poll(() => plan(account, body), { timeout: 120_000, interval: 50 })
-      .toEqual([
-        ['email', 'waiting', 2, 'not read', 20],
-        ['letter', 'queued', 1, 'always', 0],
-      ])
+    expect(await plan(account, body)).toEqual([
+      ['email', 'waiting', 2, 'not read', 20],
+      ['letter', 'queued', 1, 'always', 0],
+    ])
     const { rows } = await database.pool.query('select state from delivery where notification_id = $1', [before])
     expect(rows).toEqual([{ state: 'queued' }, { state: 'queued' }])
   })
@@ -334,24 +345,24 @@ describe('carteiro account sequence', () => {
   test('sets, shows and takes away the sequence that the API serves, and refuses what is none', async () => {
     const account = await createAccount(database.pool, { name: 'linha-de-comando' })
     const run = (...args: string[]) => runCommand(['account', 'sequence', '--account', 'linha-de-comando', ...args], database.url)
-    const steps = ['email:0:always', 'sms:60:not delivered', 'letter:1440:not read']
+    const steps = ['email:0:sempre', 'sms:60:nao_entregue', 'carta:1440:nao_lido']
 
     const set = await run('--json', ...steps)
     expect([set.status, set.stderr]).toEqual([0, ''])
     expect(JSON.parse(set.stdout)).toEqual([
-      { channel: 'email', waitMinutes: 0, condition: 'always' },
-      { channel: 'sms', waitMinutes: 60, condition: 'not delivered' },
-      { channel: 'letter', waitMinutes: 1440, condition: 'not read' },
+      { channel: 'email', waitMinutes: 0, condition: 'sempre' },
+      { channel: 'sms', waitMinutes: 60, condition: 'nao_entregue' },
+      { channel: 'carta', waitMinutes: 1440, condition: 'nao_lido' },
     ])
     const served = answerOf(step('email', 0, 'sempre'), step('sms', 60, 'nao_entregue'), step('carta', 1440, 'nao_lido'))
     expect((await get(account)).body).toEqual(served)
 
     for (const wrong of [
-      ['fax:0:always'],
-      ['sms:x:always'],
-      ['sms:0:maybe'],
-      ['sms:129601:failed'],
-      ['sms:0:always', 'sms:5:failed'],
+      ['fax:0:sempre'],
+      ['sms:x:sempre'],
+      ['sms:0:talvez'],
+      ['sms:129601:falhou'],
+      ['sms:0:sempre', 'sms:5:falhou'],
     ]) {
       const { status, stdout, stderr } = await run(...wrong)
       expect([wrong, status, stdout]).toEqual([wrong, 1, ''])
@@ -360,7 +371,7 @@ describe('carteiro account sequence', () => {
     expect((await get(account)).body).toEqual(served)
 
     const cleared = await run('--clear')
-    expect([cleared.status, cleared.stdout, cleared.stderr]).toEqual([0, '', ''])
+    expect([cleared.status, cleared.stdout, cleared.stderr]).toEqual([0, expect.stringContaining('não tem régua'), ''])
     expect((await get(account)).body).toEqual(answerOf())
   })
 })

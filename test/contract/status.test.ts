@@ -119,10 +119,6 @@ describe('2.5 right after the acceptance', () => {
   test('2.5 the WhatsApp status', async () => {
     expect(await lookUp(id, 'whatsapp')).toEqual({
       description: 'Processado',
-      dateSent: null,
-      dateDelivery: null,
-      dateResponse: null,
-      dateAccessLink: null,
       error: false,
       failureReason: null,
       customID: 'contrato-4711',
@@ -130,17 +126,8 @@ describe('2.5 right after the acceptance', () => {
     })
   })
 
-  test('2.5 the letter status, without dateSent', async () => {
-    expect(await lookUp(id, 'letter')).toEqual({
-      description: 'Processado',
-      error: false,
-      dateProcessing: null,
-      datePreparation: null,
-      dateDelivery: null,
-      sro: null,
-      linkSvcCartaComprovante: null,
-      linkRastreio: null,
-    })
+  test('2.5 the letter status', async () => {
+    expect(await lookUp(id, 'letter')).toEqual({ description: 'Processado', error: false })
   })
 
   test('2.5 the SMS status', async () => {
@@ -153,13 +140,8 @@ describe('2.5 right after the acceptance', () => {
     })
   })
 
-  test('2.5 the voice status, without dateFailureCall', async () => {
-    expect(await lookUp(id, 'voice')).toEqual({
-      dateSent: null,
-      dateSuccessCall: null,
-      description: 'Processado',
-      linkCall: null,
-    })
+  test('2.5 the voice status', async () => {
+    expect(await lookUp(id, 'voice')).toEqual({ description: 'Processado' })
   })
 
   test('2.5 without a customID it is null', async () => {
@@ -215,7 +197,7 @@ describe('2.5 once everything has happened', () => {
     })
   })
 
-  test('2.5 the letter status, now with dateSent', async () => {
+  test('2.5 the letter status', async () => {
     const record = await recordWhen('letter', {
       state: 'done',
       processed_at: at(1),
@@ -233,6 +215,7 @@ describe('2.5 once everything has happened', () => {
       dateDelivery: shown(4),
       sro: 'AA123456785BR',
       linkSvcCartaComprovante: expect.stringMatching(/^http:.+\/comprovante\/carta\/[\w-]{44}\.pdf$/),
+      linkArCartaComprovante: record.linkSvcCartaComprovante,
       linkRastreio: expect.stringMatching(/^https:\/\/.+AA123456785BR$/),
     })
   })
@@ -261,19 +244,103 @@ describe('2.5 once everything has happened', () => {
       dateSent: shown(1),
       dateSuccessCall: shown(2),
       description: 'Entregue',
-      linkCall: null,
     })
   })
 
-  test('2.5 the voice status of a call that failed, now with dateFailureCall', async () => {
+  test('2.5 the voice status of a call that failed', async () => {
     const columns = { state: 'dead', sent_at: at(1), failed_at: at(2), failure: 'no-answer' }
     expect(await recordWhen('voice', columns)).toEqual({
       dateSent: shown(1),
-      dateSuccessCall: null,
       dateFailureCall: shown(2),
       description: 'Não atendida',
-      linkCall: null,
     })
+  })
+})
+
+/** Clients of this contract ask `"dateDelivery" in status`: what has not happened is no key, neither null nor "". */
+describe('2.5 the keys of a record, stage by stage', () => {
+  const recording = 'a'.repeat(64)
+  const stages: [Channel, { always: string[]; steps: [what: string, happens: Columns, added: string[], gone?: string[]][] }][] = [
+    [
+      'whatsapp',
+      {
+        always: ['description', 'error', 'failureReason', 'customID', 'idEmail'],
+        steps: [
+          ['accepted', {}, []],
+          ['sent', { sent_at: at(1) }, ['dateSent']],
+          ['delivered', { delivered_at: at(2) }, ['dateDelivery']],
+          ['read', { read_at: at(3) }, []],
+          ['opened through its link', { link_opened_at: at(4) }, ['dateAccessLink']],
+          ['answered', { answered_at: at(5) }, ['dateResponse']],
+        ],
+      },
+    ],
+    [
+      'whatsapp',
+      {
+        always: ['description', 'error', 'failureReason', 'customID', 'idEmail'],
+        steps: [['refused', { failed_at: at(1), failure: 'rejected', failure_detail: 'Template inexistente.' }, []]],
+      },
+    ],
+    [
+      'voice',
+      {
+        always: ['description'],
+        steps: [
+          ['accepted', {}, []],
+          ['called', { sent_at: at(1) }, ['dateSent']],
+          ['heard', { delivered_at: at(2) }, ['dateSuccessCall']],
+          ['recorded', { tracking_code: recording }, ['linkCall']],
+          ['failed after all', { failed_at: at(3), failure: 'rejected' }, ['dateFailureCall'], ['dateSuccessCall']],
+        ],
+      },
+    ],
+    [
+      'voice',
+      {
+        always: ['description'],
+        steps: [
+          ['called', { sent_at: at(1) }, ['dateSent']],
+          ['not answered', { failed_at: at(2), failure: 'no-answer' }, ['dateFailureCall']],
+        ],
+      },
+    ],
+    [
+      'letter',
+      {
+        always: ['description', 'error'],
+        steps: [
+          ['accepted', {}, []],
+          ['processed', { processed_at: at(1) }, ['dateProcessing', 'linkSvcCartaComprovante', 'linkArCartaComprovante']],
+          ['prepared', { prepared_at: at(2) }, ['datePreparation']],
+          ['posted', { sent_at: at(3) }, ['dateSent']],
+          ['tracked', { tracking_code: 'AA123456785BR' }, ['sro', 'linkRastreio']],
+          ['delivered', { delivered_at: at(4) }, ['dateDelivery']],
+        ],
+      },
+    ],
+    [
+      'letter',
+      {
+        always: ['description', 'error'],
+        steps: [['refused', { failed_at: at(1), failure: 'rejected', failure_detail: 'Falta o endereço.' }, ['failureReason']]],
+      },
+    ],
+  ]
+
+  test.each(stages)('2.5 of %s', async (channel, { always, steps }) => {
+    const id = await accept()
+    const keys = new Set(always)
+    for (const [what, happens, added, gone = []] of steps) {
+      await happen(id, channel, { state: 'failure' in happens ? 'dead' : 'done', ...happens })
+      for (const key of added) keys.add(key)
+      for (const key of gone) keys.delete(key)
+      const record = await lookUp(id, channel)
+      expect([what, Object.keys(record).sort()]).toEqual([what, [...keys].sort()])
+      for (const key of added) expect([key, record[key]]).toEqual([key, expect.stringMatching(/\S/)])
+      const full = (await ask(`/gw/full/${id}`)).body as Record<string, object[]>
+      expect(full[paths[channel]!]).toEqual([record])
+    }
   })
 })
 
@@ -489,10 +556,12 @@ describe('4 and 5 the request', () => {
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
   })
 
-  test('all tokens of an account see what any token of their mode sent', async () => {
+  test('all tokens of an account and a mode see what any of them sent; those of the other mode do not', async () => {
     const other = await issueToken(database.pool, account.id)
-    const sent = await accept(everyChannel, other.token)
-    expect(await lookUp(sent, 'email')).toMatchObject({ idEmail: sent })
+    const tester = await issueToken(database.pool, account.id, { mode: 'test' })
+    const sent = await accept()
+    expect(await lookUp(sent, 'email', other.token)).toMatchObject({ idEmail: sent })
+    expect((await ask(`/gw/email/${sent}`, { token: tester.token })).body).toEqual(noStatus)
   })
 })
 
@@ -502,7 +571,7 @@ describe('lookups that arrive together', () => {
     let queries = 0
     const query = own.pool.query.bind(own.pool) as (...given: unknown[]) => Promise<unknown>
     own.pool.query = ((...given: unknown[]) => {
-      if ((given[0] as { name?: string }).name === 'find-statuses') queries++
+      if ((given[0] as { name?: string }).name?.startsWith('find-statuses')) queries++
       return query(...given)
     }) as typeof own.pool.query
     const node = await gatewayForTest(own.pool)

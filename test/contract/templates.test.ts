@@ -6,7 +6,7 @@ import { MAX_TEMPLATE_CHARACTERS } from '../../src/domain/template.js'
 import { runCommand } from '../support/command.js'
 import { dataFolder } from '../support/data-folder.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { createAccount, type Gateway, issueToken, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
 import { type Answer, errorBody, request, send, validSend } from '../support/requests.js'
 import { readStored } from '../support/stored.js'
@@ -58,8 +58,10 @@ async function succeed(answer: Promise<Answer>, status = 200): Promise<Template>
   return (body as { data: Template }).data
 }
 
+let made = 0
+/** Under a name of its own, unless the test gives one. */
 const create = (changes: object = {}, token = owner.token): Promise<Template> =>
-  succeed(ask('/gw/templates', { method: 'POST', token, body: { ...draft, ...changes } }), 201)
+  succeed(ask('/gw/templates', { method: 'POST', token, body: { ...draft, nome: `aviso ${++made}`, ...changes } }), 201)
 const read = (id: string, token = owner.token): Promise<Template> => succeed(ask(`/gw/templates/${id}`, { token }))
 const edit = (id: string, body: object, token = owner.token): Promise<Template> =>
   succeed(ask(`/gw/templates/${id}`, { method: 'PUT', token, body }))
@@ -68,7 +70,13 @@ const setActive = (id: string, ativo: boolean): Promise<Template> =>
 const preview = (id: string, variaveis?: object, token = owner.token): Promise<Answer> =>
   ask(`/gw/templates/${id}/preview`, { method: 'POST', token, body: { variaveis } })
 
-const reasons: Record<number, string> = { 400: 'Bad Request', 403: 'Forbidden', 404: 'Not Found', 413: 'Payload Too Large' }
+const reasons: Record<number, string> = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  404: 'Not Found',
+  409: 'Conflict',
+  413: 'Payload Too Large',
+}
 
 async function refuse(answer: Promise<Answer>, status: number, message: string | RegExp): Promise<void> {
   const { status: got, body } = await answer
@@ -105,6 +113,7 @@ describe('the link in a template', () => {
 describe('2.6 creating', () => {
   test('2.6 answers 201 with the whole record and nothing else', async () => {
     const made = await create({
+      nome: 'aviso',
       templateId: 'carrier-77',
       compartilhadoComEntidade: true,
       metadata: { idioma: 'pt_BR', nested: { a: [1, null, 'x'] } },
@@ -139,6 +148,23 @@ describe('2.6 creating', () => {
         metadata: {},
       })
     }
+  })
+
+  test('words that others should not read are accepted with a warning, where others can read them', async () => {
+    const conteudo = 'Sua dívida vai ao SPC'
+    const made = async (tipo: string) =>
+      (await ask('/gw/templates', { method: 'POST', body: { nome: `aviso ${tipo}`, tipo, conteudo } })).body as {
+        data: Template & { avisos?: string[] }
+      }
+    for (const tipo of ['sms', 'whatsapp', 'voz']) {
+      const { data } = await made(tipo)
+      expect(data.avisos).toEqual([expect.stringMatching(/“dívida”, “SPC”.*texto neutro/)])
+      const edited = await ask(`/gw/templates/${data.id}`, { method: 'PUT', body: { conteudo: 'Há uma mensagem para você' } })
+      expect((edited.body as { data: object }).data).not.toHaveProperty('avisos')
+      const back = await ask(`/gw/templates/${data.id}`, { method: 'PUT', body: { conteudo } })
+      expect((back.body as { data: object }).data).toHaveProperty('avisos')
+    }
+    for (const tipo of ['email', 'carta']) expect((await made(tipo)).data).not.toHaveProperty('avisos')
   })
 
   test.each(['whatsapp', 'email', 'sms', 'carta', 'voz'])('2.6 of type %s', async tipo => {
@@ -232,6 +258,101 @@ describe('2.6 creating', () => {
 
 const countTemplates = async (): Promise<number> =>
   (await database.pool.query<{ count: number }>('select count(*) from template')).rows[0]!.count
+
+describe('a name means one template', () => {
+  const post = (body: object, token = owner.token) =>
+    ask('/gw/templates', { method: 'POST', token, body: { ...draft, tipo: 'carta', ...body } })
+  const taken = (nome: string, id: string) =>
+    `Já existe um template deste tipo com o nome "${nome}". Edite-o (PUT /gw/templates/${id}) ou escolha outro nome.`
+
+  test('a second one of its type is 409 with the cure, and the first is still the one that is sent', async () => {
+    const { id } = await create({ tipo: 'carta', nome: 'unico' })
+    await refuse(post({ nome: 'unico', conteudo: 'a' }), 409, taken('unico', id))
+    expect(await read(id)).toMatchObject({ conteudo: draft.conteudo, versao: 1 })
+    // Its name stays its own while it is inactive: it may be activated again.
+    await setActive(id, false)
+    await refuse(post({ nome: 'unico' }), 409, taken('unico', id))
+  })
+
+  test('a rename into a taken name is 409, and nothing of the edit is kept', async () => {
+    const { id } = await create({ tipo: 'carta', nome: 'ocupado' })
+    const other = await create({ tipo: 'carta', nome: 'livre' })
+    const body = { nome: 'ocupado', conteudo: 'mudado {{ nome }}' }
+    await refuse(ask(`/gw/templates/${other.id}`, { method: 'PUT', body }), 409, taken('ocupado', id))
+    expect(await read(other.id)).toEqual(other)
+    expect(await edit(other.id, { nome: 'livre' })).toMatchObject({ nome: 'livre' })
+  })
+
+  test('of many that are created at once, one is', async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => post({ nome: 'corrida' })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)])
+  })
+
+  test('of templates that exchange names at once, each rename is done or is 409', async () => {
+    const names = ['troca a', 'troca b', 'troca c', 'troca d']
+    const ids = await Promise.all(names.slice(0, 3).map(async nome => (await create({ tipo: 'carta', nome })).id))
+    for (let round = 0; round < 25; round++) {
+      const renames = ids.map((id, place) =>
+        ask(`/gw/templates/${id}`, { method: 'PUT', body: { nome: names[(round + place) % names.length] } }),
+      )
+      for (const { status } of await Promise.all(renames)) expect([200, 409]).toContain(status)
+    }
+    const kept = await Promise.all(ids.map(async id => (await read(id)).nome))
+    expect(new Set(kept).size).toBe(ids.length)
+  })
+
+  test('another type, another account and the other mode have names of their own', async () => {
+    const { id: account } = owner
+    const { token } = await issueToken(database.pool, account, { mode: 'test' })
+    await create({ tipo: 'carta', nome: 'de-todos' })
+    await create({ tipo: 'voz', nome: 'de-todos' })
+    await create({ tipo: 'carta', nome: 'de-todos' }, sibling.token)
+    await create({ tipo: 'carta', nome: 'de-todos' }, token)
+    expect((await post({ nome: 'de-todos' }, token)).status).toBe(409)
+  })
+})
+
+describe('a variable in another notation', () => {
+  test.each([
+    ['Olá, {nome}.', '{nome}', '{{ nome }}'],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the notation that is refused.
+    ['Olá, ${nome}.', '${nome}', '{{ nome }}'],
+    ['Olá, [[nome]].', '[[nome]]', '{{ nome }}'],
+    ['Olá, {{ nome }} e { nome do sócio }.', '{ nome do sócio }', '{{ nome_do_sócio }}'],
+    ['Leia {short_link} hoje', '{short_link}', '{SHORT_LINK}'],
+    ['Olá, {0}.', '{0}', '{{ nome }}'],
+  ])('is refused with the right spelling, at creation and at an edit: %s', async (conteudo, found, right) => {
+    const message = `O campo conteudo tem ${found}, que sairia assim mesmo na mensagem. Escreva a variável como ${right}; se o texto for esse mesmo, ponha-o entre {% raw %} e {% endraw %}.`
+    for (const tipo of ['email', 'sms', 'whatsapp', 'carta', 'voz'])
+      await refuse(ask('/gw/templates', { method: 'POST', body: { nome: 'outra notação', tipo, conteudo } }), 400, message)
+    const { id } = await create({ tipo: 'sms' })
+    await refuse(ask(`/gw/templates/${id}`, { method: 'PUT', body: { conteudo } }), 400, message)
+  })
+
+  test('that is a number would be sent as a number, and is refused', async () => {
+    await refuse(
+      ask('/gw/templates', { method: 'POST', body: { nome: 'n', tipo: 'whatsapp', conteudo: 'Olá {{1}}' } }),
+      400,
+      /tem \{\{1\}\}, que sairia como um número/,
+    )
+  })
+
+  test.each([
+    'Olá {{ nome }}: {SHORT_LINK}',
+    '{% raw %}Olá {nome}{% endraw %} {{ nome }}',
+    '<style>p{color:red} td { margin: 0 }</style>{{ nome }}',
+    'Art. 5 [1] {{ nome | default: "{x}" }} {',
+  ])('is not what this is: %s', async conteudo => {
+    await create({ conteudo })
+  })
+
+  test.each(['voz', 'carta'])('{SHORT_LINK} is refused where nothing takes its place: %s', async tipo => {
+    const body = { nome: 'com link', tipo, conteudo: 'Leia {SHORT_LINK} hoje' }
+    await refuse(ask('/gw/templates', { method: 'POST', body }), 400, /tem \{SHORT_LINK\}, que não existe em templates de/)
+    const { id } = await create({ tipo })
+    await refuse(ask(`/gw/templates/${id}`, { method: 'PUT', body }), 400, /\{SHORT_LINK\}/)
+  })
+})
 
 describe('2.6 listing', () => {
   const codes: [string, string][] = [
@@ -333,7 +454,7 @@ describe('2.6 listing', () => {
     await edit(first.id, { nome: 'mudado' }, mine.token)
     await succeed(ask(`/gw/templates/${second.id}`, { method: 'DELETE', token: mine.token }))
     expect((await list('', mine.token)).map(({ id, nome, ativo }) => [id, nome, ativo])).toEqual([
-      [second.id, 'aviso', false],
+      [second.id, second.nome, false],
       [first.id, 'mudado', true],
     ])
   })
@@ -403,7 +524,7 @@ describe('4 editing', () => {
     [{ variaveis: [] }, /usa a variável nome/],
     [{ metadata: 'x' }, /campo metadata/],
   ])('4 %j is 400, and nothing of the edit is kept', async (body, message) => {
-    const made = await create({ nome: 'antes' })
+    const made = await create()
     await refuse(ask(`/gw/templates/${made.id}`, { method: 'PUT', body: { nome: 'depois', ...body } }), 400, message)
     expect(await read(made.id)).toEqual(made)
   })
@@ -578,7 +699,7 @@ describe('4.2 who may do what', () => {
     const { id } = await create()
     const upper = id.toUpperCase()
     expect(await read(`${upper}/`)).toMatchObject({ id })
-    expect(await edit(upper, { nome: 'x' })).toMatchObject({ id, nome: 'x' })
+    expect(await edit(upper, { nome: 'em maiúsculas' })).toMatchObject({ id, nome: 'em maiúsculas' })
     expect(await succeed(ask(`/gw/templates/${upper}/status/`, { method: 'PATCH', body: { ativo: true } }))).toMatchObject({ id })
     expect((await preview(upper, { nome: 'x' })).status).toBe(200)
     expect(await succeed(ask(`/gw/templates/${upper}/`, { method: 'DELETE' }))).toMatchObject({ id, ativo: false })
@@ -611,8 +732,10 @@ describe('preview', () => {
 
   test('fills the current version', async () => {
     const { id } = await create({ tipo: 'sms', conteudo: 'um {{ nome }}' })
-    await edit(id, { conteudo: '{{ nome | upcase }}: {% for i in itens %}{{ i.v }};{% endfor %}' })
-    const answer = await preview(id, { nome: 'ana', itens: [{ v: 1 }, { v: 2 }], sobra: 1 })
+    await edit(id, {
+      conteudo: '{{ nome | upcase }}: {% assign lista = itens | split: "-" %}{% for i in lista %}{{ i }};{% endfor %}',
+    })
+    const answer = await preview(id, { nome: 'ana', itens: '1-2', sobra: 1 })
     expect(answer.body).toEqual({ data: { conteudo: 'ANA: 1;2;' }, statusCode: 200 })
   })
 
@@ -620,7 +743,7 @@ describe('preview', () => {
     'a missing obligatory variable is 400 and named: %j',
     async variaveis => {
       const { id } = await create()
-      await refuse(preview(id, variaveis as object), 400, 'Falta o valor da variável obrigatória nome. Informe-a em variaveis.')
+      await refuse(preview(id, variaveis as object), 400, 'Falta o valor da variável obrigatória nome: informe variaveis.nome.')
     },
   )
 
@@ -736,10 +859,22 @@ describe('a send names its template', () => {
     expect(await fixed('letter', 'escrito assim', owner.token)).toEqual([null, null])
   })
 
-  test('of two with one name the newest counts', async () => {
-    await create({ tipo: 'voz', nome: 'repetido' })
-    const newest = await create({ tipo: 'voz', nome: 'repetido' })
+  test('of two with one templateId the newest counts', async () => {
+    await create({ tipo: 'voz', templateId: 'repetido' })
+    const newest = await create({ tipo: 'voz', templateId: 'repetido' })
     expect(await fixed('voice', 'repetido', owner.token)).toEqual([newest.id, 1])
+  })
+
+  test('an edit counts for the next send: a new version, another name, an inactive one', async () => {
+    const { id } = await create({ tipo: 'voz', nome: 'editado' })
+    expect(await fixed('voice', 'editado', owner.token)).toEqual([id, 1])
+    await edit(id, { conteudo: 'Outro texto, {{ nome }}.' })
+    expect(await fixed('voice', 'editado', owner.token)).toEqual([id, 2])
+    await edit(id, { nome: 'renomeado' })
+    expect(await fixed('voice', 'editado', owner.token)).toEqual([null, null])
+    expect(await fixed('voice', 'renomeado', owner.token)).toEqual([id, 2])
+    await setActive(id, false)
+    expect(await fixed('voice', 'renomeado', owner.token)).toEqual([null, null])
   })
 
   test("another channel's template, an unshared one and one of another entity are not meant", async () => {
@@ -775,7 +910,7 @@ describe('carteiro template', () => {
     const account = await createAccount(database.pool, { name: 'linha-de-comando' })
     const file = join(data, 'conteudo.liquid')
     writeFileSync(file, 'Olá, {{ nome }}')
-    const create = ['create', '--account', 'linha-de-comando', '--name', 'aviso', '--channel', 'letter', '--file', file]
+    const create = ['create', '--account', 'linha-de-comando', '--name', 'aviso', '--channel', 'carta', '--file', file]
     const made = JSON.parse(await succeeded(...create, '--template-id', 'c-1', '--shared', '--json')) as { id: string }
     expect(await read(made.id, account.token)).toMatchObject({
       nome: 'aviso',
@@ -798,7 +933,7 @@ describe('carteiro template', () => {
         id: made.id,
         name: 'aviso',
         mode: 'live',
-        channel: 'letter',
+        channel: 'carta',
         templateId: 'c-1',
         version: 2,
         active: false,

@@ -1,28 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { updateSettings } from '../../src/store/accounts/accounts.js'
 import { revokeToken } from '../../src/store/accounts/tokens.js'
 import { openPool } from '../../src/store/postgres.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, issueToken, startGateway, type TestAccount } from '../support/gateway.js'
+import { createAccount, gatewayForFile, gatewayForTest, issueToken } from '../support/gateway.js'
 import { errorBody, request, send, validSend } from '../support/requests.js'
 
 const UNAUTHORIZED = errorBody(401, 'Unauthorized', 'Unauthorized')
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
-
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 /** A request that needs a token and nothing else: 404 when it is accepted. */
 const knock = async (url: string, token: string): Promise<number> => (await request(`${url}/gw/no-such-route`, { token })).status

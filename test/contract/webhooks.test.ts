@@ -42,7 +42,7 @@ async function messageOfAnEvent(webhook: string): Promise<string> {
 }
 
 describe('endpoints', () => {
-  test('a new one has every event in v2, and its secret is shown this once', async () => {
+  test('a new one has every event in v1, which existing clients read, and its secret is shown this once', async () => {
     const answer = await post('', { url })
     expect(answer.status).toBe(201)
     const { data } = answer.body as { data: { id: string } }
@@ -50,7 +50,7 @@ describe('endpoints', () => {
       ...{
         id: data.id,
         url,
-        versao: 'v2',
+        versao: 'v1',
         canais: [],
         situacoes: [],
         ativo: true,
@@ -237,14 +237,14 @@ describe('listening', () => {
     const { idEmail } = sent.body as { idEmail: string }
     for (const type of ['sent', 'delivered', 'read'] as const) await happen(database.pool, idEmail, 'email', type)
     const heard = await take(data.id)
-    expect(heard.map(({ corpo }) => JSON.parse(corpo).status)).toEqual(['enviado', 'entregue', 'lido'])
+    expect(heard.map(({ corpo }) => JSON.parse(corpo).description)).toEqual(['Enviado', 'Entregue', 'Lido'])
     expect(await take(data.id)).toEqual(heard)
     expect(await take(data.id, { confirmados: [heard[0]!.id] })).toEqual(heard.slice(1))
     expect(await take(data.id, { confirmados: heard.map(({ id }) => id) })).toEqual([])
   })
 
   test('a call waits for what comes', async () => {
-    const { data } = await open({ situacoes: ['entregue'] })
+    const { data } = await open({ versao: 'v2', situacoes: ['entregue'] })
     const { idEmail } = (await send(gateway.url, account.token, validSend)).body as { idEmail: string }
     const waiting = take(data.id, { espera: 20 })
     await happen(database.pool, idEmail, 'email', 'sent')

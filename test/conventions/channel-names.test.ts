@@ -17,6 +17,10 @@ const CONTRACT = ['/gw/email', 'Email sem status!']
 
 const withoutContract = (text: string): string => CONTRACT.reduce((rest, words) => rest.replaceAll(words, ''), text)
 
+/** Here the word is the address by which a person signs in to the console. Every other name of a channel stays forbidden. */
+const PEOPLE = /^src\/((store|engine|http)\/console\/|domain\/(operator|totp)\.ts|cli\/(operator|heads)\.ts)/
+const withoutPeople = (path: string, text: string): string => (PEOPLE.test(path) ? text.replace(/\bemail\b/g, '') : text)
+
 const namesIn = (text: string): string[] => withoutContract(withoutComments(text)).match(NAMED) ?? []
 
 test('the search finds channels, providers and vendors, and nothing in longer words', () => {
@@ -27,7 +31,7 @@ test('the search finds channels, providers and vendors, and nothing in longer wo
 test('channels and vendors are named in channels/, in the simulator and in migrations only', () => {
   const elsewhere = listFiles('src').filter(path => path.endsWith('.ts') && !path.startsWith('src/channels/') && path !== ROBOTS)
   expect(elsewhere.length).toBeGreaterThan(100)
-  const found = elsewhere.flatMap(path => namesIn(readSource(path)).map(name => `${path}: ${name}`))
+  const found = elsewhere.flatMap(path => namesIn(withoutPeople(path, readSource(path))).map(name => `${path}: ${name}`))
   expect(found).toEqual([])
 })
 

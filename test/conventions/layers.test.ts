@@ -16,12 +16,12 @@ const FLOORS = [
   ['domain'],
 ]
 
-const sources = [...listFiles('src'), ...listFiles('simulator')].filter(path => path.endsWith('.ts'))
+const sources = [...listFiles('src'), ...listFiles('simulator'), ...listFiles('client')].filter(path => path.endsWith('.ts'))
 const code = (path: string): string => withoutComments(readSource(path))
 
 function roomOf(path: string): string {
   const [root, room, ...rest] = path.split('/')
-  if (root === 'simulator') return 'simulator'
+  if (root === 'simulator' || root === 'client') return root
   return rest.length === 0 ? 'top' : room!
 }
 const floorOf = (room: string): number => FLOORS.findIndex(rooms => rooms.includes(room))
@@ -35,6 +35,8 @@ const isShared = (path: string): boolean => path.split('/').length === 3
 /** Why one file may not import another, or null when it may. */
 function objection(from: string, to: string): string | null {
   const [here, there] = [roomOf(from), roomOf(to)]
+  // What senders install: commands use it as they do.
+  if (there === 'client' || here === 'client') return here === there || here === 'cli' ? null : 'only commands use the client'
   if (here === 'simulator' && there !== 'simulator') return there === 'domain' ? null : 'the simulator imports domain at most'
   if (there === 'simulator' && here !== 'simulator')
     return from === 'src/cli/program.ts' && to === 'simulator/main.ts' ? null : 'only the list of commands names the simulator'
@@ -58,6 +60,7 @@ describe('imports', () => {
       ['src/main.ts', 'src/cli/program.ts'],
       ['src/cli/program.ts', 'simulator/main.ts'],
       ['src/cli/start.ts', 'src/app/api.ts'],
+      ['src/cli/send.ts', 'client/client.ts'],
       ['src/app/api.ts', 'src/store/postgres.ts'],
       ['src/http/server.ts', 'src/engine/accept/accept.ts'],
       ['src/http/metrics.ts', 'src/store/postgres.ts'],
@@ -76,6 +79,8 @@ describe('imports', () => {
     const forbidden = [
       ['src/http/server.ts', 'src/app/config.ts'],
       ['src/http/server.ts', 'src/cli/start.ts'],
+      ['src/app/api.ts', 'client/client.ts'],
+      ['client/client.ts', 'src/domain/phone.ts'],
       ['src/engine/accept/accept.ts', 'src/http/errors.ts'],
       ['src/engine/accept/accept.ts', 'src/webhooks/deliverer.ts'],
       ['src/webhooks/deliverer.ts', 'src/engine/accept/accept.ts'],
@@ -123,7 +128,7 @@ describe('imports', () => {
     expect(sources.length).toBeGreaterThan(40)
     for (const path of sources) {
       if (roomOf(path) === 'top') expect(path).toBe('src/main.ts')
-      else expect([...FLOORS.flat(), 'simulator'], path).toContain(roomOf(path))
+      else expect([...FLOORS.flat(), 'simulator', 'client'], path).toContain(roomOf(path))
     }
   })
 
@@ -138,6 +143,17 @@ describe('imports', () => {
       }
     }
     expect(objections).toEqual([])
+  })
+
+  test('the console’s pages import types of its API from the gateway, and nothing else', () => {
+    const pages = listFiles('console').filter(path => /\.tsx?$/.test(path))
+    expect(pages.length).toBeGreaterThan(20)
+    for (const path of pages) {
+      for (const { path: to, typesOnly } of importsOf(path)) {
+        if (to?.startsWith('src/'))
+          expect([typesOnly, /^src\/http\/console\/[\w-]+-schema\.ts$/.test(to)], `${path} → ${to}`).toEqual([true, true])
+      }
+    }
   })
 
   test('make no circles, but for types and for what is loaded on demand', () => {
@@ -210,7 +226,7 @@ describe('words that belong to one room', () => {
     expect(found).toEqual([])
   })
 
-  test('domain, engine, store and evidence know refusals, not status codes', () => {
+  test('domain, engine, store, evidence and runtime know refusals, not status codes', () => {
     expect('if (error.status === 404)').toMatch(STATUS)
     expect('const x = { status: 503 }').toMatch(STATUS)
     const inner = sources.filter(path => ['app', 'domain', 'engine', 'store', 'evidence', 'runtime'].includes(roomOf(path)))
@@ -227,14 +243,16 @@ describe('words that belong to one room', () => {
 })
 
 describe('names', () => {
-  const all = listFiles().filter(path => path.endsWith('.ts'))
+  const all = listFiles().filter(path => /\.tsx?$/.test(path))
 
   test('files are lower-case words joined by hyphens', () => {
-    for (const path of all) expect(path.split('/').at(-1)).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.long)?(\.test|\.config|\.d)?\.ts$/)
+    for (const path of all)
+      expect(path.split('/').at(-1)).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.long)?(\.test|\.config|\.d)?\.tsx?$/)
   })
 
   test('no file or folder is a drawer for anything: utils, helpers, manager, service, common, index', () => {
-    for (const path of all) {
+    // VitePress looks for its theme under this name.
+    for (const path of all.filter(path => path !== 'docs/.vitepress/theme/index.ts')) {
       for (const word of path.split(/[/.-]/)) {
         expect(
           ['util', 'utils', 'helper', 'helpers', 'manager', 'managers', 'service', 'services', 'common', 'misc', 'index'],
@@ -244,7 +262,8 @@ describe('names', () => {
     }
   })
 
-  test('no file passes on what others export', () => {
-    for (const path of sources) expect(code(path), path).not.toMatch(/\bexport\s+(type\s+)?(\*|\{[^}]*\})\s*(as\s+\w+\s*)?from\b/)
+  test('no file passes on what others export, but for the one that a package is known by', () => {
+    for (const path of sources.filter(path => path !== 'client/client.ts'))
+      expect(code(path), path).not.toMatch(/\bexport\s+(type\s+)?(\*|\{[^}]*\})\s*(as\s+\w+\s*)?from\b/)
   })
 })

@@ -3,8 +3,8 @@ import { listFiles, readSource, withoutComments } from '../support/sources.js'
 
 /** What belongs to an account belongs to one of its modes, and no query finds it by the account alone. */
 describe('scopes', () => {
-  /** The account's configuration, which holds for both modes: where it may send from, and its logo. */
-  const ofTheAccount = ['address_range', 'logo']
+  /** What holds for both modes: where an account may send from, that it is held back, and its people at the console, who choose the mode on each screen. */
+  const ofTheAccount = ['address_range', 'hold', 'operator', 'invitation']
 
   const tables = [...readSource('migrations/0001_schema.sql').matchAll(/^create table (\w+) \(\n([\s\S]*?)^\)/gm)].map(
     ([, name, columns]) => ({ name: name!, columns: [...columns!.matchAll(/^ {2}(\w+) \w+/gm)].map(([, column]) => column!) }),
@@ -21,9 +21,11 @@ describe('scopes', () => {
     .map(path => ({ path, text: withoutComments(readSource(path)) }))
 
   test('a statement that looks for the rows of an account looks for those of a mode', () => {
-    // An operator lists the tokens of an account, each with its mode.
-    const exempt = new RegExp(`\\bfrom token\\b|\\b(${ofTheAccount.join('|')})\\b`)
-    const asked = sources.flatMap(({ path, text }) =>
+    // The console's people list the tokens of an account, each with its mode, and open a notification of either.
+    const exempt = new RegExp(`\\bfrom token\\b|select id from notification where id = any|\\b(${ofTheAccount.join('|')})\\b`)
+    // What a person asks for by law is about both modes.
+    const scoped = sources.filter(({ path }) => !path.startsWith('src/store/person/'))
+    const asked = scoped.flatMap(({ path, text }) =>
       [...text.matchAll(/`(?:[^`\\]|\\[\s\S])*`|'(?:[^'\\\n]|\\.)*'/g)]
         .map(([sql]) => ({ path, sql }))
         .filter(({ sql }) => /\baccount_id = (\$\d|any\()/.test(sql) && !exempt.test(sql)),

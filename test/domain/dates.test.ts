@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { brazilianDate, brazilianIso } from '../../src/domain/dates.js'
+import { brazilianDate, brazilianIso, readBrazilianDate } from '../../src/domain/dates.js'
 
 /** Moments of UTC, and what a clock on a wall in Brasília showed. */
 const moments: [utc: string, date: string, iso: string][] = [
@@ -57,3 +57,20 @@ describe('2.5 dates', () => {
     expect(brazilianDate(new Date(start))).toBe('31/12/2023 21:00:00')
   })
 })
+
+test.each([
+  ['18/07/2026 01:01:32', '2026-07-18T04:01:32.000Z'],
+  ['18/07/2026 01:01', '2026-07-18T04:01:00.000Z'],
+  // Summer time began at this midnight, and ended at the other.
+  ['04/11/2018 01:00:00', '2018-11-04T03:00:00.000Z'],
+  ['16/02/2019 22:30:00', '2019-02-17T00:30:00.000Z'],
+])('%s in Brasília is %s', (text, iso) => {
+  expect(readBrazilianDate(text)?.toISOString()).toBe(iso)
+})
+
+test.each(['31/02/2026 01:01:32', '18/07/2026', '18/7/2026 01:01:32', '18/07/2026 25:01:32', '04/11/2018 00:30:00', ''])(
+  '%s is no moment in Brasília',
+  text => {
+    expect(readBrazilianDate(text)).toBe(null)
+  },
+)

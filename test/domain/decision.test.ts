@@ -40,6 +40,19 @@ test('an SMS is not sent once the e-mail was delivered, and the reason says when
   ])
 })
 
+test('a decision has the gender of its channel', () => {
+  const letter: Planned = { status: freshStatus('letter', { state: 'waiting' }), step: 2, condition: 'not read', dueAt: later }
+  const call: Planned = {
+    status: freshStatus('voice', { state: 'done', sentAt: now, readAt: now }),
+    step: 1,
+    condition: 'always',
+    dueAt: now,
+  }
+  expect(decide([call, letter], now)).toMatchObject([
+    { data: { reason: 'carta não enviada: ligação lida às 15/11/2026 09:10:00' } },
+  ])
+})
+
 test("the SMS of typeSend '1' looks at the e-mail alone, whatever other channels of a sequence did", () => {
   const whatsapp: Planned = {
     status: freshStatus('whatsapp', { state: 'done', sentAt: now, deliveredAt: now }),

@@ -1,15 +1,11 @@
 import { expect, test } from 'vitest'
-import { numberForms, readNumber } from '../../src/domain/phone.js'
+import { examineNumber, numberForms, readNumber, readReportedNumber } from '../../src/domain/phone.js'
 import fc from '../support/generated.js'
 
 test.each([
   ['11 digits', '11987654321', '+5511987654321'],
   ['13 digits with 55', '5511987654321', '+5511987654321'],
   ['a leading + and 55', '+5511987654321', '+5511987654321'],
-  ['an eight-digit mobile, which gets its ninth digit', '1187654321', '+5511987654321'],
-  ['an eight-digit mobile with 55', '551187654321', '+5511987654321'],
-  ['an eight-digit mobile with + and 55', '+551187654321', '+5511987654321'],
-  ['an eight-digit mobile that begins with 6', '7161234567', '+5571961234567'],
   ['area code 55, not taken for the country', '55987654321', '+5555987654321'],
   ['area code 55 after the country', '5555987654321', '+5555987654321'],
 ])('a Brazilian mobile is read from %s', (_, text, e164) => {
@@ -86,6 +82,35 @@ test.each([
 ])('%s is no number', (_, text) => {
   expect(readNumber(text, 'mobile')).toBe(null)
   expect(readNumber(text, 'any')).toBe(null)
+})
+
+test.each([
+  ['by itself', '1187654321', '+5511987654321'],
+  ['with 55', '551187654321', '+5511987654321'],
+  ['with + and 55', '+551187654321', '+5511987654321'],
+  ['beginning with 6', '7161234567', '+5571961234567'],
+  ['with the digits of a Norwegian mobile', '4792345678', '+5547992345678'],
+])('a mobile without its ninth digit, %s, is not completed, unless a carrier names it', (_, text, e164) => {
+  for (const use of ['mobile', 'any'] as const) expect(examineNumber(text, use)).toEqual({ fault: 'no ninth digit' })
+  expect(readReportedNumber(text)).toBe(e164)
+})
+
+test.each([
+  ['(11) 98765-4321', 'masked'],
+  ['11 987654321', 'masked'],
+  ['1198765432a', 'masked'],
+  ['987654321', 'too short'],
+  ['1', 'too short'],
+  ['+1415555', 'too short'],
+  ['20987654321', 'impossible'],
+  ['1234567890123456', 'impossible'],
+  ['+18005550199', 'impossible'],
+] as const)('%s is refused as %s', (text, fault) => {
+  for (const use of ['mobile', 'any'] as const) expect(examineNumber(text, use)).toEqual({ fault })
+})
+
+test.each(['1133334444', '+442079460958'])('%s is refused as a fixed line where only a mobile will do', text => {
+  expect(examineNumber(text, 'mobile')).toEqual({ fault: 'fixed line' })
 })
 
 test('what is read once reads to itself again', () => {

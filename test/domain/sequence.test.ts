@@ -73,28 +73,28 @@ describe('turns of a sequence', () => {
 describe('planned deliveries', () => {
   const number = '+5511987654321'
   const requested: RequestedDelivery[] = [
-    { channel: 'email', recipient: 'maria@example.com', request: {}, template: null, immediate: false },
-    { channel: 'sms', recipient: number, request: { always: false, customMessage: 'Oi' }, template: null, immediate: false },
+    { channel: 'email', recipient: 'maria@example.com', request: {}, template: null, turn: 'sequence' },
+    { channel: 'sms', recipient: number, request: { always: false, customMessage: 'Oi' }, template: null, turn: 'sequence' },
     {
       channel: 'whatsapp',
       recipient: number,
       request: { template: 'aviso', variables: { nome: 'Maria' } },
       template: 'aviso',
-      immediate: false,
+      turn: 'sequence',
     },
     {
       channel: 'voice',
       recipient: number,
       request: { template: 'ligacao', payload: { nome: 'Maria' } },
       template: 'ligacao',
-      immediate: false,
+      turn: 'sequence',
     },
     {
       channel: 'letter',
       recipient: 'Maria',
       request: { model: 'simples', template: 'carta', variables: { nome: 'Maria' } },
       template: 'carta',
-      immediate: false,
+      turn: 'sequence',
     },
   ]
   const complete: SendRequest = {
@@ -102,15 +102,17 @@ describe('planned deliveries', () => {
     subject: 'Aviso',
     content: '<p>Aviso</p>',
     customId: null,
+    sendAt: null,
     attachments: [],
     validation: null,
     deliveries: requested,
   }
-  const always = requested.map(delivery => (delivery.channel === 'sms' ? { ...delivery, immediate: true } : delivery))
+  const always = requested.map(delivery => (delivery.channel === 'sms' ? { ...delivery, turn: 'immediate' as const } : delivery))
   const only = (...wanted: string[]): RequestedDelivery[] => requested.filter(({ channel }) => wanted.includes(channel))
   const rulesOf = (sequence: SequenceStep[] | null, settings: StoredSettings = {}): DeliveryRules => ({
     sequence,
     settings: completeSettings(settings),
+    revision: 1,
   })
   const plan = (deliveries: RequestedDelivery[], sequence: SequenceStep[] | null = null, settings: StoredSettings = {}) =>
     planDeliveries({ ...complete, deliveries }, rulesOf(sequence, settings), new Map(), moduleOf).map(
@@ -157,6 +159,23 @@ describe('planned deliveries', () => {
     expect(plan(requested, later)[1]).toEqual(['sms', 'waiting', 75, -1, 'not delivered'])
     expect(plan(requested, [step('letter', 0, 'always')])[1]).toEqual(['sms', 'waiting', 30, -1, 'not delivered'])
     expect(plan(requested.slice(1), sequence)[0]).toEqual(['sms', 'queued', 0, 0, 'always'])
+  })
+
+  test('2.3 an explicit type 1 waits for the e-mail whatever the sequence says of SMS; an absent one follows the sequence', () => {
+    const explicit = requested.map(delivery =>
+      delivery.channel === 'sms' ? { ...delivery, turn: 'fallback' as const } : delivery,
+    )
+    const sequence = [step('sms', 0, 'always'), step('email', 10, 'not read'), step('voice', 5, 'failed')]
+    expect(plan(requested, sequence)[1]).toEqual(['sms', 'queued', 0, 1, 'always'])
+    expect(plan(explicit, sequence)).toEqual([
+      ['email', 'queued', 0, 1, 'always'],
+      ['sms', 'waiting', 30, -1, 'not delivered'],
+      ['whatsapp', 'queued', 0, 0, 'always'],
+      ['voice', 'waiting', 5, 2, 'failed'],
+      ['letter', 'queued', 0, 0, 'always'],
+    ])
+    // Without an e-mail the e-mail counts as not sent.
+    expect(plan(explicit.slice(1), sequence)[0]).toEqual(['sms', 'queued', 0, 0, 'always'])
   })
 
   test('channels that were not asked for are not planned, and each delivery keeps what was asked of it', () => {

@@ -12,7 +12,7 @@ import {
 import fc from '../support/generated.js'
 
 const describeStatus = (record: DeliveryStatus): string => describeBy(record, moduleOf(record.channel))
-const timeline = (record: DeliveryStatus) => timelineBy(record, moduleOf(record.channel))
+const timeline = (record: DeliveryStatus) => timelineBy({ ...record, unknownSince: null }, moduleOf(record.channel))
 
 const accepted = new Date('2026-07-18T04:00:00Z')
 const minute = (minutes: number): Date => new Date(accepted.getTime() + minutes * 60_000)

@@ -38,8 +38,15 @@ test('the forge of these tests makes a genuine token when it is given genuine pa
 
 test('a token holds until its expiry, and not at it', async () => {
   const token = await signToken(keys.tokenSigning, { ...claims, expiresAt: new Date(now + 90_000) })
-  expect(await verifyToken(keys.tokenVerifying, token, now + 89_000)).not.toBe(null)
-  expect(await verifyToken(keys.tokenVerifying, token, now + 90_000)).toBe(null)
+  expect(await verifyToken(keys.tokenVerifying, token, now + 89_000)).toMatchObject({ jti: claims.jti })
+  expect(await verifyToken(keys.tokenVerifying, token, now + 90_000)).toEqual({ expiredAt: new Date(now + 90_000) })
+})
+
+test('a forged token does not learn that it has expired', async () => {
+  const expired = { ...payload, exp: now / 1000 - 60 }
+  expect(await verifyToken(keys.tokenVerifying, forge(expired), now)).toEqual({ expiredAt: new Date(now - 60_000) })
+  const { tokenSigning } = deriveKeys(Buffer.alloc(32, 2))
+  expect(await verifyToken(keys.tokenVerifying, forge(expired, undefined, tokenSigning), now)).toBe(null)
 })
 
 test('ids in upper case are read in their stored form', async () => {

@@ -42,19 +42,19 @@ describe('what is told of an earlier message', () => {
 describe('a message in three parts of which nobody knows whether it was sent', () => {
   const part = (type: Fact['type'], minute: number, number: number, more: Fact['data'] = {}): Fact =>
     fact(type, minute, { ordinal: 1, part: number, parts: 3, carrier: 'smpp', ...more })
-  const doubt = (minute: number, ...parts: number[]): Fact =>
+  const unknown = (minute: number, ...parts: number[]): Fact =>
     fact('uncertain', minute, { carrier: 'smpp', ...(parts.length === 0 ? {} : { taken: { parts, total: 3 } }) })
 
   test.each(['sent', 'delivered'] as const)('one part that was %s only marks itself; all of them settle it', type => {
-    const one = sum(doubt(1), part(type, 2, 1))
+    const one = sum(unknown(1), part(type, 2, 1))
     expect(one).toMatchObject({ state: 'uncertain', sentAt: null, taken: { by: 'smpp', parts: [1], total: 3 } })
     expect(applyFact(one, part(type, 3, 1))).toBeNull()
-    const all = sum(doubt(1), part(type, 2, 1), part(type, 3, 3), part(type, 4, 2))
+    const all = sum(unknown(1), part(type, 2, 1), part(type, 3, 3), part(type, 4, 2))
     expect(all).toMatchObject({ state: 'done', sentAt: at(4), taken: null, deliveredAt: type === 'sent' ? null : at(4) })
   })
 
   test('what was answered in time counts with what is told later', () => {
-    const known = sum(doubt(1, 1, 3))
+    const known = sum(unknown(1, 1, 3))
     expect(known).toMatchObject({ state: 'uncertain', unknownCount: 1, taken: { parts: [1, 3], total: 3 } })
     expect(applyFact(known, part('delivered', 2, 1))).toMatchObject({ state: 'uncertain', parts: [1] })
     expect(applyFact(known, part('delivered', 2, 2))).toMatchObject({
@@ -65,15 +65,15 @@ describe('a message in three parts of which nobody knows whether it was sent', (
     })
   })
 
-  test('its parts stay known while it is sent again, and a second doubt adds to them', () => {
-    const again = sum(doubt(1, 1), fact('retried', 2, { carrier: 'smpp' }))
+  test('its parts stay known while it is sent again, and a second unknown outcome adds to them', () => {
+    const again = sum(unknown(1, 1), fact('retried', 2, { carrier: 'smpp' }))
     expect(again).toMatchObject({ state: 'queued', taken: { parts: [1] } })
-    expect(applyFact(again, doubt(3, 3))).toMatchObject({ state: 'uncertain', unknownCount: 2, taken: { parts: [1, 3] } })
+    expect(applyFact(again, unknown(3, 3))).toMatchObject({ state: 'uncertain', unknownCount: 2, taken: { parts: [1, 3] } })
     expect(applyFact(again, fact('sent', 3, { carrier: 'smpp', segments: 3 }))).toMatchObject({ state: 'done', taken: null })
   })
 
   test('what one carrier delivered of it does not complete what another sent whole', () => {
-    const torn = sum(doubt(1), part('delivered', 2, 1), fact('retried', 3))
+    const torn = sum(unknown(1), part('delivered', 2, 1), fact('retried', 3))
     expect(applyFact(torn, fact('sent', 4, { carrier: 'smpp', segments: 3 }))).toMatchObject({ parts: [1] })
     expect(applyFact(torn, fact('sent', 4, { carrier: 'another', segments: 3 }))).toMatchObject({ parts: [] })
     expect(applyFact(torn, fact('sent', 4, { carrier: 'smpp', segments: 2 }))).toMatchObject({ parts: [] })
@@ -82,7 +82,7 @@ describe('a message in three parts of which nobody knows whether it was sent', (
   })
 
   test('a person who has it sent anew after it gave up begins with none', () => {
-    const dead = sum(doubt(1, 1), fact('retried', 2), fact('failed', 3, { failure: 'rejected', dead: true }))
+    const dead = sum(unknown(1, 1), fact('retried', 2), fact('failed', 3, { failure: 'rejected', dead: true }))
     expect(applyFact(dead, fact('revived', 4))).toMatchObject({ state: 'queued', ordinal: 2, parts: [], taken: null })
   })
 })

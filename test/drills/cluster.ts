@@ -12,13 +12,18 @@ import { openLog } from '../../src/app/log.js'
 import { findAccount, updateSettings } from '../../src/store/accounts/accounts.js'
 import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
 import type { Pool } from '../../src/store/postgres.js'
+import { freePort } from '../peers/email-programs.js'
+import { Balancer } from './balancer.js'
 
 /** Any number of api and worker processes on one database, with the simulator as carrier: what a drill breaks. */
 export const METRICS_TOKEN = 'leitura-das-metricas'
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url))
+/** The folder of this build. */
+const DIST = fileURLToPath(new URL('../../', import.meta.url))
 const KEY = 'd5'.repeat(32)
 const SIMULATOR_KEY = '51'.repeat(32)
+
+/** The program of a build. */
+export const mainOf = (dist: string): string => join(dist, 'src/main.js')
 
 export class Node {
   readonly role: 'api' | 'worker' | 'simulator'
@@ -29,6 +34,8 @@ export class Node {
   #process: ChildProcess | undefined
   /** Whether the process said that it is about to freeze. */
   frozen = false
+  /** What the process wrote to its log. */
+  log = ''
 
   constructor(role: Node['role'], file: string, args: string[], env: NodeJS.ProcessEnv) {
     this.role = role
@@ -38,16 +45,21 @@ export class Node {
   }
 
   async start(args = this.#args): Promise<void> {
-    const child = fork(this.#file, args, { env: this.#env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    const child = fork(this.#file, args, { env: this.#env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    child.stderr!.on('data', (chunk: Buffer) => {
+      this.log += chunk
+      // Whoever keeps a log reads it; what is fatal, or no log at all, is for whoever watches the drill.
+      if (this.#env.LOG_LEVEL === 'fatal') process.stderr.write(chunk)
+    })
     this.#process = child
     this.frozen = false
     child.on('message', (message: { frozen?: boolean }) => {
       if (message.frozen === true) this.frozen = true
     })
     const [message] = (await Promise.race([once(child, 'message'), once(child, 'exit').then(() => [null])])) as [
-      { ready?: string } | null,
+      { ready?: string; failed?: string } | null,
     ]
-    if (message === null) throw new Error(`${this.role} did not start`)
+    if (message === null || message.failed !== undefined) throw new Error(`${this.role} did not start`)
     if (message.ready != null) {
       this.url = message.ready
       // The same address after a death.
@@ -61,6 +73,10 @@ export class Node {
 
   get alive(): boolean {
     return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+  }
+
+  get pid(): number {
+    return this.#process!.pid!
   }
 
   get wasKilled(): boolean {
@@ -91,6 +107,10 @@ export interface ClusterSize {
   workerArgs?: readonly string[]
   /** Settings of the gateway's processes, such as carriers. */
   env?: NodeJS.ProcessEnv
+  /** Servers that run already; without them, the cluster runs one of its own. */
+  database?: Embedded
+  /** Carriers and clients know one address, whichever nodes of the API there are. */
+  balanced?: boolean
 }
 
 export class Cluster {
@@ -102,11 +122,15 @@ export class Cluster {
   pool!: Pool
   /** Of the database's superuser. */
   adminUrl = ''
+  /** Of the owner of the tables. */
+  ownerUrl = ''
   /** What a process of this cluster is started with. */
   env: NodeJS.ProcessEnv = {}
   /** What the keeper of the database said. */
   readonly reports: { message: string; err?: unknown }[] = []
   #database!: Embedded
+  #balancer: Balancer | undefined
+  #workerArgs: string[] = []
   readonly #isOurs: boolean
   #stopped: Promise<void> | undefined
   #count = 0
@@ -122,11 +146,10 @@ export class Cluster {
   }
 
   async start(size: ClusterSize): Promise<void> {
-    this.#database = await openEmbedded(this.folder, true, {
-      durable: false,
-      report: (details, message) => void this.reports.push({ ...details, message }),
-    })
+    const report = (details: object, message: string): unknown => this.reports.push({ ...details, message })
+    this.#database = size.database ?? (await openEmbedded(this.folder, true, { durable: false, report }))
     this.adminUrl = this.#database.adminUrl
+    this.ownerUrl = this.#database.ownerUrl
     const env: NodeJS.ProcessEnv = {
       PATH: process.env.PATH,
       CARTEIRO_DATA: this.folder,
@@ -143,17 +166,49 @@ export class Cluster {
     const demo = await findAccount(this.pool, 'demo')
     await updateSettings(this.pool, demo!.id, { 'limit.registered': 10_000_000 })
     this.token = (await demoToken(this.pool, keys))!
-    this.simulator = new Node('simulator', MAIN, ['simulate'], { ...env, SIMULATOR_KEY })
+    this.simulator = new Node('simulator', mainOf(DIST), ['simulate', '--http-port', '0'], { ...env, SIMULATOR_KEY })
     await this.simulator.start()
-    const nodeEnv = { ...env, SIMULATOR: 'on', SIMULATOR_URL: this.simulator.url, SIMULATOR_KEY, ...size.env }
-    this.env = nodeEnv
-    for (let n = 0; n < size.apis; n++) this.apis.push(new Node('api', MAIN, ['start', '--role', 'api'], { ...nodeEnv }))
-    for (let n = 0; n < size.workers; n++)
-      this.workers.push(new Node('worker', WORKER, ['--lease', String(size.leaseMs), ...(size.workerArgs ?? [])], { ...nodeEnv }))
+    this.env = { ...env, SIMULATOR: 'on', SIMULATOR_URL: this.simulator.url, SIMULATOR_KEY, ...size.env }
+    this.#workerArgs = ['--lease', String(size.leaseMs), ...(size.workerArgs ?? [])]
+    if (size.balanced === true) {
+      this.#balancer = await Balancer.open(() => this.apis.map(({ url }) => url))
+      // Carriers sign the address that they call.
+      this.env.PUBLIC_URL = this.#balancer.url
+    }
+    for (let n = 0; n < size.apis; n++) this.apis.push(await this.#newNode('api', DIST))
     await Promise.all(this.apis.map(node => node.start()))
-    // Where carriers call back.
-    for (const worker of this.workers) worker.setEnv({ PUBLIC_URL: this.apis[0]!.url })
+    for (let n = 0; n < size.workers; n++) this.workers.push(await this.#newNode('worker', DIST))
     await Promise.all(this.workers.map(node => node.start()))
+  }
+
+  /** `dist`: the folder of another build. */
+  async #newNode(role: 'api' | 'worker', dist: string): Promise<Node> {
+    // With port 0 an api takes its own address for the public one.
+    const port = this.#balancer === undefined ? '0' : String(await freePort())
+    if (role === 'api') return new Node(role, mainOf(dist), ['start', '--role', 'api'], { ...this.env, PORT: port })
+    // Where carriers call back.
+    return new Node(role, join(dist, 'test/drills/worker.js'), this.#workerArgs, { ...this.env, PUBLIC_URL: this.urlFor(0) })
+  }
+
+  /** Starts one more. */
+  async add(role: 'api' | 'worker', dist: string): Promise<Node> {
+    const node = await this.#newNode(role, dist)
+    await node.start()
+    if (role === 'api') this.apis.push(node)
+    else this.workers.push(node)
+    return node
+  }
+
+  /** Stops one for good. */
+  async retire(node: Node, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    node.signal(signal)
+    await node.ended()
+    for (const nodes of [this.apis, this.workers]) if (nodes.includes(node)) nodes.splice(nodes.indexOf(node), 1)
+  }
+
+  /** Where a client sends its requests. */
+  urlFor(client: number): string {
+    return this.#balancer?.url ?? this.apis[client % this.apis.length]!.url
   }
 
   /** What the supervisor does for a process that ended. */
@@ -199,6 +254,7 @@ export class Cluster {
     for (const node of [...this.workers, ...this.apis]) node.signal('SIGCONT')
     await Promise.all([...this.workers, ...this.apis].map(node => node.stop()))
     await this.simulator?.stop()
+    this.#balancer?.close()
     await this.pool?.end()
     await this.#database?.close()
     if (this.#isOurs) rmSync(this.folder, { recursive: true, force: true })

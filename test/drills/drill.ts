@@ -18,6 +18,8 @@ export interface DrillOptions {
   clients: number
   /** For kind outage: how many are queued meanwhile. */
   queued: number
+  /** Clients rest after so many answers until the next thing is broken; without it they never rest. */
+  batch?: number | undefined
   /** For kind disk: for how long it is full. */
   fullMs?: number | undefined
   /** For kind points: the only one; without it each in turn. */
@@ -39,7 +41,7 @@ export interface DrillReport {
 }
 
 /** Deliveries that one worker may have in flight. */
-const IN_FLIGHT = 100
+export const IN_FLIGHT = 100
 export const LEASE_MS = 3_000
 /** Nothing at all became finished for so long: the rest never will. */
 const STUCK_MS = 180_000
@@ -66,21 +68,31 @@ const ADDRESS = { logradouro: 'Rua das Flores', numero: '100', cidade: 'São Pau
  * What clients send on each channel, how long they rest in between, and whether its carriers may get a message twice at all.
  * Clients wait while `mostOpen` deliveries are open, so that a slow machine gets as much work as it finishes. Calls and letters
  * cost more to make than to accept. `asked`: the carrier can be asked about an unknown outcome, so there is no report to wait for.
+ * `reported`: the carrier tells that a message was delivered; of a simple letter nobody ever does.
  */
 interface ChannelLoad {
   doubles: boolean
   asked: boolean
+  reported: boolean
   pauseMs: number
   mostOpen: number
   request(n: number): object
 }
 
 export const loads = {
-  email: { doubles: true, asked: false, pauseMs: 10, mostOpen: 200, request: n => ({ to: `entregue+${n}@simulador.test` }) },
+  email: {
+    doubles: true,
+    asked: false,
+    reported: true,
+    pauseMs: 10,
+    mostOpen: 200,
+    request: n => ({ to: `entregue+${n}@simulador.test` }),
+  },
   // A number each: by it the verdict knows a message again.
   sms: {
     doubles: false,
     asked: false,
+    reported: true,
     pauseMs: 10,
     mostOpen: 200,
     request: n => ({ sms: { number: `11${910_000_000 + n}`, typeSend: '2', customMessage: `Aviso ${n}` } }),
@@ -88,6 +100,7 @@ export const loads = {
   whatsapp: {
     doubles: false,
     asked: false,
+    reported: true,
     pauseMs: 10,
     mostOpen: 200,
     request: () => ({
@@ -100,6 +113,7 @@ export const loads = {
   voice: {
     doubles: false,
     asked: true,
+    reported: true,
     pauseMs: 50,
     mostOpen: 20,
     // Everybody has a number of their own: it distinguishes the calls.
@@ -114,6 +128,7 @@ export const loads = {
   letter: {
     doubles: false,
     asked: true,
+    reported: false,
     pauseMs: 100,
     mostOpen: 10,
     request: n => ({
@@ -142,12 +157,12 @@ export async function runDrill(options: DrillOptions): Promise<DrillReport> {
 }
 
 /** A drill on a cluster that may have had others before: only notifications of this one are judged. */
-async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'workers'>): Promise<DrillReport> {
-  const { channel, kind, clients } = options
+export async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'workers'>): Promise<DrillReport> {
+  const { channel, kind, clients, batch } = options
   const before = await findNotifications(cluster)
   // An outage is there to let many pile up.
   const mostOpen = kind === 'outage' ? Number.POSITIVE_INFINITY : loads[channel].mostOpen
-  const load = new Load(cluster, clients, { ...loads[channel], mostOpen })
+  const load = new Load(cluster, clients, { ...loads[channel], mostOpen }, null, batch)
   load.start()
   const faults: string[] = []
   const result = await breakThings[kind](cluster, options, load, faults)
@@ -166,16 +181,31 @@ async function drillOn(cluster: Cluster, options: Omit<DrillOptions, 'apis' | 'w
 
 export class Load {
   readonly answered: string[] = []
+  /** Answers by their status; 'none': no answer came. */
+  readonly statuses: Record<string, number> = {}
   readonly #cluster: Cluster
   readonly #clients: number
   readonly #request: (n: number) => object
   readonly #pauseMs: number
   readonly #mostOpen: number
+  readonly #channel: DrillChannel | null
   #running: Promise<void>[] = []
+  readonly #batch: number
+  #enough: number
   #stopping = false
   #open = 0
 
-  constructor(cluster: Cluster, clients: number, { request, pauseMs, mostOpen }: Omit<ChannelLoad, 'doubles' | 'asked'>) {
+  /** `channel`: only its open deliveries count, where several loads run at once. `batch`: after so many answers the clients rest. */
+  constructor(
+    cluster: Cluster,
+    clients: number,
+    { request, pauseMs, mostOpen }: Pick<ChannelLoad, 'request' | 'pauseMs' | 'mostOpen'>,
+    channel: DrillChannel | null = null,
+    batch = Number.POSITIVE_INFINITY,
+  ) {
+    this.#channel = channel
+    this.#batch = batch
+    this.#enough = batch
     this.#cluster = cluster
     this.#clients = clients
     this.#request = request
@@ -196,24 +226,41 @@ export class Load {
     while (this.answered.length < count) await sleep(50)
   }
 
+  /** Sends another batch: how much is sent does not depend on how long a slow machine takes to start a process again. */
+  goOn(atLeast = 0): void {
+    this.#enough = this.answered.length + Math.max(this.#batch, atLeast)
+  }
+
+  /** Sends again, and waits until some of it is answered: what is broken now is broken under load. */
+  async underLoad(): Promise<void> {
+    this.goOn()
+    await this.reach(this.answered.length + Math.min(5, this.#batch))
+  }
+
   /** While the database is unreachable, the last number counts. */
   async #countOpen(): Promise<void> {
     while (!this.#stopping) {
       const { rows } = await this.#cluster.pool
-        .query<{ open: number }>("select count(*)::int as open from delivery where state in ('waiting', 'queued', 'sending')")
+        .query<{ open: number }>(
+          "select count(*)::int as open from delivery where state in ('waiting', 'queued', 'sending') and channel = coalesce($1, channel)",
+          [this.#channel],
+        )
         .catch(() => ({ rows: [{ open: this.#open }] }))
       this.#open = rows[0]!.open
       await sleep(200)
     }
   }
 
+  #count(status: string): void {
+    this.statuses[status] = (this.statuses[status] ?? 0) + 1
+  }
+
   async #send(client: number): Promise<void> {
     while (!this.#stopping) {
-      if (this.#open >= this.#mostOpen) {
+      if (this.#open >= this.#mostOpen || this.answered.length >= this.#enough) {
         await sleep(50)
         continue
       }
-      const api = this.#cluster.apis[client % this.#cluster.apis.length]!
       const n = this.#cluster.nextNumber()
       const body = {
         nameTo: 'Maria',
@@ -223,17 +270,19 @@ export class Load {
         customID: String(n),
       }
       try {
-        const response = await fetch(`${api.url}/gw/email`, {
+        const response = await fetch(`${this.#cluster.urlFor(client)}/gw/email`, {
           method: 'POST',
           headers: { authorization: this.#cluster.token, 'content-type': 'application/json' },
           body: JSON.stringify(body),
           signal: AbortSignal.timeout(60_000),
         })
         const answer = (await response.json()) as { idEmail?: string }
+        this.#count(String(response.status))
         if (response.status === 200) this.answered.push(answer.idEmail!)
         else await sleep(50)
       } catch {
         // No answer: it may be accepted or not, and nobody was promised anything.
+        this.#count('none')
         await sleep(50)
       }
       await sleep(this.#pauseMs)
@@ -261,6 +310,7 @@ const breakThings: Record<DrillKind, Breakage> = {
     let workers = 0
     for (let n = 0; n < count; n++) {
       const victim = nodes[Math.floor(random() * nodes.length)]!
+      await load.underLoad()
       await sleep(random() * 400)
       if (victim.role === 'worker') workers++
       await killAndRestart(victim)
@@ -283,12 +333,18 @@ const breakThings: Record<DrillKind, Breakage> = {
       const point = points[(first + n) % points.length]!
       const after = 1 + Math.floor(random() * 3)
       await victim.stop()
+      load.goOn()
       // With work at hand the worker may die before it says that it is ready.
       await victim.start(['--lease', String(LEASE_MS), '--die', point, '--after', String(after)]).catch(error => {
         // It may reach its point, and die there, before it says that it is ready.
         if (!victim.wasKilled) throw error
       })
-      await Promise.race([victim.ended(), sleep(DEATH_MS, undefined, { ref: false })])
+      // The other worker may have taken all that was sent so far.
+      const ended = victim.ended()
+      for (const since = Date.now(); victim.alive && Date.now() - since < DEATH_MS; ) {
+        load.goOn()
+        await Promise.race([ended, sleep(500)])
+      }
       if (!victim.alive) deaths++
       onProgress?.(n + 1, count)
     }
@@ -304,6 +360,7 @@ const breakThings: Record<DrillKind, Breakage> = {
     await load.reach(10)
     for (let n = 0; n < count; n++) {
       const victim = cluster.workers[Math.floor(random() * cluster.workers.length)]!
+      await load.underLoad()
       await sleep(random() * 400)
       victim.signal('SIGSTOP')
       await sleep(LEASE_MS * (2 + random() * 2))
@@ -327,8 +384,10 @@ const breakThings: Record<DrillKind, Breakage> = {
       await victim.start(['--lease', String(LEASE_MS), '--freeze', points[(first + n) % points.length]!, '--after', after])
       for (const since = Date.now(); !victim.frozen; ) {
         if (Date.now() - since > DEATH_MS) throw new Error('the worker never came to the point at which it freezes')
+        load.goOn()
         await sleep(50)
       }
+      load.goOn(2 * RECORDED_MEANWHILE)
       faults.push(...(await watchFrozen(cluster, 1_000 * seconds)))
       victim.signal('SIGCONT')
       await sleep(500)
@@ -343,6 +402,7 @@ const breakThings: Record<DrillKind, Breakage> = {
     for (let n = 0; n < count; n++) {
       await load.reach(10)
       await sleep(1_000 + random() * 3_000)
+      await load.underLoad()
       cluster.crashDatabase()
       onProgress?.(n + 1, count)
     }
@@ -357,6 +417,7 @@ const breakThings: Record<DrillKind, Breakage> = {
     const random = seeded(seed)
     await load.reach(10)
     for (let n = 0; n < count; n++) {
+      await load.underLoad()
       await cluster.simulate('faults', { [channel]: { resetAfterAccept: true } })
       await sleep(150 + random() * 300)
       await cluster.simulate('faults', { [channel]: { resetAfterAccept: false } })
@@ -371,6 +432,7 @@ const breakThings: Record<DrillKind, Breakage> = {
     await load.reach(10)
     await sleep(seeded(seed)() * 2_000)
     await cluster.simulate('faults', { [channel]: { outage: true } })
+    load.goOn(queued)
     for (let reached = 0; reached < queued; ) {
       await sleep(500)
       reached = load.answered.length
@@ -425,8 +487,8 @@ export async function drain(cluster: Cluster, answered: readonly string[], chann
 async function countOpen(cluster: Cluster, channel: DrillChannel): Promise<number> {
   const { rows } = await cluster.pool.query<{ open: number }>(
     `select count(*)::int as open from delivery where channel = $1 and (state in ('waiting', 'queued', 'sending', 'uncertain')
-       or (state = 'done' and failure is null and delivered_at is null))`,
-    [channel],
+       or ($2 and state = 'done' and failure is null and delivered_at is null))`,
+    [channel, loads[channel].reported],
   )
   return rows[0]!.open
 }
@@ -436,11 +498,12 @@ async function countOpen(cluster: Cluster, channel: DrillChannel): Promise<numbe
  * it did get the message, the report comes when the machine has time for it and resolves the outcome.
  */
 async function settleUntaken(cluster: Cluster, channel: DrillChannel): Promise<void> {
-  const taken = loads[channel].asked ? new Set<string>() : await findTaken(cluster, channel)
   const { rows } = await cluster.pool.query<{ id: string }>(
     "select notification_id as id from delivery where channel = $1 and state = 'uncertain' and due_at > now()",
     [channel],
   )
+  if (rows.length === 0) return
+  const taken = loads[channel].asked ? new Set<string>() : await findTaken(cluster, channel)
   const untaken = rows.map(({ id }) => id).filter(id => !taken.has(id))
   await cluster.pool.query(
     `update delivery set due_at = now() where channel = $1 and state = 'uncertain' and notification_id = any($2::uuid[])`,

@@ -49,6 +49,14 @@ export async function runExchangeDrill({ letters, workers, onProgress }: Exchang
     const before = await countIn(cluster, 'uncertain')
     await exchange(cluster, secondUrl)
     const own = await sendLetters(cluster, Math.max(1, Math.floor(letters / 10)))
+    // A service reports on what it got, not on what is still on its way to it. A worker of a busy machine may lose its lease before it
+    // orders: then the letter's outcome is unknown, and is looked up when its time comes.
+    const haveArrived = async (): Promise<boolean> => {
+      await cluster.pool.query("update delivery set due_at = now() where state = 'uncertain' and reference = any($1)", [own])
+      return countOf(own, second.orders) === own.length
+    }
+    if (!(await until('orders at the second service', haveArrived)))
+      process.stderr.write(`${JSON.stringify(await statesOf(cluster, own))}\n`)
     for (let round = 0; round < ROUNDS; round++) await lookAgain(cluster)
     const believed = await tellAll(cluster, second, old)
     await tellAll(cluster, second, own)
@@ -126,6 +134,17 @@ async function tellAll(cluster: Cluster, service: PrintService, references: read
   let accepted = 0
   for (const reference of references) if ((await service.tellDelivered(cluster.apis[0]!.url, reference)) === 200) accepted++
   return accepted
+}
+
+/** What became of them, for whoever reads of a drill that is not clean. */
+async function statesOf(cluster: Cluster, references: readonly string[]): Promise<object[]> {
+  const { rows } = await cluster.pool.query<object>(
+    `select d.reference, d.state, d.attempt, d.carrier, d.due_at - now() as due,
+       (select data from event e where e.notification_id = d.notification_id order by seq desc limit 1) as latest
+     from delivery d where d.notification_id = any($1::uuid[])`,
+    [references.map(reference => reference.split('.')[0])],
+  )
+  return rows
 }
 
 const countOf = (names: readonly string[], among: readonly string[]): number => names.filter(name => among.includes(name)).length

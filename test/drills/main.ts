@@ -1,11 +1,19 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { writeDamage } from '../independent/damage.js'
+import { describeBulkVerdict, runBulkDrill } from './bulk.js'
 import { describeTroubleVerdict, runTroubleDrill } from './database-trouble.js'
 import { type DrillChannel, type DrillKind, type DrillPoint, drillChannels, drillKinds, drillPoints, runDrill } from './drill.js'
 import { describeExchangeVerdict, runExchangeDrill } from './exchange.js'
+import { describeFailoverVerdict, runFailoverDrill } from './failover.js'
+import { describeRestoreVerdict, runRestoreDrill } from './restore.js'
+import { describeSoakVerdict, runSoakDrill } from './soak.js'
+import { describeUpgradeVerdict, runUpgradeDrill } from './upgrade.js'
 import { describeUploadVerdict, runUploadDrill } from './uploads.js'
 import { describeWebhookVerdict, runWebhookDrill } from './webhooks.js'
 
-/** npm run drill -- KIND [--channel C] [--count N] [--letters N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] [--seconds N] */
+/** npm run drill -- KIND [--channel C] [--count N] [--letters N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point P] [--down SECONDS] [--seconds N] [--folder F] [--good N] [--damaged N] [--asynchronous] */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -20,16 +28,25 @@ const { values, positionals } = parseArgs({
     down: { type: 'string' },
     seconds: { type: 'string', default: '300' },
     letters: { type: 'string', default: '200' },
+    lines: { type: 'string', default: '100000' },
+    rate: { type: 'string', default: '10' },
+    folder: { type: 'string', default: join(tmpdir(), 'carteiro-evidence') },
+    asynchronous: { type: 'boolean', default: false },
+    good: { type: 'string', default: '200' },
+    damaged: { type: 'string', default: '2000' },
   },
 })
 const [kind] = positionals
 const known =
-  (['webhooks', 'uploads', 'exchange', 'database-trouble'].includes(kind ?? '') || drillKinds.includes(kind as DrillKind)) &&
+  (['bulk', 'webhooks', 'uploads', 'exchange', 'failover', 'restore', 'soak', 'upgrade', 'database-trouble', 'evidence'].includes(
+    kind ?? '',
+  ) ||
+    drillKinds.includes(kind as DrillKind)) &&
   drillChannels.includes(values.channel as DrillChannel) &&
   (values.point === undefined || drillPoints.includes(values.point as DrillPoint))
 if (!known) {
   process.stderr.write(
-    `Usage: npm run drill -- ${drillKinds.join('|')}|webhooks|uploads|exchange|database-trouble [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS] [--seconds N] [--letters N]\n`,
+    `Usage: npm run drill -- ${drillKinds.join('|')}|bulk|webhooks|uploads|exchange|failover|restore|soak|upgrade|database-trouble|evidence [--channel ${drillChannels.join('|')}] [--count N] [--seed N] [--apis N] [--workers N] [--clients N] [--queued N] [--point ${drillPoints.join('|')}] [--down SECONDS] [--seconds N] [--letters N] [--lines N] [--rate N] [--folder F] [--good N] [--damaged N] [--asynchronous]\n`,
   )
   process.exit(2)
 }
@@ -37,7 +54,23 @@ if (!known) {
 // A freeze lasts minutes, each of the others seconds.
 const count = Number.parseInt(values.count ?? (kind === 'freeze' ? '1' : '10'), 10)
 const number = (text: string): number => Number.parseInt(text, 10)
-const onProgress = (done: number, of: number): unknown => process.stderr.write(`\r${kind} ${done}/${of}   `)
+const onProgress = (done: number, of: number, note = ''): unknown => process.stderr.write(`\r${kind} ${done}/${of} ${note}   `)
+if (kind === 'evidence') {
+  // Bundles for another verifier, with our verdicts beside them.
+  const { folder } = values
+  const verdicts = await writeDamage({
+    folder,
+    good: number(values.good),
+    damaged: number(values.damaged),
+    seed: number(values.seed),
+  })
+  const codes = Object.values(verdicts).map(({ code }) => code)
+  const held = codes.filter(code => code === 0).length
+  process.stdout.write(
+    `${codes.length} bundles in ${folder}, ${held} hold; verdicts.json has what carteiro verify says of each\n`,
+  )
+  process.exit(0)
+}
 if (kind === 'webhooks') {
   const verdict = await runWebhookDrill({
     count,
@@ -51,14 +84,45 @@ if (kind === 'webhooks') {
   process.stdout.write(describeWebhookVerdict(verdict, values.seed))
   process.exit(verdict.clean ? 0 : 1)
 }
+if (kind === 'restore') {
+  const verdict = await runRestoreDrill({ sends: count, onProgress })
+  process.stdout.write(describeRestoreVerdict(verdict))
+  process.exit(verdict.clean ? 0 : 1)
+}
+if (kind === 'soak') {
+  const verdict = await runSoakDrill({ seconds: number(values.seconds), perSecond: number(values.rate), onProgress })
+  process.stdout.write(describeSoakVerdict(verdict))
+  process.exit(verdict.clean ? 0 : 1)
+}
 if (kind === 'database-trouble') {
   const verdict = await runTroubleDrill({ count, clients: number(values.clients), onProgress })
   process.stdout.write(describeTroubleVerdict(verdict))
   process.exit(verdict.clean ? 0 : 1)
 }
+if (kind === 'failover') {
+  const verdict = await runFailoverDrill({
+    clients: number(values.clients),
+    count: number(values.count ?? '100'),
+    downMs: 1_000 * number(values.down ?? '5'),
+    synchronous: !values.asynchronous,
+    onProgress,
+  })
+  process.stdout.write(describeFailoverVerdict(verdict))
+  process.exit(verdict.clean ? 0 : 1)
+}
+if (kind === 'upgrade') {
+  const verdict = await runUpgradeDrill({ clients: number(values.clients), count: number(values.count ?? '100'), onProgress })
+  process.stdout.write(describeUpgradeVerdict(verdict))
+  process.exit(verdict.clean ? 0 : 1)
+}
 if (kind === 'uploads') {
   const verdict = await runUploadDrill({ count, clients: number(values.clients), onProgress })
   process.stdout.write(describeUploadVerdict(verdict))
+  process.exit(verdict.clean ? 0 : 1)
+}
+if (kind === 'bulk') {
+  const verdict = await runBulkDrill({ lines: number(values.lines), onProgress })
+  process.stdout.write(describeBulkVerdict(verdict))
   process.exit(verdict.clean ? 0 : 1)
 }
 if (kind === 'exchange') {

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readConfig } from '../../src/app/config.js'
 import { openRolePool, prepareDatabase } from '../../src/app/database.js'
+import { MEMORY_FILE } from '../../src/app/database-memory.js'
 import { loadKeys } from '../../src/app/keys.js'
 import { openLog } from '../../src/app/log.js'
 import { startWorker } from '../../src/app/worker.js'
@@ -39,6 +41,7 @@ const worker = await startWorker({
   pool,
   databaseUrl: config.databaseUrl!,
   log,
+  memoryFile: join(config.dataFolder, MEMORY_FILE),
   leaseMs: Number(values.lease),
   timing: { reapMs: 500, settleMs: SETTLE_MS },
   webhooks: { timing: { plan, maxPauseMs: 2_000, timeoutMs: 1_000 } },

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FATES } from '../../simulator/email/fates.js'
 import type { Simulator } from '../../simulator/simulator.js'
 import { findFaults } from '../../src/engine/record/audit.js'
+import { saveLogo } from '../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
+import { IDENTITY } from '../channels/email/frames.js'
 import type { TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
@@ -123,13 +125,43 @@ describe('each fixed fate ends in its documented status', () => {
     const [person, machine] = [await accept({ to: 'responde@simulador.test' }), await accept({ to: 'ausente@simulador.test' })]
     const note = (id: string) =>
       database.pool
-        .query("select data->>'reply' as reply from event where notification_id = $1 and type = 'note'", [id])
+        .query("select data->>'answer' as reply from event where notification_id = $1 and type = 'answered'", [id])
         .then(({ rows }) => rows)
     await expect
       .poll(() => note(person), { timeout: 120_000 })
       .toEqual([{ reply: expect.stringContaining('Recebido, obrigado.') }])
     await settled('email', machine, 'Entregue')
     expect(await note(machine)).toEqual([])
+  })
+
+  test('responde: the reply is forwarded once to the mailbox that the account names, without the recipient’s link', async () => {
+    const mailbox = 'entregue+caixa@simulador.test'
+    const { token } = await createAccount(database.pool, { settings: { 'email.replies.forward': mailbox } })
+    const to = 'responde+encaminha@simulador.test'
+    const id = await accept({ to }, token)
+    const inbox = async () =>
+      (await request(`${simulator.url}/simulator/messages?to=${encodeURIComponent(mailbox)}`)).body as { id: string }[]
+    await expect.poll(inbox, { timeout: 120_000 }).toHaveLength(1)
+    const [{ id: forwarded }] = (await inbox()) as [{ id: string }]
+    const mail = (await request(`${simulator.url}/simulator/messages/${forwarded}`)).body as {
+      text: string
+      links: string[]
+      headers: Record<string, string>
+    }
+    expect(mail.text).toContain('Recebido, obrigado.')
+    expect(mail.text).toContain(id)
+    expect(mail.links).toEqual([])
+    const raw = await (await fetch(`${simulator.url}/simulator/messages/${forwarded}/raw`)).text()
+    expect(raw).toMatch(new RegExp(`^Reply-To: Maria da Silva\\s+<${to.replace('+', '\\+')}>`, 'm'))
+    expect(raw).toContain('Auto-Submitted: auto-generated')
+    const link = new URL(await stack.linkFor(to)).pathname.slice(3)
+    expect(raw.replaceAll(/=\r\n/g, '')).not.toContain(link)
+    const events = async () =>
+      ((await request(`${gateway.url}/gw/events/${id}`, { token })).body as { data: { label: string }[] }).data.map(
+        ({ label }) => label,
+      )
+    await expect.poll(events).toContain('Resposta encaminhada')
+    expect(await inbox()).toHaveLength(1)
   })
 
   test.each([
@@ -152,6 +184,26 @@ describe('each fixed fate ends in its documented status', () => {
   test('a resolver that fails proves nothing: the e-mail goes on', async () => {
     await settled('email', await accept({ to: 'maria@falha-dns.test' }), 'Entregue')
   })
+})
+
+test('the message shows the brand, the logo that the gateway serves, and who sends it', async () => {
+  const { id, token } = await createAccount(database.pool, { settings: IDENTITY })
+  // The smallest PNG: its first chunk has the size, 2 by 1.
+  const bytes = Buffer.from('89504e470d0a1a0a0000000d494844520000000200000001', 'hex')
+  const sha256 = await saveLogo(database.pool, id, { type: 'image/png', bytes })
+  const to = 'entregue+marca@simulador.test'
+  await accept({ to }, token)
+  const base = new URL(await stack.linkFor(to)).origin
+  const [{ id: message }] = (await request(`${simulator.url}/simulator/messages?to=${encodeURIComponent(to)}`)).body as [
+    { id: string },
+  ]
+  const raw = await (await fetch(`${simulator.url}/simulator/messages/${message}/raw`)).text()
+  expect(raw).toMatch(/^From: Banco Aurora <[^>]+>\r$/m)
+  const decoded = raw.replaceAll('=\r\n', '').replaceAll('=3D', '=')
+  expect(decoded).toContain(`<img src="${base}/r/logo/${sha256}" width="88" height="44" alt="Logotipo de Banco Aurora"`)
+  expect(decoded.split('CNPJ: 11.222.333/0001-81')).toHaveLength(3)
+  const served = await fetch(`${base}/r/logo/${sha256}`)
+  expect([served.headers.get('content-type'), Buffer.from(await served.arrayBuffer())]).toEqual(['image/png', bytes])
 })
 
 test('an address that bounced for good, or complained, is suppressed for that account alone', async () => {

@@ -2,9 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FATES, formatPostcode } from '../../simulator/letter/fates.js'
 import type { Simulator } from '../../simulator/simulator.js'
 import { findFaults } from '../../src/engine/record/audit.js'
+import { verifyPdf } from '../../src/evidence/signature/pdf/verification.js'
+import { removeLogo, saveLogo } from '../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
 import type { TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'
+import { pngOf } from '../support/pictures.js'
 import { request, send, validSend } from '../support/requests.js'
 import { readSource } from '../support/sources.js'
 import { type Stack, startStack } from '../support/stack.js'
@@ -45,7 +48,13 @@ const brt = /^\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d$/
 const address = { logradouro: 'Rua das Flores', numero: '100', bairro: 'Centro', cidade: 'São Paulo', uf: 'SP', cep: '01000-001' }
 const values = { nome: 'Maria', contrato: '2026/1' }
 const letter = (variables: object = {}, more: object = {}) => ({
-  carta: { name: 'Maria da Silva', template: 'notificacao', variables: { ...address, ...values, ...variables }, ...more },
+  carta: {
+    name: 'Maria da Silva',
+    modelo: 'registrada',
+    template: 'notificacao',
+    variables: { ...address, ...values, ...variables },
+    ...more,
+  },
 })
 
 async function accept(body: object): Promise<string> {
@@ -58,8 +67,9 @@ async function accept(body: object): Promise<string> {
 const statusOf = async (id: string): Promise<Record<string, unknown>> =>
   (await request(`${gateway.url}/gw/carta/${id}`, { token: account.token })).body as Record<string, unknown>
 
-const settled = (id: string, description: string) =>
-  expect.poll(() => statusOf(id), { interval: 100 }).toMatchObject({ description })
+/** Tests that run at the same time pass an `expect` of their own. */
+const settled = (id: string, description: string, { poll } = expect) =>
+  poll(() => statusOf(id), { interval: 100 }).toMatchObject({ description })
 
 const messagesOf = async (id: string) =>
   ((await request(`${simulator.url}/simulator/log`)).body as { reference: string }[]).filter(({ reference }) =>
@@ -68,7 +78,9 @@ const messagesOf = async (id: string) =>
 
 test('a letter is made, printed, posted and delivered: every member of its status is filled in its turn', async () => {
   const id = await accept(letter())
-  expect(await statusOf(id)).toMatchObject({ error: false, dateDelivery: null, sro: null, linkRastreio: null })
+  const early = await statusOf(id)
+  expect(early).toMatchObject({ error: false })
+  for (const member of ['dateDelivery', 'sro', 'linkRastreio']) expect(early).not.toHaveProperty(member)
   await settled(id, 'Entregue')
   const status = await statusOf(id)
   expect(status).toEqual({
@@ -80,6 +92,7 @@ test('a letter is made, printed, posted and delivered: every member of its statu
     dateDelivery: expect.stringMatching(brt),
     sro: expect.stringMatching(/^YJ\d{9}BR$/),
     linkSvcCartaComprovante: expect.stringContaining(`${gateway.url}/comprovante/carta/`),
+    linkArCartaComprovante: status.linkSvcCartaComprovante,
     linkRastreio: `https://rastreamento.correios.com.br/app/index.php?objetos=${status.sro}`,
   })
   const { rows } = await database.pool.query(
@@ -103,13 +116,13 @@ describe('each fixed fate ends in its documented status', () => {
     silencio: 'Entregue',
   }
   const guide = readSource('docs/carta.md')
-  test.concurrent.each(FATES.map(fate => [fate.name, fate.postcode, fate.meaning] as const))(
+  test.concurrent.for(FATES.map(fate => [fate.name, fate.postcode, fate.meaning] as const))(
     '%s (%s)',
-    async (name, cep, meaning) => {
+    async ([name, cep, meaning], { expect }) => {
       const ending = endings[name] ?? meaning
       expect(guide).toMatch(new RegExp(`^\\| \`${formatPostcode(cep)}\` .*\\| \`${ending}\` \\|$`, 'm'))
       const id = await accept(letter({ cep }))
-      await settled(id, ending)
+      await settled(id, ending, expect)
       expect((await statusOf(id)).error).toBe(ending !== 'Entregue')
       // However often it was tried, one letter at most was printed.
       expect(await messagesOf(id)).toHaveLength(name === 'recusada' ? 0 : 1)
@@ -117,48 +130,57 @@ describe('each fixed fate ends in its documented status', () => {
   )
 })
 
-test('a simple letter has no tracking: it stays sent', async () => {
-  const id = await accept(letter({}, { modelo: 'simples' }))
+test.each(['simples', 'padrao', undefined])('a letter of modelo %s has no tracking: it stays sent', async modelo => {
+  const id = await accept(letter({}, { modelo, template: undefined }))
   await settled(id, 'Enviado')
-  expect(await statusOf(id)).toMatchObject({
-    sro: null,
-    linkRastreio: null,
-    dateSent: expect.stringMatching(brt),
-    dateDelivery: null,
-  })
+  const status = await statusOf(id)
+  expect(status).toMatchObject({ dateSent: expect.stringMatching(brt) })
+  for (const member of ['sro', 'linkRastreio', 'dateDelivery']) expect(status).not.toHaveProperty(member)
 })
 
 test.each([
   ['no address', { carta: {} }, /Falta o endereço/],
   ['a postcode of another state', letter({ cep: '20000-000' }), /é de RJ, não de SP/],
-  ['no template', letter({}, { template: undefined }), /Falta indicar o template/],
   ['an unknown template', letter({}, { template: 'outro' }), /não existe/],
   ['an unknown layout', letter({}, { modelo: 'dourada' }), /simples, registrada/],
-  ['a missing variable', letter({ contrato: '' }), /contrato/],
+  ['a missing variable', letter({ contrato: '' }), /informe carta\.variables\.contrato/],
 ])('%s: accepted, then the channel’s error with its reason', async (_, body, reason) => {
   const id = await accept(body)
   await settled(id, 'Falha no processamento')
   const failureReason = expect.stringMatching(reason)
-  expect(await statusOf(id)).toMatchObject({ error: true, linkSvcCartaComprovante: null, failureReason })
+  const status = await statusOf(id)
+  expect(status).toMatchObject({ error: true, failureReason })
+  for (const member of ['linkSvcCartaComprovante', 'linkArCartaComprovante']) expect(status).not.toHaveProperty(member)
   const full = (await request(`${gateway.url}/gw/full/${id}`, { token: account.token })).body
   expect(full).toMatchObject({ lastStatus: { carta: { label: 'Falha no processamento', reason: failureReason } } })
 })
 
-test('the receipt is a PDF at an address that cannot be guessed', async () => {
+test('the receipt is a signed PDF at an address that cannot be guessed', async () => {
   const id = await accept(letter())
   await settled(id, 'Entregue')
   const link = (await statusOf(id)).linkSvcCartaComprovante as string
   const answer = await fetch(link)
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/pdf'])
-  expect(
-    Buffer.from(await answer.arrayBuffer())
-      .subarray(0, 5)
-      .toString(),
-  ).toBe('%PDF-')
+  const pdf = new Uint8Array(await answer.arrayBuffer())
+  expect(Buffer.from(pdf.subarray(0, 5)).toString()).toBe('%PDF-')
+  expect(verifyPdf(pdf)).toMatchObject({ valid: true, signatures: [{ reason: 'Comprovante de carta' }] })
   const code = /carta\/([\w-]+)\.pdf$/.exec(link)![1]!
   for (const wrong of [code.replace(/.$/, code.endsWith('A') ? 'B' : 'A'), 'x', `${code}x`]) {
     expect((await fetch(link.replace(code, wrong))).status).toBe(404)
   }
+})
+
+test('the receipt shows the logo that was printed, after the account has changed it', async () => {
+  await saveLogo(database.pool, account.id, { type: 'image/png', bytes: pngOf(300, 100) })
+  const id = await accept(letter())
+  await settled(id, 'Entregue')
+  await saveLogo(database.pool, account.id, {
+    type: 'image/svg+xml',
+    bytes: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
+  })
+  const answer = await fetch((await statusOf(id)).linkSvcCartaComprovante as string)
+  await removeLogo(database.pool, account.id)
+  expect(Buffer.from(await answer.arrayBuffer()).toString('latin1')).toMatch(/\/Width 300\s/)
 })
 
 test('what the simulated recipient’s post does by hand is what the status says', async () => {

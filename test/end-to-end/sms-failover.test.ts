@@ -33,7 +33,8 @@ beforeAll(async () => {
     SIMULATOR_KEY: simulator.key,
   }
   gateway = await startGateway(database.pool, env)
-  account = await createAccount(database.pool)
+  // At any hour of the day.
+  account = await createAccount(database.pool, { settings: { 'contact.rules': false } })
   worker = await startWorker({
     config: readConfig({ ...env, PUBLIC_URL: gateway.url }),
     keys: testKeys,
@@ -129,7 +130,7 @@ test('a simulator that is away keeps no live message waiting', async () => {
   const log = pino({ level: 'silent' })
   const alone = await startWorker({ config, keys: testKeys, pool: other.pool, databaseUrl: other.url, log })
   try {
-    const { token } = await createAccount(other.pool)
+    const { token } = await createAccount(other.pool, { settings: { 'contact.rules': false } })
     const sms = { number: '11987000099', typeSend: '2', customMessage: 'Aviso' }
     const { idEmail } = (await send(server.url, token, { ...validSend, to: undefined, sms })).body as { idEmail: string }
     const sent = async () =>

@@ -1,25 +1,20 @@
 import { expect, inject, test } from 'vitest'
-import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
+import { type DrillChannel, type DrillKind, drillOn } from '../drills/drill.js'
+import { clusterForTests } from '../support/cluster.js'
+
+const cluster = clusterForTests()
 
 /** One short drill for each of the other channels, of the kind that hurts its carriers most. */
-test.each<[DrillKind, DrillChannel, number]>([
-  ['kill', 'sms', 3],
-  ['kill', 'whatsapp', 3],
-  ['points', 'voice', 5],
-  ['points', 'letter', 5],
+test.each<[DrillKind, DrillChannel, number, number]>([
+  ['kill', 'sms', 3, 60],
+  ['kill', 'whatsapp', 3, 60],
+  ['points', 'voice', 5, 20],
+  ['points', 'letter', 5, 20],
 ])(
-  'drill %s of %s, %d times: nothing lost, nothing doubled beyond what the carrier’s class allows',
-  async (kind, channel, count) => {
-    const { verdict, mostDoubles } = await runDrill({
-      kind,
-      channel,
-      count,
-      seed: inject('seed'),
-      apis: 1,
-      workers: 2,
-      clients: 1,
-      queued: 0,
-    })
+  'drill %s of %s, %d times, %d sends in between: nothing lost, nothing doubled beyond what the carrier’s class allows',
+  async (kind, channel, count, batch) => {
+    const options = { kind, channel, count, seed: inject('seed'), clients: 1, queued: 0, batch }
+    const { verdict, mostDoubles } = await drillOn(cluster(), options)
     expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] })
     expect(verdict.answered).toBeGreaterThan(0)
     expect(verdict.doubles).toBeLessThanOrEqual(mostDoubles)

@@ -1,39 +1,35 @@
-import { expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { runTroubleDrill } from '../drills/database-trouble.js'
-import { type DrillChannel, type DrillKind, runDrill } from '../drills/drill.js'
+import { type DrillChannel, type DrillKind, drillOn, runDrill } from '../drills/drill.js'
 import { runWebhookDrill } from '../drills/webhooks.js'
+import { clusterForTests } from '../support/cluster.js'
 
 /** `npm run drill` breaks things as often as one likes. */
-test.each<[DrillKind, DrillChannel, number, number]>([
-  ['kill', 'email', 6, 0],
-  ['points', 'email', 5, 0],
-  ['stop', 'email', 1, 0],
-  ['freeze', 'email', 1, 0],
-  ['database', 'email', 2, 0],
-  ['reset', 'email', 2, 0],
-  ['outage', 'email', 1, 150],
-])(
-  'drill %s of %s, %d times, %d queued: nothing lost, nothing doubled beyond what the carrier’s class allows',
-  async (kind, channel, count, queued) => {
-    const { verdict, mostDoubles } = await runDrill({
-      kind,
-      channel,
-      count,
-      seed: inject('seed'),
-      apis: 1,
-      workers: 2,
-      clients: 2,
-      queued,
-      seconds: 30,
-    })
-    expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] })
-    expect(verdict.answered).toBeGreaterThan(0)
-    // A carrier that keeps silent explains what it kept silent about, and no more; its reports settle most of that in time.
-    if (kind === 'reset') expect(verdict.unanswered).toBeGreaterThan(0)
-    if (kind === 'reset') expect(mostDoubles).toBe(verdict.unanswered)
-    expect(verdict.doubles).toBeLessThanOrEqual(mostDoubles)
-  },
-)
+describe('one after the other on one cluster', () => {
+  const cluster = clusterForTests()
+
+  test.each<[DrillKind, DrillChannel, number, number]>([
+    ['kill', 'email', 6, 0],
+    ['points', 'email', 5, 0],
+    ['stop', 'email', 1, 0],
+    ['freeze', 'email', 1, 0],
+    ['database', 'email', 2, 0],
+    ['reset', 'email', 2, 0],
+    ['outage', 'email', 1, 150],
+  ])(
+    'drill %s of %s, %d times, %d queued: nothing lost, nothing doubled beyond what the carrier’s class allows',
+    async (kind, channel, count, queued) => {
+      const options = { kind, channel, count, seed: inject('seed'), clients: 2, queued, batch: 100, seconds: 30 }
+      const { verdict, mostDoubles } = await drillOn(cluster(), options)
+      expect(verdict).toMatchObject({ lost: 0, strangers: 0, unfinished: 0, failed: 0, faults: [] })
+      expect(verdict.answered).toBeGreaterThan(0)
+      // A carrier that keeps silent explains what it kept silent about, and no more; its reports settle most of that in time.
+      if (kind === 'reset') expect(verdict.unanswered).toBeGreaterThan(0)
+      if (kind === 'reset') expect(mostDoubles).toBe(verdict.unanswered)
+      expect(verdict.doubles).toBeLessThanOrEqual(mostDoubles)
+    },
+  )
+})
 
 test('drill webhooks: receivers in every trouble, api and workers killed, nothing missing and the healthy one in order', async () => {
   const few = { count: 5, workers: 2, clients: 2, pauseMs: 100 }

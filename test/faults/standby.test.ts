@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { acceptStore } from '../../src/app/api.js'
 import { prepareDatabase } from '../../src/app/database.js'
@@ -6,6 +5,7 @@ import { openEmbedded } from '../../src/store/embedded/server.js'
 import { openPool } from '../../src/store/postgres.js'
 import { isStandbyLost } from '../../src/store/standby.js'
 import { initialisedDataFolder } from '../support/data-folder.js'
+import { poolForTest } from '../support/database.js'
 import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
 import { request, send, validSend } from '../support/requests.js'
 
@@ -14,12 +14,10 @@ test('with its synchronous standby lost, a gateway accepts nothing, and tells th
   const server = await openEmbedded(initialisedDataFolder(), true, { durable: false })
   onTestFinished(() => server.close())
   await prepareDatabase(server, () => testKeys)
-  const admin = new pg.Pool({ connectionString: server.adminUrl, max: 1 })
-  admin.on('error', () => {})
+  const admin = poolForTest({ connectionString: server.adminUrl, max: 1 })
   const pool = openPool({ url: server.url, size: 4, onError: () => {} })
-  const impatient = new pg.Pool({ connectionString: server.url, max: 4, query_timeout: 1_500 })
-  impatient.on('error', () => {})
-  onTestFinished(async () => void (await Promise.all([pool.end(), impatient.end(), admin.end()])))
+  const impatient = poolForTest({ connectionString: server.url, max: 4, query_timeout: 5_000 })
+  onTestFinished(() => pool.end())
   const gateway = await gatewayForTest(pool)
   const { token } = await createAccount(pool)
   // What a gateway is that has not noticed the loss yet.

@@ -10,11 +10,15 @@ import { request, send } from '../support/requests.js'
 const isRoot = process.getuid?.() === 0
 
 test('a first start prints the address, a token and a curl that reaches a person on all five channels', async () => {
-  const program = await Program.start({ data: dataFolder() })
+  const program = await Program.start({ data: dataFolder(), env: { SIMULATOR_HTTP_PORT: undefined } })
+  const simulator = /Caixa de entrada simulada +(\S+)/.exec(program.stdout)![1]!
+  // 8025, or the next free one: other programs of this machine may have it.
+  expect(Number(new URL(simulator).port)).toSatisfy((port: number) => port >= 8025 && port < 8125)
   expect(program.stdout).toContain(`curl ${program.url}/gw/email`)
   const body = /-d '(.*)'/.exec(program.stdout)![1]!
   const answer = await send(program.url, program.token, body)
   expect(answer).toMatchObject({ status: 200, body: { idEmail: expect.any(String) } })
+  expect(answer.headers.get('x-carteiro-aviso')).toBe(null)
   const { idEmail } = answer.body as { idEmail: string }
   const status = (channel: string) => async () =>
     (await request(`${program.url}/gw/${channel}/${idEmail}`, { token: program.token })).body

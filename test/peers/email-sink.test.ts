@@ -48,7 +48,7 @@ describe.skipIf(program === null)('against Postfix’s smtp-sink', () => {
     await expect(opened.send(email(), never)).rejects.toMatchObject({ kind: 'temporary', answer: expect.stringMatching(/^4/) })
   })
 
-  test('a disconnection at the end of the data leaves doubt, before it does not', async () => {
+  test('the outcome is unknown after a disconnection at the end of the data, and known after an earlier one', async () => {
     const late = await carrier(await smtpSink(program!, ['-q', '.']))
     await expect(late.send(email(), never)).rejects.toMatchObject({ kind: 'uncertain' })
     const early = await carrier(await smtpSink(program!, ['-q', 'RCPT']))

@@ -100,7 +100,7 @@ describe.skipIf(!present)(`e-Carta over OpenSSH${present ? '' : ' (missing: sshd
 
   const letter = (): LetterMessage => letterTo('01000001')
   const lots = (): string[] => readdirSync(post).filter(name => name.endsWith('.zip'))
-  const patient = (): AbortSignal => AbortSignal.timeout(20_000)
+  const patient = (): AbortSignal => AbortSignal.timeout(120_000)
 
   test('letters that come together leave in one lot, whole, under its name', async () => {
     const carrier = await open()

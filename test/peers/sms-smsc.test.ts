@@ -41,7 +41,7 @@ async function peer(): Promise<Peer> {
 }
 
 const send = ({ carrier }: Peer, n: number, text: string) =>
-  carrier.send({ reference: reference(n), to: TO, text }, AbortSignal.timeout(10_000))
+  carrier.send({ reference: reference(n), to: TO, text }, AbortSignal.timeout(120_000))
 
 describe.skipIf(missing)(`Net::SMPP${missing ? ' (missing: install libnet-smpp-perl)' : ''}`, () => {
   test('binds, takes a message with accents in parts, and gives a receipt for each, with ids in another base', async () => {

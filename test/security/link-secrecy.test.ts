@@ -1,27 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SendError } from '../../src/channels/provider.js'
 import type { Fact } from '../../src/domain/transition.js'
 import { recordChanges } from '../../src/engine/record/record.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { gatewayForFile } from '../support/gateway.js'
 import { type Sent, sendNotification } from '../support/recipients.js'
 import { request } from '../support/requests.js'
 
 /** The recipient's link is the recipient's alone: whatever others quote of a message, the sender reads it without the link. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 const tell = ({ id }: Sent, type: Fact['type'], data: Fact['data']) =>
   recordChanges(database.pool, Date.now, [

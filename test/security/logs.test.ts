@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type AddressInfo, createServer } from 'node:net'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ACCEPT_LIMITS } from '../../src/app/api.js'
+import { readConfig } from '../../src/app/config.js'
 import { openLog } from '../../src/app/log.js'
+import { startWorker } from '../../src/app/worker.js'
+import { readTotals } from '../../src/store/carrier/totals.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { createAccount, type Gateway, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
+import { QUICK_TIMING } from '../support/lanes.js'
 import { rawRequest } from '../support/raw-http.js'
 import { request, send } from '../support/requests.js'
 
@@ -175,4 +180,55 @@ test('data that the database cannot hold is 400, and the values are not logged',
   expect(await sendAgainst(raising('22021'), removeTrigger)).toBe(400)
   await expect.poll(() => lines.length).toBeGreaterThanOrEqual(1)
   expect(logged(takeLog(), 'request')).toMatchObject([{ status: 400 }])
+})
+
+test('an attempt that fails is one line with its reason, and nothing of the message or of what the carrier quoted', async () => {
+  const smtp = createServer(socket => {
+    // Quotes the recipient at every occasion.
+    socket.on('error', () => {}).write(`421 4.3.2 sem ${secrets.email} hoje, ${secrets.name}, ${secrets.number}\r\n`)
+    socket.end()
+  })
+  await new Promise<void>(resolve => smtp.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void smtp.close())
+  const { port } = smtp.address() as AddressInfo
+  const worker = await startWorker({
+    config: readConfig({ EMAIL_URL: `smtp://127.0.0.1:${port}?tls=off`, SIMULATOR: 'off' }),
+    keys: testKeys,
+    pool: database.pool,
+    databaseUrl: database.url,
+    log: openLog('info', 'worker', { write: line => lines.push(line) }),
+    timing: QUICK_TIMING,
+    channelOptions: {
+      email: { resolver: { exchangers: async () => ({ status: 'unknown' }), addresses: async () => ({ status: 'unknown' }) } },
+    },
+  })
+  lines.splice(0)
+  const { idEmail } = (
+    await send(gateway.url, account.token, {
+      ...letterOfSecrets,
+      sms: undefined,
+      whatsapp: undefined,
+      voz: undefined,
+      carta: undefined,
+    })
+  ).body as { idEmail: string }
+  const told = () =>
+    lines.map(line => JSON.parse(line)).filter(({ msg, notification }) => msg === 'an attempt failed' && notification === idEmail)
+  await expect.poll(() => told().length).toBeGreaterThan(0)
+  const [first] = told()
+  expect(first).toMatchObject({
+    role: 'worker',
+    channel: 'email',
+    mode: 'live',
+    attempt: 1,
+    outcome: 'retried',
+    code: '421 4.3.2',
+  })
+  expect(first.reason).toMatch(/\S/)
+  await worker.close()
+  // The last report of a worker that stops: what it counted is not lost.
+  const [total] = await readTotals(database.pool)
+  expect(total).toMatchObject({ channel: 'email', mode: 'live', carrier: expect.stringMatching(/^smtp:127\.0\.0\.1/), sent: 0 })
+  expect(total!.temporary).toBeGreaterThan(0)
+  takeLog()
 })

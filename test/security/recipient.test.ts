@@ -1,32 +1,23 @@
-import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hash, randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/domain/errors.js'
 import { matchesReply } from '../../src/domain/reply.js'
 import { createReplies, replyLimit } from '../../src/engine/recipient/replies.js'
 import { createVisitRecorder } from '../../src/engine/recipient/visits.js'
 import { resetAttempts, takeAttempt } from '../../src/store/recipient/visit-counts.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, gatewayForTest, startGateway, type TestAccount, testKeys } from '../support/gateway.js'
+import { createAccount, gatewayForFile, gatewayForTest, testKeys } from '../support/gateway.js'
 import { eventsOf, openLink, type Sent, sendNotification, statusOf } from '../support/recipients.js'
-import { cookieOf, filled, type Seen, visit } from '../support/visitor.js'
+import { ANY_TIME, cookieOf, filled, type Seen, visit } from '../support/visitor.js'
 
 /** Attacks on the recipient's pages, and the answers that they must get. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 
-const LIMITS = { robot: { sinceSentMs: 0, sincePageMs: 0 } }
+const LIMITS = { robot: { sinceSentMs: ANY_TIME, sincePageMs: ANY_TIME } }
 const validation = { question: 'Três primeiros dígitos do CPF?', reply: '123' }
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool, { TRUSTED_PROXIES: '127.0.0.1' }, { recipientLimits: LIMITS })
-  account = await createAccount(database.pool, { settings: { validation: true } })
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
+const { database, gateway, account } = await gatewayForFile({
+  env: { TRUSTED_PROXIES: '127.0.0.1' },
+  parts: { recipientLimits: LIMITS },
+  account: { settings: { validation: true } },
 })
 
 const sent = (body: object = {}, channel: Sent['target']['channel'] = 'email'): Promise<Sent> =>
@@ -179,7 +170,8 @@ describe('guessed replies', () => {
       return createReplies({
         pepper: testKeys.pepper,
         record,
-        visits: createVisitRecorder({ record }),
+        visits: createVisitRecorder({ record, isSenders: async () => false }),
+        isSenders: async () => false,
         takeAttempt: (notification, limit) => takeAttempt(database.pool, notification, limit),
         resetAttempts: notification => resetAttempts(database.pool, notification),
         matches: (...given) => {
@@ -354,6 +346,13 @@ describe('what the sender wrote', () => {
     expect(policy).toMatch(/default-src 'none'/)
     expect(policy).toMatch(/sandbox allow-popups allow-popups-to-escape-sandbox$/)
     expect(policy).not.toMatch(/allow-scripts|allow-same-origin|script-src/)
+    // In the frame one script runs: ours, by its hash, without an origin.
+    const framed = await visit(`${url}/conteudo?moldura`, { headers: { cookie } })
+    const [, script] = /<script>(.*?)<\/script><\/body>/s.exec(framed.text)!
+    expect(framed.text.replace(`<script>${script}</script>`, '')).toBe(shown.text)
+    const framedPolicy = framed.headers.get('content-security-policy')!
+    expect(framedPolicy).toContain(`script-src 'sha256-${hash('sha256', script!, 'base64')}';`)
+    expect(framedPolicy).not.toMatch(/allow-same-origin|unsafe-(?!inline'; base)|allow-forms|allow-top/)
   })
 
   test('subject, names, question and brand are text', async () => {
@@ -373,7 +372,7 @@ describe('what the sender wrote', () => {
   })
 
   test('a content that would take too long to clean is not shown, is offered as plain text, and delays no other visitor', async () => {
-    const { url, target } = await sent({ content: '<b>'.repeat(300_000) })
+    const { url, target } = await sent({ content: `Aviso${'<b>'.repeat(300_000)}` })
     const cookie = await openLink(url, target)
     const { url: other } = await sent()
     // More than the entrance lets in at once.

@@ -100,6 +100,7 @@ describe('one message', () => {
     const message = await simulator.message('maria@example.com')
     expect(message).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      idEmail: null,
       channel: 'email',
       from: 'avisos@exemplo.test',
       fromName: 'Conta, Ção',

@@ -54,6 +54,7 @@ const newMessage = (): Message => ({
   fromName: '',
   subject: 'Olá',
   reference: 'r1',
+  notification: null,
   answer: '200',
   reports: [],
 })

@@ -45,6 +45,7 @@ function phones(channel: 'sms' | 'voice', inbox: Inbox): SimulatedChannel {
           fromName: '',
           subject: text,
           reference: 'ref-1',
+          notification: null,
           answer: '200',
           reports: [],
         }

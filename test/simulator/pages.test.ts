@@ -21,6 +21,28 @@ const submit = (simulator: TestSimulator, path: string, fields: Record<string, s
     redirect: 'manual',
   })
 
+/** A message to WhatsApp's simulated carrier. */
+async function post(simulator: TestSimulator, reference: string, to = '5511987654321'): Promise<void> {
+  const { status } = await simulator.ask('/v23.0/106540352242922/messages', {
+    method: 'POST',
+    body: {
+      messaging_product: 'whatsapp',
+      to,
+      type: 'template',
+      template: { name: 'aviso', language: { code: 'pt_BR' } },
+      biz_opaque_callback_data: reference,
+    },
+  })
+  expect(status).toBe(200)
+}
+
+/** The idEmail of each group of the list, and how many messages it has. */
+const groupsIn = (page: string): [string | null, number][] =>
+  page
+    .split('<li class="group">')
+    .slice(1)
+    .map(group => [/idEmail <code>([\w-]+)/.exec(group)?.[1] ?? null, group.match(/href="\/mensagens\//g)!.length])
+
 const hostile = '"><script>fetch("/hit")</script><img src=x onerror=fetch("/hit")>'
 
 describe('pages', () => {
@@ -30,6 +52,8 @@ describe('pages', () => {
     expect(page).toContain('<html lang="pt-BR">')
     expect(page).toContain('Nenhuma mensagem ainda')
     expect(page).toContain(simulator.smtpUrl)
+    // Whoever reads the page must not learn the carriers' password.
+    expect(page).not.toContain(simulator.key)
     expect(page).toContain('lido@simulador.test')
   })
 
@@ -49,8 +73,98 @@ describe('pages', () => {
     expect(found).toContain('1 mensagem de 51')
     expect(found).toContain('Aviso 7.')
     expect(await read(simulator, '/parciais/caixa?subject=aviso+7.')).toMatch(/^<p class="count" role="status">1 mensagem de 51/)
-    expect((await submit(simulator, '/esvaziar', {})).headers.get('location')).toBe('/')
-    expect(await read(simulator, '/')).toContain('Nenhuma mensagem ainda')
+  })
+
+  test('the search finds parts of an address, of a number in any spelling, of a name and of an idEmail', async () => {
+    const simulator = await simulatorForTest()
+    const notification = '019a8f2e-0000-7000-8000-00000000beef'
+    await send(simulator, {
+      to: 'Maria.Silva@Example.com',
+      subject: 'Carta do José',
+      messageId: `<${notification}.email.1@x.test>`,
+    })
+    await post(simulator, 'ref-1', '5511987654321')
+    const found = async (query: string): Promise<string> => /role="status">([^<]*)/.exec(await read(simulator, `/?${query}`))![1]!
+    for (const part of ['maria', 'SILVA@', 'example.com', '(11) 98765-4321', '98765', '+55 11', '00000000beef'])
+      expect([part, await found(`to=${encodeURIComponent(part)}`)]).toEqual([part, '1 mensagem de 2'])
+    expect(await found('subject=jose')).toBe('1 mensagem de 2')
+    for (const part of ['joana', '98766', '()']) expect(await found(`to=${encodeURIComponent(part)}`)).toBe('0 mensagens de 2')
+    // The API, by which tests wait for their own message, takes whole addresses.
+    expect((await simulator.ask('/simulator/messages?to=maria')).body).toEqual([])
+  })
+
+  test('the messages of a notification are one group with its idEmail, the group with the newest message first', async () => {
+    const simulator = await simulatorForTest()
+    const [older, newer] = ['019a8f2e-0000-7000-8000-00000000000a', '019a8f2e-0000-7000-8000-00000000000b']
+    const mail = (id: string, subject: string) =>
+      send(simulator, { to: 'maria@example.com', subject, messageId: `<${id}.email.1@x.test>` })
+    await mail(older, 'Primeiro aviso')
+    await mail(newer, 'Segundo aviso')
+    expect(groupsIn(await read(simulator, '/'))).toEqual([
+      [newer, 1],
+      [older, 1],
+    ])
+    await post(simulator, `${older}.whatsapp.1`)
+    await send(simulator, { to: 'joana@example.com', subject: 'Sem notificação' })
+    const page = await read(simulator, '/')
+    expect(groupsIn(page)).toEqual([
+      [null, 1],
+      [older, 2],
+      [newer, 1],
+    ])
+    expect(page).toContain('4 mensagens, em 3 notificações')
+    expect(page).toContain(`<a href="/notificacoes/${older}">Primeiro aviso</a>`)
+    expect(page).toContain('sem idEmail')
+    expect((await simulator.ask(`/simulator/messages?idEmail=${older}`)).body).toMatchObject([
+      { idEmail: older, channel: 'whatsapp' },
+      { idEmail: older, channel: 'email' },
+    ])
+
+    const one = await read(simulator, `/notificacoes/${older.toUpperCase()}`)
+    expect(one).toContain('<h1>Primeiro aviso</h1>')
+    expect(one).toContain('2 mensagens desta notificação')
+    expect(one).not.toContain('Segundo aviso')
+    const [{ id }] = (await simulator.ask(`/simulator/messages?idEmail=${older}&channel=email`)).body as [{ id: string }]
+    const message = await read(simulator, `/mensagens/${id}`)
+    expect(message).toContain(`<a href="/notificacoes/${older}"><code>${older}</code></a>`)
+    expect(message).toMatch(/Outros canais<\/dt><dd><a href="\/mensagens\/[\w-]+">WhatsApp<\/a>/)
+    expect(await read(simulator, '/notificacoes/019a8f2e-0000-7000-8000-00000000000c')).toContain(
+      'Nenhuma mensagem desta notificação',
+    )
+  })
+
+  test('a page holds whole groups: no notification is cut in two', async () => {
+    const simulator = await simulatorForTest()
+    const id = (number: number): string => `019a8f2e-0000-7000-8000-${String(number).padStart(12, '0')}`
+    for (let number = 1; number <= 51; number++) await post(simulator, `${id(number)}.whatsapp.1`)
+    for (let number = 1; number <= 51; number++) await post(simulator, `${id(number)}.whatsapp.2`)
+    expect(groupsIn(await read(simulator, '/'))).toEqual(Array.from({ length: 50 }, (_, index) => [id(51 - index), 2]))
+    expect(groupsIn(await read(simulator, '/?page=2'))).toEqual([[id(1), 2]])
+  })
+
+  test('nothing is deleted before a person confirms it, with or without scripts', async () => {
+    const simulator = await simulatorForTest()
+    await send(simulator, { to: 'maria@example.com', subject: 'Aviso' })
+    await send(simulator, { to: 'joana@example.com', subject: 'Aviso' })
+    const count = async (): Promise<number> => ((await simulator.ask('/simulator/messages')).body as unknown[]).length
+    expect(await read(simulator, '/')).toContain('href="/esvaziar"')
+    const question = await read(simulator, '/esvaziar')
+    expect(question).toContain('<h1>Esvaziar a caixa?</h1>')
+    expect(question).toContain('Apagar as 2 mensagens')
+    const [, name, value] = /<button[^>]* name="(\w+)" value="(\w+)"/.exec(question)!
+    const unconfirmed = await submit(simulator, '/esvaziar', {})
+    expect([unconfirmed.status, await unconfirmed.text()]).toEqual([200, expect.stringContaining('Esvaziar a caixa?')])
+    const elsewhere = { method: 'POST', body: new URLSearchParams({ [name!]: value! }), headers: { origin: 'http://evil.test' } }
+    expect((await fetch(`${simulator.url}/esvaziar`, elsewhere)).status).toBe(403)
+    expect(await count()).toBe(2)
+    const confirmed = await submit(simulator, '/esvaziar', { [name!]: value! })
+    expect([confirmed.status, confirmed.headers.get('location')]).toEqual([303, '/?esvaziada=1'])
+    expect(await count()).toBe(0)
+    const page = await read(simulator, '/?esvaziada=1')
+    expect(page).toContain('A caixa foi esvaziada.')
+    expect(page).toContain('Nenhuma mensagem ainda')
+    expect(page).not.toContain('href="/esvaziar"')
+    expect(await read(simulator, '/esvaziar')).toContain('A caixa já está vazia.')
   })
 
   test('the page of a message shows its content, and its buttons act as the recipient', async () => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { nextFreePort } from '../../simulator/addresses.js'
 import { request } from '../support/requests.js'
 import { simulatorForTest } from './carriers.js'
 
@@ -36,6 +37,16 @@ async function ready({ stdout, stderr }: Running): Promise<[url: string, smtpUrl
   const [, url, key, smtpUrl] = printed.exec(stdout())!
   return [url!, smtpUrl!, key!]
 }
+
+test('the page is at port 8025 or at the next free one, where people look for it', async () => {
+  const taken = await simulatorForTest()
+  const port = Number(new URL(taken.url).port)
+  expect(await nextFreePort(port, '127.0.0.1')).toBeGreaterThan(port)
+  const running = [start([], false), start([], false)]
+  const ports = await Promise.all(running.map(async one => Number(new URL((await ready(one))[0]).port)))
+  expect(new Set(ports).size).toBe(2)
+  for (const found of ports) expect([found, found >= 8025 && found < 8125]).toEqual([found, true])
+})
 
 test('simulate prints its addresses, reports them to its parent and ends on SIGTERM', async () => {
   const running = start([], true)

@@ -48,6 +48,19 @@ describe('a message', () => {
     await carrier.close()
   })
 
+  test('tells its notification, which the gateway writes in the optional parameter of the carrier’s URL', async () => {
+    const simulator = await simulatorForTest()
+    const idEmail = '019a8f2e-0000-7000-8000-00000000000a'
+    const provider = smppProvider({ onEvents: async () => {}, onUnreadable: () => {} })
+    const carrier = await provider.open(new URL(simulator.smppUrl))
+    const text = 'x'.repeat(200)
+    await carrier.send({ reference: `${idEmail}.sms.1`, to: '+5511987654321', text }, AbortSignal.timeout(60_000))
+    expect(await simulator.message('+5511987654321')).toMatchObject({ idEmail, segments: 2 })
+    await carrier.close()
+    const url = simulator.smppUrl.replace(/reference-tlv=\d+/, 'reference-tlv=516')
+    await expect(provider.open(new URL(url))).rejects.toThrow('reference-tlv deve ser um número de 5120 a 16383')
+  })
+
   test('receipts wait while no gateway is connected and go to the next one that connects', async () => {
     const simulator = await simulatorForTest()
     const first = await smppProvider({ onEvents: async () => {}, onUnreadable: () => {} }).open(new URL(simulator.smppUrl))

@@ -214,3 +214,46 @@ describe('a person who opens a link', () => {
     await expect.poll(reports, WAIT).toContainEqual(expect.objectContaining({ type: 'open', state: 'done' }))
   })
 })
+
+describe('the text of a template', () => {
+  const reference = '019a8f2e-0000-7000-8000-00000000000a.whatsapp.1'
+  const PUT = (simulator: TestSimulator, body: unknown, headers: Record<string, string> = {}) =>
+    simulator.ask(`/simulator/whatsapp/texts/${reference}`, { method: 'PUT', body, headers })
+  const pageOf = async (simulator: TestSimulator): Promise<string> => {
+    const { id } = await simulator.message('+5531900000001')
+    return (await fetch(`${simulator.url}/mensagens/${id}`)).text()
+  }
+
+  test('that the gateway has is shown filled in, on the phone and in the list', async () => {
+    const simulator = await simulatorForTest()
+    expect((await PUT(simulator, { text: 'Olá, Maria.\nHá um aviso & <b>mais</b>.' })).status).toBe(200)
+    await post(simulator, message({ biz_opaque_callback_data: reference }, body({ type: 'text', text: 'Maria' })))
+    const page = await pageOf(simulator)
+    expect(page).toContain('<p class="chat-text">Olá, Maria.\nHá um aviso &amp; &lt;b&gt;mais&lt;/b&gt;.</p>')
+    expect(page).not.toContain('Template não cadastrado')
+    const list = await (await fetch(simulator.url)).text()
+    expect(list).toContain('Olá, Maria.')
+    expect(list).not.toContain('Template não cadastrado')
+    expect(await simulator.message('+5531900000001')).toMatchObject({
+      idEmail: '019a8f2e-0000-7000-8000-00000000000a',
+      text: 'Olá, Maria.\nHá um aviso & <b>mais</b>.',
+    })
+  })
+
+  test('that only Meta knows is missed with a warning that says what to do', async () => {
+    const simulator = await simulatorForTest()
+    await post(simulator, message({}, body({ type: 'text', text: 'Maria' })))
+    const page = await pageOf(simulator)
+    expect(page).toMatch(/class="warning" role="note">\s*<p><strong>Template não cadastrado\./)
+    expect(page).toContain('carteiro template create --account CONTA --channel whatsapp --name aviso')
+    expect(await (await fetch(simulator.url)).text()).toContain('<span class="chip warn">Template não cadastrado</span>')
+    expect(await simulator.message('+5531900000001')).toMatchObject({ idEmail: null, text: null })
+  })
+
+  test('is taken from the gateway alone', async () => {
+    const simulator = await simulatorForTest()
+    expect((await PUT(simulator, { text: 'x' }, { authorization: 'Bearer x' })).status).toBe(401)
+    expect((await PUT(simulator, { text: 1 })).status).toBe(400)
+    expect((await PUT(simulator, { text: 'x'.repeat(10_001) })).status).toBe(400)
+  })
+})

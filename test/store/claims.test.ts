@@ -62,7 +62,7 @@ test('content comes with the claim of an e-mail where it is small; what is large
   expect(brought.get(sms!)).toEqual({ content: null, contentSize: 12 })
 })
 
-const claim = (db: Queryable, limit: number): Promise<Claim[]> =>
+const claim = (db: Queryable, limit: number, bulkLimit = limit): Promise<Claim[]> =>
   claimDeliveries(db, {
     channel: 'email',
     mode: 'live',
@@ -70,9 +70,26 @@ const claim = (db: Queryable, limit: number): Promise<Claim[]> =>
     rank: 0,
     owner: OWNER,
     limit,
+    bulkLimit,
     leaseMs: 60_000,
     withContent: true,
   })
+
+test('a claim takes no more of batches than it may, and single sends all the same', async () => {
+  const { pool } = await databaseWithAccounts(3)
+  await queue(pool, 6)
+  await pool.query(
+    'update delivery set bulk = true where notification_id in (select notification_id from (select notification_id, row_number() over (partition by account_id) as n from delivery) d where n > 2)',
+  )
+  const taken = async (limit: number, bulkLimit: number): Promise<number[]> => {
+    const claims = await claim(pool, limit, bulkLimit)
+    return [claims.filter(({ bulk }) => !bulk).length, claims.filter(({ bulk }) => bulk).length]
+  }
+  expect(await taken(5, 2)).toEqual([5, 0])
+  expect(await taken(5, 2)).toEqual([1, 2])
+  expect(await taken(5, 0)).toEqual([0, 0])
+  expect(await taken(20, 20)).toEqual([0, 10])
+})
 
 const recordSent = (pool: Pool, claims: readonly Claim[]) =>
   recordChanges(
@@ -260,4 +277,26 @@ test('what a lost claim took goes back as it was, its lease over or not; what ot
   expect((await stored()).map(({ state }) => state)).toEqual(Array(3).fill('sending'))
   await putBackClaims(pool, [lost])
   expect(await stored()).toEqual(before)
+})
+
+test('single sends are claimed before the lines of batches: those of the account first, and of other accounts in their turn', async () => {
+  const { pool } = await databaseWithAccounts(2)
+  await queue(pool, 30)
+  const { rows } = await pool.query('select id from account order by id')
+  const [sender, other] = rows.map(({ id }) => id as string)
+  // Of one account all are older and of a batch but three; the other account has two single sends.
+  await pool.query("update delivery set bulk = true, due_at = now() - interval '1 hour' where account_id = $1", [sender])
+  const pick = async (account: string, count: number) =>
+    (
+      await pool.query('select notification_id as id from delivery where account_id = $1 order by 1 limit $2', [account, count])
+    ).rows.map(({ id }) => id as string)
+  const singles = await pick(sender!, 3)
+  const others = await pick(other!, 2)
+  await pool.query('update delivery set bulk = false, due_at = now() where notification_id = any($1)', [singles])
+  await pool.query("update delivery set state = 'done' where account_id = $1 and not notification_id = any($2)", [other, others])
+  const claimed = (await claim(pool, 6)).map(({ notification }) => notification)
+  expect(claimed).toHaveLength(6)
+  expect(claimed).toEqual(expect.arrayContaining([...singles, ...others]))
+  // What is left is the batch's, and it goes on.
+  expect(await claim(pool, 10)).toHaveLength(10)
 })

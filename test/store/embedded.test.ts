@@ -45,6 +45,18 @@ test('neither the program nor the owner of the tables is a superuser', async () 
   expect(rows).toEqual([{ super: false }])
 })
 
+test('a data folder of an older PostgreSQL is refused with the commands that bring it over, and left as it is', async () => {
+  const folder = initialisedDataFolder()
+  const version = join(folder, 'postgres', 'PG_VERSION')
+  writeFileSync(version, '17\n')
+  const refused = openEmbedded(folder, true, { durable: false })
+  await expect(refused).rejects.toThrow(OperatorError)
+  await expect(refused).rejects.toThrow(
+    /PostgreSQL 17, .*traz o 18.*carteiro backup copia.carteiro.*carteiro restore copia.carteiro/,
+  )
+  expect([readFileSync(version, 'utf8'), existsSync(pidFile(folder))]).toEqual(['17\n', false])
+})
+
 test('a lost server that cannot be started is tried again without end, the log says why, and it is back when the cause is gone', async () => {
   const folder = initialisedDataFolder()
   const { server, reports } = await open(folder)

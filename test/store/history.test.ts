@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { recordAudit } from '../../src/store/audit.js'
 import type { Pool } from '../../src/store/postgres.js'
+import { transaction } from '../../src/store/postgres.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway } from '../support/gateway.js'
 import { send, validSend } from '../support/requests.js'
@@ -17,7 +19,11 @@ beforeAll(async () => {
   const account = await createAccount(pool)
   const body = { ...validSend, attachments: [{ name: 'a.txt', base64: 'YWJj' }] }
   expect((await send(gateway.url, account.token, body)).status).toBe(200)
-  await pool.query("insert into audit (actor, action, subject) values ('test', 'test', 'test')")
+  await transaction(pool, db => recordAudit(db, { actor: 'test', action: 'test', subject: 'test' }))
+  await pool.query(
+    `insert into sent_content (notification_id, seq, channel, type, extension, size, sha256, packing, bytes)
+     select id, 2, 'email', 'text/plain', 'txt', 1, sha256('x'), 'none', 'x' from notification`,
+  )
   const { rows } = await pool.query<{ name: string }>('select tableoid::regclass::text as name from event limit 1')
   partition = rows[0]!.name
 })
@@ -31,7 +37,7 @@ afterAll(async () => {
 const history = async (): Promise<string> => {
   const { rows } = await pool.query(
     `select (select json_agg(e order by notification_id, seq) from event e) as events, (select json_agg(n) from notification n) as notifications,
-       (select json_agg(a) from attachment a) as attachments, (select json_agg(a) from audit a) as audit, (select json_agg(b) from blob b) as blobs`,
+       (select json_agg(a) from attachment a) as attachments, (select json_agg(a) from audit a) as audit, (select json_agg(c) from sent_content c) as contents, (select json_agg(b) from blob b) as blobs`,
   )
   return JSON.stringify(rows)
 }
@@ -98,14 +104,26 @@ describe('the program’s role', () => {
     ['changes a notification', () => "update notification set content = 'x'"],
     ['changes the column that lets it lock a notification', () => 'update notification set code = 0'],
     ['deletes a notification', () => 'delete from notification'],
+    ['changes a content that left', () => "update sent_content set bytes = ''"],
+    ['deletes a content that left', () => 'delete from sent_content'],
     ['changes an attachment', () => "update attachment set name = 'b.txt'"],
     ['changes the bytes of a file', () => "update blob set bytes = '\\x00'"],
     ['deletes from the log of administration', () => 'delete from audit'],
     ['changes the log of administration', () => "update audit set actor = 'nobody'"],
     ['changes a version of a template', () => "update template_version set content = ''"],
     ['changes a receipt', () => "update letter_receipt set type = 'png'"],
+    ['changes a logo that messages show', () => "update logo set bytes = ''"],
+    ['changes a leaf of the log', () => "update log_leaf set hash = ''"],
+    ['deletes a leaf of the log', () => 'delete from log_leaf'],
+    ['changes a node of the log', () => "update log_node set hash = ''"],
+    ['changes a checkpoint', () => "update checkpoint set note = ''"],
+    ['deletes a checkpoint', () => 'delete from checkpoint'],
+    ['deletes a time-stamp', () => 'delete from checkpoint_time_stamp'],
+    ['deletes a signature of a witness', () => 'delete from checkpoint_cosignature'],
+    ['replaces the key of the log', () => "update log_key set vkey = ''"],
+    ['starts the log anew', () => 'delete from log_head'],
     ['says that another key made the data', () => "update installation set key_fingerprint = 'x'"],
-    ['records a migration', () => "insert into migration (number, name, sha256) values (9999, 'x', 'x')"],
+    ['records a migration', () => "insert into migration (number, name, sha256, compatible_since) values (9999, 'x', 'x', 1)"],
   ])('is refused when it %s', async (_, sql) => {
     const before = await history()
     // 42501: insufficient privilege, by the rights or by the trigger.
@@ -132,10 +150,15 @@ describe('without the rights of roles, on a database with a single user', () => 
     ['truncates the events', () => 'truncate event'],
     ['truncates a partition', () => `truncate ${partition}`],
     ['changes a notification', () => "update notification set content = 'x'"],
+    ['changes a content that left', () => "update sent_content set bytes = ''"],
+    ['deletes a content that left', () => `delete from ${month('sent_content')}`],
+    ['truncates the contents of a month', () => `truncate ${month('sent_content')}`],
     ['truncates the attachments of a month', () => `truncate ${month('attachment')}`],
     ['truncates the notifications of a month', () => `truncate ${month('notification')}`],
     ['deletes from the log of administration', () => 'delete from audit'],
     ['truncates the log of administration', () => 'truncate audit'],
+    ['truncates the leaves of the log', () => 'truncate log_leaf'],
+    ['truncates the checkpoints', () => 'truncate checkpoint cascade'],
   ])('the trigger stops the owner who %s', async (_, sql) => {
     const before = await history()
     await expect(database.asOwner(sql())).rejects.toThrow(/its rows are never changed/)
@@ -150,7 +173,7 @@ describe('without the rights of roles, on a database with a single user', () => 
 
 test('a month that the program has made by itself is protected like the others', async () => {
   await pool.query("select ensure_month('2031-03-01T00:00:00Z')")
-  for (const table of ['notification', 'attachment', 'event']) {
+  for (const table of ['notification', 'attachment', 'event', 'sent_content']) {
     await expect(pool.query(`truncate ${table}_2031_03`)).rejects.toMatchObject({ code: '42501' })
     await expect(database.asOwner(`truncate ${table}_2031_03`)).rejects.toThrow(/never changed/)
   }
@@ -164,5 +187,6 @@ test('a month that the program has made by itself is protected like the others',
     { name: 'delivery_2031_03', owner: 'carteiro', rights: null, triggers: 0 },
     { name: 'event_2031_03', owner: 'carteiro', rights: null, triggers: 3 },
     { name: 'notification_2031_03', owner: 'carteiro', rights: null, triggers: 2 },
+    { name: 'sent_content_2031_03', owner: 'carteiro', rights: null, triggers: 2 },
   ])
 })

@@ -27,9 +27,10 @@ const sendRequest: SendRequest = {
   subject: 'Aviso de vencimento',
   content: '<p>Seu contrato vence em 30 dias.</p>',
   customId: null,
+  sendAt: null,
   attachments: [],
   validation: null,
-  deliveries: [{ channel: 'email', recipient: 'maria@example.com', request: {}, template: null, immediate: false }],
+  deliveries: [{ channel: 'email', recipient: 'maria@example.com', request: {}, template: null, turn: 'sequence' }],
 }
 
 /** A request with an attachment, accepted under a given id: it writes a row into each partitioned table. */
@@ -37,11 +38,12 @@ function acceptance(id: string, at: Date): Acceptance {
   const bytes = Buffer.from('x')
   const request = { ...sendRequest, attachments: [{ name: 'a.txt', bytes, sha256: '0'.repeat(64) }] }
   const account = randomUUID()
-  const rules = { sequence: null, settings: completeSettings({}) }
+  const rules = { sequence: null, settings: completeSettings({}), revision: 1 }
   const deliveries = planDeliveries(request, rules, new Map(), moduleOf)
   const sender = { account, mode: 'live' as const, token: randomUUID(), address: '127.0.0.1', rules }
   const event = acceptedEvent(id, at, request, sender, deliveries, randomBytes(16))
-  return { id, account, mode: 'live', acceptedAt: at, request, validation: null, deliveries, event, idempotency: null }
+  const planned = { deliveries, event, rulesRevision: 1 }
+  return { id, account, mode: 'live', acceptedAt: at, request, validation: null, ...planned, idempotency: null }
 }
 
 const timePart = (ms: number): string =>

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Refusal, StoreUnavailable } from '../../src/domain/errors.js'
@@ -16,7 +14,8 @@ import {
   run,
   transaction,
 } from '../../src/store/postgres.js'
-import { databaseForTest } from '../support/database.js'
+import { databaseForTest, poolForTest } from '../support/database.js'
+import { relayForTest } from '../support/database-relay.js'
 
 /** The level at which our connections commit on a database that was set to another one. */
 async function levelOn(given: string): Promise<string> {
@@ -119,28 +118,31 @@ describe('a transaction', () => {
     await asOwner(`create table slow (n int); grant insert on slow to public;
       create function wait() returns trigger language plpgsql as $$ begin perform pg_sleep(10); return null; end $$;
       create constraint trigger wait after insert on slow deferrable initially deferred for each row execute function wait()`)
-    const impatient = new pg.Pool({ connectionString: url, query_timeout: 300 })
-    onTestFinished(() => impatient.end())
+    const impatient = poolForTest({ connectionString: url, query_timeout: 300 })
     const lost = await rejection(transaction(impatient, db => run(db, 'insert into slow values (1)')))
     expect(lost).toMatchObject({ name: 'StoreUnavailable', maybeCommitted: true })
     expect(await rejection(transaction(pool, () => Promise.reject(new Refusal('malformed'))))).toBeInstanceOf(Refusal)
   })
 })
 
-test('a session that does nothing inside a transaction, waits for a row or lost its client is ended by the server', async () => {
-  const { pool } = await databaseForTest()
+test('a session that does nothing inside a transaction, waits for a row, runs for long or lost its client is ended by the server', async () => {
+  const { url } = await databaseForTest()
+  const pool = openPool({ url, size: 1, onError: () => {} })
+  onTestFinished(() => pool.end())
   const { rows } = await pool.query<{ name: string; value: string }>(
-    `select name, reset_val as value from pg_settings
-     where name ~ '^(tcp_|idle_in_transaction_session_timeout|lock_timeout)' order by name`,
+    "select name, setting as value from pg_settings where name ~ '^tcp_|_timeout$' and source = 'session' order by name",
   )
   const settings = Object.fromEntries(rows.map(({ name, value }) => [name, Number(value)]))
+  const anyNumber = expect.any(Number)
   expect(settings).toEqual({
     idle_in_transaction_session_timeout: 10_000,
     lock_timeout: 8_000,
-    tcp_keepalives_count: 3,
-    tcp_keepalives_idle: 10,
-    tcp_keepalives_interval: 5,
-    tcp_user_timeout: 25_000,
+    statement_timeout: 10_000,
+    // On a Unix socket the server tells 0 for whatever these are set to.
+    tcp_keepalives_count: anyNumber,
+    tcp_keepalives_idle: anyNumber,
+    tcp_keepalives_interval: anyNumber,
+    tcp_user_timeout: anyNumber,
   })
 })
 
@@ -174,30 +176,10 @@ function timerOf(port: number): { kind: string; seconds: number } | undefined {
 }
 
 test.skipIf(process.platform !== 'linux')('a silent connection is probed after seconds, not after two hours', async () => {
-  const { url } = await databaseForTest()
-  const target = new URL(url)
-  const path = `${decodeURIComponent(target.hostname)}/.s.PGSQL.5432`
-  const ports: number[] = []
-  const sockets: Socket[] = []
-  const relay = createServer(socket => {
-    ports.push(socket.remotePort!)
-    const onward = connect(path)
-    sockets.push(socket, onward)
-    for (const end of [socket, onward]) end.on('error', () => {})
-    socket.pipe(onward).pipe(socket)
-  }).listen(0, '127.0.0.1')
-  await once(relay, 'listening')
-  const pool = openPool({
-    url: `postgresql://${target.username}@127.0.0.1:${(relay.address() as AddressInfo).port}${target.pathname}`,
-    size: 1,
-    onError: () => {},
-  })
-  onTestFinished(async () => {
-    await pool.end()
-    for (const socket of sockets) socket.destroy()
-    relay.close()
-  })
+  const relay = await relayForTest(await databaseForTest())
+  const pool = openPool({ url: relay.url, size: 1, onError: () => {} })
+  onTestFinished(() => pool.end())
   await pool.query('select 1')
-  await expect.poll(() => timerOf(ports[0]!)).toMatchObject({ kind: '02' })
-  expect(timerOf(ports[0]!)!.seconds).toBeLessThanOrEqual(10)
+  await expect.poll(() => timerOf(relay.ports[0]!)).toMatchObject({ kind: '02' })
+  expect(timerOf(relay.ports[0]!)!.seconds).toBeLessThanOrEqual(10)
 })

@@ -1,25 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { webhookChores } from '../../src/app/webhooks.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
+import { gatewayForFile } from '../support/gateway.js'
 import { request } from '../support/requests.js'
 import { createWebhook } from '../support/webhooks.js'
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
-
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 const prune = (): Promise<unknown> =>
   webhookChores(readConfig({ WEBHOOK_DAYS: '10' }), database.pool)

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 
@@ -9,7 +10,7 @@ export const missingBrowser = existsSync(CHROMIUM) ? null : 'chromium is missing
 export const PHONE = { width: 360, height: 740 }
 export const DESKTOP = { width: 1280, height: 900 }
 /** Ends what hangs; a busy machine is slow to start a browser and to show a page. */
-const LONGEST_MS = 300_000
+export const LONGEST_MS = 300_000
 const PERSON =
   'Mozilla/5.0 (Linux; Android 13; moto e13) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36'
 
@@ -39,12 +40,19 @@ export async function asPerson(
     viewport,
     javaScriptEnabled: script,
     colorScheme: dark ? 'dark' : 'light',
+    reducedMotion: 'reduce',
     userAgent: PERSON,
     locale: 'pt-BR',
     acceptDownloads: true,
   })
   context.setDefaultTimeout(LONGEST_MS)
   return context
+}
+
+/** For whoever wants to see the pages: a picture in the folder SCREENSHOTS, if there is one. */
+export async function keepPicture(page: Page, name: string, part: 'screen' | 'whole' = 'screen'): Promise<void> {
+  const folder = process.env.SCREENSHOTS
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: part === 'whole' })
 }
 
 export interface Violation {
@@ -56,12 +64,24 @@ export interface Violation {
 /** What axe-core finds serious or critical on the page; it needs a context with scripts. */
 export async function seriousViolations(page: Page): Promise<Violation[]> {
   // Not as a script of the page: its policy would refuse it, as it should.
-  await page.evaluate(axe.source)
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source)
   const found = await page.evaluate(async () => {
-    const inPage = globalThis as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }
-    return (await inPage.axe.run()).violations
+    const inPage = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: unknown[] }> } }
+    return (await inPage.axe.run({ resultTypes: ['violations'] })).violations
   })
-  return (found as { id: string; impact: string; nodes: { html: string }[] }[])
+  return (found as { id: string; impact: string; nodes: FoundNode[] }[])
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(node => node.html) }))
+    .map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(node => `${node.html}${coloursOf(node)}`) }))
 }
+
+interface FoundNode {
+  html: string
+  any: { data: { fgColor?: string; bgColor?: string; contrastRatio?: number } | null }[]
+}
+
+/** Of a finding about contrast: the colours tell which theme, or which moment of a change, the page was in. */
+const coloursOf = ({ any }: FoundNode): string =>
+  any
+    .filter(({ data }) => data?.contrastRatio !== undefined)
+    .map(({ data }) => ` (${data!.fgColor} on ${data!.bgColor}, ${data!.contrastRatio}:1)`)
+    .join('')

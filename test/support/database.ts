@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
+import type { ObjectStore } from '../../src/runtime/objects/object-store.js'
 import { openPool, type Pool } from '../../src/store/postgres.js'
 import { withDatabase } from './global-setup.js'
 
@@ -16,15 +17,22 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** A fresh database, cloned from the migrated template. Call once per test file (beforeAll) and drop it (afterAll). */
-export const createDatabase = (): Promise<TestDatabase> => cloneDatabase('template_carteiro')
+/** A fresh database, cloned from the migrated template; `files`: what FILES_URL names. Call once per test file (beforeAll) and drop it (afterAll). */
+export const createDatabase = (files: ObjectStore | null = null): Promise<TestDatabase> =>
+  cloneDatabase('template_carteiro', files)
 
-async function cloneDatabase(template: string): Promise<TestDatabase> {
+const OWN_HOME = `update home_server set installation = gen_random_uuid(),
+  database = (select oid from pg_database where datname = current_database())`
+
+async function cloneDatabase(template: string, files: ObjectStore | null = null): Promise<TestDatabase> {
   const server = inject('server')
   const name = `test_${randomBytes(6).toString('hex')}`
   await command(server.adminUrl, `create database ${name} owner carteiro template ${template} strategy file_copy`)
   const [url, ownerUrl, adminUrl] = [server.url, server.ownerUrl, server.adminUrl].map(address => withDatabase(address, name))
-  const pool = openPool({ url: url!, size: 10, onError: () => {} })
+  // A clone is a copy of its template, and a copy sends nothing: this one is an installation of its own.
+  if (template === 'template_carteiro') await command(adminUrl!, OWN_HOME)
+  // A busy machine is not a fault: what tests the limits of a pool opens one of its own.
+  const pool = openPool({ url: url!, size: 10, patience: 20, files, onError: () => {} })
   return {
     url: url!,
     pool,
@@ -36,6 +44,14 @@ async function cloneDatabase(template: string): Promise<TestDatabase> {
       await command(server.adminUrl, `drop database ${name} with (force)`)
     },
   }
+}
+
+/** A pool with settings of its own, closed with the test. Its connections may be ended by the server, which is no error of the test. */
+export function poolForTest(config: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(config)
+  pool.on('error', () => {})
+  onTestFinished(() => pool.end())
+  return pool
 }
 
 /** A database for a single test. */

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import { type Api, type ApiParts, buildApi } from '../../src/app/api.js'
 import { type Config, readConfig } from '../../src/app/config.js'
 import { claimKeys } from '../../src/app/database.js'
@@ -10,6 +10,7 @@ import { type Mode, signToken, type TokenClaims } from '../../src/domain/token.j
 import { addRange, insertAccount } from '../../src/store/accounts/accounts.js'
 import { insertToken } from '../../src/store/accounts/tokens.js'
 import type { Pool } from '../../src/store/postgres.js'
+import { createDatabase, type TestDatabase } from './database.js'
 
 /** A whole gateway in this process, on a test's own database, with accounts made as a test needs them. */
 export const testKeys: Keys = deriveKeys(Buffer.alloc(32, 7))
@@ -26,6 +27,27 @@ export async function startGateway(pool: Pool, env: NodeJS.ProcessEnv = {}, part
   const api = await buildApi({ config: testConfig(env), keys: testKeys, pool, log: pino({ level: 'silent' }), ...parts })
   const url = await api.listen()
   return { ...api, url }
+}
+
+interface FileGateway {
+  env?: NodeJS.ProcessEnv
+  parts?: Partial<ApiParts>
+  account?: AccountOptions
+}
+
+/** A database, a gateway over it and an account of its own, for all tests of a file. They end with it. */
+export async function gatewayForFile({ env, parts, account }: FileGateway = {}): Promise<{
+  database: TestDatabase
+  gateway: Gateway
+  account: TestAccount
+}> {
+  const database = await createDatabase()
+  const gateway = await startGateway(database.pool, env, parts)
+  afterAll(async () => {
+    await gateway.close()
+    await database.drop()
+  })
+  return { database, gateway, account: await createAccount(database.pool, account) }
 }
 
 /** A gateway for a single test. */

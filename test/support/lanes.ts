@@ -1,15 +1,19 @@
+import { afterEach, expect } from 'vitest'
 import { queueOf } from '../../src/app/lanes.js'
 import { type Carrier, type Provider, type Receipt, SendError } from '../../src/channels/provider.js'
 import type { Recorder } from '../../src/domain/change.js'
 import type { Channel } from '../../src/domain/channel.js'
+import type { Queue } from '../../src/domain/queue.js'
+import type { SentContent } from '../../src/domain/sent-content.js'
 import { Lane } from '../../src/engine/deliver/lane.js'
 import type { LaneOptions } from '../../src/engine/deliver/lane-options.js'
 import { startLanes } from '../../src/engine/deliver/worker.js'
 import { createRecorder } from '../../src/engine/record/recorder.js'
 import type { EngineTiming } from '../../src/engine/timing.js'
-import { Wake } from '../../src/runtime/wake.js'
+import { Wakes } from '../../src/runtime/wake.js'
 import type { Claim } from '../../src/store/delivery/claims.js'
 import type { Pool } from '../../src/store/postgres.js'
+import { brokenChains } from './chain.js'
 
 /** A carrier's side that a test scripts; the engine before it is the real one. */
 export interface Parcel {
@@ -30,6 +34,9 @@ export class ScriptedCarrier implements Carrier<Parcel> {
   constructor(script: Script = () => ({})) {
     this.#script = script
   }
+
+  /** What is kept of a parcel; by default nothing. */
+  contentOf = (_: Parcel): SentContent | null => null
 
   async send(parcel: Parcel, signal: AbortSignal): Promise<Receipt> {
     this.got.push(parcel)
@@ -67,7 +74,7 @@ export interface TestLane {
 export interface TestWorker {
   lanes: Lane<unknown>[]
   recorder: Recorder
-  wake: Wake
+  wakes: Wakes<Queue>
   stop(): Promise<void>
 }
 
@@ -88,8 +95,8 @@ export function startTestWorker(
   timing: Partial<EngineTiming> = {},
   leases: Pool = pool,
 ): TestWorker {
-  const wake = new Wake()
-  const recorder = createRecorder(pool, Date.now, wake)
+  const wakes = new Wakes<Queue>()
+  const recorder = createRecorder(pool, Date.now, wakes)
   const group = lanes.map(
     ({ name = 'scripted', channel = 'email', whenUnknown = 'safe', timeoutMs = 2_000, carrier, options = {} }, rank) =>
       new Lane<Parcel>({
@@ -116,11 +123,30 @@ export function startTestWorker(
     pool,
     leases,
     clock: Date.now,
-    wake,
+    wakes,
     recorder,
     lanes: [group],
     timing: { ...QUICK_TIMING, leaseMs, ...timing },
     onError: () => {},
   })
-  return { lanes: group, recorder, wake, stop: () => running.stop() }
+  return { lanes: group, recorder, wakes, stop: () => running.stop() }
+}
+
+/** Starts workers that end with their test; `workers`: those of the test that runs. To be called once in a file. */
+export function workersForTests(pool: Pool): { workers: TestWorker[]; work(...lanes: TestLane[]): TestWorker } {
+  const workers: TestWorker[] = []
+  afterEach(() => endWork(pool, ...workers.splice(0)))
+  const work = (...lanes: TestLane[]): TestWorker => {
+    const worker = startTestWorker(pool, lanes)
+    workers.push(worker)
+    return worker
+  }
+  return { workers, work }
+}
+
+/** After a test: its workers stop, every chain is whole, and nothing is left that the next test's worker would take. */
+export async function endWork(pool: Pool, ...workers: ({ stop(): Promise<unknown> } | undefined)[]): Promise<void> {
+  await Promise.all(workers.map(worker => worker?.stop()))
+  expect(await brokenChains(pool)).toEqual([])
+  await pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
 }

@@ -21,13 +21,14 @@ interface Parameter {
   name: string
   in: string
   required?: boolean
+  description?: string
   schema: Schema
 }
 
 export interface Operation {
   summary?: string
   parameters?: Parameter[]
-  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> }
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema; example?: unknown }> }
   security?: Record<string, string[]>[]
   responses: Record<string, Response>
 }

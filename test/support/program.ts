@@ -19,6 +19,7 @@ const environment = ({ data, env = {} }: ProgramOptions): NodeJS.ProcessEnv => (
   PATH: process.env.PATH,
   CARTEIRO_DATA: data,
   PORT: '0',
+  SIMULATOR_HTTP_PORT: '0',
   LOG_LEVEL: 'warn',
   ...env,
 })

@@ -7,7 +7,7 @@ export interface RawAnswer {
   body: unknown
 }
 
-const LONGEST_MS = 20_000
+const LONGEST_MS = 120_000
 
 /** Sends header lines (and a body) over a socket of its own, and reads the answer until the server closes. */
 export function rawRequest(url: string, lines: readonly string[], body = ''): Promise<RawAnswer> {

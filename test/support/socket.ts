@@ -13,7 +13,7 @@ export interface ExchangeOptions {
 }
 
 /** Writes all the parts, then reads one whole answer: a client that does not look before it has written everything. */
-export function exchange(url: string, { parts, skipContinue = false, withinMs = 30_000 }: ExchangeOptions): Promise<Answer> {
+export function exchange(url: string, { parts, skipContinue = false, withinMs = 120_000 }: ExchangeOptions): Promise<Answer> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { createSimulator, type Simulator } from '../../simulator/simulator.js'
 import { readConfig } from '../../src/app/config.js'
+import { openFiles } from '../../src/app/database.js'
 import { startWorker } from '../../src/app/worker.js'
 import type { RecipientLimits } from '../../src/engine/recipient/recipient.js'
 import { freePort } from '../peers/email-programs.js'
@@ -8,6 +9,7 @@ import { createDatabase, type TestDatabase } from './database.js'
 import { type Gateway, startGateway, testKeys } from './gateway.js'
 import { QUICK_TIMING } from './lanes.js'
 import { request } from './requests.js'
+import { ANY_TIME } from './visitor.js'
 
 /** The gateway, its worker and the simulated carriers, each on its own port, over one database. */
 export interface Stack {
@@ -20,10 +22,13 @@ export interface Stack {
 }
 
 /** A simulated person who opens a message soon is one all the same: how soon says only how busy the machine is. */
-const ANY_PACE: Partial<RecipientLimits> = { robot: { sinceSentMs: 0, sincePageMs: 0 } }
+const ANY_PACE: Partial<RecipientLimits> = { robot: { sinceSentMs: ANY_TIME, sincePageMs: ANY_TIME } }
 
-export async function startStack(recipientLimits: Partial<RecipientLimits> = ANY_PACE): Promise<Stack> {
-  const database = await createDatabase()
+export async function startStack(
+  recipientLimits: Partial<RecipientLimits> = ANY_PACE,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<Stack> {
+  const database = await createDatabase(openFiles(readConfig(settings)))
   const simulator = await createSimulator()
   // Links must name the port before the gateway listens.
   const port = await freePort()
@@ -33,6 +38,7 @@ export async function startStack(recipientLimits: Partial<RecipientLimits> = ANY
     SIMULATOR_KEY: simulator.key,
     PORT: String(port),
     PUBLIC_URL: `http://127.0.0.1:${port}`,
+    ...settings,
   }
   const gateway = await startGateway(database.pool, env, { recipientLimits })
   const worker = await startWorker({
@@ -42,6 +48,7 @@ export async function startStack(recipientLimits: Partial<RecipientLimits> = ANY
     databaseUrl: database.url,
     log: pino({ level: 'silent' }),
     timing: QUICK_TIMING,
+    channelOptions: { email: { forwardEveryMs: 100 } },
   })
   return {
     database,

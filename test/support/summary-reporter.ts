@@ -1,6 +1,7 @@
+import { writeFileSync } from 'node:fs'
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** One plain closing line, so that a skipped suite can never pass for a tested one. */
+/** One plain closing line, so that a skipped suite can never pass for a tested one, and the failed files where `FAILED_FILES` says. */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const counts = { passed: 0, failed: 0, skipped: 0 }
@@ -11,5 +12,8 @@ export default class SummaryReporter implements Reporter {
       }
     }
     process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
+    const failed = modules.filter(module => module.state() === 'failed')
+    if (process.env.FAILED_FILES)
+      writeFileSync(process.env.FAILED_FILES, failed.map(module => `${module.relativeModuleId}\n`).join(''))
   }
 }

@@ -18,6 +18,9 @@ export interface VisitOptions {
   headers?: Record<string, string | undefined>
 }
 
+/** No access is too soon, not even if the machine's clock was set back after the send. */
+export const ANY_TIME = Number.NEGATIVE_INFINITY
+
 const PERSON = {
   'user-agent':
     'Mozilla/5.0 (Linux; Android 13; moto e13) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36',

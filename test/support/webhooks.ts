@@ -64,8 +64,9 @@ export interface MadeWebhook {
   segredo: string
 }
 
+/** Makes a webhook, of v2 unless the body says otherwise: its messages tell more. */
 export async function createWebhook(gateway: string, token: string, body: object): Promise<MadeWebhook> {
-  const answer = await request(`${gateway}/gw/webhooks`, { method: 'POST', token, body })
+  const answer = await request(`${gateway}/gw/webhooks`, { method: 'POST', token, body: { versao: 'v2', ...body } })
   if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
   return (answer.body as { data: MadeWebhook }).data
 }

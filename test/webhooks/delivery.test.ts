@@ -1,10 +1,9 @@
-import pg from 'pg'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { channels } from '../../src/channels/registry.js'
 import type { Channel } from '../../src/domain/channel.js'
 import { claimMessages, reapMessages, settleMessages } from '../../src/store/webhook/queue.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, poolForTest, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, readMetrics, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Received, type Receiver, receiverForTest, refuseWith } from '../support/receiver.js'
 import { request, send, validSend } from '../support/requests.js'
@@ -101,8 +100,10 @@ describe('payloads', () => {
     await happen(database.pool, id, 'voice', 'recorded', { recording: 'a'.repeat(64) })
     await arrived(receiver, 3)
     expect(statusesOf(receiver)).toEqual(['enviado', 'entregue', 'gravado'])
-    const links = receiver.got.map(({ json }) => (json.payload as { linkCall: string | null }).linkCall)
-    expect(links).toEqual([null, null, expect.stringMatching(/^http/)])
+    const members = receiver.got.map(({ json }) => Object.keys(json.payload as object))
+    const heard = ['dateSent', 'dateSuccessCall', 'description']
+    expect(members).toEqual([['dateSent', 'description'], heard, [...heard, 'linkCall']])
+    expect(receiver.got[2]!.json.payload).toMatchObject({ linkCall: expect.stringMatching(/^http/) })
   })
 
   test('v1 has its seven members and nothing else', async () => {
@@ -124,6 +125,27 @@ describe('payloads', () => {
       dateRead: null,
       logDate: brt,
     })
+  })
+
+  test('v1 of a failure has none of the three dates, although the message was sent and delivered before', async () => {
+    await fresh()
+    const receiver = await receiverForTest()
+    await createWebhook(gateway.url, account.token, { url: receiver.url, versao: 'v1', canais: ['email', 'voz'] })
+    start()
+    const id = await accept()
+    await happen(database.pool, id, 'email', 'delivered')
+    await happen(database.pool, id, 'email', 'failed', { failure: 'bounced' })
+    await happen(database.pool, id, 'voice', 'failed', { failure: 'busy' })
+    await arrived(receiver, 3)
+    const undated = { dateSent: null, dateDelivery: null, dateRead: null, logDate: expect.stringMatching(/^\d\d\//) }
+    const failures = receiver.got.map(({ json }) => json).filter(({ description }) => description !== 'Entregue')
+    expect(failures).toHaveLength(2)
+    expect(failures).toEqual(
+      expect.arrayContaining([
+        { notificationID: id, channel: 'email', description: 'Devolvido', ...undated },
+        { notificationID: id, channel: 'voz', description: 'Ocupado', ...undated },
+      ]),
+    )
   })
 
   test('a message says how things stood after its event, however much has happened since', async () => {
@@ -157,6 +179,26 @@ describe('payloads', () => {
       ['carta enviado', 'email enviado', 'sms enviado', 'sms respondido', 'voz enviado', 'voz falhou', 'whatsapp enviado'].sort(),
     )
     expect(receiver.got.find(({ json }) => json.status === 'falhou')!.json.payload).toMatchObject({ description: 'Ocupado' })
+  })
+
+  test('a reply is announced with its text, and with those before it, on every channel', async () => {
+    await fresh()
+    const receiver = await receiverForTest()
+    await createWebhook(gateway.url, account.token, { url: receiver.url, situacoes: ['respondido'] })
+    const id = await accept()
+    for (const channel of ['email', 'whatsapp', 'sms'])
+      for (const answer of ['Sim.', 'Não.']) await happen(database.pool, id, channel, 'answered', { answer, answerId: answer })
+    start()
+    await arrived(receiver, 6)
+    for (const channel of ['email', 'whatsapp', 'sms'])
+      expect(
+        receiver.got
+          .filter(({ json }) => json.channel === channel)
+          .map(({ json }) => [json.status, (json.payload as { answered: string[] }).answered]),
+      ).toEqual([
+        ['respondido', ['Sim.']],
+        ['respondido', ['Sim.', 'Não.']],
+      ])
   })
 
   test('filters by channel and by status hold together', async () => {
@@ -479,8 +521,7 @@ describe('order and fairness', () => {
       response.end()
     })
     const { id } = await createWebhook(gateway.url, account.token, { url: receiver.url })
-    const impatient = new pg.Pool({ connectionString: database.url, max: 5, statement_timeout: 300, options: '-c timezone=UTC' })
-    onTestFinished(() => impatient.end())
+    const impatient = poolForTest({ connectionString: database.url, max: 5, statement_timeout: 300, options: '-c timezone=UTC' })
     let timeouts = 0
     const query = impatient.query.bind(impatient) as (...args: unknown[]) => Promise<unknown>
     const counted = (...args: unknown[]): Promise<unknown> =>

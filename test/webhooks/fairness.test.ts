@@ -137,7 +137,9 @@ test('endpoints with a silent name server do not delay the others', async () => 
   const healthy = await receiverForTest()
   const { ids } = await moreEndpointsWith(20, [healthy.url])
   await database.pool.query("update webhook_message set due_at = now() + interval '1 hour' where endpoint_id = $1", [ids[0]])
-  const deliverer = startTestDeliverer(database.pool, { resolve: createNameLookup({ servers: [address] }) })
+  // Long enough for a busy machine to deliver the others first.
+  const resolve = createNameLookup({ servers: [address], timeoutMs: 12_000 })
+  const deliverer = startTestDeliverer(database.pool, { resolve })
   onTestFinished(() => deliverer.stop())
   const asked = () => new Set(questions.map(question => question.split(' ')[0])).size
   await expect.poll(asked).toBe(64)

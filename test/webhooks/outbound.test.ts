@@ -13,7 +13,7 @@ function open(options: Partial<OutboundOptions> = {}): Outbound {
   return outbound
 }
 
-const post = (outbound: Outbound, url: string) => outbound.post(url, { 'content-type': 'application/json' }, '{}')
+const post = (outbound: Outbound, url: string) => outbound.request('POST', url, { 'content-type': 'application/json' }, '{}')
 const reason = (sent: Promise<unknown>): Promise<string> =>
   sent.then(
     () => 'sent',

@@ -1,10 +1,14 @@
-import { expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
+import { email } from '../../../src/channels/email/channel.js'
 import type { EmailMessage } from '../../../src/channels/email/email-message.js'
 import { encloseContent } from '../../../src/channels/email/message/enclose.js'
 import { createEmailPreparation } from '../../../src/channels/email/preparation.js'
+import { createRendering } from '../../../src/channels/rendering.js'
+import { createTemplateRunner } from '../../../src/channels/template-runner.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { readLinkCode } from '../../../src/domain/link.js'
 import type { Claim } from '../../../src/store/delivery/claims.js'
+import { IDENTITY } from './frames.js'
 
 const linkKey = Buffer.alloc(32, 5)
 const claim: Claim = {
@@ -35,6 +39,9 @@ const claim: Claim = {
   acceptedAt: new Date(),
 }
 
+const templates = createTemplateRunner()
+afterAll(() => templates.close())
+
 const prepare = createEmailPreparation({
   publicUrl: 'https://notifica.example',
   defaultFrom: 'a@example.com',
@@ -42,7 +49,15 @@ const prepare = createEmailPreparation({
   returnAddress: (_, purpose) => `${purpose}@example.com`,
   validate: async () => null,
   readContent: async () => null,
+  render: createRendering(email, templates, async () => ({
+    name: 'aviso',
+    externalId: null,
+    content: '<p>Prezada {{ nome }}, leia {SHORT_LINK} hoje.</p>',
+    variables: [{ name: 'nome', required: true }],
+    metadata: {},
+  })),
   readBlobs: async () => new Map(),
+  findLogo: async account => (account === claim.account ? { path: '/r/logo/ab', width: 88, height: 44 } : null),
   enclose: encloseContent,
 })
 
@@ -69,4 +84,50 @@ test.each([
 test('answers come back to us, also where the account has an address of its own: they quote the recipient’s link', async () => {
   const settings = { ...claim.settings, 'email.from': 'avisos@acme.example' }
   expect(await prepare({ ...claim, settings })).toMatchObject({ from: 'avisos@acme.example', replyTo: 'return@example.com' })
+})
+
+test('the name beside the address is that of the e-mail settings, of the brand, or of the account', async () => {
+  const nameWith = async (more: Partial<Claim['settings']>) =>
+    ((await prepare({ ...claim, settings: { ...claim.settings, ...more } as Claim['settings'] })) as EmailMessage).fromName
+  expect(await nameWith({})).toBe('Acme')
+  expect(await nameWith({ 'brand.name': 'Banco Aurora' })).toBe('Banco Aurora')
+  expect(await nameWith({ 'brand.name': 'Banco Aurora', 'email.name': 'Aurora Avisos' })).toBe('Aurora Avisos')
+})
+
+test('the message carries the logo, the colour and the identity of the account, from the domain of its links', async () => {
+  const settings = completeSettings({ ...IDENTITY, 'link.domain': 'https://avisos.acme.example' })
+  for (const isProtected of [false, true]) {
+    const { html, text } = (await prepare({ ...claim, settings, protected: isProtected })) as EmailMessage
+    expect(html).toContain(
+      '<img src="https://avisos.acme.example/r/logo/ab" width="88" height="44" alt="Logotipo de Banco Aurora"',
+    )
+    expect(html).toContain('bgcolor="#1f3f8f"')
+    for (const part of [html, text]) expect(part).toContain('CNPJ: 11.222.333/0001-81')
+    expect(html.includes('<p>Olá</p>')).toBe(!isProtected)
+  }
+})
+
+describe('an e-mail with a template', () => {
+  const template = { id: claim.notification, version: 1, editedAt: '' }
+  const withTemplate = (variables: Record<string, string>, more: Partial<Claim> = {}) =>
+    prepare({ ...claim, template, request: { template: 'aviso', variables }, ...more })
+
+  test('carries it filled in, in place of the content, with the values as text and the recipient’s link', async () => {
+    const { html } = (await withTemplate({ nome: '<b>Maria' })) as EmailMessage
+    expect(html).toContain('Prezada &lt;b&gt;Maria, leia https://notifica.example/n/')
+    expect(html).not.toMatch(/Olá|SHORT_LINK/)
+  })
+
+  test('protected by a question, shows neither', async () => {
+    const { html } = (await withTemplate({ nome: 'Maria' }, { protected: true })) as EmailMessage
+    expect(html).toContain('protegida por uma pergunta')
+    expect(html).not.toContain('Prezada')
+  })
+
+  test.each([
+    [{}, template, 'Falta o valor da variável obrigatória nome: informe variables.nome.'],
+    [{ nome: 'x' }, null, 'O template "aviso" (template) não existe, está inativo ou não é deste canal.'],
+  ])('that cannot be filled in fails with the member to correct: %j', async (variables, known, failureDetail) => {
+    expect(await withTemplate(variables, { template: known })).toMatchObject({ refused: { failure: 'rejected', failureDetail } })
+  })
 })

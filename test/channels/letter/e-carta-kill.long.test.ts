@@ -87,7 +87,7 @@ class Life {
   }
 }
 
-type Outcome = 'taken' | 'doubtful' | 'killed'
+type Outcome = 'taken' | 'uncertain' | 'killed'
 
 async function carry(carrier: Carrier<LetterMessage>, letter: LetterMessage, again: boolean): Promise<Outcome> {
   const signal = AbortSignal.timeout(120_000)
@@ -96,7 +96,7 @@ async function carry(carrier: Carrier<LetterMessage>, letter: LetterMessage, aga
     if (found === 'unknown') await carrier.send(letter, signal)
     return 'taken'
   } catch {
-    return 'doubtful'
+    return 'uncertain'
   }
 }
 
@@ -135,9 +135,9 @@ describe.each([
       return outcomes
     }
     const outcomes = await Promise.all(steps.map(killAndTakeUp))
-    const doubtful = steps.filter((_, killAt) => outcomes[killAt]!.includes('doubtful'))
+    const uncertain = steps.filter((_, killAt) => outcomes[killAt]!.includes('uncertain'))
     // Only where the file is gone and nobody lives who saw it leave.
-    expect(doubtful).toEqual(takesAway ? ['rename after', 'uploaded before'] : [])
+    expect(uncertain).toEqual(takesAway ? ['rename after', 'uploaded before'] : [])
   })
 })
 

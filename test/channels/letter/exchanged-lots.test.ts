@@ -1,28 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLotJournal } from '../../../src/channels/letter/e-carta/lot-journal.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
 import { attemptBy, sourceOf, UNHEARD } from '../../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway.js'
 import { send, validSend } from '../../support/requests.js'
 
 /** Lots of a contract with Correios that another contract took the place of. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 const [OLD, NEW] = ['e-carta:old.example/1', 'e-carta:new.example/2']
 const upload = { part: 'p', size: 1, sha256: 'ab' }

@@ -24,5 +24,6 @@ export function letterTo(postcode: string, reference = `${randomUUID()}.letter.1
     pdf,
     sha256: createHash('sha256').update(pdf).digest('hex'),
     pages: 1,
+    sheet: { reference },
   }
 }

@@ -46,7 +46,6 @@ test.each<[string, Record<string, never> | object]>([
       codigo_postal: '70.002-900',
     },
   ],
-  ['an object of its own', { endereco: complete, nome: 'Maria' }],
   ['the number inside the street', { ...complete, numero: undefined, logradouro: 'Rua das Flores, nº 100' }],
 ])('an address is read under %s', (_, variables) => {
   expect(readPostalAddress(JSON.parse(JSON.stringify(variables)))).toEqual({ name: null, address })

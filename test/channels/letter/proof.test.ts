@@ -1,19 +1,23 @@
 import { afterAll, expect, test } from 'vitest'
-import { readBlocks } from '../../../src/channels/letter/blocks.js'
 import type { LetterHistory } from '../../../src/channels/letter/letter-store.js'
 import { createLetterProofs } from '../../../src/channels/letter/proof.js'
 import type { Sheet } from '../../../src/channels/letter/sheet.js'
 import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
 import { sha256 } from '../../../src/domain/evidence.js'
+import { readBlocks } from '../../../src/runtime/typesetting/blocks.js'
+import { pngOf } from '../../support/pictures.js'
 
 const typesetter = createTypesetter(1)
 afterAll(() => typesetter.close())
 
 const notification = '019a8f2e-77aa-7c3e-9d12-0123456789ab'
+const typed = { address: 'notifica.example.com/s', code: '7K3M9-Q2X4Z' }
+const picture = pngOf(30, 10)
+const logo = { sha256: sha256(picture), type: 'png' } as const
 const sheet: Sheet = {
   layout: 'registrada',
   reference: notification,
-  sender: { name: 'Banco Exemplo S.A.', lines: ['Av. Paulista, 1000'], color: '#0b4f6c' },
+  sender: { name: 'Banco Exemplo S.A.', lines: ['Av. Paulista, 1000'], details: ['Banco Exemplo S.A.'], color: '#0b4f6c', logo },
   recipient: { name: 'Maria', lines: ['Rua das Flores, 100'] },
   date: '15 de novembro de 2026',
   moment: 1_763_200_000,
@@ -23,19 +27,25 @@ const sheet: Sheet = {
 
 test('a proof is typeset once for each history, however often and by however many it is asked for', async () => {
   const letter = Buffer.from(
-    (await typesetter.compose(sheet, { for: 'recipient', link: 'https://notifica.example.com/n/x' })).pdf,
+    (await typesetter.compose(sheet, { for: 'recipient', link: `https://${typed.address}`, typed }, picture)).pdf,
   )
   let made = 0
-  const events: LetterHistory['events'] = [{ at: new Date(0), type: 'processed', data: {} }]
+  const logos: (Uint8Array | null | undefined)[] = []
+  const events: LetterHistory['events'] = [{ at: new Date(0), type: 'processed', source: 'print-shop:x/1', data: {} }]
   const compose = createLetterProofs({
     typesetter: {
       ...typesetter,
       compose: (...given) => {
         made++
+        logos.push(given[2])
         return typesetter.compose(...given)
       },
     },
+    verificationOf: () => ({ url: 'https://notifica.example.com/verificar/7k3m9q2x4zab12cd', code: '7K3M-9Q2X-4ZAB-12CD' }),
+    openSigner: async () => ({ certificate: { description: 'certificado de teste' }, sign: async pdf => ({ pdf }) }),
+    now: () => new Date(0),
     proofUrl: id => `https://notifica.example.com/comprovante/carta/${id}.pdf`,
+    findLogo: async hash => (hash === logo.sha256 ? picture : null),
     findHistory: async () => ({
       status: {
         notification,
@@ -44,6 +54,7 @@ test('a proof is typeset once for each history, however often and by however man
         trackingCode: null,
         acceptedAt: new Date(0),
       } as LetterHistory['status'],
+      mode: 'live',
       image: null,
       events: [...events],
     }),
@@ -53,7 +64,9 @@ test('a proof is typeset once for each history, however often and by however man
   expect(made).toBe(1)
   expect(Buffer.from((await compose(notification))!).equals(Buffer.from(together[0]!))).toBe(true)
   expect(made).toBe(1)
-  events.push({ at: new Date(1_000), type: 'sent', data: {} })
+  events.push({ at: new Date(1_000), type: 'sent', source: 'print-shop:x/1', data: {} })
   expect(Buffer.from((await compose(notification))!).equals(Buffer.from(together[0]!))).toBe(false)
   expect(made).toBe(2)
+  // With the logo that the letter was printed with.
+  expect(logos).toEqual([picture, picture])
 })

@@ -66,13 +66,13 @@ export async function startSftpPost(): Promise<SftpPost> {
       user = context.username
       context.accept()
     })
-    const desk = {
+    const behaviour = {
       ask: (operation: string, when: 'before' | 'after') => post.on(operation, when, user),
       cut: () => cut(connection),
       garble: () => void socketOf(connection).write(Buffer.alloc(64, 'lixo')),
       post,
     }
-    connection.on('session', accept => accept().on('sftp', acceptSftp => serve(acceptSftp(), desk)))
+    connection.on('session', accept => accept().on('sftp', acceptSftp => serve(acceptSftp(), behaviour)))
   })
   const listen = async (at: number): Promise<void> => {
     server.listen(at, '127.0.0.1')
@@ -121,14 +121,14 @@ const cut = (connection: Connection): void => void socketOf(connection).destroy(
 
 const socketOf = (connection: Connection): Socket => (connection as unknown as { _sock: Socket })._sock
 
-interface Desk {
+interface Behaviour {
   post: SftpPost
   ask(operation: string, when: 'before' | 'after'): Verdict | Promise<Verdict>
   cut(): void
   garble(): void
 }
 
-function serve(sftp: SFTPWrapper, { post, ask, cut, garble }: Desk): void {
+function serve(sftp: SFTPWrapper, { post, ask, cut, garble }: Behaviour): void {
   const handles = new Map<number, { file: number } | { names: string[] }>()
   let last = 0
   const handleOf = (entry: { file: number } | { names: string[] }): Buffer => {

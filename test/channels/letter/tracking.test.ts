@@ -1,28 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { TrackedLetters } from '../../../src/channels/letter/letter-store.js'
 import type { PostEvent, Rastro } from '../../../src/channels/letter/rastro.js'
 import { trackLetters } from '../../../src/channels/letter/tracking.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
 import { Wake } from '../../../src/runtime/wake.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway.js'
 import { request, send, validSend } from '../../support/requests.js'
 
 /** Asking the post about letters on their way. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const { database, gateway, account } = await gatewayForFile()
 
 async function posted(code: string, carrier = 'print-shop:a.example/1'): Promise<string> {
   const { to: _, ...rest } = validSend

@@ -1,37 +1,30 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { queueOf } from '../../../src/app/lanes.js'
 import { createSmsPreparation } from '../../../src/channels/sms/preparation.js'
 import { smppProvider } from '../../../src/channels/sms/smpp.js'
 import { commands } from '../../../src/channels/sms/smpp-pdu.js'
+import type { Queue } from '../../../src/domain/queue.js'
 import { Lane } from '../../../src/engine/deliver/lane.js'
 import { startLanes } from '../../../src/engine/deliver/worker.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { createRecorder } from '../../../src/engine/record/recorder.js'
-import { Wake } from '../../../src/runtime/wake.js'
+import { Wakes } from '../../../src/runtime/wake.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { sourceOf, UNHEARD } from '../../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway.js'
 import { QUICK_TIMING } from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 import { type Script, smscForTest } from './scripted-smsc.js'
 
 /** Messages in several parts from the queue to an SMSC that loses some of them, and back. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let running: { stop(): Promise<void> } | undefined
 const LONG = { timeout: 120_000 }
 const NUMBER = '5511987654321'
 /** Three parts of UCS-2: one character outside GSM-7. */
 const TEXT = `${'ã'.repeat(67)}${'õ'.repeat(67)}☺`
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
   await running?.stop()
@@ -40,17 +33,12 @@ afterEach(async () => {
   await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
 })
 
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
-
 /** A worker with one carrier: the real provider, which repeats what stays without an answer, and answers given up after a while. */
 async function workWith(settleMs: number, script: Script) {
   const { pool } = database
   const smsc = await smscForTest(script)
-  const wake = new Wake()
-  const recorder = createRecorder(pool, Date.now, wake)
+  const wakes = new Wakes<Queue>()
+  const recorder = createRecorder(pool, Date.now, wakes)
   const provider = smppProvider({
     timeoutMs: 2_000,
     onEvents: async events =>
@@ -72,13 +60,13 @@ async function workWith(settleMs: number, script: Script) {
     clock: Date.now,
     ...queueOf(pool),
     record: change => recorder.record(change),
-    prepare: createSmsPreparation({ publicUrl: gateway.url, shortLink: async () => 'x' }),
+    prepare: createSmsPreparation({ publicUrl: gateway.url, shortLink: async () => 'x', render: async () => ({ refused: {} }) }),
     onError: () => {},
   }) as unknown as Lane<unknown>
   running = startLanes({
     pool,
     clock: Date.now,
-    wake,
+    wakes,
     recorder,
     lanes: [[lane]],
     timing: { ...QUICK_TIMING, leaseMs: 30_000 },

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { CarrierEvent, CarrierReply, CarrierReport } from '../../../src/channels/provider.js'
 import { makeTag } from '../../../src/domain/reference-tag.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
@@ -7,26 +7,18 @@ import { takeIncompleteReplies } from '../../../src/engine/record/replies.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { sourceOf, UNHEARD } from '../../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 import { createWebhook } from '../../support/webhooks.js'
 
 /** What carriers of short messages tell: marks that name a lost send, answers in parts, people who want no more. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let worker: TestWorker | undefined
 let events: CarrierEventParts
 let numbers = 0
 const source = sourceOf('sms', 'scripted')
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
   await worker?.stop()
@@ -35,11 +27,6 @@ afterEach(async () => {
   // Out of the next test's way, but true to its events.
   const later = "now() + interval '10 years'"
   await database.pool.query(`update delivery set due_at = ${later}, lease_until = ${later} where state <> 'done'`)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 function work(lane: TestLane): void {
@@ -120,7 +107,7 @@ describe('a reference tag', () => {
     expect((await status(id)).description).toBe('Em verificação')
   })
 
-  test('that two doubtful sends could bear settles neither', async () => {
+  test('that fits two sends with unknown outcome settles neither', async () => {
     work({ carrier: lost(), options: { settleMs: 60_000 } })
     const number = newNumber()
     const ids = [await accept(number), await accept(number)]
@@ -131,13 +118,13 @@ describe('a reference tag', () => {
     for (const id of ids) expect((await status(id)).description).toBe('Em verificação')
   })
 
-  test('that comes before anybody knew of a doubt is kept, and settles it then', async () => {
-    let doubt: (() => void) | undefined
-    const doubted = new Promise<void>(resolve => {
-      doubt = resolve
+  test('that comes before the outcome is known to be unknown is kept, and settles it then', async () => {
+    let release: (() => void) | undefined
+    const released = new Promise<void>(resolve => {
+      release = resolve
     })
     const carrier = new ScriptedCarrier(async () => {
-      await doubted
+      await released
       throw refused('uncertain')
     })
     work({ carrier, options: { settleMs: 60_000 } })
@@ -146,7 +133,7 @@ describe('a reference tag', () => {
     await expect.poll(() => carrier.got.length).toBe(1)
     await tell(report(['9:7'], 'delivered', tagged(id, number)))
     expect((await status(id)).description).toBe('Processado')
-    doubt?.()
+    release?.()
     await described(id).toBe('Em verificação')
     await takeEarlyReports(events)
     expect((await status(id)).description).toBe('Entregue')

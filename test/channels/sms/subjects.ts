@@ -72,7 +72,7 @@ export const smppSubject: Subject<SmsMessage> = {
     ['smpp://u:p@h?intermediate=1', 'intermediate deve ser on ou off'],
     [
       'smpp://u:p@h?Window=9',
-      'a opção Window não existe; as que existem são from, ton, npi, system-type, window, validity, intermediate, unanswered, rate.',
+      'a opção Window não existe; as que existem são from, ton, npi, system-type, window, validity, intermediate, unanswered, reference-tlv, rate.',
     ],
   ],
   givesNames: true,

@@ -37,7 +37,11 @@ describe('a send', () => {
       seen.push({ method, path, token: headers['x-api-token'], type: headers['content-type'], body: JSON.parse(body) })
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ id: 'z-1' }))
     })
-    expect(await sendTo(url)).toMatchObject({ references: ['z-1'], answer: 'id:z-1', facts: { segments: 1, encoding: 'gsm7' } })
+    expect(await sendTo(url)).toMatchObject({
+      references: ['z-1'],
+      answer: '200 {"id":"z-1"}',
+      facts: { segments: 1, encoding: 'gsm7' },
+    })
     expect(seen).toEqual([
       {
         method: 'POST',

@@ -63,6 +63,9 @@ test('when its term is over the sound goes, and the page says so; events, digest
 
   expect(await blobs()).toEqual(['nova'])
   expect(await request(old.link)).toMatchObject({ status: 410, body: expired })
+  const page = await fetch(old.link, { headers: { accept: 'text/html' } })
+  expect([page.status, page.headers.get('content-type')]).toEqual([410, 'text/html; charset=utf-8'])
+  expect(await page.text()).toContain('fale com quem enviou a notificação')
   expect(await heard(young.link)).toBe('nova')
   expect((await request(old.link.replace(/.{6}\.wav$/, 'AAAAAA.wav'))).status).toBe(404)
   const { rows } = await database.pool.query(

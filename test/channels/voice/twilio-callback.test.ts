@@ -152,7 +152,9 @@ describe('the question what to say', () => {
       const [, next] = /<Redirect method="POST">([^<]+)<\/Redirect><\/Response>$/.exec(greeting.body)!
       expect(next!.replaceAll('&amp;', '&')).toBe(callbackUrl(BASE, { about: 'message', reference, againMs: 5 }))
       const message = await said(asked('message', { AnsweredBy }))
-      expect(message.events).toMatchObject([{ type: 'delivered', of: { ours: reference } }])
+      expect(message.events).toMatchObject([
+        { type: 'delivered', of: { ours: reference }, facts: { said: { sha256: expect.stringMatching(/^[0-9a-f]{64}$/) } } },
+      ])
       expect(message.body).toContain('Seu contrato vence amanhã.')
       expect(message.body).not.toContain('Olá.')
     },

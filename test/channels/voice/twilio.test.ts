@@ -66,7 +66,7 @@ describe('a call', () => {
   test('asks the carrier to tell people from machines, to record, and to tell us of it under our reference', async () => {
     const carrier = await scripted(taken)
     const receipt = await (await carrier.open()).send(call({}, { againMs: 900_000 }), never)
-    expect(receipt).toEqual({ references: ['CA1'], answer: '201 CA1', delivered: false })
+    expect(receipt).toEqual({ references: ['CA1'], answer: '201 {"sid":"CA1","status":"queued"}', delivered: false })
     const [{ method, url, authorization, form }] = carrier.requests as [Request]
     expect([method, url]).toEqual(['POST', '/2010-04-01/Accounts/conta/Calls.json'])
     expect(authorization).toBe(`Basic ${Buffer.from('conta:se/gredo').toString('base64')}`)

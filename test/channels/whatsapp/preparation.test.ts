@@ -11,7 +11,9 @@ afterAll(() => templates.close())
 
 const id = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-function prepare(content: string, values: Record<string, string>) {
+type ShowText = (reference: string, text: string) => Promise<void>
+
+function prepare(content: string, values: Record<string, string>, showText: ShowText = async () => {}) {
   const variables = Object.keys(values).map(name => ({ name, required: true }))
   const preparation = createWhatsappPreparation({
     rendering: createRendering(whatsapp, templates, async () => ({
@@ -24,6 +26,7 @@ function prepare(content: string, values: Record<string, string>) {
     shortLink: async () => '0k3m9z7q1a',
     publicUrl: 'https://n.example',
     isRetired: async () => false,
+    showText,
   })
   return preparation({
     notification: id,
@@ -57,4 +60,11 @@ test('a template in which the link stands alone gets it, and only in values', as
       { name: null, text: 'https://n.example/s/0k3m9z7q1a' },
     ],
   })
+})
+
+test('a simulated carrier is shown the text that the template makes, with the link', async () => {
+  const shown: string[][] = []
+  const show: ShowText = async (...given) => void shown.push(given)
+  await prepare('Olá {{ nome }}, veja {{ link }} agora', { nome: 'Ana', link: '{SHORT_LINK}' }, show)
+  expect(shown).toEqual([[`${id}.whatsapp.1`, 'Olá Ana, veja https://n.example/s/0k3m9z7q1a agora']])
 })

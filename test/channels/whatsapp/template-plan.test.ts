@@ -50,6 +50,6 @@ describe('parameters', () => {
     expect(readSingle('x', `a \u00a0 ${' '.repeat(400_000)}b`)).toEqual({ text: 'a \u00a0    b' })
     expect(readSingle('x', 12.5)).toEqual({ text: '12.5' })
     for (const nothing of [null, undefined, '', ' \n ']) expect(readSingle('x', nothing)).toMatch(/vazia: informe x/)
-    for (const shape of [{}, []]) expect(readSingle('x', shape)).toMatch(/x do template deve ser um texto/)
+    for (const shape of [{}, []]) expect(readSingle('x', shape)).toMatch(/campo x deve ser um texto/)
   })
 })

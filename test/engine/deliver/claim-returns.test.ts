@@ -1,32 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { brokenChains } from '../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { afterEach, expect, test } from 'vitest'
+import { gatewayForFile } from '../../support/gateway.js'
+import { endWork, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 
 /** Carriers of one channel that cannot all do the same, and one that asks for a moment. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let worker: TestWorker | undefined
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
-afterEach(async () => {
-  await worker?.stop()
-  expect(await brokenChains(database.pool)).toEqual([])
-  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+afterEach(() => endWork(database.pool, worker))
 
 const work = (...lanes: TestLane[]): void => {
   worker = startTestWorker(database.pool, lanes)
@@ -85,7 +67,7 @@ test('what only an absent carrier can carry waits for it without spending attemp
     .toMatchObject({ state: 'queued', attempt: 0, owner: null, later: true })
   Object.assign(can, { ready: true })
   await database.pool.query('update delivery set due_at = now() where notification_id = $1', [id])
-  worker!.wake.notify()
+  worker!.wakes.notify()
   await described(id).toBe('Enviado')
   const { rows } = await database.pool.query('select type from event where notification_id = $1 order by seq', [id])
   expect(rows.map(({ type }) => type)).toEqual(['accepted', 'sent'])

@@ -1,34 +1,18 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { SendError } from '../../../src/channels/provider.js'
 import { repairDelivery } from '../../../src/engine/unknown/operator-decision.js'
 import { claimDeliveries, claimFailovers } from '../../../src/store/delivery/claims.js'
-import { brokenChains } from '../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { gatewayForFile } from '../../support/gateway.js'
+import { endWork, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let worker: TestWorker | undefined
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
-  await worker?.stop()
+  await endWork(database.pool, worker)
   worker = undefined
-  expect(await brokenChains(database.pool)).toEqual([])
-  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 /** As long as real plans' waits are, for a test. */
@@ -80,7 +64,7 @@ test.each(['temporary', 'throttled'] as const)(
   },
 )
 
-test('two carriers of one kind stand in for each other too', async () => {
+test('two carriers of one kind take over from each other too', async () => {
   const healthy = new ScriptedCarrier()
   work({ name: 'smtp', carrier: failing() }, { name: 'smtp', carrier: healthy })
   await described(await accept()).toBe('Enviado')
@@ -109,7 +93,7 @@ test('all carriers of a round use up one wait of the plan, and the last round is
   expect((await rowOf(id)).state).toBe('dead')
 })
 
-test('a plan ends although the carrier that could stand in is out of reach', async () => {
+test('a plan ends although the carrier that could take over is out of reach', async () => {
   const broken = failing()
   const away = Object.assign(new ScriptedCarrier(), { ready: false })
   work({ carrier: broken, options: { retryDelaysMs: [10, 10] } }, { carrier: away })
@@ -121,7 +105,7 @@ test('a plan ends although the carrier that could stand in is out of reach', asy
 
 test.each([
   ['says of one recipient', 'queued', () => new SendError('temporary', 'Caixa cheia.', { scope: 'message' })],
-  ['leaves in doubt', 'uncertain', () => refused('uncertain')],
+  ['leaves with an unknown outcome', 'uncertain', () => refused('uncertain')],
   ['breaks down over', 'uncertain', () => new TypeError('a bug')],
 ])('what a carrier %s is not handed to another one', async (_, state, error) => {
   const healthy = new ScriptedCarrier()
@@ -133,16 +117,19 @@ test.each([
   expect(healthy.got).toEqual([])
 })
 
-test.each(['report', 'lookup', 'never'] as const)('a doubt about a carrier of the class %s stays with it', async whenUnknown => {
-  const healthy = new ScriptedCarrier()
-  const carrier = Object.assign(failing('uncertain'), { find: () => Promise.reject(refused('temporary')) })
-  work({ carrier, whenUnknown, options: { settleMs: HOURS } }, { carrier: healthy, whenUnknown })
-  const id = await accept()
-  await described(id).toBe('Em verificação')
-  expect(await rowOf(id)).toMatchObject({ carrier: 'carrier 0', tried: null })
-  expect(await claimFailovers(database.pool, question(1))).toEqual([])
-  expect(healthy.got).toEqual([])
-})
+test.each(['report', 'lookup', 'never'] as const)(
+  'an unknown outcome of a carrier of the class %s stays with that carrier',
+  async whenUnknown => {
+    const healthy = new ScriptedCarrier()
+    const carrier = Object.assign(failing('uncertain'), { find: () => Promise.reject(refused('temporary')) })
+    work({ carrier, whenUnknown, options: { settleMs: HOURS } }, { carrier: healthy, whenUnknown })
+    const id = await accept()
+    await described(id).toBe('Em verificação')
+    expect(await rowOf(id)).toMatchObject({ carrier: 'carrier 0', tried: null })
+    expect(await claimFailovers(database.pool, question(1))).toEqual([])
+    expect(healthy.got).toEqual([])
+  },
+)
 
 const question = (rank: number) => ({
   channel: 'email' as const,
@@ -154,7 +141,7 @@ const question = (rank: number) => ({
   leaseMs: 60_000,
 })
 
-test('a worker that dies while it stands in leaves a doubt, not another failover', async () => {
+test('a worker that dies during a failover leaves an unknown outcome, not another failover', async () => {
   const id = await accept()
   await claimDeliveries(database.pool, question(0))
   await database.pool.query("update delivery set state = 'queued', lease_owner = null where notification_id = $1", [id])
@@ -192,14 +179,14 @@ const queuedAgain = (id: string) =>
     .toMatchObject({ state: 'queued', attempt: 1, waits: false, carrier: 'carrier 0' })
 
 test.each(['report', 'safe'] as const)(
-  'what a carrier of the class %s leaves in doubt and unsettled waits for it: no other one repeats it',
+  'what a carrier of the class %s leaves with an unknown outcome waits for that carrier: no other one repeats it',
   async whenUnknown => {
     const [away, standby] = [dropping(), new ScriptedCarrier()]
     const options = { settleMs: 20, retryDelaysMs: [20, 20, 20] }
     work({ carrier: away, whenUnknown, options }, { carrier: standby, whenUnknown, options })
     const id = await accept()
     await queuedAgain(id)
-    // Two more, one after the other: the one that stands in had every reason to look at all that is due.
+    // Two more, one after the other: the one that takes over had every reason to look at all that is due.
     for (const _ of [1, 2]) await described(await accept()).toBe('Enviado')
     expect(standby.got).toHaveLength(2)
     expect(await claimDeliveries(database.pool, question(1))).toEqual([])
@@ -211,7 +198,7 @@ test.each(['report', 'safe'] as const)(
   },
 )
 
-test('a carrier that is not the preferred one repeats what it left in doubt itself', async () => {
+test('a carrier that is not the preferred one repeats itself what it left with an unknown outcome', async () => {
   const preferred = Object.assign(new ScriptedCarrier(), { ready: false })
   const second = new ScriptedCarrier(({ attempt }) => {
     preferred.ready = true
@@ -227,7 +214,7 @@ test('a carrier that is not the preferred one repeats what it left in doubt itse
   expect(await rowOf(id)).toMatchObject({ carrier: 'carrier 1', failovers: 0 })
 })
 
-test('a refusal after a doubt is no reason to go elsewhere', async () => {
+test('a refusal after an unknown outcome is no reason to go elsewhere', async () => {
   const standby = new ScriptedCarrier()
   const broken = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'temporary')))
   broken.repeatAfterMs = 0

@@ -1,40 +1,24 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { queueOf } from '../../../src/app/lanes.js'
 import { StoreUnavailable } from '../../../src/domain/errors.js'
 import type { LaneOptions } from '../../../src/engine/deliver/lane-options.js'
-import { brokenChains } from '../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { gatewayForFile } from '../../support/gateway.js'
+import { endWork, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
 import { send, validSend } from '../../support/requests.js'
 
-/** The database commits, and its answer does not come: nothing has left, so nothing is in doubt. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
+/** The database commits, and its answer does not come: nothing has left, so no outcome is unknown. */
 let worker: TestWorker | undefined
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
-  await worker?.stop()
+  await endWork(database.pool, worker)
   worker = undefined
-  expect(await brokenChains(database.pool)).toEqual([])
-  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 const work = (...lanes: TestLane[]): void => {
-  // As those carriers are for which a doubt means that a person looks.
+  // The class whose unknown outcomes only a person resolves.
   worker = startTestWorker(
     database.pool,
     lanes.map(lane => ({ ...lane, whenUnknown: 'never' })),
@@ -125,7 +109,7 @@ test('a stand-in whose claim had no answer is still one, and uses up no try', as
   expect(rows).toEqual([{ failovers: 1 }])
 })
 
-test('what was given to another carrier without an answer goes to it in the end, with nothing to doubt', async () => {
+test('what was given to another carrier without an answer goes to it in the end, without an unknown outcome', async () => {
   const lost = losing(queueOf(database.pool).pass, passed => passed)
   const cannot = new ScriptedCarrier(() => Promise.reject(refused('permanent')))
   cannot.lacks = () => true

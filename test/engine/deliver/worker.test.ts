@@ -1,45 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SendError } from '../../../src/channels/provider.js'
 import { StoreBusy } from '../../../src/domain/errors.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
 import { engineTiming } from '../../../src/engine/timing.js'
 import { findReference } from '../../../src/store/carrier/references.js'
 import { type Claim, claimDeliveries, findExpiredLeases } from '../../../src/store/delivery/claims.js'
-import { brokenChains } from '../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { type Parcel, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { createAccount, gatewayForFile } from '../../support/gateway.js'
+import { type Parcel, refused, ScriptedCarrier, startTestWorker, type TestWorker, workersForTests } from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
-let workers: TestWorker[] = []
+const { database, gateway, account } = await gatewayForFile()
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
-
-afterEach(async () => {
-  await Promise.all(workers.map(worker => worker.stop()))
-  workers = []
-  expect(await brokenChains(database.pool)).toEqual([])
-  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
-
-const work = (...lanes: TestLane[]): TestWorker => {
-  const worker = startTestWorker(database.pool, lanes)
-  workers.push(worker)
-  return worker
-}
+const { workers, work } = workersForTests(database.pool)
 
 const accept = async (body: object = {}, token = account.token): Promise<string> =>
   ((await send(gateway.url, token, { ...validSend, ...body })).body as { idEmail: string }).idEmail
@@ -145,7 +118,7 @@ test('an uncertain outcome of a safe provider is sent again under the same refer
   await described('email', sentAgain).toBe('Enviado')
   expect(new Set(safe.got.map(parcel => parcel.reference)).size).toBe(1)
   await first.stop()
-  workers = []
+  workers.length = 0
   const never = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
   work({ carrier: never, whenUnknown: 'never' })
   const checked = await accept()
@@ -171,7 +144,7 @@ test('what a safe carrier never confirms is repeated twice under one reference, 
   expect((await eventsOf(id)).filter(({ type }) => type === 'failed')).toEqual([])
 })
 
-test('refusals after a doubt do not make it a failure: the first try may have arrived', async () => {
+test('refusals after an unknown outcome do not make it a failure: the first try may have arrived', async () => {
   const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'temporary')))
   work({ carrier, options: { retryDelaysMs: [20, 20] } })
   const id = await accept()
@@ -180,7 +153,7 @@ test('refusals after a doubt do not make it a failure: the first try may have ar
 })
 
 test.each(['safe', 'report'] as const)(
-  'a final refusal after a doubt of a carrier of the class %s is a person’s: nobody says that it failed',
+  'after an unknown outcome of a carrier of the class %s, a final refusal waits for a person and is no failure',
   async whenUnknown => {
     const carrier = new ScriptedCarrier(({ attempt }) => Promise.reject(refused(attempt === 1 ? 'uncertain' : 'permanent')))
     carrier.repeatAfterMs = 0
@@ -203,7 +176,7 @@ test.each(['safe', 'report'] as const)(
   },
 )
 
-test('what can no longer be made after a doubt did not fail either', async () => {
+test('what can no longer be made after an unknown outcome did not fail either', async () => {
   const carrier = new ScriptedCarrier(() => Promise.reject(refused('uncertain')))
   const prepare = async ({ notification, reference, attempt }: Claim) =>
     attempt === 1
@@ -310,7 +283,7 @@ test('work of a worker that died is taken up by another, and its late report is 
   expect((await status('email', id)).description).toBe('Enviado')
 })
 
-test('an answer whose lease ran out settles the doubt that this left, and its names are kept though another try is under way', async () => {
+test('an answer that comes after its lease resolves the unknown outcome, and its references are kept though another attempt is under way', async () => {
   const id = await accept()
   const fact = { channel: 'email', type: 'sent', at: new Date(), source: 'late', data: {} } as const
   const claim = async (owner: string): Promise<void> => {
@@ -326,7 +299,7 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
         references: { carrier: 'late', names: [name] },
       },
     ])
-  const doubt = (owner: string, attempt: number, type: 'uncertain' | 'retried') =>
+  const recordUnknown = (owner: string, attempt: number, type: 'uncertain' | 'retried') =>
     recordChanges(database.pool, Date.now, [
       {
         kind: 'attempt',
@@ -338,12 +311,12 @@ test('an answer whose lease ran out settles the doubt that this left, and its na
     ])
   const [first, second] = [randomUUID(), randomUUID()]
   await claim(first)
-  await doubt(first, 1, 'retried')
+  await recordUnknown(first, 1, 'retried')
   await claim(second)
   expect((await late(first, 1, 'a')).outcomes).toEqual(['fenced'])
   expect(await findReference(database.pool, ['late'], ['a'])).toMatchObject({ notification: id, ordinal: 1 })
   expect((await status('email', id)).description).toBe('Processado')
-  await doubt(second, 2, 'uncertain')
+  await recordUnknown(second, 2, 'uncertain')
   expect((await late(first, 1, 'b')).outcomes).toEqual(['fenced'])
   expect((await late(second, 2, 'c')).outcomes).toEqual(['recorded'])
   expect((await status('email', id)).description).toBe('Enviado')
@@ -421,11 +394,11 @@ test('a lease that is over before the carrier is called is not used', async () =
     )
     .toBeGreaterThan(1)
   expect(carrier.got).toEqual([])
-  // Nothing had left: there is no doubt about it.
+  // Nothing had left, so the outcome is known.
   expect((await eventsOf(id))[1]).toMatchObject({ type: 'retried' })
 })
 
-test('while the preferred carrier fails, the next one stands in', async () => {
+test('while the preferred carrier fails, the next one takes over', async () => {
   const broken = new ScriptedCarrier(() => Promise.reject(refused('temporary')))
   const standby = new ScriptedCarrier()
   work({ name: 'first', carrier: broken, options: { retryDelaysMs: Array(50).fill(20) } }, { name: 'second', carrier: standby })
@@ -469,7 +442,7 @@ test('what its carrier did not try goes back as it came, for as long as it says;
   expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['accepted', 'sent'])
   expect(worker.lanes[0]!.open).toBe(true)
   await worker.stop()
-  workers = []
+  workers.length = 0
   work({ carrier: new ScriptedCarrier(() => Promise.reject(untried)), options: { retryDelaysMs: [50, 50] } })
   await described('email', await accept()).toBe('Falha no envio')
 })
@@ -565,6 +538,33 @@ test('an account that floods does not keep another one waiting', async () => {
   const claims = await claimAs(randomUUID(), 10)
   expect(claims).toHaveLength(10)
   expect(claims.map(claim => claim.notification)).toContain(mine)
+})
+
+test('a batch at a slow carrier leaves places for single sends, and takes its own again as they become free', async () => {
+  const batch = await Promise.all(Array.from({ length: 12 }, () => accept()))
+  await database.pool.query('update delivery set bulk = true where notification_id = any($1)', [batch])
+  const answers: (() => void)[] = []
+  const carrier = new ScriptedCarrier(({ notification }) =>
+    batch.includes(notification) ? new Promise(resolve => answers.push(() => resolve({}))) : {},
+  )
+  // It does not look at the queue by itself again: only a free place, or the signal, leads to the next claim.
+  const worker = startTestWorker(database.pool, [{ carrier, timeoutMs: 600_000, options: { concurrency: 8 } }], 30_000, {
+    pollMs: 3_600_000,
+  })
+  workers.push(worker)
+  await expect.poll(() => answers.length).toBe(6)
+  for (let sends = 0; sends < 3; sends++) {
+    const id = await accept()
+    worker.wakes.notify()
+    await described('email', id).toBe('Enviado')
+  }
+  expect(carrier.got).toHaveLength(9)
+  for (let answered = 0; answered < 12; answered++) {
+    await expect.poll(() => answers.length).toBeGreaterThan(0)
+    answers.shift()!()
+  }
+  for (const id of batch) await described('email', id).toBe('Enviado')
+  expect(carrier.got).toHaveLength(15)
 })
 
 test('two workers share the work: nothing is sent twice', async () => {

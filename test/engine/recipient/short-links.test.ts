@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../../src/domain/id.js'
-import { type LinkTarget, makeShortCode, readShortCode } from '../../../src/domain/link.js'
+import { type LinkTarget, makeShortCode, readShortCode, typedLink } from '../../../src/domain/link.js'
 import { createShortLinks } from '../../../src/engine/recipient/short-links.js'
 import { findGuardedLink } from '../../../src/store/recipient/guesses.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -52,5 +52,24 @@ test('codes differ with the key, and copied by hand they still lead there', () =
   expect(makeShortCode(key, one, 0)).not.toBe(makeShortCode(Buffer.alloc(32, 4), one, 0))
   expect(readShortCode('OIL0ABCDEF')).toBe('0110abcdef')
   expect(readShortCode('x'.repeat(5_000)).length).toBe(11)
-  expect(readShortCode("a\0'é b")).toBe('a----b')
+  expect(readShortCode("a\0'é b")).toBe('a___b')
+  expect(readShortCode(' '.repeat(5_000))).toBe('')
+})
+
+test('printed in two groups, the code is typed with or without what parts them', () => {
+  const code = makeShortCode(key, target(), 0)
+  const typed = typedLink('https://avisos.exemplo.com.br', code)
+  expect(typed).toEqual({
+    address: 'avisos.exemplo.com.br/s',
+    code: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{5}-[0-9A-HJKMNP-TV-Z]{5}$/),
+  })
+  for (const way of [
+    typed.code,
+    typed.code.toLowerCase(),
+    typed.code.replace('-', ''),
+    ` ${typed.code.replace('-', ' ')} `,
+    typed.code.replace('-', ' – '),
+  ]) {
+    expect(readShortCode(way)).toBe(code)
+  }
 })

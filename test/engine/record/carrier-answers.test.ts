@@ -1,36 +1,23 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { saysMailboxIsGone } from '../../../src/channels/email/preparation.js'
 import { type Receipt, SendError } from '../../../src/channels/provider.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { sourceOf, UNHEARD } from '../../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway.js'
 import { ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
 import { send, validSend } from '../../support/requests.js'
 
 /** Whatever a carrier answers, what became of the message is recorded. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let worker: TestWorker | undefined
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
   await worker?.stop()
   worker = undefined
   for await (const page of readEventLog(database.pool)) expect(page.flatMap(findFaults)).toEqual([])
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 /** A lease that ends soon: an outcome that cannot be recorded would be an unknown one, and its message sent again. */

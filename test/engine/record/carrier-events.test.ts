@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { CarrierEvent, CarrierReport } from '../../../src/channels/provider.js'
 import { findFaults } from '../../../src/engine/record/audit.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../../../src/engine/record/carrier-events.js'
@@ -6,15 +6,11 @@ import { CARRIER_NOTES } from '../../../src/engine/record/kept-notes.js'
 import { takeEarlyReports } from '../../../src/engine/record/reports.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { sourceOf, UNHEARD } from '../../support/attempts.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway.js'
 import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
 import { request, send, validSend } from '../../support/requests.js'
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let worker: TestWorker | undefined
 let events: CarrierEventParts
 const unmatched: string[] = []
@@ -23,11 +19,7 @@ const foreign: string[] = []
 const NUMBER = '11987654321'
 const HOUR = 60 * 60_000
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
   await worker?.stop()
@@ -38,11 +30,6 @@ afterEach(async () => {
   // Out of the next test's way, but true to its events.
   const later = "now() + interval '10 years'"
   await database.pool.query(`update delivery set due_at = ${later}, lease_until = ${later} where state <> 'done'`)
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 function work(lane: TestLane): TestWorker {

@@ -1,14 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SequenceStep } from '../../../src/domain/sequence.js'
 import { promoteDueSteps } from '../../../src/engine/record/record.js'
 import { findOverdue } from '../../../src/engine/upkeep/alarm.js'
 import { updateSequence } from '../../../src/store/accounts/accounts.js'
-import { lockDueSteps } from '../../../src/store/delivery/claims.js'
+import { lockDueSteps } from '../../../src/store/delivery/due-steps.js'
 import { readQueue } from '../../../src/store/delivery/queue.js'
 import { transaction } from '../../../src/store/postgres.js'
 import { brokenChains } from '../../support/chain.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { readPlans } from '../../support/plans.js'
 import { send, validSend } from '../../support/requests.js'
+
+const STEPS: SequenceStep[] = [
+  { channel: 'email', waitMinutes: 0, condition: 'always' },
+  { channel: 'sms', waitMinutes: 30, condition: 'not delivered' },
+  { channel: 'voice', waitMinutes: 30, condition: 'failed' },
+]
 
 let database: TestDatabase
 let gateway: Gateway
@@ -18,11 +26,7 @@ beforeAll(async () => {
   database = await createDatabase()
   gateway = await startGateway(database.pool)
   account = await createAccount(database.pool)
-  await updateSequence(database.pool, account.id, [
-    { channel: 'email', waitMinutes: 0, condition: 'always' },
-    { channel: 'sms', waitMinutes: 30, condition: 'not delivered' },
-    { channel: 'voice', waitMinutes: 30, condition: 'failed' },
-  ])
+  await updateSequence(database.pool, account.id, STEPS)
 })
 
 afterAll(async () => {
@@ -33,10 +37,24 @@ afterAll(async () => {
 const number = '11987654321'
 
 /** Notifications whose second and third steps are due. */
-async function acceptDue(count: number): Promise<void> {
+async function acceptDue(count: number, { token } = account): Promise<string[]> {
   const body = { ...validSend, sms: { number }, voz: { number } }
-  await Promise.all(Array.from({ length: count }, () => send(gateway.url, account.token, body)))
+  const answers = await Promise.all(Array.from({ length: count }, () => send(gateway.url, token, body)))
   await database.pool.query("update delivery set due_at = now() where state = 'waiting' and due_at < now() + interval '1 day'")
+  return answers.map(({ body }) => (body as { idEmail: string }).idEmail)
+}
+
+/** An account whose steps are due, those of a batch for an hour. */
+async function acceptSteps(count: number, kind: 'single' | 'batch'): Promise<string[]> {
+  const sender = await createAccount(database.pool)
+  await updateSequence(database.pool, sender.id, STEPS)
+  const ids = await acceptDue(count, sender)
+  if (kind === 'batch')
+    await database.pool.query(
+      "update delivery set bulk = true, due_at = due_at - interval '1 hour' where notification_id = any($1)",
+      [ids],
+    )
+  return ids
 }
 
 const statesOf = async (channel: string): Promise<object[]> =>
@@ -73,20 +91,20 @@ test('a step that only a failure releases has no date to be late by', async () =
     oldestSeconds: 0,
   })
   expect(findOverdue(depths)).toEqual([])
-  expect(await lockDueSteps(database.pool, 100)).toEqual([])
+  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
 })
 
 test('one node alone needs no second call, however many batches there are', async () => {
   await acceptDue(25)
   await promote(7)
-  expect(await lockDueSteps(database.pool, 100)).toEqual([])
+  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
 })
 
 test('a node passes over the steps that another one is deciding on', async () => {
   await acceptDue(6)
   await transaction(database.pool, async db => {
-    const first = new Set(await lockDueSteps(db, 6))
-    const second = await lockDueSteps(database.pool, 100)
+    const first = new Set((await lockDueSteps(db, 6)).notifications)
+    const second = (await lockDueSteps(database.pool, 100)).notifications
     expect(second.filter(id => first.has(id))).toEqual([])
     expect(new Set([...first, ...second]).size).toBe(6)
   })
@@ -97,5 +115,70 @@ test('steps that are not due by this node’s clock are not asked for again and 
   await acceptDue(3)
   await promoteDueSteps(database.pool, () => Date.now() - 60_000, { notify() {} }, new AbortController().signal, 3)
   await promote(10)
-  expect(await lockDueSteps(database.pool, 100)).toEqual([])
+  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+})
+
+test('steps of single sends are decided on before those of a batch, which were due earlier', async () => {
+  const lines = await acceptSteps(8, 'batch')
+  const singles = await acceptSteps(3, 'single')
+  const { notifications } = await lockDueSteps(database.pool, 5)
+  expect(new Set(notifications.slice(0, 3))).toEqual(new Set(singles))
+  expect(notifications.slice(3).every(id => lines.includes(id))).toBe(true)
+  expect(notifications).toHaveLength(5)
+  await promote(5)
+  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+})
+
+test.each(['single', 'batch'] as const)('an account with many due steps delays only itself: %s', async kind => {
+  const many = await acceptSteps(12, kind)
+  await database.pool.query("update delivery set due_at = due_at - interval '1 hour' where notification_id = any($1)", [many])
+  const few = await acceptSteps(2, kind)
+  const { notifications } = await lockDueSteps(database.pool, 6)
+  expect(notifications.filter(id => few.includes(id))).toHaveLength(2)
+  // What one account leaves of its share goes to the others.
+  expect(new Set(notifications.filter(id => many.includes(id))).size).toBe(4)
+  await promote(6)
+  expect((await lockDueSteps(database.pool, 100)).notifications).toEqual([])
+})
+
+test('accounts that were not looked at come next', async () => {
+  const senders = await Promise.all([acceptSteps(2, 'batch'), acceptSteps(2, 'batch'), acceptSteps(2, 'batch')])
+  const served = new Set<number>()
+  let after: string | undefined
+  for (let call = 0; call < senders.length; call++) {
+    const { notifications, next } = await lockDueSteps(database.pool, 1, after)
+    served.add(senders.findIndex(ids => ids.includes(notifications[0]!)))
+    after = next
+  }
+  expect(served).toEqual(new Set([0, 1, 2]))
+  await promote(100)
+})
+
+test('the steps of a long backlog, and those whose time has not come, are not read', async () => {
+  const senders = [account.id, (await createAccount(database.pool)).id]
+  const id = `(lpad(to_hex(${Date.now()} - n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid`
+  const rows = `generate_series(1, 6000) n`
+  const sender = `(array['${senders.join("', '")}']::uuid[])[1 + n % 2]`
+  await database.tamper(
+    `insert into notification (id, account_id, mode, accepted_at, recipient_name, subject) select ${id}, ${sender}, 'live', now(), 'P', 'S' from ${rows}`,
+  )
+  // Half of them are due, a third are of batches.
+  await database.tamper(
+    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request, bulk)
+     select ${id}, 'sms', ${sender}, 'live', 'waiting', now() + (3000 - n) * interval '1 minute', 2, 'not delivered', 'p', '{}', n % 3 = 0 from ${rows}`,
+  )
+  const limit = 50
+  const plans = await readPlans(
+    database.pool,
+    async () => void (await lockDueSteps(database.pool, limit)),
+    ['plan_cache_mode = force_generic_plan', 'enable_seqscan = off'],
+    true,
+  )
+  const read = plans
+    .flatMap(({ plan }) => [...plan.matchAll(/rows=(\d+)(?:\.\d+)? loops=(\d+)/g)])
+    .map(([, each, loops]) => Number(each) * Number(loops))
+  const removed = plans
+    .flatMap(({ plan }) => [...plan.matchAll(/Rows Removed by Filter: (\d+)/g)])
+    .map(([, count]) => Number(count))
+  expect(Math.max(...read, ...removed)).toBeLessThanOrEqual(2 * limit)
 })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import type { Change } from '../../../src/domain/change.js'
 import type { Channel } from '../../../src/domain/channel.js'
 import { StoreUnavailable } from '../../../src/domain/errors.js'
@@ -13,32 +13,19 @@ import { takeUnknown } from '../../../src/store/delivery/unknown-outcomes.js'
 import { openPool } from '../../../src/store/postgres.js'
 import { attemptBy, sourceOf } from '../../support/attempts.js'
 import { brokenChains } from '../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
+import { gatewayForFile } from '../../support/gateway.js'
 import { ScriptedCarrier, startTestWorker } from '../../support/lanes.js'
 import { countWaiting, holdRows, pausedPool } from '../../support/locks.js'
 import { send, validSend } from '../../support/requests.js'
 
 /** Rows that somebody else holds: nobody waits for them who has other work, and nobody writes over them. */
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
   expect(await brokenChains(database.pool)).toEqual([])
   await database.pool.query("update delivery set state = 'cancelled' where state <> 'done'")
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 const SMS = { sms: { number: '11987654321', typeSend: '2' } }

@@ -1,33 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import type { Found } from '../../../src/channels/provider.js'
-import { brokenChains } from '../../support/chain.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { deferred } from '../../support/deferred.js'
-import { createAccount, type Gateway, startGateway, type TestAccount } from '../../support/gateway.js'
-import { refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
+import { gatewayForFile } from '../../support/gateway.js'
+import { endWork, refused, ScriptedCarrier, startTestWorker, type TestLane, type TestWorker } from '../../support/lanes.js'
 import { send, validSend } from '../../support/requests.js'
 
-let database: TestDatabase
-let gateway: Gateway
-let account: TestAccount
 let worker: TestWorker | undefined
 
-beforeAll(async () => {
-  database = await createDatabase()
-  gateway = await startGateway(database.pool)
-  account = await createAccount(database.pool)
-})
+const { database, gateway, account } = await gatewayForFile()
 
 afterEach(async () => {
-  await worker?.stop()
+  await endWork(database.pool, worker)
   worker = undefined
-  expect(await brokenChains(database.pool)).toEqual([])
-  await database.pool.query("update delivery set state = 'cancelled', lease_owner = null where state <> 'done'")
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 const work = (...lanes: TestLane[]): void => {
@@ -64,7 +48,7 @@ const rowOf = async (id: string): Promise<{ state: string; attempt: number; unkn
 
 const eventually = (id: string) => expect.poll(() => rowOf(id))
 
-/** As another worker leaves it that repeated it and lost that answer too: in doubt again, to be looked at in an hour. */
+/** Another worker repeated it and lost that answer too: its outcome is unknown again, and due for a look in an hour. */
 const repeatElsewhere = (id: string) =>
   database.pool.query(
     "update delivery set attempt = 2, unknown_count = 2, due_at = now() + interval '1 hour' where notification_id = $1",
@@ -119,7 +103,7 @@ test('a carrier that does not answer holds up its own unknown outcomes alone, an
   for (const id of ids) expect(await rowOf(id)).toMatchObject({ state: 'uncertain', due: true })
 })
 
-test('while one worker asks about a doubt, no other one does', async () => {
+test('while one worker asks about an unknown outcome, no other one does', async () => {
   const answer = deferred<Found>()
   const carrier = losing(() => answer.promise)
   work({ carrier })
@@ -127,7 +111,7 @@ test('while one worker asks about a doubt, no other one does', async () => {
   await expect.poll(() => carrier.asked).toBe(1)
   const second = losing(async () => 'unknown')
   const idle = startTestWorker(database.pool, [{ name: 'carrier 0', whenUnknown: 'lookup', carrier: second }])
-  // Its own doubt, of another message, shows that it looks.
+  // An unknown outcome of its own, of another message, shows that it looks.
   const askedAfterOneMore = async (): Promise<number> => {
     await accept()
     return second.asked

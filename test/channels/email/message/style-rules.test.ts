@@ -2,17 +2,17 @@ import { expect, test } from 'vitest'
 import { keepSafeRules } from '../../../../src/channels/email/message/style-rules.js'
 
 test.each([
-  ['p { color: #333; margin: 0 auto }', 'p{color: #333;margin: 0 auto}'],
+  ['p { color: #333; margin: 0 auto }', '.nt-content p{color: #333;margin: 0 auto}'],
   [
     'td.a > b, #c:hover { font: 12px/1.5 "Segoe UI", Arial; background: rgba(0, 0, 0, .5) !important }',
-    'td.a > b, #c:hover{font: 12px/1.5 "Segoe UI", Arial;background: rgba(0, 0, 0, .5) !important}',
+    '.nt-content td.a > b,.nt-content #c:hover{font: 12px/1.5 "Segoe UI", Arial;background: rgba(0, 0, 0, .5) !important}',
   ],
   [
     '@media only screen and (max-width: 600px) { .w { width: 100% } p { padding: 0 } }',
-    '@media only screen and (max-width: 600px){.w{width: 100%}p{padding: 0}}',
+    '@media only screen and (max-width: 600px){.nt-content .w{width: 100%}.nt-content p{padding: 0}}',
   ],
-  ['/* a } */ p /* b */ { color: red /* c */ }', 'p{color: red}'],
-  ['@charset "utf-8"; p { color: red }', 'p{color: red}'],
+  ['/* a } */ p /* b */ { color: red /* c */ }', '.nt-content p{color: red}'],
+  ['@charset "utf-8"; p { color: red }', '.nt-content p{color: red}'],
 ])('what only looks stays: %s', (css, kept) => {
   expect(keepSafeRules(css).replaceAll(/ +/g, ' ')).toBe(kept)
 })
@@ -45,8 +45,30 @@ test.each([
 })
 
 test('a rule loses only what can tell', () => {
-  expect(keepSafeRules('p, a[href] { color: red; background: url(x); margin: 0 }')).toBe('p{color: red;margin: 0}')
+  expect(keepSafeRules('p, a[href] { color: red; background: url(x); margin: 0 }')).toBe('.nt-content p{color: red;margin: 0}')
 })
+
+test.each([
+  ['p', '.nt-content p'],
+  ['*', '.nt-content *'],
+  ['body', '.nt-content>div'],
+  ['BODY.a > p', '.nt-content>div.a > p'],
+  ['html body p', '.nt-content>div p'],
+  ['html > body', '.nt-content>div'],
+  ['html', '.nt-content'],
+  [':root', '.nt-content'],
+  ['bodytext', '.nt-content bodytext'],
+  ['html-x', '.nt-content html-x'],
+])('the selector %s selects inside the content alone: %s', (selector, confined) => {
+  expect(keepSafeRules(`${selector}{color:red}`)).toBe(`${confined}{color:red}`)
+})
+
+test.each(['~ p', '+ p', '> p', 'html ~ p', 'html + p', ':root ~ *'])(
+  '%s would select what follows the content: it goes',
+  selector => {
+    expect(keepSafeRules(`${selector}{display:none}`)).toBe('')
+  },
+)
 
 test('a megabyte of braces takes no more than a moment', () => {
   for (const piece of ['{', '}', '{}', 'p{', '/*', '@media{', 'p{a:b}', '"'])

@@ -230,6 +230,9 @@ describe('answers of people', () => {
     expect(await readReport(samples.person(body))).toEqual({
       kind: 'reply',
       text: 'Recebido, obrigado.\n\nJoão',
+      from: expect.stringContaining('@'),
+      id: null,
+      files: [],
     })
   })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { queueForward } from '../../../../src/channels/email/forward/forward-store.js'
 import { type Report, readReport } from '../../../../src/channels/email/reports/reports.js'
 import { createReturns, RETURNED_NOTES, type TakeReturn } from '../../../../src/channels/email/reports/returns.js'
 import { makeLinkCode } from '../../../../src/domain/link.js'
@@ -16,7 +17,7 @@ import { request, send, validSend } from '../../../support/requests.js'
 let database: TestDatabase
 let gateway: Gateway
 let account: TestAccount
-type Take = (id: string, report: Report) => Promise<void>
+type Take = (id: string, report: Report, original?: { sha256: string; size: number }) => Promise<void>
 let take: Take
 let takeElsewhere: Take
 let takeReceipt: Take
@@ -33,10 +34,11 @@ beforeAll(async () => {
       clock: Date.now,
       record: createRecorder(pool, Date.now, new Wake()).record,
       suppress: (notification, reason) => suppress(pool, { notification, channel: 'email', reason }),
+      forward: (notification, reply) => queueForward(pool, notification, reply),
       onLastNote: (notification, kind) => void told.push(`${notification} ${kind}`),
     })
   const [here, elsewhere] = [node(), node()]
-  take = (notification, report) => here({ notification, purpose: 'return' }, report)
+  take = (notification, ...rest) => here({ notification, purpose: 'return' }, ...rest)
   takeElsewhere = (notification, report) => elsewhere({ notification, purpose: 'return' }, report)
   takeReceipt = (notification, report) => here({ notification, purpose: 'receipt' }, report)
 })
@@ -48,7 +50,16 @@ afterAll(async () => {
 
 const accept = async (): Promise<string> =>
   ((await send(gateway.url, account.token, validSend)).body as { idEmail: string }).idEmail
-const reply = (text: string): Report => ({ kind: 'reply', text })
+/** Of somebody whose address is not the recipient's. */
+const reply = (text: string): Report => ({ kind: 'reply', text, from: 'outra@example.com', id: null, files: [] })
+const answer = (text: string, more: object = {}): Report => ({
+  kind: 'reply',
+  text,
+  from: 'Maria@Example.com',
+  id: `${text}@x`,
+  files: [],
+  ...more,
+})
 const delayed = { action: 'delayed', status: '4.4.1', diagnostic: null, recipients: [] as string[] } as const
 const failed = { ...delayed, action: 'failed', status: '5.1.1', recipients: [validSend.to] } as const
 const bounce = (id: string): Report => ({ kind: 'dsn', messages: [`${id}.email.1`], entries: [failed] })
@@ -219,7 +230,9 @@ describe('a report that anybody may have written', () => {
     const code = makeLinkCode(testKeys.link, id, 0)
     const raw = `From: <${validSend.to}>\r\nSubject: Re: Aviso\r\n\r\nAcima: https://notifica.example/n/${code} e =2Fs=2F\r\n`
     await take(id, await readReport(Buffer.from(raw)))
-    const [{ reply: text }] = (await notesOf(id, 'report:reply')) as [{ reply: string }]
+    const full = (await request(`${gateway.url}/gw/full/${id}`, { token: account.token })).body
+    const [{ answered }] = (full as { email: [{ answered: string[] }] }).email
+    const text = answered[0]!
     expect(text).toContain('Acima: https://notifica.example/n/…')
     expect(text).not.toContain(code.slice(0, 8))
   })
@@ -233,4 +246,65 @@ test('concurrent messages, on two nodes, do not exceed the limit of notes', asyn
   expect(notes).toHaveLength(RETURNED_NOTES.most)
   expect(notes.filter(({ lastNote }) => lastNote)).toHaveLength(1)
   expect(told.filter(line => line.startsWith(id))).toEqual([`${id} reply`])
+})
+
+describe('a reply by e-mail', () => {
+  const fullOf = async (id: string) =>
+    (await request(`${gateway.url}/gw/full/${id}`, { token: account.token })).body as {
+      email: [Record<string, unknown>]
+      statusFull: { email: { label: string; dateTime: string }[] }
+      lastStatus: { email: { label: string; dateTime: string } }
+    }
+
+  test('of the recipient is an answer: its text is in /gw/full and in the timeline, and one that comes twice counts once', async () => {
+    const id = await accept()
+    await happened(id, 'sent')
+    await take(id, answer('Recebi.'))
+    await takeElsewhere(id, answer('Recebi.'))
+    await take(id, answer('E pago amanhã.', { files: ['comprovante.pdf'] }))
+    await take(id, answer('', { id: 'z@x', files: ['foto.jpg'] }))
+    const full = await fullOf(id)
+    expect(full.email[0]).toMatchObject({
+      answered: ['Recebi.', 'E pago amanhã.', '[anexo] foto.jpg'],
+      description: 'Respondido',
+    })
+    expect(full.statusFull.email.at(-1)).toEqual(full.lastStatus.email)
+    const events = (await request(`${gateway.url}/gw/events/${id}`, { token: account.token })).body as { data: object[] }
+    expect(events.data.slice(2)).toMatchObject([
+      { type: 'answered', label: 'Respondido', respostaDestinatario: 'Recebi.' },
+      { type: 'answered', respostaDestinatario: 'E pago amanhã.', detalhes: { files: ['comprovante.pdf'] } },
+      { type: 'answered', respostaDestinatario: '[anexo] foto.jpg' },
+    ])
+    expect(await brokenChains(database.pool)).toEqual([])
+  })
+
+  test('of another address is told, and is not the recipient’s answer', async () => {
+    const id = await accept()
+    await happened(id, 'sent')
+    await take(id, reply('Ela está de férias.'))
+    expect((await fullOf(id)).email[0]).not.toHaveProperty('answered')
+    expect(await statusOf(id)).toMatchObject({ description: 'Enviado' })
+    const events = (await request(`${gateway.url}/gw/events/${id}`, { token: account.token })).body as { data: object[] }
+    expect(events.data.at(-1)).toMatchObject({
+      type: 'note',
+      label: 'Não contou: Respondido (é de outro endereço)',
+      respostaDestinatario: 'Ela está de férias.',
+      detalhes: { from: 'outra@example.com' },
+    })
+  })
+})
+
+test('the event of a reply and of a bounce has the digest of the message as it came', async () => {
+  const original = { sha256: 'ab'.repeat(32), size: 1_234 }
+  const [answered, bounced] = [await accept(), await accept()]
+  await take(answered, answer('com resumo'), original)
+  await take(bounced, bounce(bounced), original)
+  const { rows } = await database.pool.query(
+    "select type, data -> 'original' as original from event where notification_id = any($1) and seq > 1 order by type",
+    [[answered, bounced]],
+  )
+  expect(rows).toEqual([
+    { type: 'answered', original },
+    { type: 'failed', original },
+  ])
 })

@@ -48,7 +48,12 @@ describe('direct delivery to the exchanger', () => {
     const server = await scriptedServer()
     const opened = await carrier(server.port, names({ 'example.net': two }, twoAddresses))
     const receipt = await opened.send(email(), never)
-    expect(receipt).toEqual({ references: [], answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB', delivered: true })
+    expect(receipt).toMatchObject({
+      references: [],
+      answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB',
+      delivered: true,
+      facts: { smtp: { steps: expect.arrayContaining([expect.objectContaining({ command: 'end of data' })]) } },
+    })
     expect(server.commands[0]).toBe('EHLO envio.example.com')
   })
 
@@ -140,7 +145,8 @@ describe('destinations', () => {
 
   test('a responsive destination gets as many messages at a time as it has connections, and the others in order', async () => {
     const server = await scriptedServer()
-    const opened = await carrier(server.port, names(domains('bom.example'), { 'mx.bom.example': ['127.0.0.1'] }), {}, places)
+    const times = { waitMs: 600_000, responsiveMs: 600_000 }
+    const opened = await carrier(server.port, names(domains('bom.example'), { 'mx.bom.example': ['127.0.0.1'] }), times, places)
     await opened.send(to('bom.example'), never)
     await Promise.all(Array.from({ length: 50 }, () => opened.send(to('bom.example'), never)))
     expect(server.messages).toHaveLength(51)

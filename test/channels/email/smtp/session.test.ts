@@ -222,7 +222,7 @@ describe('what a reply means for the message, with and without pipelining', () =
     ['a long line', `250 ${'x'.repeat(5_000)}`],
     ['a reply without end', multiline(250, Array(500).fill('more'))],
     ['unasked replies without end', Array(100).fill('250 Ok').join('\r\n')],
-  ])('a server that floods us with %s is left, and the message is in doubt', async (_, step) => {
+  ])('a server that floods us with %s is left, and the outcome is unknown', async (_, step) => {
     const server = await scriptedServer({ at: at => (at === 'end' ? step : undefined) })
     const session = await open(server)
     const outcome = await session.send(envelope, raw, limits()).catch(error => error)

@@ -1,3 +1,4 @@
+import { createHash, X509Certificate } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -83,7 +84,7 @@ describe('the relay provider', () => {
   test('hands over a message and gives the relay’s own answer; delivery is not known yet', async () => {
     const server = await scriptedServer()
     const receipt = await (await carrier(`smtp://127.0.0.1:${server.port}?tls=off&name=envio.example.com`)).send(email(), never)
-    expect(receipt).toEqual({ references: [], answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB', delivered: false })
+    expect(receipt).toMatchObject({ references: [], answer: '250 2.0.0 Ok: queued as 4YbX2k0QzB', delivered: false })
     expect(server.commands).toContain('EHLO envio.example.com')
     expect(server.commands.some(command => command.startsWith(`MAIL FROM:<${email().envelopeFrom}>`))).toBe(true)
     expect(server.commands.some(command => command.includes(` ENVID=${email().reference}`))).toBe(true)
@@ -256,6 +257,86 @@ describe('connections', () => {
     await Promise.all(Array.from({ length: 60 }, () => opened.send(email(), signal)))
     expect(warnings).toEqual([])
   })
+})
+
+describe('the conversation, for the proofs', () => {
+  const steps = (facts: unknown) => (facts as { smtp: { steps: { command: string; reply: string }[] } }).smtp.steps
+
+  test('has the server, its certificate and every reply, and never a credential', async () => {
+    const cert = selfSigned(['localhost', '127.0.0.1'])
+    const server = await realServer({ ...cert, onAuth })
+    const opened = await carrier(`smtp://${USER}@127.0.0.1:${server.port}?tls=required`, { ca: cert.cert })
+    const { facts } = await opened.send(email(), never)
+    const again = await opened.send(email(), never)
+    const certificate = new X509Certificate(cert.cert)
+    expect(facts).toMatchObject({
+      smtp: {
+        server: '127.0.0.1',
+        address: '127.0.0.1',
+        port: server.port,
+        startedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+        tls: {
+          version: expect.stringMatching(/^TLSv1\.[23]$/),
+          cipher: expect.stringMatching(/^TLS_/),
+          verified: true,
+          certificate: {
+            subject: 'CN=localhost',
+            issuer: 'CN=localhost',
+            sha256: createHash('sha256').update(certificate.raw).digest('hex'),
+            validTo: new Date(certificate.validTo).toISOString(),
+          },
+        },
+      },
+    })
+    const commands = ['connect', 'STARTTLS', 'AUTH', 'MAIL FROM', 'RCPT TO', 'DATA', 'end of data']
+    expect(steps(facts).map(({ command }) => command)).toEqual(commands)
+    expect(steps(facts)[0]!.reply).toMatch(/^220 /)
+    expect(steps(facts)[2]).toEqual({ command: 'AUTH', reply: '235' })
+    expect(steps(facts).at(-1)).toMatchObject({ reply: expect.stringMatching(/^250 /), ms: expect.any(Number) })
+    expect(steps(again.facts).map(({ command }) => command)).toEqual(commands)
+    const told = JSON.stringify(facts)
+    for (const secret of ['se:nh@ 1', 'usuário', Buffer.from('\0usuário\0se:nh@ 1').toString('base64')])
+      expect(told).not.toContain(secret)
+  })
+
+  test('of a certificate that nobody vouches for says why', async () => {
+    const server = await realServer({ ...selfSigned(['other.example.com']) })
+    const { facts } = await (await carrier(`smtp://127.0.0.1:${server.port}`)).send(email(), never)
+    expect(facts).toMatchObject({ smtp: { tls: { verified: false, fault: expect.stringMatching(/SELF_SIGNED/) } } })
+  })
+
+  test('is told of a refusal, of a break and of a server that is not there, with bounded replies', async () => {
+    const long = `550 5.7.1 ${'x'.repeat(900)}`
+    const server = await scriptedServer({ at: at => (at === 'RCPT' ? long : undefined) })
+    const opened = await carrier(`smtp://127.0.0.1:${server.port}?tls=off`)
+    const refused = steps((await failureOf(opened.send(email(), never))).facts)
+    expect(refused.map(({ command }) => command)).toEqual(['connect', 'MAIL FROM', 'RCPT TO'])
+    expect(refused.at(-1)!.reply).toBe(long.slice(0, 300))
+    const broken = await scriptedServer({ at: at => (at === 'end' ? 'RESET' : undefined) })
+    const lost = await failureOf((await carrier(`smtp://127.0.0.1:${broken.port}?tls=off`)).send(email(), never))
+    expect([lost.kind, steps(lost.facts).at(-1)!.command]).toEqual(['uncertain', 'DATA'])
+    await broken.leave()
+    const away = await failureOf((await carrier(`smtp://127.0.0.1:${broken.port}?tls=off`)).send(email(), never))
+    expect(away.facts).toEqual({
+      smtp: { server: '127.0.0.1', address: null, port: broken.port, tls: null, fault: 'ECONNREFUSED', steps: [] },
+    })
+  })
+})
+
+test('what is kept of a message is what the server got, byte by byte', async () => {
+  const server = await scriptedServer()
+  const opened = await carrier(`smtp://127.0.0.1:${server.port}?tls=off`)
+  const message = email({
+    text: '.\n..\nFrom here\n',
+    attachments: [{ name: 'a.bin', bytes: Buffer.alloc(1_000, 3), sha256: 'x' }],
+  })
+  expect(opened.contentOf(message)).toBeNull()
+  await opened.send(message, never)
+  const { bytes, files, type, extension } = opened.contentOf(message)!
+  expect(Buffer.from(bytes).toString('latin1')).toBe(server.messages[0])
+  expect([type, extension]).toEqual(['message/rfc822', 'eml'])
+  const { at, length } = files![0]!
+  expect(Buffer.from(Buffer.from(bytes).toString('latin1', at, at + length), 'base64')).toEqual(Buffer.alloc(1_000, 3))
 })
 
 describe('TLS', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { readEmailAddress } from '../../../src/channels/email/address.js'
-import fc from '../../support/generated.js'
+import { readEmailAddress } from '../../src/domain/mail-address.js'
+import fc from '../support/generated.js'
 
 test.each([
   ['maria@example.com', 'maria@example.com'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fitGlyphs, MISSING_MARK } from '../../../src/channels/letter/glyphs.js'
+import { fitGlyphs, MISSING_MARK } from '../../../src/runtime/typesetting/glyphs.js'
 
 /** Fonts that have everything but these. */
 const lacking =

@@ -1,0 +1,38 @@
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../src/app/config.js'
+import { claimKeys } from '../../src/app/database.js'
+import { inTurns, startWorker } from '../../src/app/worker.js'
+import { databaseForTest } from '../support/database.js'
+import { testKeys } from '../support/gateway.js'
+
+test('of a chore that is done for all, each worker asks whose turn it is; webhooks, batches and channels have such chores too', async () => {
+  const { pool, url } = await databaseForTest()
+  const config = readConfig({ SIMULATOR: 'off', DATABASE_URL: url, RECORDING_DAYS: '30' })
+  const log = pino({ level: 'silent' })
+  await claimKeys(pool, testKeys)
+  const worker = await startWorker({ config, keys: testKeys, pool, databaseUrl: url, log })
+  onTestFinished(() => worker.close())
+  const turns = async (): Promise<string[]> =>
+    (await pool.query<{ chore: string }>('select chore from chore_turn')).rows.map(({ chore }) => chore)
+  await expect
+    .poll(turns)
+    .toEqual(
+      expect.arrayContaining([
+        ...['idempotency keys', 'terms of personal data', 'unused attachments'],
+        ...['old webhooks', 'data of batches', 'forwarded replies', 'recordings whose term is over', 'incomplete replies'],
+        ...['overdue deliveries', 'unaccounted notifications'],
+      ]),
+    )
+  // What takes due work by claims, and what a node remembers for itself, every node does.
+  const everywhere = ['sending of batches', 'checking of batches', 'interrupted webhooks', 'replies to forward', 'ends of calls']
+  expect((await turns()).filter(chore => everywhere.includes(chore) || chore === 'DKIM keys')).toEqual([])
+})
+
+test('a chore that is not done for all runs on every node', async () => {
+  const { pool } = await databaseForTest()
+  let runs = 0
+  const node = () => inTurns(pool, [{ name: 'everywhere', everyMs: 60_000, run: async () => void runs++ }])[0]!
+  await Promise.all([node().run(), node().run()])
+  expect(runs).toBe(2)
+})

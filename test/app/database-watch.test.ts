@@ -1,0 +1,349 @@
+import { randomUUID } from 'node:crypto'
+import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { settleRestore } from '../../src/app/backup/settle.js'
+import { readConfig } from '../../src/app/config.js'
+import { type DatabaseMemory, MEMORY_FILE } from '../../src/app/database-memory.js'
+import { DatabaseWatch, type WatchParts } from '../../src/app/database-watch.js'
+import { startWorker } from '../../src/app/worker.js'
+import { findFaults } from '../../src/engine/record/audit.js'
+import { holdCopy } from '../../src/engine/unknown/restored.js'
+import { checkpointText, signNote } from '../../src/evidence/note.js'
+import { claimDeliveries, claimFailovers } from '../../src/store/delivery/claims.js'
+import { markRestoration } from '../../src/store/delivery/restored.js'
+import { openRestoration } from '../../src/store/home-server.js'
+import { readEventLog } from '../../src/store/notification/event-log.js'
+import { type Pool, transaction } from '../../src/store/postgres.js'
+import { refuseAudit } from '../support/audit.js'
+import { bulkWorkForTest } from '../support/bulk.js'
+import { runCommand } from '../support/command.js'
+import { gatewayForFile, testKeys } from '../support/gateway.js'
+import { ScriptedCarrier, startTestWorker } from '../support/lanes.js'
+import { extendTo, logParts } from '../support/log.js'
+import { send, validSend } from '../support/requests.js'
+
+/** A database that is not the living one any more, in every way in which a node can tell. */
+const { database, gateway, account } = await gatewayForFile({ account: { name: 'acme', settings: { 'bulk.perMinute': 1 } } })
+const { pool } = database
+let folder: string
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'carteiro-memory-'))
+  await database.tamper('delete from restoration')
+  await database.asOwner(`update home_server set server = server_identity(), timeline = server_timeline(), started_at = pg_postmaster_start_time(),
+    database = (select oid from pg_database where datname = current_database())`)
+  await watch().close(true)
+})
+
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const accept = async (more: object = {}): Promise<string> =>
+  ((await send(gateway.url, account.token, { ...validSend, ...more })).body as { idEmail: string }).idEmail
+
+/** A node that starts. */
+const watch = (more: Partial<WatchParts> = {}): DatabaseWatch =>
+  new DatabaseWatch({
+    pool,
+    clock: Date.now,
+    log: pino({ level: 'silent' }),
+    memoryFile: join(folder, MEMORY_FILE),
+    isEmbedded: true,
+    archives: [],
+    graceMs: 0,
+    ...more,
+  })
+const memoryPath = (): string => join(folder, MEMORY_FILE)
+/** What another life of the database wrote after the copy was made. */
+function rememberMore(): void {
+  const memory = JSON.parse(readFileSync(memoryPath(), 'utf8')) as DatabaseMemory
+  // In place: the file is the same.
+  writeFileSync(memoryPath(), JSON.stringify({ ...memory, size: memory.size + 3 }))
+}
+const restart = () => database.asOwner("update home_server set started_at = started_at - interval '1 hour'")
+const causes = async (): Promise<string[]> => (await pool.query('select cause from restoration')).rows.map(({ cause }) => cause)
+const isConfirmed = async (): Promise<boolean> =>
+  (await pool.query('select started_at = pg_postmaster_start_time() as yes from home_server')).rows[0].yes === true
+const statesOf = async (id: string): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    (await pool.query('select channel, state from delivery where notification_id = $1', [id])).rows.map(row => [
+      row.channel,
+      row.state,
+    ]),
+  )
+
+/** The pool of a node that does something once, just before its first statement of this text. */
+function meanwhile(text: RegExp, act: () => Promise<unknown>): Pool {
+  let isDone = false
+  return new Proxy(pool, {
+    get(target, key) {
+      const value = Reflect.get(target, key)
+      if (key !== 'query') return typeof value === 'function' ? value.bind(target) : value
+      return async (...args: unknown[]) => {
+        const asked = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text
+        if (!isDone && text.test(asked)) {
+          isDone = true
+          await act()
+        }
+        return (target.query as (...given: unknown[]) => unknown)(...args)
+      }
+    },
+  })
+}
+
+test('an older copy holds what was under way for a person, and new sends go', async () => {
+  await accept()
+  await extendTo(await logParts(pool), 1)
+  await watch().close(true)
+  const queued = await accept()
+  const sequence = await accept({ sms: { number: '11987654321', typeSend: '1' } })
+  const later = await accept({ sendAt: new Date(Date.now() + 3_600_000).toISOString() })
+  await pool.query(
+    "update delivery set state = 'sending', lease_owner = gen_random_uuid(), lease_until = now(), attempt = 1, carrier = 'scripted' where notification_id = $1 and channel = 'email'",
+    [sequence],
+  )
+  await pool.query(
+    `insert into bulk_batch (id, account_id, mode, name, state, base, token, address, created_by) select gen_random_uuid(), id, 'live', 'x', 'sending', '{}', '', '', '' from account where name = 'acme'`,
+  )
+  rememberMore()
+  await restart()
+  const node = watch()
+  await node.look()
+  await node.look()
+  expect([await causes(), await isConfirmed()]).toEqual([['behind'], true])
+  expect(await statesOf(queued)).toEqual({ email: 'unresolved' })
+  expect(await statesOf(sequence)).toEqual({ email: 'unresolved', sms: 'unresolved' })
+  expect(await statesOf(later)).toEqual({ email: 'waiting' })
+  expect((await pool.query('select state from bulk_batch')).rows).toEqual([{ state: 'paused' }])
+  expect((await pool.query("select detail from audit where action = 'restored'")).rows).toMatchObject([
+    { detail: { cause: 'behind', held: 4 } },
+  ])
+
+  const carrier = new ScriptedCarrier()
+  const worker = startTestWorker(pool, [{ carrier }])
+  const fresh = await accept()
+  await expect.poll(() => carrier.got.map(({ notification }) => notification)).toEqual([fresh])
+
+  const run = async (...args: string[]): Promise<unknown> =>
+    JSON.parse((await runCommand([...args, '--json'], database.url)).stdout)
+  expect(await run('restored', 'count')).toMatchObject([
+    { channel: 'email', count: 3 },
+    { channel: 'sms', count: 1 },
+  ])
+  expect(await run('restored', 'history')).toMatchObject([{ cause: 'behind', held: 4 }])
+  expect(await run('restored', 'list', '--channel', 'sms')).toMatchObject([{ id: sequence, account: 'acme', was: 'waiting' }])
+  // One of them, then a channel, then all.
+  expect(await run('restored', 'release', queued)).toEqual({ found: 1, released: 1 })
+  await expect.poll(() => carrier.got.map(({ notification }) => notification)).toEqual([fresh, queued])
+  expect(await run('restored', 'release', '--channel', 'sms')).toEqual({ found: 1, released: 1 })
+  expect(await statesOf(sequence)).toEqual({ email: 'unresolved', sms: 'waiting' })
+  // What cannot be put on record is not sent.
+  const refuses = await refuseAudit(database)
+  expect((await runCommand(['restored', 'release', '--all'], database.url)).status).toBe(1)
+  await refuses.end()
+  expect(await statesOf(sequence)).toEqual({ email: 'unresolved', sms: 'waiting' })
+  expect(await run('restored', 'release', '--all')).toEqual({ found: 2, released: 2 })
+  await expect.poll(async () => (await statesOf(sequence)).email).toBe('done')
+  expect(carrier.got).toHaveLength(4)
+  expect((await runCommand(['restored', 'release', '--all'], database.url)).stderr).toContain('Nada disto está retido')
+  expect((await runCommand(['restored', 'release'], database.url)).stderr).toContain('--all')
+  expect((await pool.query("select from audit where action = 'restored release'")).rowCount).toBe(3)
+  await worker.stop()
+  for await (const page of readEventLog(pool)) expect(page.flatMap(findFaults)).toEqual([])
+})
+
+test('a server that was only started again goes on, with what the node remembers or without', async () => {
+  await restart()
+  await watch().look()
+  expect([await causes(), await isConfirmed()]).toEqual([[], true])
+  await restart()
+  const [forgetful, waiting] = [watch({ memoryFile: null }), watch({ memoryFile: null, graceMs: 60_000 })]
+  // Another node may remember more: this one leaves the decision to it for a while, and nothing is claimed.
+  await waiting.look()
+  expect(await isConfirmed()).toBe(false)
+  await forgetful.look()
+  expect([await causes(), await isConfirmed()]).toEqual([[], true])
+})
+
+test('what nodes and archives remember from before a restoration says nothing any more, and what they learn after it counts', async () => {
+  const { key } = await logParts(pool)
+  const head = async (): Promise<number> => (await pool.query('select size from log_head')).rows[0].size
+  const archive = join(folder, 'checkpoints.txt')
+  const text = checkpointText(key.origin, (await head()) + 5, Buffer.alloc(32, 1), new Date())
+  writeFileSync(archive, `${signNote(text, key.origin, key.privateKey)}\n`)
+  rememberMore()
+  const [old, away] = [readFileSync(memoryPath()), readFileSync(archive)]
+  await restart()
+  await watch().look()
+  expect(await causes()).toEqual(['behind'])
+  // A node that was away, with its own memory of the life that ended, and every start of the server since.
+  for (let round = 0; round < 2; round++) {
+    writeFileSync(memoryPath(), old)
+    writeFileSync(archive, away)
+    const id = await accept()
+    await restart()
+    await watch({ archives: [archive] }).look()
+    expect([await causes(), await statesOf(id), await isConfirmed()]).toEqual([['behind'], { email: 'queued' }, true])
+  }
+  const node = watch()
+  await node.look()
+  await node.close(true)
+  rememberMore()
+  await watch().look()
+  expect(await causes()).toEqual(['behind', 'behind'])
+})
+
+test('a promoted standby that lacks nothing goes on; without a memory, or with some of it missing, it is a copy', async () => {
+  const promote = () =>
+    database.asOwner("update home_server set timeline = timeline + 1, started_at = started_at - interval '1 hour'")
+  await promote()
+  await watch().look()
+  expect([await causes(), await isConfirmed()]).toEqual([[], true])
+  await promote()
+  rememberMore()
+  await watch().look()
+  expect(await causes()).toEqual(['behind'])
+  await promote()
+  await watch({ memoryFile: null }).look()
+  expect(await causes()).toEqual(['behind', 'timeline'])
+})
+
+test('a dump that was restored by hand, and a data folder that was copied with its memory, are copies', async () => {
+  await database.asOwner('update home_server set database = 1')
+  await watch({ memoryFile: null }).look()
+  expect(await causes()).toEqual(['server'])
+  await watch().close(true)
+  await restart()
+  copyFileSync(memoryPath(), `${memoryPath()}.copy`)
+  renameSync(`${memoryPath()}.copy`, memoryPath())
+  // Beside a server elsewhere that is a second node, which was given the folder with the key.
+  await watch({ isEmbedded: false, graceMs: 60_000 }).look()
+  expect(await causes()).toEqual(['server'])
+  await watch().look()
+  expect(await causes()).toEqual(['server', 'folder'])
+})
+
+test('a checkpoint that left for a file is a memory too', async () => {
+  const { key } = await logParts(pool)
+  const { rows } = await pool.query('select size from log_head')
+  const text = checkpointText(key.origin, rows[0].size + 1, Buffer.alloc(32, 1), new Date())
+  const archive = join(folder, 'checkpoints.txt')
+  writeFileSync(archive, `${signNote(text, key.origin, key.privateKey)}\n`)
+  await restart()
+  await watch({ memoryFile: null, archives: [archive] }).look()
+  expect(await causes()).toEqual(['behind'])
+})
+
+test('a running node notices a database that is shorter than it was, and an interrupted hold is finished', async () => {
+  const node = watch({ memoryFile: null })
+  await node.look()
+  await database.tamper('update log_head set size = 0, peaks = $1', [Buffer.alloc(0)])
+  await node.look()
+  expect(await causes()).toEqual(['behind'])
+  const id = await accept()
+  await transaction(pool, db => openRestoration(db, 'backup', 'x'))
+  expect(await isConfirmed()).toBe(false)
+  await watch({ memoryFile: null }).look()
+  expect([await statesOf(id), await isConfirmed()]).toEqual([{ email: 'unresolved' }, true])
+})
+
+test('a worker that stops remembers where the database ends only with its last events in the log', async () => {
+  const worker = await startWorker({
+    config: readConfig({ CARTEIRO_DATA: folder }),
+    keys: testKeys,
+    pool,
+    databaseUrl: database.url,
+    log: pino({ level: 'silent' }),
+    memoryFile: memoryPath(),
+  })
+  await accept()
+  await worker.close()
+  const { isFinal, size } = JSON.parse(readFileSync(memoryPath(), 'utf8')) as DatabaseMemory
+  const events = (await pool.query('select from event')).rowCount!
+  // Where open transactions of other test files hold the log back, it does not say so.
+  expect([isFinal, size]).toEqual(isFinal ? [true, events] : [false, size])
+})
+
+test('a backup that ends where the node of this machine stopped holds nothing; where it was killed, everything', async () => {
+  const id = await accept()
+  const mark = () => transaction(pool, db => openRestoration(db, 'backup', 'x'))
+  const settle = () => settleRestore(pool, Date.now, { by: 'command:ana', memoryFile: memoryPath() })
+  await watch().close(true)
+  await mark()
+  expect([await settle(), await statesOf(id), await isConfirmed()]).toEqual(['nothing happened since', { email: 'queued' }, true])
+  // One that stopped without all events in the log cannot say that nothing happened since.
+  await watch().close(false)
+  await mark()
+  expect([await settle(), await statesOf(id), await isConfirmed()]).toEqual(['held', { email: 'unresolved' }, true])
+})
+
+test('while a copy is being held, no line of a batch is accepted, and the lines that were are held', async () => {
+  const work = await bulkWorkForTest(pool)
+  const lines = Array.from({ length: 3 }, (_, index) => `P${index};p${index}@example.com`)
+  const base = JSON.stringify({ subject: 'Aviso', content: '<p>x</p>' })
+  await fetch(`${gateway.url}/gw/bulk?${new URLSearchParams({ name: 'copia', base, start: '1' })}`, {
+    method: 'POST',
+    headers: { authorization: account.token, 'content-type': 'text/csv' },
+    body: ['nome;email', ...lines, ''].join('\n'),
+  })
+  await work.check()
+  // One line: the account's pace is one a minute.
+  await work.send()
+  const states = async () =>
+    (
+      await pool.query(
+        `select b.state as batch, b.accepted > 0 and b.accepted < b.total as part, array_agg(distinct d.state) as deliveries
+         from bulk_batch b join bulk_line l on l.batch_id = b.id join delivery d on d.notification_id = l.notification_id
+         where b.name = 'copia' group by b.id`,
+      )
+    ).rows
+  expect(await states()).toEqual([{ batch: 'sending', part: true, deliveries: ['queued'] }])
+  // Its next turn comes while the deliveries are being held.
+  const racing = meanwhile(/select d.notification_id as notification/, async () => {
+    await pool.query('update bulk_batch set next_at = now()')
+    await work.send()
+  })
+  await holdCopy(racing, Date.now, { cause: 'behind', detail: 'x', by: 'node:x' })
+  expect(await isConfirmed()).toBe(true)
+  expect(await states()).toEqual([{ batch: 'paused', part: true, deliveries: ['unresolved'] }])
+})
+
+test('a node that finds nothing wrong lets nothing be claimed while another one still holds what the copy had under way', async () => {
+  const id = await accept()
+  await restart()
+  const other = meanwhile(/^update home_server/, () => transaction(pool, db => openRestoration(db, 'behind', 'x')))
+  const node = watch({ pool: other, memoryFile: null })
+  await node.look()
+  expect(await isConfirmed()).toBe(true)
+  const question = { channel: 'email', mode: 'live', carrier: 'scripted', rank: 0, limit: 50, leaseMs: 60_000 } as const
+  const claimed = async (): Promise<string[]> => {
+    const asked = { ...question, owner: randomUUID() }
+    const claims = [...(await claimDeliveries(pool, asked)), ...(await claimFailovers(pool, asked))]
+    return claims.map(({ notification }) => notification)
+  }
+  expect(await claimed()).toEqual([])
+  await node.look()
+  expect(await statesOf(id)).toEqual({ email: 'unresolved' })
+  const fresh = await accept()
+  expect(await claimed()).toEqual([fresh])
+})
+
+test('what a copy had is held whatever the clocks say, and a copy that was made while another was being held is held whole', async () => {
+  const ahead = await accept()
+  await database.tamper("update notification set accepted_at = now() + interval '1 day' where id = $1", [ahead])
+  const open = (await transaction(pool, db => openRestoration(db, 'behind', 'x')))!
+  await transaction(pool, db => markRestoration(db, open))
+  const since = await accept()
+  // Another node takes it up: what was accepted after the mark goes.
+  await watch({ memoryFile: null }).look()
+  expect([await statesOf(ahead), await statesOf(since)]).toEqual([{ email: 'unresolved' }, { email: 'queued' }])
+  const again = (await transaction(pool, db => openRestoration(db, 'behind', 'x')))!
+  await transaction(pool, db => markRestoration(db, again))
+  const copied = await accept()
+  // The server that answers now was started from a copy of that moment.
+  await database.tamper("update restoration set marked_start = marked_start - interval '1 hour' where id = $1", [again])
+  await watch({ memoryFile: null }).look()
+  expect([await statesOf(copied), await isConfirmed()]).toEqual([{ email: 'unresolved' }, true])
+})

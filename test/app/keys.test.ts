@@ -1,0 +1,63 @@
+import fs, { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../src/app/config.js'
+import { adoptNextKey, loadKeys, makeNextKey } from '../../src/app/keys.js'
+
+/** What is written to the disk, and when: names, and the moments at which they are made to last. */
+function watchDisk(): string[] {
+  const { openSync, fsyncSync, linkSync, renameSync } = fs
+  const opened = new Map<number, string>()
+  const acts: string[] = []
+  const nameOf = (path: fs.PathLike): string => basename(String(path)).replace(/-\d+$/, '')
+  fs.openSync = (path, ...rest) => {
+    const file = openSync(path, ...rest)
+    opened.set(file, nameOf(path))
+    return file
+  }
+  fs.fsyncSync = file => {
+    fsyncSync(file)
+    acts.push(`sync ${opened.get(file)}`)
+  }
+  fs.linkSync = (from, to) => {
+    linkSync(from, to)
+    acts.push(`link ${nameOf(to)}`)
+  }
+  fs.renameSync = (from, to) => {
+    renameSync(from, to)
+    acts.push(`rename ${nameOf(to)}`)
+  }
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    Object.assign(fs, { openSync, fsyncSync, linkSync, renameSync })
+    syncBuiltinESMExports()
+  })
+  return acts
+}
+
+test('a key is on the disk, with its name and its folder, before the database can be sealed with it', () => {
+  const root = mkdtempSync(join(tmpdir(), 'carteiro-keys-'))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  const dataFolder = join(root, 'data')
+  const config = readConfig({ CARTEIRO_DATA: dataFolder })
+  const acts = watchDisk()
+  const taken = (): string[] => acts.splice(0)
+
+  loadKeys(config, true)
+  const made = taken()
+  expect(made.slice(0, 4)).toEqual([`sync ${basename(root)}`, 'sync master.key.new', 'link master.key', 'sync data'])
+  // Another process may have made it, and not have come to the end.
+  loadKeys(config, true)
+  expect(taken()).toEqual(['sync data'])
+  makeNextKey(config)
+  expect(taken()).toEqual(['sync master.key.next.new', 'link master.key.next', 'sync data'])
+  makeNextKey(config)
+  expect(taken().at(-1)).toBe('sync data')
+  const next = readFileSync(join(dataFolder, 'master.key.next'), 'utf8')
+  adoptNextKey(config)
+  expect(taken()).toEqual(['rename master.key', 'sync data'])
+  expect(readFileSync(join(dataFolder, 'master.key'), 'utf8')).toBe(next)
+  expect(existsSync(join(dataFolder, 'master.key.next'))).toBe(false)
+})

@@ -1,0 +1,81 @@
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { createSimulator } from '../../simulator/simulator.js'
+import { readConfig } from '../../src/app/config.js'
+import { openRolePool, warnAsynchronous } from '../../src/app/database.js'
+import { examine } from '../../src/app/doctor.js'
+import { startWorker } from '../../src/app/worker.js'
+import { databaseForTest } from '../support/database.js'
+import { relayForTest } from '../support/database-relay.js'
+import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
+import { QUICK_TIMING } from '../support/lanes.js'
+import { send, validSend } from '../support/requests.js'
+
+test('while the database is away, sends are 503, the worker waits and goes on by itself, and the log has two lines a process', async () => {
+  const database = await databaseForTest()
+  const relay = await relayForTest(database)
+  const simulator = await createSimulator()
+  onTestFinished(() => simulator.close())
+  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url, SIMULATOR_KEY: simulator.key, DATABASE_POOL: '4' }
+  const config = readConfig(env)
+  const lines: Record<'api' | 'worker', string[]> = { api: [], worker: [] }
+  const others: string[] = []
+  const open = (role: 'api' | 'worker') => {
+    // On a busy machine a connection is not free in time. That is not an outage, and is told as what it is.
+    const write = (line: string): void => {
+      const { msg, err } = JSON.parse(line) as { msg: string; err?: { type: string } }
+      if (msg.startsWith('the database is')) lines[role].push(msg.split(':')[0]!)
+      else if (err?.type !== 'StoreBusy') others.push(line)
+    }
+    const log = pino({ level: 'warn' }, { write })
+    const pool = openRolePool(config, relay.url, log)
+    onTestFinished(() => pool.end())
+    return { log, pool }
+  }
+  const api = open('api')
+  const gateway = await gatewayForTest(api.pool, env, { log: api.log })
+  const { token } = await createAccount(database.pool)
+  const { log, pool } = open('worker')
+  const worker = await startWorker({ config, keys: testKeys, pool, databaseUrl: relay.url, log, timing: QUICK_TIMING })
+  onTestFinished(() => worker.close())
+  const sendOne = () => send(gateway.url, token, { ...validSend, to: 'entregue@simulador.test' })
+  const sent = async () => (await database.pool.query('select from delivery where sent_at is not null')).rowCount
+  expect((await sendOne()).status).toBe(200)
+  await expect.poll(sent).toBe(1)
+
+  relay.goAway()
+  const answers = await Promise.all(Array.from({ length: 20 }, sendOne))
+  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(503))
+  await expect.poll(() => lines.worker).toEqual(['the database is lost'])
+  relay.comeBack()
+  await expect.poll(async () => (await sendOne()).status).toBe(200)
+  await expect.poll(sent).toBeGreaterThan(1)
+  await expect
+    .poll(() => lines)
+    .toEqual({
+      api: ['the database is lost', 'the database is back'],
+      worker: ['the database is lost', 'the database is back'],
+    })
+  expect(others).toEqual([])
+})
+
+test('several servers without synchronous replication are warned of at the start and by the doctor, with the cure', async () => {
+  const database = await databaseForTest()
+  const relay = await relayForTest(database)
+  const { username, host, pathname } = new URL(relay.url)
+  const config = readConfig({ SIMULATOR: 'off' })
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: line => void lines.push((JSON.parse(line) as { msg: string }).msg) })
+  const findingOn = async (url: string) => {
+    const pool = openRolePool(config, url, log)
+    onTestFinished(() => pool.end())
+    await warnAsynchronous(pool, log)
+    for await (const finding of examine({ config, keys: testKeys, pool })) if (finding.name === 'Réplicas') return finding
+    return null
+  }
+  expect(await findingOn(relay.url)).toMatchObject({ state: 'ok', advice: null })
+  expect(lines).toEqual([])
+  const several = await findingOn(`postgresql://${username}@127.0.0.1:1,${host}${pathname}`)
+  expect(several).toMatchObject({ state: 'warn', advice: expect.stringContaining('synchronous_standby_names') })
+  expect(lines).toEqual([expect.stringMatching(/vários servidores.*assíncrona.*synchronous_standby_names/)])
+})

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { missingBrowser } from '../support/browser.js'
+import { type ConsoleDemo, openDemo } from '../support/console-browser.js'
+import { send, validSend } from '../support/requests.js'
+
+const title = missingBrowser === null ? 'in Chromium' : `in Chromium: ${missingBrowser}`
+
+describe.skipIf(missingBrowser !== null)(title, () => {
+  let screen: ConsoleDemo
+  beforeAll(async () => {
+    screen = await openDemo()
+  })
+  afterAll(() => screen?.close())
+
+  test('the sequence is a picture one edits, its simulation follows, and the next send honours it', async () => {
+    const { page, stack, token, account, look, api, problems } = screen
+    await api('/gw/sequence', 'PUT', { etapas: [] })
+    await page.goto(`${stack.gateway.url}/console/sequence`)
+    await page.getByText('Sem régua: todos os canais saem juntos').waitFor()
+    const add = page.getByLabel('Acrescentar etapa')
+    await add.selectOption('whatsapp')
+    await add.selectOption('email')
+    await add.selectOption('voz')
+    await page.getByRole('button', { name: 'Subir e-mail' }).click()
+    const whatsapp = page.getByRole('region', { name: /^Etapa 2: WhatsApp/ })
+    await whatsapp.getByLabel('Esperar').fill('2')
+    await whatsapp.getByLabel('Unidade').selectOption({ label: 'dias' })
+    await whatsapp.getByLabel('Só se').selectOption({ label: 'ninguém leu até lá' })
+    // What is on the screen is simulated before it is saved.
+    const story = page.getByRole('list', { name: 'O que aconteceria' })
+    await page.getByLabel('O que acontece com e-mail').selectOption({ label: 'é lido' })
+    await story.getByText(/WhatsApp não enviado: e-mail lido às/i).waitFor()
+    await look('sequence')
+    await page.getByLabel('O que acontece com e-mail').selectOption({ label: 'falha' })
+    await story.getByText(/WhatsApp liberado: e-mail falhou/i).waitFor()
+    await page.getByRole('button', { name: 'Salvar régua' }).click()
+    await page.getByText('Régua salva').first().waitFor()
+    expect((await api('/gw/sequence')).body).toMatchObject({
+      data: {
+        etapas: [
+          { canal: 'email', condicao: 'nao_entregue' },
+          { canal: 'whatsapp', esperaMinutos: 2880, condicao: 'nao_lido' },
+          { canal: 'voz', esperaMinutos: 60 },
+        ],
+      },
+    })
+    const body = { ...validSend, whatsapp: { number: '11987654321', variables: { template: 'aviso' } } }
+    const { idEmail } = (await send(stack.gateway.url, token, body)).body as { idEmail: string }
+    const { data } = (await api(`/gw/sequence/${idEmail}`)).body as { data: { canal: string; condicao: string }[] }
+    expect(data).toMatchObject([{ canal: 'whatsapp', condicao: 'nao_lido' }])
+    const { rows } = await stack.database.pool.query("select actor, subject from audit where action = 'set sequence'")
+    expect(rows).toEqual([{ actor: 'operator:ana@example.com', subject: account }])
+    expect(problems()).toEqual([])
+  })
+})

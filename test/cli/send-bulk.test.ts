@@ -1,0 +1,128 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { drawBar, plainProgress, type ShownBatch, span } from '../../src/cli/progress.js'
+import { bulkWorkForTest } from '../support/bulk.js'
+import { runCommand } from '../support/command.js'
+import { gatewayForFile } from '../support/gateway.js'
+
+const settings = { 'bulk.perMinute': 10_000_000 }
+const { database, gateway, account } = await gatewayForFile({ account: { settings } })
+const { pool } = database
+const folder = await mkdtemp(join(tmpdir(), 'carteiro-send-bulk-'))
+const base = join(folder, 'base.json')
+
+let working = true
+let worker: Promise<void>
+beforeAll(async () => {
+  await writeFile(base, JSON.stringify({ subject: 'Aviso', content: '<p>Olá {{ nome }}</p>' }))
+  const { check, send } = await bulkWorkForTest(pool)
+  worker = (async () => {
+    while (working) {
+      await check()
+      await send()
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+  })()
+})
+afterAll(async () => {
+  working = false
+  await worker
+  await rm(folder, { recursive: true })
+})
+
+const sendBulk = (file: string, ...args: string[]) =>
+  runCommand(['send-bulk', file, '--base', base, '--url', gateway.url, '--token', account.token, ...args])
+
+async function fileOf(name: string, text: string): Promise<string> {
+  const path = join(folder, name)
+  await writeFile(path, text)
+  return path
+}
+
+const sent = async (): Promise<number> => Number((await pool.query('select count(*) from notification')).rows[0].count)
+const people = (count: number, prefix: string): string =>
+  `nome;email\n${Array.from({ length: count }, (_, index) => `P${index};${prefix}${index}@example.com\n`).join('')}`
+
+describe('carteiro send-bulk', () => {
+  test('--dry-run shows each error with its line and column, writes the rejects, sends nothing, and fails', async () => {
+    const file = await fileOf('errado.csv', `${people(2, 'a')}Zé;errado\n`)
+    const rejects = join(folder, 'rejeitadas.csv')
+    const { status, stdout, stderr } = await sendBulk(file, '--dry-run', '--rejects', rejects)
+    expect(status).toBe(1)
+    expect(stdout).toContain('linha 4, email: O campo to não é um endereço de e-mail válido.')
+    expect(stderr).toContain('1 linhas não podem ser enviadas')
+    expect(await readFile(rejects, 'utf8')).toContain('"Zé";"errado";"4";"email"')
+    expect(await sent()).toBe(0)
+  })
+
+  test('sends every line, writes the result, and sends nothing when it is repeated', async () => {
+    const file = await fileOf('bom.csv', people(25, 'b'))
+    const result = join(folder, 'resultado.csv')
+    const first = await sendBulk(file, '--json', '--result', result)
+    expect([first.status, first.stderr]).toEqual([0, ''])
+    expect(JSON.parse(first.stdout)).toMatchObject({ situacao: 'done', aceitas: 25 })
+    expect((await readFile(result, 'utf8')).trimEnd().split('\r\n')).toHaveLength(26)
+    const before = await sent()
+    const again = await sendBulk(file)
+    expect(again).toMatchObject({ status: 0, stdout: expect.stringContaining('25 linhas: 25 aceitas, 0 com erro') })
+    expect(await sent()).toBe(before)
+  })
+
+  test('Ctrl-C pauses; the same command goes on, and each line goes once', async () => {
+    await pool.query(`update account set settings = settings || '{"bulk.perMinute": 1200}' where id = $1`, [account.id])
+    const before = await sent()
+    const file = await fileOf('longo.csv', people(40, 'c'))
+    const running = sendBulk(file)
+    await expect.poll(sent).toBeGreaterThan(before)
+    process.emit('SIGINT')
+    const paused = await running
+    expect(paused).toMatchObject({ status: 1, stderr: expect.stringContaining('Pausado') })
+    expect(await sent()).toBeLessThan(before + 40)
+    await pool.query(`update account set settings = settings || '{"bulk.perMinute": 10000000}' where id = $1`, [account.id])
+    expect(await sendBulk(file)).toMatchObject({ status: 0 })
+    expect(await sent()).toBe(before + 40)
+  })
+
+  test('a long message is saved as a mapping first, and a mapping may be a file', async () => {
+    const long = join(folder, 'longa.json')
+    await writeFile(long, JSON.stringify({ subject: 'Aviso', content: `<p>${'texto '.repeat(2_000)}</p>` }))
+    const mapping = join(folder, 'mapa.json')
+    await writeFile(mapping, JSON.stringify({ quem: 'nameTo', onde: 'to' }))
+    const file = await fileOf('mapa.csv', 'quem;onde\nAna;ana@example.com\n')
+    expect(await sendBulk(file, '--base', long, '--mapping', mapping)).toMatchObject({ status: 0 })
+  })
+
+  test.each([
+    [['nada.csv'], 'não existe'],
+    [['errado.csv', '--mapping', 'nenhum'], 'Não há um mapeamento salvo'],
+    [['errado.csv', '--base', 'errado.csv'], 'não é um JSON'],
+    [['errado.csv', '--url', 'http://127.0.0.1:9'], 'Sem conexão'],
+  ])('%j is a mistake that it explains', async (args, reason) => {
+    const [file, ...rest] = args.map(arg => (arg.endsWith('.csv') ? join(folder, arg) : arg))
+    expect(await sendBulk(file!, ...rest)).toMatchObject({ status: 1, stderr: expect.stringContaining(reason) })
+  })
+})
+
+describe('progress', () => {
+  const batch: ShownBatch = {
+    situacao: 'sending',
+    total: 100,
+    conferidas: 100,
+    boas: 90,
+    rejeitadas: 10,
+    aceitas: 44,
+    falhas: 1,
+    porMinuto: 600,
+    segundosRestantes: 75,
+  }
+  test('is a bar with the rate and the time left on a terminal, and a line for each tenth elsewhere', () => {
+    expect(drawBar(batch, 60)).toBe('[#######.......] 45/90 enviando, 600/min, faltam 1 min 15 s')
+    expect(drawBar({ ...batch, situacao: 'checking', conferidas: 0, porMinuto: null, segundosRestantes: null }, 40)).toBe(
+      '[....................] 0/100 conferindo',
+    )
+    expect(plainProgress(batch)).toBe('enviando: 50% de 90 linhas')
+    expect([span(5), span(3_900)]).toEqual(['5 s', '1 h 5 min'])
+  })
+})

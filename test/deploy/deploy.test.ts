@@ -1,0 +1,314 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../src/app/config.js'
+import { MAX_CALL_SECONDS } from '../../src/channels/voice/baresip.js'
+import { engineTiming } from '../../src/engine/timing.js'
+import { listFiles, ROOT, readSource } from '../support/sources.js'
+import { findCommandProblem } from '../support/told-commands.js'
+import { readYaml } from '../support/yaml.js'
+import { type Container, compose, dockerfile, type Manifest, manifests, type PodSpec, readEnvFile, units } from './files.js'
+
+/** What deploy/ says of the program is true of the program. */
+const CARTEIRO_SERVICES = ['migrate', 'api', 'worker'] as const
+const lastOf = (instruction: string): string => dockerfile().findLast(line => line.instruction === instruction)!.value
+const podsOf = (): { name: string; pod: PodSpec; labels: Record<string, string>; claims: string[] }[] =>
+  manifests()
+    .filter(({ spec }) => spec?.template !== undefined)
+    .map(({ metadata, spec }) => ({
+      name: metadata.name,
+      pod: spec!.template!.spec,
+      labels: spec!.template!.metadata.labels,
+      claims: (spec!.volumeClaimTemplates ?? []).map(claim => claim.metadata.name),
+    }))
+const containersOf = (): Container[] => podsOf().flatMap(({ pod }) => pod.containers)
+const named = (kind: string, name: string): Manifest =>
+  manifests().find(manifest => manifest.kind === kind && manifest.metadata.name === name)!
+/** An example's value that must be exchanged, exchanged. */
+const exchanged = (env: Record<string, string>): Record<string, string> =>
+  env.CARTEIRO_MASTER_KEY === 'TROQUE' ? { ...env, CARTEIRO_MASTER_KEY: '07'.repeat(32) } : env
+
+/** The names of the settings that the configuration reads. */
+function settingsRead(): Set<string> {
+  const names = new Set<string>()
+  readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }) as NodeJS.ProcessEnv)
+  return names
+}
+
+test('every YAML file is well formed', () => {
+  const files = listFiles('deploy').filter(path => /\.ya?ml$/.test(path))
+  expect(files.length).toBeGreaterThan(6)
+  for (const path of files) expect(() => readYaml(readSource(path)), path).not.toThrow()
+})
+
+test('every setting that deploy/ gives exists, with a value that is accepted and warned of by nobody', () => {
+  const unitEnvironment = units().map(({ path, valuesOf }) => {
+    const words = valuesOf('Environment').flatMap(value => value.split(' '))
+    return [path, readEnvFile(words.join('\n'))] as const
+  })
+  const given: (readonly [string, Record<string, string>])[] = [
+    ['Dockerfile', readEnvFile(lastOf('ENV').replaceAll(' ', '\n'))],
+    ['compose/carteiro.env.example', readEnvFile(readSource('deploy/compose/carteiro.env.example'))],
+    ...unitEnvironment,
+    ...manifests()
+      .filter(({ kind }) => kind === 'ConfigMap' || kind === 'Secret')
+      .map(({ kind, metadata, data, stringData }) => [`${kind} ${metadata.name}`, { ...data, ...stringData }] as const),
+  ]
+  const known = settingsRead()
+  // Of Node.js, for its libraries.
+  known.add('NODE_ENV')
+  for (const [place, env] of given) {
+    expect(Object.keys(env).length, place).toBeGreaterThan(0)
+    expect(
+      Object.keys(env).filter(name => !known.has(name)),
+      place,
+    ).toEqual([])
+    expect(readConfig(exchanged(env)).warnings, place).toEqual([])
+  }
+})
+
+test('the example of a master key is refused until it is exchanged', () => {
+  expect(() => readConfig(named('Secret', 'carteiro').stringData!)).toThrow(/CARTEIRO_MASTER_KEY/)
+})
+
+test('every command line exists', async () => {
+  const entrypoint = JSON.parse(lastOf('ENTRYPOINT')) as string[]
+  expect(entrypoint).toEqual(['node', '/app/bin/carteiro'])
+  expect(existsSync(join(ROOT, 'bin/carteiro'))).toBe(true)
+  const services = CARTEIRO_SERVICES.map(name => compose().services[name]!)
+  for (const service of services) expect(service.entrypoint!.at(-1)).toBe('/app/bin/carteiro')
+  const lines = [
+    JSON.parse(lastOf('CMD')) as string[],
+    ...services.map(({ command }) => command!),
+    ...containersOf().map(({ args }) => args!),
+    ...units()
+      .flatMap(({ valuesOf }) => valuesOf('ExecStart'))
+      .flatMap(line => ['api', 'worker'].map(role => line.replace('%i', role).split(' ').slice(1))),
+  ]
+  expect(lines.length).toBeGreaterThan(9)
+  for (const line of lines) expect(await findCommandProblem(line), line.join(' ')).toBeNull()
+  expect(await findCommandProblem(['start', '--role', 'nobody'])).not.toBeNull()
+})
+
+describe('the image', () => {
+  test('copies files that exist, and none that .dockerignore leaves out', () => {
+    const ignored = readSource('.dockerignore').split('\n')
+    const copied = dockerfile()
+      .filter(({ instruction, value }) => instruction === 'COPY' && !value.startsWith('--from'))
+      .flatMap(({ value }) => value.split(' ').slice(0, -1))
+    expect(copied).toContain('src')
+    for (const path of copied) {
+      expect(existsSync(join(ROOT, path)), path).toBe(true)
+      expect(ignored).toContain(`!${path}`)
+    }
+    expect(ignored).toContain('*')
+    expect(ignored.filter(line => line.startsWith('!')).sort()).toEqual(copied.map(path => `!${path}`).sort())
+  })
+
+  test('holds everything that the package holds', () => {
+    const { files } = JSON.parse(readSource('package.json')) as { files: string[] }
+    const copied = dockerfile()
+      .filter(({ instruction }) => instruction === 'COPY')
+      .flatMap(({ value }) => value.split(' '))
+    const needed = files.filter(path => !/^(!|dist|npm-shrinkwrap)/.test(path)).map(path => path.split('/')[0]!)
+    for (const path of needed) expect(copied, path).toContain(path)
+  })
+
+  test('runs as a user that is not root, without development dependencies and without scripts of packages', () => {
+    expect(lastOf('USER')).toBe('10001:10001')
+    const runs = dockerfile().filter(({ instruction }) => instruction === 'RUN')
+    expect(runs.map(({ value }) => value).join('\n')).toContain('npm install --omit=dev --ignore-scripts')
+    for (const { value } of runs.filter(({ value }) => value.includes('npm install'))) expect(value).toContain('--ignore-scripts')
+    expect(dockerfile().filter(({ instruction }) => instruction === 'FROM')).toHaveLength(2)
+  })
+
+  test('asks a path of the API for its health', () => {
+    expect(lastOf('HEALTHCHECK')).toMatch(/\/healthz`/)
+    expect(lastOf('EXPOSE')).toBe('8080')
+    expect(lastOf('ENV')).toContain('PORT=8080')
+  })
+})
+
+describe('the time to stop', () => {
+  /** The longest call, and what a worker waits for a database that is away. */
+  const worker = MAX_CALL_SECONDS + engineTiming.unavailableMs / 1_000
+  /** The longest request. */
+  const api = Number(/requestTimeout: (\d+)_000/.exec(readSource('src/http/server.ts'))![1])
+
+  test.each(['carteiro-api', 'carteiro-worker'])('of %s in Kubernetes fits', name => {
+    const { pod } = podsOf().find(found => found.name === name)!
+    const preStop = Number(pod.containers[0]!.lifecycle?.preStop.exec.command[1] ?? 0)
+    expect(pod.terminationGracePeriodSeconds! - preStop).toBeGreaterThanOrEqual(name.endsWith('api') ? api : worker)
+  })
+
+  test('of the services and units fits', () => {
+    const { services } = compose()
+    expect(Number.parseInt(services.api!.stop_grace_period!, 10)).toBeGreaterThanOrEqual(api)
+    expect(Number.parseInt(services.worker!.stop_grace_period!, 10)).toBeGreaterThanOrEqual(worker)
+    for (const { path, valuesOf } of units().filter(({ valuesOf }) => !valuesOf('Type').includes('oneshot')))
+      expect(Number(valuesOf('TimeoutStopSec')[0]), path).toBeGreaterThanOrEqual(worker)
+  })
+})
+
+describe('compose.yaml', () => {
+  test('names secrets, volumes and networks that exist, and starts in order', () => {
+    const { services, secrets, volumes, networks } = compose()
+    for (const [name, service] of Object.entries(services)) {
+      for (const secret of service.secrets ?? []) expect(Object.keys(secrets), `${name}: ${secret}`).toContain(secret)
+      for (const network of service.networks ?? []) expect(Object.keys(networks), `${name}: ${network}`).toContain(network)
+      for (const volume of service.volumes ?? []) {
+        const source = volume.split(':')[0]!
+        if (source.startsWith('.')) expect(existsSync(join(ROOT, 'deploy/compose', source)), source).toBe(true)
+        else expect(Object.keys(volumes), source).toContain(source)
+      }
+      for (const file of (service.entrypoint ?? []).filter(word => word.startsWith('--env-file=')))
+        expect(service.secrets, `${name}: ${file}`).toContain(file.replace('--env-file=/run/secrets/', ''))
+    }
+    expect(services.migrate!.depends_on).toEqual({ db: { condition: 'service_healthy' } })
+    for (const name of ['api', 'worker'])
+      expect(services[name]!.depends_on).toEqual({ migrate: { condition: 'service_completed_successfully' } })
+  })
+
+  test('gives the owner’s password to the migration alone, and keeps the database inside', () => {
+    const { services, networks } = compose()
+    for (const [name, { secrets = [] }] of Object.entries(services))
+      expect(secrets.includes('owner'), name).toBe(name === 'migrate')
+    expect(services.db!.ports).toBeUndefined()
+    for (const network of services.db!.networks!) expect(networks[network]!.internal).toBe(true)
+    expect(services.api!.ports).toEqual(['127.0.0.1:8080:8080'])
+  })
+
+  test('trusts the proxies of the network that it makes', () => {
+    const env = readEnvFile(readSource('deploy/compose/carteiro.env.example'))
+    expect(env.TRUSTED_PROXIES).toBe(compose().networks.outside!.ipam!.config[0]!.subnet)
+  })
+
+  test('make-secrets.sh makes the files that it names, once, with values that Node.js and the program read', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'carteiro-secrets-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const script = join(folder, 'make-secrets.sh')
+    copyFileSync(join(ROOT, 'deploy/compose/make-secrets.sh'), script)
+    execFileSync('sh', [script], { stdio: 'pipe' })
+    const made = join(folder, 'secrets')
+    const { mode } = statSync(made)
+    expect(mode & 0o777).toBe(0o700)
+    const { secrets } = compose()
+    for (const { file } of Object.values(secrets)) expect(existsSync(join(folder, file)), file).toBe(true)
+    const files = ['carteiro.env', 'owner.env'].map(name => `--env-file=${join(made, name)}`)
+    const names = ['DATABASE_URL', 'DATABASE_OWNER_URL', 'CARTEIRO_MASTER_KEY', 'METRICS_TOKEN']
+    const print = `console.log(JSON.stringify(Object.fromEntries(${JSON.stringify(names)}.map(n => [n, process.env[n]]))))`
+    const env = JSON.parse(execFileSync(process.execPath, [...files, '-e', print], { env: {}, encoding: 'utf8' }))
+    const { databaseUrl, databaseOwnerUrl, masterKey, metricsToken, warnings } = readConfig(env)
+    expect(warnings).toEqual([])
+    expect(masterKey).toHaveLength(32)
+    expect(metricsToken).toHaveLength(64)
+    expect(databaseUrl).toContain(readFileSync(join(made, 'app_password'), 'utf8'))
+    expect(databaseOwnerUrl).toContain(readFileSync(join(made, 'owner_password'), 'utf8'))
+    expect(() => execFileSync('sh', [script], { stdio: 'pipe' })).toThrow()
+  })
+})
+
+describe('the Kubernetes manifests', () => {
+  test('are all in the kustomization, and name what exists', () => {
+    const { resources } = manifests().find(({ kind }) => kind === 'Kustomization')!
+    const files = listFiles('deploy/kubernetes').map(path => path.split('/').at(-1)!)
+    expect([...resources!, 'kustomization.yaml'].sort()).toEqual(files)
+    for (const { envFrom = [], name } of containersOf()) {
+      for (const { configMapRef, secretRef } of envFrom) {
+        if (configMapRef !== undefined) expect(named('ConfigMap', configMapRef.name), name).toBeDefined()
+        if (secretRef !== undefined) expect(named('Secret', secretRef.name), name).toBeDefined()
+      }
+    }
+    const backend = named('Ingress', 'carteiro').spec as {
+      rules: { http: { paths: { backend: { service: { name: string; port: { name: string } } } }[] } }[]
+    }
+    for (const { service } of backend.rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend))) {
+      const ports = named('Service', service.name).spec!.ports as { name: string; targetPort: string }[]
+      const port = ports.find(({ name }) => name === service.port.name)!
+      const api = podsOf().find(({ name }) => name === 'carteiro-api')!.pod.containers[0]!
+      expect(api.ports).toContainEqual({ name: port.targetPort, containerPort: 8080 })
+    }
+  })
+
+  test('run nothing as root, bound what a pod takes, and mount what they declare', () => {
+    expect(
+      podsOf()
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(['carteiro-api', 'carteiro-migrate', 'carteiro-worker'])
+    for (const { name, pod, claims } of podsOf()) {
+      expect(pod.securityContext, name).toMatchObject({ runAsNonRoot: true, runAsUser: 10_001 })
+      for (const { securityContext, resources, volumeMounts } of pod.containers) {
+        expect(securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        })
+        expect(Object.keys(resources.requests)).toEqual(['cpu', 'memory'])
+        expect(resources.limits.memory).toBeDefined()
+        expect(volumeMounts.map(mount => mount.name).sort()).toEqual(
+          [...pod.volumes.map(volume => volume.name), ...claims].sort(),
+        )
+      }
+    }
+  })
+
+  test('give the owner’s password to the migration alone', () => {
+    for (const { name, pod } of podsOf()) {
+      const secrets = pod.containers.flatMap(({ envFrom = [] }) => envFrom.map(({ secretRef }) => secretRef?.name))
+      expect(secrets.includes('carteiro-owner'), name).toBe(name === 'carteiro-migrate')
+    }
+  })
+
+  test.each(['carteiro-api', 'carteiro-worker'])(
+    'keep one pod of %s through a disruption: budget, service and deployment agree',
+    name => {
+      const { spec } = named('PodDisruptionBudget', name)
+      const { labels } = podsOf().find(found => found.name === name)!
+      const deployment = named(name === 'carteiro-api' ? 'Deployment' : 'StatefulSet', name).spec!
+      expect((spec!.selector as { matchLabels: object }).matchLabels).toEqual(labels)
+      expect((deployment.selector as { matchLabels: object }).matchLabels).toEqual(labels)
+      expect(deployment.replicas as number).toBeGreaterThan(spec!.minAvailable as number)
+      expect(named('Service', name).spec!.selector).toEqual(labels)
+    },
+  )
+})
+
+test('what a worker writes into its data folder outlives it: a named volume in compose, a claim in Kubernetes', () => {
+  const folder = /CARTEIRO_DATA=(\S+)/.exec(readSource('deploy/Dockerfile'))![1]!
+  const [source] = compose()
+    .services.worker!.volumes!.find(volume => volume.split(':')[1] === folder)!
+    .split(':')
+  expect(Object.keys(compose().volumes)).toContain(source)
+  const { pod, claims } = podsOf().find(({ name }) => name === 'carteiro-worker')!
+  const mounted = pod.containers[0]!.volumeMounts.find(({ mountPath }) => mountPath === folder)!.name
+  expect(claims).toEqual([mounted])
+  expect(named('StatefulSet', 'carteiro-worker').spec!.serviceName).toBe('carteiro-worker')
+})
+
+test('the units are hardened', () => {
+  expect(units()).toHaveLength(3)
+  for (const { path, valuesOf } of units()) {
+    const expected: Record<string, string> = {
+      NoNewPrivileges: 'yes',
+      ProtectSystem: 'strict',
+      ProtectHome: 'yes',
+      PrivateTmp: 'yes',
+      CapabilityBoundingSet: '',
+      StateDirectory: 'carteiro',
+      User: 'carteiro',
+      SystemCallFilter: '@system-service',
+    }
+    for (const [key, value] of Object.entries(expected)) expect(valuesOf(key), `${path}: ${key}`).toEqual([value])
+    // The end of one unit would take away the shared memory of the database of another one, which has the same user.
+    expect(valuesOf('RemoveIPC'), path).toEqual([])
+    // The only folder that may be written is the one where the program keeps its data.
+    expect(valuesOf('Environment').join(' '), path).toContain('CARTEIRO_DATA=/var/lib/carteiro')
+    expect(
+      valuesOf('EnvironmentFile').some(file => file.includes('owner.env')),
+      path,
+    ).toBe(path.includes('migrate'))
+  }
+})

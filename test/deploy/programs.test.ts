@@ -1,0 +1,62 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { findProgram, temporaryFolder } from '../peers/email-programs.js'
+import { listFiles, ROOT, readSource } from '../support/sources.js'
+import { placeCertificate, placeNginx } from './proxy-config.js'
+
+/** The files of deploy/, checked by the programs that they are for. A missing program skips its test, by name. */
+const given = (name: string): [name: string, options: { skip: boolean }] => {
+  const missing = findProgram(name) === null
+  return [missing ? ` (missing: ${name})` : '', { skip: missing }]
+}
+
+const [nginxNote, nginx] = given('nginx')
+test(`nginx takes nginx.conf${nginxNote}`, nginx, () => {
+  const folder = temporaryFolder()
+  const path = placeNginx({ folder, https: 44_300, http: 8_081, api: 8_080 }, placeCertificate(folder))
+  const { status, stderr } = spawnSync(findProgram('nginx')!, ['-t', '-q', '-e', 'stderr', '-c', path], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})
+
+const [caddyNote, caddy] = given('caddy')
+test(`caddy takes the Caddyfile, as it would write it itself${caddyNote}`, caddy, () => {
+  const path = join(ROOT, 'deploy/proxy/Caddyfile')
+  const env = { HOME: temporaryFolder(), PATH: process.env.PATH }
+  const { status, stderr } = spawnSync(findProgram('caddy')!, ['validate', '--adapter', 'caddyfile', '--config', path], {
+    encoding: 'utf8',
+    env,
+  })
+  expect(status, stderr).toBe(0)
+  expect(stderr).not.toMatch(/"level":"(warn|error)"/)
+  expect(execFileSync(findProgram('caddy')!, ['fmt', path], { encoding: 'utf8', env })).toBe(readSource('deploy/proxy/Caddyfile'))
+})
+
+const [systemdNote, systemd] = given('systemd-analyze')
+test(`systemd takes the units${systemdNote}`, systemd, () => {
+  const folder = temporaryFolder()
+  const names = listFiles('deploy/systemd').filter(path => path.endsWith('.service'))
+  for (const path of names) {
+    // Verified with the program where it would be installed, which it is not here.
+    const text = readSource(path).replaceAll('/opt/carteiro/bin/carteiro', '/bin/sh')
+    expect(text).not.toBe(readSource(path))
+    writeFileSync(join(folder, path.split('/').at(-1)!), text)
+  }
+  const files = names.map(path => join(folder, path.split('/').at(-1)!))
+  const { status, stderr } = spawnSync(findProgram('systemd-analyze')!, ['verify', '--man=no', ...files], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})
+
+const [kubectlNote, kubectl] = given('kubectl')
+test(`kustomize builds all manifests, with the image that it names${kubectlNote}`, kubectl, () => {
+  const built = execFileSync(findProgram('kubectl')!, ['kustomize', join(ROOT, 'deploy/kubernetes')], { encoding: 'utf8' })
+  expect(built.match(/^kind: /gm)).toHaveLength(12)
+  const { version } = JSON.parse(readSource('package.json')) as { version: string }
+  expect(built.match(new RegExp(`image: registry\\.example\\.com/carteiro:${version}$`, 'gm'))).toHaveLength(3)
+})
+
+test('the shell reads the scripts', () => {
+  for (const path of listFiles('deploy').filter(path => path.endsWith('.sh')))
+    expect(() => execFileSync('sh', ['-n', join(ROOT, path)], { stdio: 'pipe' }), path).not.toThrow()
+})

@@ -1,0 +1,241 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { inTurns } from '../../../src/app/worker.js'
+import { keepReceipt } from '../../../src/channels/letter/receipts.js'
+import { takeRecording } from '../../../src/channels/voice/recordings.js'
+import { completeSettings } from '../../../src/domain/account.js'
+import { termsOf } from '../../../src/domain/retention.js'
+import { endTerms } from '../../../src/engine/ageing/retention.js'
+import { createRecorder } from '../../../src/engine/record/recorder.js'
+import { updateSettings } from '../../../src/store/accounts/accounts.js'
+import { placeLegalHold, releaseLegalHold } from '../../../src/store/notification/legal-holds.js'
+import { transaction } from '../../../src/store/postgres.js'
+import { pruneAttempts } from '../../../src/store/webhook/attempts.js'
+import { pruneMessages } from '../../../src/store/webhook/messages.js'
+import { brokenChains } from '../../support/chain.js'
+import { createAccount, gatewayForFile, type TestAccount } from '../../support/gateway.js'
+import { ScriptedCarrier, startTestWorker } from '../../support/lanes.js'
+import { openLink, sendNotification } from '../../support/recipients.js'
+import { createWebhook } from '../../support/webhooks.js'
+
+/** The terms of an account, kind by kind: the clock goes ahead, the notifications stay. */
+const { database, gateway } = await gatewayForFile()
+const { pool } = database
+const DAY = 86_400_000
+const inDays = (days: number) => () => Date.now() + days * DAY
+
+const attachments = [{ name: 'a.txt', base64: 'YWJj' }]
+const sendTo = async (account: TestAccount, body: object = {}) => {
+  const sent = await sendNotification(gateway, pool, account, { attachments, ...body })
+  await openLink(sent.url, sent.target)
+  return sent
+}
+
+/** Which kinds of data of a notification are still there. */
+async function left(id: string): Promise<string[]> {
+  const { rows } = await pool.query(
+    `select n.content is not null as content, n.recipient_name is not null as name, n.erased_at is null as alive,
+       exists (select from attachment where notification_id = n.id) as attachments,
+       exists (select from event where notification_id = n.id and source = 'recipient' and salt is not null) as visits,
+       exists (select from event where notification_id = n.id and source <> 'recipient' and salt is not null) as events,
+       exists (select from recording where notification_id = n.id and state = 'kept') as recordings,
+       exists (select from letter where notification_id = n.id) as letters
+     from notification n where n.id = $1`,
+    [id],
+  )
+  return Object.keys(rows[0]).filter(kind => rows[0][kind])
+}
+
+const ALL = ['content', 'name', 'alive', 'attachments', 'visits', 'events', 'recordings', 'letters']
+
+describe('terms', () => {
+  let account: TestAccount
+  let id: string
+  beforeAll(async () => {
+    account = await createAccount(pool, {
+      name: 'acme',
+      settings: {
+        'retention.content': 100,
+        'retention.attachments': 10,
+        'retention.visits': 20,
+        'retention.recordings': 30,
+        'retention.letters': 40,
+        'retention.events': 1_000,
+      },
+    })
+    id = (await sendTo(account)).id
+    await pool.query(
+      "insert into recording (carrier, name, notification_id, ordinal, state, sha256) values ('c', 'n', $1, 1, 'kept', 'x')",
+      [id],
+    )
+    await pool.query("insert into letter (notification_id, ordinal, sha256, pages, sheet) values ($1, 1, 'x', 1, '{}')", [id])
+  })
+
+  test('each kind goes when its own term is over, and everything with the last one', async () => {
+    const steps: [number, string[]][] = [
+      [9, []],
+      [11, ['attachments']],
+      [21, ['visits']],
+      [31, ['recordings']],
+      [41, ['letters']],
+      [101, ['content']],
+      [999, []],
+    ]
+    let expected = ALL
+    for (const [days, gone] of steps) {
+      await endTerms({ pool, clock: inDays(days) })
+      expected = expected.filter(kind => !gone.includes(kind))
+      expect([days, await left(id)]).toEqual([days, expected])
+    }
+    await endTerms({ pool, clock: inDays(1_001) })
+    expect(await left(id)).toEqual([])
+    expect(await brokenChains(pool)).toEqual([])
+  })
+
+  test('where an account sets nothing, ten years; without a term, nothing ends', () => {
+    expect(termsOf(completeSettings({}))).toEqual([{ kind: 'events', days: 3_650 }])
+    expect(termsOf(completeSettings({ 'retention.events': 0, 'retention.visits': 30 }))).toEqual([{ kind: 'visits', days: 30 }])
+    expect(termsOf(completeSettings({ 'retention.events': 30, 'retention.content': 40 }))).toEqual([{ kind: 'events', days: 30 }])
+  })
+})
+
+test('a notification that had no files or letters is not called incomplete when theirs are over: it can still be sent', async () => {
+  const account = await createAccount(pool, { settings: { 'retention.attachments': 1, 'retention.letters': 1 } })
+  const [plain, withFile, withLetter] = [
+    await sendTo(account, { attachments: [] }),
+    await sendTo(account),
+    await sendTo(account, { attachments: [] }),
+  ]
+  await pool.query("insert into letter (notification_id, ordinal, sha256, pages, sheet) values ($1, 1, 'x', 1, '{}')", [
+    withLetter.id,
+  ])
+  await endTerms({ pool, clock: inDays(2) })
+  const { rows } = await pool.query('select id from notification where account_id = $1 and incomplete_since is not null', [
+    account.id,
+  ])
+  expect(rows.map(({ id }) => id).sort()).toEqual([withFile.id, withLetter.id].sort())
+  expect(await left(plain.id)).toContain('content')
+})
+
+test('what comes after its term goes with the next run: a visit of an old link, a receipt, a recording', async () => {
+  const settings = { 'retention.visits': 1, 'retention.letters': 1, 'retention.recordings': 1 }
+  const account = await createAccount(pool, { settings })
+  const [{ id }, other] = [await sendTo(account), await sendTo(account)]
+  const clock = inDays(2)
+  await endTerms({ pool, clock })
+  expect(await left(id)).not.toContain('visits')
+  const { record } = createRecorder(pool, Date.now, { notify() {} })
+  const visit = { channel: 'email', type: 'note', at: new Date(), source: 'recipient', data: { address: '192.0.2.1' } } as const
+  await record({ kind: 'fact', notification: id, fact: visit })
+  const source = { notification: id, ordinal: 1, carrier: 'c' }
+  await keepReceipt({ pool, clock: Date.now, record }, source, { type: 'png', bytes: Buffer.from('x') })
+  const announced = { kind: 'file', of: { ours: `${id}.voice.1` }, id: 'late', seconds: 1 } as const
+  await takeRecording(source, announced, { pool, clock: Date.now, record })
+  const late = async () =>
+    (
+      await pool.query(
+        `select (select count(*)::int from letter_receipt where notification_id = $1) as receipts,
+           (select state from recording where notification_id = $1) as recording`,
+        [id],
+      )
+    ).rows[0]
+  expect(await left(id)).toContain('visits')
+  expect(await late()).toEqual({ receipts: 1, recording: 'wanted' })
+  await endTerms({ pool, clock })
+  expect(await left(id)).toEqual(await left(other.id))
+  expect(await late()).toEqual({ receipts: 0, recording: 'expired' })
+  expect(await brokenChains(pool)).toEqual([])
+})
+
+test('what is held or still being delivered waits, and goes when it is free; other accounts are not touched', async () => {
+  const account = await createAccount(pool, { name: 'short', settings: { 'retention.events': 30 } })
+  const other = await createAccount(pool, { name: 'long' })
+  const [held, open, plain, theirs] = [
+    await sendTo(account),
+    await sendTo(account, { sms: { number: '11987650002', typeSend: '1' } }),
+    await sendTo(account),
+    await sendTo(other),
+  ]
+  await transaction(pool, db => placeLegalHold(db, { notification: held.id, reason: 'processo', by: 'test' }))
+  // A batch of one: the progress passes over what is postponed.
+  const parts = { pool, clock: inDays(31), batch: 1 }
+  await endTerms(parts)
+  expect(await left(held.id)).toContain('content')
+  expect(await left(open.id)).toContain('content')
+  expect(await left(plain.id)).toEqual([])
+  expect(await left(theirs.id)).toContain('content')
+  await pool.query("update delivery set state = 'cancelled' where notification_id = $1", [open.id])
+  await transaction(pool, db => releaseLegalHold(db, held.id))
+  await endTerms({ ...parts, batch: 200 })
+  expect([await left(held.id), await left(open.id)]).toEqual([[], []])
+  expect((await pool.query('select from retention_postponed')).rowCount).toBe(0)
+})
+
+test('messages to webhooks and carriers’ references have the account’s own term, where it is shorter', async () => {
+  const account = await createAccount(pool, { settings: { 'retention.webhooks': 5, 'retention.references': 7 } })
+  const usual = await createAccount(pool)
+  const ids: string[] = []
+  for (const one of [account, usual]) {
+    await createWebhook(gateway.url, one.token, { url: 'https://sender.example/hook' })
+    const { id } = await sendNotification(gateway, pool, one)
+    ids.push(id)
+    await pool.query(
+      `insert into carrier_reference (carrier, reference, notification_id, channel, ordinal, part, parts, created_at)
+       values ('c', $2, $1, 'email', 1, 1, 1, now() - interval '8 days')`,
+      [id, id],
+    )
+  }
+  await pool.query("update webhook_message set state = 'done', created_at = now() - interval '6 days'")
+  await pool.query(
+    `insert into webhook_attempt (endpoint_id, message_id, attempt, url, payload_version, at, duration_ms)
+     select endpoint_id, id, 1, 'u', 'v2', now() - interval '6 days', 1 from webhook_message`,
+  )
+  await pruneMessages(pool, 30, 1_000)
+  await pruneAttempts(pool, 30, 1_000)
+  await endTerms({ pool, clock: Date.now })
+  const owners = async (table: string) =>
+    (
+      await pool.query(`select distinct notification_id as id from ${table} where notification_id = any($1::uuid[])`, [ids])
+    ).rows.map(({ id }) => id)
+  expect(await owners('webhook_message')).toEqual([ids[1]])
+  expect(await owners('carrier_reference')).toEqual([ids[1]])
+  const { rows } = await pool.query(
+    'select m.notification_id as id from webhook_attempt a left join webhook_message m on m.id = a.message_id',
+  )
+  expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining([ids[1]]))
+  expect(rows.every(({ id }) => id === ids[1])).toBe(true)
+})
+
+test('what lost its content or its attachments is never sent again, whoever puts it back into the queue', async () => {
+  const account = await createAccount(pool, { settings: { 'retention.attachments': 10 } })
+  const { id } = await sendTo(account)
+  await endTerms({ pool, clock: inDays(11) })
+  await pool.query("update delivery set state = 'done' where state = 'queued'")
+  await pool.query("update delivery set state = 'queued', due_at = now() where notification_id = $1", [id])
+  const carrier = new ScriptedCarrier()
+  const worker = startTestWorker(pool, [{ carrier }])
+  const failure = async () =>
+    (await pool.query('select failure_detail as detail from delivery where notification_id = $1', [id])).rows[0].detail
+  await expect.poll(failure).toContain('apagadas no fim do prazo')
+  await worker.stop()
+  expect(carrier.got).toEqual([])
+})
+
+test('one node does a chore for all, until it is due again', async () => {
+  let runs = 0
+  const node = () => inTurns(pool, [{ name: 'a test', everyMs: 60_000, oneNode: true, run: async () => void runs++ }])[0]!
+  await Promise.all([node().run(), node().run(), node().run()])
+  expect(runs).toBe(1)
+  await pool.query("update chore_turn set due_at = now() - interval '1 second' where chore = 'a test'")
+  await Promise.all([node().run(), node().run()])
+  expect(runs).toBe(2)
+})
+
+test('a shorter term that is set later counts for what is already there', async () => {
+  const account = await createAccount(pool, { name: 'later' })
+  const { id } = await sendTo(account)
+  await endTerms({ pool, clock: inDays(60) })
+  expect(await left(id)).toContain('content')
+  await updateSettings(pool, account.id, { 'retention.content': 50 })
+  await endTerms({ pool, clock: inDays(60) })
+  expect(await left(id)).not.toContain('content')
+})

@@ -1,0 +1,187 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { bulkWork } from '../../../src/app/bulk.js'
+import { readConfig } from '../../../src/app/config.js'
+import { actOnBatch } from '../../../src/engine/bulk/acts.js'
+import { holdCopy } from '../../../src/engine/unknown/restored.js'
+import { saveMapping } from '../../../src/store/bulk/mappings.js'
+import { lockCopyAge } from '../../../src/store/home-server.js'
+import { runCommand } from '../../support/command.js'
+import { createAccount, gatewayForFile, testKeys } from '../../support/gateway.js'
+
+const { database } = await gatewayForFile()
+const { pool } = database
+const root = await mkdtemp(join(tmpdir(), 'carteiro-folder-'))
+afterAll(() => rm(root, { recursive: true }))
+
+let name: string
+let account: string
+let folder: string
+let errors: unknown[]
+let warnings: { details: object; message: string }[]
+
+beforeEach(async () => {
+  name = `conta ${Math.random()}`
+  account = (await createAccount(pool, { name, settings: { 'bulk.perMinute': 10_000_000 } })).id
+  folder = join(root, name)
+  await mkdir(folder)
+  errors = []
+  warnings = []
+  const base = { subject: 'Aviso', content: '<p>Olá {{ nome }}</p>' }
+  await saveMapping(pool, { account, mode: 'live' }, { name: 'pasta', mapping: null, base })
+})
+
+/** A worker that starts anew, as after a crash. */
+async function startWorker(stableMs = 0) {
+  const config = readConfig({ BULK_FOLDER: root })
+  const onError = (error: unknown): void => void errors.push(error)
+  const warn = (details: object, message: string): void => void warnings.push({ details, message })
+  return bulkWork({ config, keys: testKeys, pool, clock: Date.now, previews: new Map(), onError, warn, stableMs })
+}
+
+/** One round of all that a worker does. */
+async function round(stableMs = 0): Promise<void> {
+  const { watch, check, send } = await startWorker(stableMs)
+  await watch!()
+  await check()
+  await send()
+}
+
+const sent = async (): Promise<number> =>
+  Number((await pool.query('select count(*) from notification where account_id = $1', [account])).rows[0].count)
+
+test('a file is sent and moved to done/, with its rejects and its result beside it', async () => {
+  await writeFile(join(folder, 'janeiro.csv'), 'nome;email\nAna;ana@example.com\nBia;errado\n')
+  await round()
+  expect(await readdir(folder)).toEqual(['janeiro.csv'])
+  await round()
+  expect(await readdir(folder)).toEqual(['done'])
+  expect((await readdir(join(folder, 'done'))).sort()).toEqual([
+    'janeiro.csv',
+    'janeiro.csv.rejeitadas.csv',
+    'janeiro.csv.resultado.csv',
+  ])
+  expect(await readFile(join(folder, 'done', 'janeiro.csv.rejeitadas.csv'), 'utf8')).toContain('"Bia";"errado";"3";"email"')
+  expect(await sent()).toBe(1)
+  expect(errors).toEqual([])
+})
+
+test('a file that still grows is left alone', async () => {
+  await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+  await round(60_000)
+  await round(60_000)
+  expect(await readdir(folder)).toEqual(['a.csv'])
+  expect(await sent()).toBe(0)
+})
+
+test('a file that cannot be read is moved with the reason beside it', async () => {
+  await writeFile(join(folder, 'a.csv'), 'nome;nome\nx;y\n')
+  await round()
+  expect((await readdir(join(folder, 'done'))).sort()).toEqual(['a.csv', 'a.csv.erro.txt'])
+  expect(await readFile(join(folder, 'done', 'a.csv.erro.txt'), 'utf8')).toContain('aparece mais de uma vez')
+})
+
+test('a crash between any two steps, and two workers at once, send each line once', async () => {
+  const text = `nome;email\n${Array.from({ length: 20 }, (_, index) => `P${index};p${index}@example.com`).join('\n')}\n`
+  await writeFile(join(folder, 'a.csv'), text)
+  // Each of these is the whole life of a worker: what it knew is gone with it.
+  await (await startWorker()).watch!()
+  await (await startWorker()).watch!()
+  await (await startWorker()).check()
+  await (await startWorker()).watch!()
+  await Promise.all([round(), round()])
+  // It died when the results were written and the file was not moved yet.
+  const done = join(folder, 'done')
+  if ((await readdir(done).catch((): string[] => [])).includes('a.csv')) await rename(join(done, 'a.csv'), join(folder, 'a.csv'))
+  await round()
+  await round()
+  expect(await readdir(folder)).toEqual(['done'])
+  expect(await sent()).toBe(20)
+})
+
+test('results that cannot be written leave the file where it is, and it is moved once they can', async () => {
+  await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+  await writeFile(join(folder, 'done'), 'in the way of the folder')
+  await round()
+  await round()
+  expect((await readdir(folder)).sort()).toEqual(['a.csv', 'done'])
+  expect(errors.length).toBeGreaterThan(0)
+  await rm(join(folder, 'done'))
+  await round()
+  expect(await readdir(folder)).toEqual(['done'])
+  expect(await sent()).toBe(1)
+})
+
+test('a folder of no account, a sub-folder and other files are left alone', async () => {
+  await mkdir(join(root, 'ninguém'), { recursive: true })
+  await writeFile(join(root, 'ninguém', 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+  await writeFile(join(folder, 'leia-me.pdf'), 'x')
+  await writeFile(join(folder, '.a.csv'), 'x')
+  await round()
+  expect((await readdir(folder)).sort()).toEqual(['.a.csv', 'leia-me.pdf'])
+  expect(await readdir(join(root, 'ninguém'))).toEqual(['a.csv'])
+})
+
+const batches = async () =>
+  (await pool.query('select id, name, state, starts from bulk_batch where account_id = $1 order by name', [account])).rows
+const hold = () => holdCopy(pool, Date.now, { cause: 'behind', detail: 'x', by: 'node:x' })
+const forget = () => database.tamper('delete from restoration')
+
+test('a file that is older than a restoration of the database is sent only when a person starts its batch', async () => {
+  onTestFinished(async () => void (await forget()))
+  // It was sent after the backup: the copy knows nothing of it.
+  await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+  await hold()
+  await round()
+  await round()
+  const [{ id }] = (await batches()) as [{ id: string }]
+  expect(await batches()).toEqual([{ id, name: 'a.csv', state: 'checked', starts: false }])
+  expect(await sent()).toBe(0)
+  expect(warnings[0]).toMatchObject({ details: { batch: id, file: join(folder, 'a.csv') } })
+  const { stdout } = await runCommand(['restored', 'batches', '--json'], database.url)
+  expect(JSON.parse(stdout)).toMatchObject([{ id, account: name, name: 'a.csv', state: 'conferido', open: 1 }])
+  // One that comes now goes by itself.
+  await writeFile(join(folder, 'b.csv'), 'nome;email\nBia;bia@example.com\n')
+  await round()
+  await round()
+  expect(await sent()).toBe(1)
+  await actOnBatch(pool, { account, mode: 'live' }, id, 'start', { token: 'x', address: 'x' })
+  await round()
+  await round()
+  expect(await sent()).toBe(2)
+  expect(await readdir(folder)).toEqual(['done'])
+})
+
+test('a batch of the folder that was being checked in the copy is not started by its file', async () => {
+  onTestFinished(async () => void (await forget()))
+  await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+  await (await startWorker()).watch!()
+  expect(await batches()).toMatchObject([{ state: 'checking', starts: true }])
+  await hold()
+  await round()
+  await round()
+  expect(await batches()).toMatchObject([{ state: 'checked', starts: false }])
+  expect(await sent()).toBe(0)
+})
+
+test('a start that is under way when the copy is noticed is undone', async () => {
+  onTestFinished(async () => void (await forget()))
+  await writeFile(join(folder, 'a.csv'), 'nome;email\nAna;ana@example.com\n')
+  await (await startWorker()).watch!()
+  const [{ id }] = (await batches()) as [{ id: string }]
+  const waiting = () =>
+    pool.query(
+      'select from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())',
+    )
+  let holding: Promise<unknown> = Promise.resolve()
+  await actOnBatch(pool, { account, mode: 'live' }, id, 'start', { token: 'folder', address: 'folder' }, async db => {
+    expect(await lockCopyAge(db)).toBeNull()
+    holding = hold()
+    await expect.poll(async () => (await waiting()).rowCount).toBeGreaterThan(0)
+    return true
+  })
+  await holding
+  expect(await batches()).toMatchObject([{ state: 'checking', starts: false }])
+})

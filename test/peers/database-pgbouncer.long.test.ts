@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { createSimulator } from '../../simulator/simulator.js'
+import { readConfig } from '../../src/app/config.js'
+import { prepareDatabase } from '../../src/app/database.js'
+import { startWorker } from '../../src/app/worker.js'
+import { serverUser } from '../../src/store/embedded/binaries.js'
+import { openPool, queryValue } from '../../src/store/postgres.js'
+import { databaseForTest, emptyDatabaseForTest, type TestDatabase } from '../support/database.js'
+import { createAccount, gatewayForTest, testKeys } from '../support/gateway.js'
+import { QUICK_TIMING } from '../support/lanes.js'
+import { needPrograms } from '../support/needed-programs.js'
+import { request, send, validSend } from '../support/requests.js'
+import { findProgram, freePort, temporaryFolder, untilListening } from './email-programs.js'
+
+/** A real PgBouncer between the gateway and PostgreSQL. */
+needPrograms('pgbouncer')
+
+async function startPgBouncer(mode: 'session' | 'transaction' | 'statement', more = ''): Promise<(url: string) => string> {
+  const folder = temporaryFolder()
+  const port = await freePort()
+  const user = serverUser()
+  const sockets = decodeURIComponent(new URL(inject('server').url).hostname)
+  const files = {
+    'users.txt': ['carteiro', 'carteiro_app', 'postgres'].map(name => `"${name}" ""`).join('\n'),
+    'pgbouncer.ini': `[databases]
+* = host=${sockets} port=5432
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${folder}/users.txt
+pool_mode = ${mode}
+default_pool_size = 40
+${more}
+`,
+  }
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(folder, name), text)
+    if (user !== null) chownSync(join(folder, name), user.uid, user.gid)
+  }
+  chmodSync(folder, 0o755)
+  const child = spawn(findProgram('pgbouncer')!, ['-q', join(folder, 'pgbouncer.ini')], {
+    stdio: 'ignore',
+    ...(user === null ? {} : { uid: user.uid, gid: user.gid }),
+  })
+  onTestFinished(async () => {
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    child.kill('SIGKILL')
+    await ended
+  })
+  await untilListening(port)
+  return url => {
+    const { username, pathname } = new URL(url)
+    return `postgresql://${username}@127.0.0.1:${port}${pathname}`
+  }
+}
+
+const throughPool = ({ url, ownerUrl }: TestDatabase, via: (url: string) => string) => ({
+  url: via(url),
+  ownerUrl: via(ownerUrl),
+})
+
+test.each([
+  ['transaction', ''],
+  ['transaction', 'server_round_robin = 1'],
+  ['transaction', 'ignore_startup_parameters = options,statement_timeout,lock_timeout'],
+  ['statement', ''],
+] as const)('PgBouncer in the mode %s is refused at the start, with the reason and the cure (%s)', async (mode, more) => {
+  const via = await startPgBouncer(mode, more)
+  const database = await databaseForTest()
+  const refused = prepareDatabase(throughPool(database, via), () => testKeys)
+  await expect(refused).rejects.toMatchObject({ name: 'OperatorError' })
+  await expect(refused).rejects.toThrow(/PgBouncer.*modo de transação.*pool_mode=session.*DATABASE_URL/)
+})
+
+test('PgBouncer in the mode session: migrations, sends, signals and deliveries work', async () => {
+  const via = await startPgBouncer('session')
+  const empty = await emptyDatabaseForTest()
+  const migrated = await prepareDatabase(throughPool(empty, via), () => testKeys)
+  expect(migrated.migrations.length).toBeGreaterThan(0)
+
+  const database = await databaseForTest()
+  const { url } = throughPool(database, via)
+  await prepareDatabase({ url, ownerUrl: via(database.ownerUrl) }, () => testKeys)
+  const pool = openPool({ url, size: 10, onError: () => {} })
+  onTestFinished(() => pool.end())
+  expect(await queryValue(pool, 'show statement_timeout')).toBe('10s')
+  const simulator = await createSimulator()
+  onTestFinished(() => simulator.close())
+  const env = { SIMULATOR: 'on', SIMULATOR_URL: simulator.url, SIMULATOR_KEY: simulator.key }
+  const gateway = await gatewayForTest(pool, env)
+  const { token } = await createAccount(pool)
+  const log = pino({ level: 'silent' })
+  // A worker that hears of new work by its listener alone: the first poll comes too late.
+  const timing = { ...QUICK_TIMING, pollMs: 600_000 }
+  const worker = await startWorker({ config: readConfig(env), keys: testKeys, pool, databaseUrl: url, log, timing })
+  onTestFinished(() => worker.close())
+  for (let round = 0; round < 3; round++) {
+    const { body } = await send(gateway.url, token, { ...validSend, to: `entregue+${round}@simulador.test` })
+    const { idEmail } = body as { idEmail: string }
+    const states = async () =>
+      (await database.pool.query('select sent_at is not null as sent from delivery where notification_id = $1', [idEmail])).rows
+    await expect.poll(states).toEqual([{ sent: true }])
+    expect((await request(`${gateway.url}/gw/full/${idEmail}`, { token })).status).toBe(200)
+  }
+})

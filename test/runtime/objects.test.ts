@@ -1,0 +1,128 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../../src/app/config.js'
+import type { ListedObject, ObjectStore } from '../../src/runtime/objects/object-store.js'
+import { openObjectStore, readObjectStore } from '../../src/runtime/objects/settings.js'
+import { s3ForFile } from '../support/s3.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'carteiro-objects-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const s3 = await s3ForFile({ page: 3 })
+const open = (url: string): ObjectStore => openObjectStore(readObjectStore(url)!)
+
+const put = (store: ObjectStore, object: string, bytes: Uint8Array): Promise<void> =>
+  store.put(object, bytes, createHash('sha256').update(bytes).digest('hex'))
+
+async function listAll(store: ObjectStore, from: string): Promise<ListedObject[]> {
+  const all: ListedObject[] = []
+  for await (const batch of store.list(from)) all.push(...batch)
+  return all.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+describe.each([
+  ['a folder', `file://${folder}`],
+  ['a service that speaks S3', s3.url("balde/casa & d'agua (1)")],
+])('%s', (_, url) => {
+  const store = open(url)
+  const bytes = randomBytes(700_000)
+
+  test('gives back what it was given, whole or in parts, and nothing once it is deleted', async () => {
+    expect(await store.read('um/ab/objeto-1', 0, 10)).toBeNull()
+    await put(store, 'um/ab/objeto-1', bytes)
+    expect((await store.read('um/ab/objeto-1', 0, bytes.length))!.equals(bytes)).toBe(true)
+    expect((await store.read('um/ab/objeto-1', 300_000, 1_000))!.equals(bytes.subarray(300_000, 301_000))).toBe(true)
+    expect((await store.read('um/ab/objeto-1', 699_990, 1_000))!.length).toBe(10)
+    expect((await store.read('um/ab/objeto-1', 700_001, 10))!.length).toBe(0)
+    await store.delete('um/ab/objeto-1')
+    await store.delete('um/ab/objeto-1')
+    expect(await store.read('um/ab/objeto-1', 0, 10)).toBeNull()
+  })
+
+  test('lists the objects of one folder, with their sizes and dates, page by page', async () => {
+    expect(await listAll(store, 'dois')).toEqual([])
+    const names = ['dois/00/a', 'dois/00/b', 'dois/00/c', 'dois/01/a', 'dois/ff/a']
+    for (const [size, name] of names.entries()) await put(store, name, Buffer.alloc(size))
+    await put(store, 'dois-nao/00/a', Buffer.alloc(1))
+    const listed = await listAll(store, 'dois')
+    expect(listed.map(({ name, size }) => [name, size])).toEqual(names.map((name, size) => [name, size]))
+    for (const { modifiedAt } of listed) expect(Math.abs(modifiedAt.getTime() - Date.now())).toBeLessThan(3_600_000)
+  })
+})
+
+describe('a folder', () => {
+  test('leaves nothing under another name', async () => {
+    await put(open(`file://${folder}`), 'tres/00/x', Buffer.from('x'))
+    expect(readdirSync(join(folder, 'tres/00'))).toEqual(['x'])
+  })
+
+  test('that is not there is not created: its disk may not be mounted', async () => {
+    const store = open(`file://${folder}/nao/montada`)
+    const gone = /A pasta .*\/nao\/montada: ela não existe\. Crie-a .* confira se está montado\./
+    await expect(put(store, 'a/00/x', Buffer.from('x'))).rejects.toThrow(gone)
+    await expect(store.read('a/00/x', 0, 1)).rejects.toThrow(gone)
+    await expect(store.delete('a/00/x')).rejects.toThrow(gone)
+    await expect(listAll(store, 'a')).rejects.toThrow(gone)
+    expect(readdirSync(folder)).not.toContain('nao')
+  })
+
+  test.skipIf(process.getuid?.() === 0)('without permission says so', async () => {
+    mkdirSync(join(folder, 'fechada'))
+    chmodSync(join(folder, 'fechada'), 0o500)
+    await expect(put(open(`file://${folder}/fechada`), 'a/00/x', Buffer.from('x'))).rejects.toThrow(
+      /dê a pasta ao usuário do serviço/,
+    )
+  })
+
+  test('that is a file says so', async () => {
+    writeFileSync(join(folder, 'arquivo'), '')
+    await expect(put(open(`file://${folder}/arquivo`), 'a/00/x', Buffer.from('x'))).rejects.toThrow(/não é uma pasta/)
+  })
+})
+
+describe('a service that speaks S3', () => {
+  test('that refuses, or does not answer, is named without its secrets', async () => {
+    const wrong = open(s3.url('balde').replace(/:[^:@]+@/, ':outra@'))
+    const refused = put(wrong, 'a/00/x', Buffer.from('x'))
+    await expect(refused).rejects.toThrow(
+      /^O serviço S3 s3\+http:\/\/127.* respondeu HTTP 403 SignatureDoesNotMatch\. Confira a chave/,
+    )
+    await expect(listAll(wrong, 'a')).rejects.toThrow(/HTTP 403/)
+    const away = open('s3+http://AKIDEXAMPLE:segredo@127.0.0.1:9/balde')
+    await expect(away.read('a/00/x', 0, 1)).rejects.toThrow(/^O serviço S3 s3\+http:\/\/127\.0\.0\.1:9\/balde não respondeu/)
+    await expect(away.delete('a/00/x')).rejects.not.toThrow(/AKID|segredo/)
+    s3.failWith = 503
+    await expect(open(s3.url('balde')).delete('a/00/x')).rejects.toThrow(/HTTP 503 InternalError/)
+    s3.failWith = null
+  })
+})
+
+describe('FILES_URL', () => {
+  test('is read as the targets of checkpoints are', () => {
+    expect(readConfig({}).files).toBeNull()
+    expect(readConfig({ FILES_URL: 'file:///srv/arquivos%20do%20carteiro/' }).files).toEqual({
+      kind: 'folder',
+      path: '/srv/arquivos do carteiro',
+    })
+    expect(readConfig({ FILES_URL: 's3+https://K:S%2Fx@s3.example/b/p/#region=sa-east-1' }).files).toEqual({
+      ...{ kind: 's3', url: 'https://s3.example/b/p', name: 's3+https://s3.example/b/p/', region: 'sa-east-1' },
+      ...{ accessKey: 'K', secretKey: 'S/x' },
+    })
+  })
+
+  test.each([
+    'pasta',
+    'file:///',
+    'file://servidor/pasta',
+    'file:///a#every=5',
+    'https://K:S@s3.example/b',
+    's3+https://s3.example/b',
+    's3+https://K:S@s3.example',
+    's3+https://K:S@s3.example/b#every=60',
+    's3+file:///a',
+  ])('%s is refused by name, with what is expected', value => {
+    expect(() => readConfig({ FILES_URL: value })).toThrow(/- FILES_URL deve ser file:\/\/\/pasta\/absoluta ou s3\+https:/)
+  })
+})

@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, expect, test } from 'vitest'
+import { lowestId } from '../../src/domain/id.js'
+import { listNotifications } from '../../src/store/console/notification-list.js'
+import { type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from '../../src/store/delivery/claims.js'
+import { findStatuses } from '../../src/store/delivery/deliveries.js'
+import { readOpenSince } from '../../src/store/delivery/open-months.js'
+import { monthOfId } from '../../src/store/months.js'
+import { createDatabase } from '../support/database.js'
+import { createAccount } from '../support/gateway.js'
+import { readPlans } from '../support/plans.js'
+
+/**
+ * What grows with the age of an installation must not grow with it: months that are over, and accounts that are not served now.
+ * `npm run bench growth` measures it.
+ */
+const MONTHS = 18
+const ACCOUNTS = 30
+const database = await createDatabase()
+const { pool } = database
+afterAll(() => database.drop())
+const accounts: string[] = []
+for (let n = 0; n < ACCOUNTS; n++) accounts.push((await createAccount(pool)).id)
+await database.asOwner(`select ensure_month(now() - n * interval '1 month') from generate_series(0, ${MONTHS - 1}) n`)
+
+const monthAgo = (months: number): Date => {
+  const now = new Date()
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 1, 12))
+}
+
+async function store(account: string, state: string, at: Date): Promise<string> {
+  const id = `${lowestId(at.getTime()).slice(0, 14)}7${randomUUID().slice(15)}`
+  await pool.query(
+    `insert into notification (id, account_id, mode, accepted_at, recipient_name, subject) values ($1, $2, 'live', $3, 'Maria', 'Aviso')`,
+    [id, account, at],
+  )
+  await pool.query(
+    `insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request)
+     values ($1, 'email', $2, 'live', $3, now() - interval '1 minute', 1, 'always', 'a@example.com', '{}')`,
+    [id, account, state],
+  )
+  return id
+}
+
+const question = (more: Partial<ClaimQuestion> = {}): ClaimQuestion => ({
+  ...{ channel: 'email', mode: 'live', carrier: 'smtp', rank: 0, owner: randomUUID(), limit: 5, leaseMs: 60_000 },
+  ...more,
+})
+
+/** The months of which a plan has partitions. */
+const monthsIn = (plan: string): string[] =>
+  [...new Set([...plan.matchAll(/(?:delivery|notification|attachment)_(\d{4}_\d\d)/g)].map(([, month]) => month!))].sort()
+const nameOf = (at: Date): string => `${at.getUTCFullYear()}_${String(at.getUTCMonth() + 1).padStart(2, '0')}`
+
+test('claims look at the months with unfinished deliveries and later ones, and at no older ones', async () => {
+  for (let months = 0; months < MONTHS; months++) await store(accounts[0]!, 'done', monthAgo(months))
+  expect(await readOpenSince(pool)).toBeNull()
+  await store(accounts[0]!, 'waiting', monthAgo(1))
+  const since = await readOpenSince(pool)
+  expect(since).toBe(lowestId(Date.UTC(monthAgo(1).getUTCFullYear(), monthAgo(1).getUTCMonth())))
+  for (const claim of [claimDeliveries, claimFailovers]) {
+    const all = await readPlans(pool, async () => void (await claim(pool, question())))
+    expect(monthsIn(all[0]!.plan).length).toBeGreaterThanOrEqual(MONTHS)
+    const open = await readPlans(pool, async () => void (await claim(pool, question({ since }))))
+    expect(monthsIn(open[0]!.plan)[0]).toBe(nameOf(monthAgo(1)))
+  }
+})
+
+test('a claim reads no restoration that is over', async () => {
+  await database.tamper(
+    "insert into restoration (cause, detail, held_at) select 'behind', repeat('x', 100), now() from generate_series(1, 500)",
+  )
+  await database.asOwner('analyze restoration')
+  for (const claim of [claimDeliveries, claimFailovers]) {
+    const { plan } = (await readPlans(pool, async () => void (await claim(pool, question())), [], true))[0]!
+    expect(plan).toMatch(/using restoration_open on restoration .*actual rows=0(\.00)? loops=1/)
+  }
+  await database.tamper('delete from restoration')
+})
+
+test('what a person puts back into the queue is found again, however old it is', async () => {
+  const id = await store(accounts[0]!, 'dead', monthAgo(17))
+  await pool.query("update delivery set state = 'queued' where notification_id = $1", [id])
+  const [claimed] = await claimDeliveries(pool, question({ since: await readOpenSince(pool) }))
+  expect(claimed!.notification).toBe(id)
+  await pool.query("update delivery set state = 'done', lease_owner = null, lease_until = null where notification_id = $1", [id])
+})
+
+test('a claim walks over as many accounts as it can serve, and the next one goes on where it ended', async () => {
+  for (const account of accounts) for (let n = 0; n < 3; n++) await store(account, 'queued', monthAgo(0))
+  const plan = (await readPlans(pool, async () => void (await claimDeliveries(pool, question())), [], true))[0]!.plan
+  const walked = [...plan.matchAll(/Recursive Union .*actual rows=(\d+)/g)].map(([, rows]) => Number(rows))
+  expect(walked.length).toBeGreaterThan(0)
+  for (const rows of walked) expect(rows, plan).toBeLessThanOrEqual(5)
+  const served: string[] = []
+  let after = lastServed([])
+  for (let claim = 0; claim < ACCOUNTS / 5; claim++) {
+    const claims = await claimDeliveries(pool, question({ after }))
+    served.push(...claims.map(({ account }) => account))
+    after = lastServed(claims, after)
+  }
+  // The first claim, above, took five deliveries of the first accounts; each account gets its turn before any gets its second.
+  expect([...new Set(served)].sort()).toEqual([...accounts].sort())
+  expect(served).toHaveLength(ACCOUNTS)
+})
+
+test('the turn of accounts goes round', () => {
+  const claims = (...of: string[]) => of.map(account => ({ account }))
+  expect(lastServed(claims('c', 'b'), 'a')).toBe('c')
+  expect(lastServed(claims('d', 'a', 'b'), 'c')).toBe('b')
+  expect(lastServed([], 'c')).toBe('c')
+})
+
+test('a lookup opens the month of its notification alone; lookups of many months are one statement', async () => {
+  const ids = await Promise.all([0, 3, 3, 9, 12, 15].map(months => store(accounts[0]!, 'done', monthAgo(months))))
+  const scope = { account: accounts[0]!, mode: 'live' as const }
+  const ask = async (of: readonly string[]) => {
+    let found: unknown[] = []
+    const plans = await readPlans(pool, async () => {
+      found = await findStatuses(
+        pool,
+        of.map(notification => ({ scope, notification, channel: 'email' })),
+      )
+    })
+    expect(found).toMatchObject(of.map(notification => ({ notification })))
+    return plans.map(({ plan }) => monthsIn(plan))
+  }
+  expect(await ask(ids.slice(1, 3))).toEqual([[nameOf(monthAgo(3))]])
+  expect((await ask(ids.slice(0, 4))).flat().sort()).toEqual([0, 3, 9].map(months => nameOf(monthAgo(months))).sort())
+  expect(await ask(ids)).toHaveLength(1)
+  expect(await findStatuses(pool, [{ scope, notification: randomUUID(), channel: 'email' }])).toEqual([null])
+})
+
+test('ids that nobody gave have no month of their own: plans for made-up ones would fill the server', () => {
+  expect(['ffffffff-ffff-7fff-bfff-ffffffffffff', '00000000-0000-7000-8000-000000000000'].map(monthOfId)).toEqual([null, null])
+  expect(monthOfId(lowestId(Date.UTC(2026, 1, 28)))).toEqual({
+    name: '2026_02',
+    low: lowestId(Date.UTC(2026, 1)),
+    high: lowestId(Date.UTC(2026, 2)),
+  })
+})
+
+test('the statements of a page of the console are planned once for each connection', async () => {
+  const client = await pool.connect()
+  try {
+    const page = { mode: 'live', text: null, channel: null, status: null, notReached: false, fromMs: null, toMs: null } as const
+    const planned = async () =>
+      (
+        await client.query<{ plans: number }>(
+          'select sum(generic_plans + custom_plans)::int as plans from pg_prepared_statements',
+        )
+      ).rows[0]!.plans
+    await listNotifications(client, { ...page, accounts, before: null })
+    const names = async () => (await client.query('select name from pg_prepared_statements order by 1')).rows
+    const before = await names()
+    expect(await planned()).toBeGreaterThanOrEqual(2)
+    await listNotifications(client, { ...page, accounts: accounts.slice(0, 3), before: lowestId(Date.now()) })
+    expect(await names()).toEqual(before)
+    expect(before.length).toBeGreaterThanOrEqual(2)
+  } finally {
+    client.release(true)
+  }
+})

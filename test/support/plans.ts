@@ -1,0 +1,67 @@
+import pg from 'pg'
+import type { Pool } from '../../src/store/postgres.js'
+
+type Asked = { text: string; values?: unknown[] }
+type Query = (...args: unknown[]) => Promise<unknown>
+
+export interface ReadPlan {
+  sql: string
+  values: readonly unknown[]
+  plan: string
+}
+
+/**
+ * The plans of the statements that a piece of work sends through the pool, under settings of the planner. They are made as the pool has them
+ * made, for any values (plan_cache_mode); partitions that the values of the work rule out are left out when such a plan is started, and here.
+ * `run`: they are run, too, and undone, and the plans say how many rows each step had.
+ */
+export async function readPlans(
+  pool: Pool,
+  work: () => Promise<void>,
+  settings: readonly string[] = [],
+  run = false,
+): Promise<ReadPlan[]> {
+  const asked: Asked[] = []
+  const query = pool.query.bind(pool) as Query
+  pool.query = ((first: string | pg.QueryConfig, values?: unknown[]) => {
+    asked.push(
+      typeof first === 'string' ? { text: first, ...(values && { values }) } : { text: first.text, values: first.values ?? [] },
+    )
+    return query(first, values)
+  }) as typeof pool.query
+  try {
+    await work()
+  } finally {
+    pool.query = query as typeof pool.query
+  }
+  const plans: ReadPlan[] = []
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    for (const setting of settings) await client.query(`set local ${setting}`)
+    for (const { text, values = [] } of asked.filter(statement => /^\s*(select|with)\b/i.test(statement.text))) {
+      await client.query(`prepare planned as ${text}`)
+      const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+        `explain ${run ? '(analyze, timing off, buffers off) ' : ''}execute planned${values.length === 0 ? '' : `(${values.map(literalOf).join(', ')})`}`,
+      )
+      await client.query('deallocate planned')
+      plans.push({ sql: text, values, plan: rows.map(row => row['QUERY PLAN']).join('\n') })
+    }
+    await client.query('rollback')
+  } finally {
+    client.release()
+  }
+  return plans
+}
+
+/** As the driver would send it. */
+const literalOf = (value: unknown): string => {
+  const sent = (pg as unknown as Driver).utils.prepareValue(value)
+  if (sent === null) return 'null'
+  return pg.escapeLiteral(Buffer.isBuffer(sent) ? `\\x${sent.toString('hex')}` : String(sent))
+}
+
+/** Left out of the types of pg. */
+interface Driver {
+  utils: { prepareValue(value: unknown): unknown }
+}
