@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { identifyCarrier } from '../channels/carrier-name.js'
 import type { ChannelModule } from '../channels/channel.js'
@@ -86,6 +87,18 @@ const HOUR = 60 * MINUTE
 const LEASE_CONNECTIONS = 2
 /** The uses of blobs that channels keep in tables of their own. */
 const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
+
+/** What Unix calls nice: the processor goes to the API and the database first, and a third of its time to workers that want it too. */
+const NICENESS = 5
+
+/** Lets the answers to requests go before the work of this process, where both want the processor. */
+export function yieldToAnswers(): void {
+  try {
+    setPriority(NICENESS)
+  } catch {
+    // Some systems do not allow it. Then all processes are equal.
+  }
+}
 
 export async function startWorker(options: WorkerParts): Promise<{ close(): Promise<void> }> {
   const {

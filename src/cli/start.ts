@@ -85,8 +85,10 @@ async function serve(role: 'api' | 'worker', database: Database, { config, json,
   }
   // Each role loads what it runs and nothing else.
   const api = role === 'api' ? await (await import('../app/api.js')).buildApi({ config, keys, pool, log }) : null
-  const startWorker = async () =>
-    (await import('../app/worker.js')).startWorker({
+  const startWorker = async () => {
+    const worker = await import('../app/worker.js')
+    worker.yieldToAnswers()
+    return worker.startWorker({
       config,
       keys,
       pool,
@@ -94,6 +96,7 @@ async function serve(role: 'api' | 'worker', database: Database, { config, json,
       log,
       memoryFile: join(config.dataFolder, MEMORY_FILE),
     })
+  }
   const service = api ?? (await startWorker())
   let missed = false
   const followKey = async (): Promise<void> => {

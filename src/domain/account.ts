@@ -139,7 +139,7 @@ export const coreSettings: SettingsTable<CoreSettings> = {
     read: whole(1, 1_000_000),
   },
   'bulk.perMinute': {
-    default: 6_000,
+    default: 3_000,
     label: { pt: 'Ritmo dos lotes', en: 'Pace of batches' },
     meaning: { pt: 'linhas de lotes aceitas por minuto: 1 a 10000000', en: 'lines of batches accepted a minute: 1 to 10000000' },
     read: whole(1, 10_000_000),

@@ -5,7 +5,7 @@ import { openRolePool, prepareDatabase } from '../../src/app/database.js'
 import { MEMORY_FILE } from '../../src/app/database-memory.js'
 import { loadKeys } from '../../src/app/keys.js'
 import { openLog } from '../../src/app/log.js'
-import { startWorker } from '../../src/app/worker.js'
+import { startWorker, yieldToAnswers } from '../../src/app/worker.js'
 import { freezeAfter } from './freeze.js'
 
 /** The worker as it ships, but for a shorter lease and, where asked, a death of its own, or a freeze, at a named point. */
@@ -19,6 +19,7 @@ const { values } = parseArgs({
   },
 })
 const config = readConfig(process.env)
+yieldToAnswers()
 const log = openLog(config.logLevel, 'worker')
 const database = { url: config.databaseUrl!, ownerUrl: config.databaseUrl! }
 const { keys } = await prepareDatabase(database, isNew => loadKeys(config, isNew))

@@ -21,6 +21,14 @@ const BATCH_SHARE = 3 / 4
 /** The share of the places that must be free before the next claim: a few large claims cost less than many small ones. */
 const LEAST_ROOM = 1 / 4
 
+const SMALL_CLAIM = 1 / 4
+
+/** `foundAll`: there were places for many more, so that none is left that could have been taken. */
+interface Claimed {
+  count: number
+  foundAll: boolean
+}
+
 /**
  * A lane brings the deliveries of one channel and mode to one carrier: it claims due deliveries and keeps them until their
  * attempts (attempts.ts) are recorded. It holds no SQL and no connection while a carrier is called.
@@ -154,17 +162,17 @@ export class Lane<Message> {
     })
   }
 
-  /** Claims due deliveries once and starts to send them. Returns how many; 'later': it waited for the carrier's rate instead. */
-  work(): Promise<number | 'later'> {
+  /** Claims due deliveries once and starts to send them. It may wait for the carrier's rate instead. */
+  work(): Promise<Claimed> {
     return this.#claim(this.#options.claim)
   }
 
   /** The same with deliveries that other carriers failed to take. */
-  failover(): Promise<number | 'later'> {
+  failover(): Promise<Claimed> {
     return this.#claim(this.#options.claimFailovers)
   }
 
-  async #claim(claim: LaneOptions<Message>['claim']): Promise<number | 'later'> {
+  async #claim(claim: LaneOptions<Message>['claim']): Promise<Claimed> {
     const { rate, onError } = this.#options
     const room = Math.max(1, this.#room)
     this.#asked += room
@@ -172,11 +180,12 @@ export class Lane<Message> {
       const { granted, waitMs } = rate === undefined ? { granted: room, waitMs: 0 } : await rate.take(room)
       if (granted === 0) {
         await sleep(waitMs)
-        return 'later'
+        return { count: 0, foundAll: false }
       }
       const claimed = await this.#claimUpTo(granted, claim)
+      const left = granted - claimed.count
       // If that fails, the carrier gets a few messages less: the claim itself succeeded.
-      if (claimed < granted) await rate?.giveBack(granted - claimed).catch(error => onError(error, 'a rate given back'))
+      if (left > 0) await rate?.giveBack(left).catch(error => onError(error, 'a rate given back'))
       return claimed
     } finally {
       this.#asked -= room
@@ -184,7 +193,7 @@ export class Lane<Message> {
     }
   }
 
-  async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<number> {
+  async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<Claimed> {
     const { channel, mode, identity: carrier } = this
     const { rank, leaseMs, sendsContent: withContent = false } = this.#options
     // Before the claim: while the database is unreachable, this fails and no further claim is lost.
@@ -200,7 +209,8 @@ export class Lane<Message> {
       const held = flightOf(claimed, heldUntil, this.#options.traceAttempt?.(claimed, carrier))
       this.#track(held, this.#admit(claimed, held))
     }
-    return claims.length
+    const places = bulkLimit === 0 ? limit : Math.min(limit, bulkLimit)
+    return { count: claims.length, foundAll: claims.length < places * SMALL_CLAIM }
   }
 
   /** Resolves when there is room again, or when this lane can take nothing more. Only one caller at a time may wait. */

@@ -120,11 +120,12 @@ async function runGroup(
     }
     const wake = wakes.of(queueOf(lane))
     const seen = wake.notified
-    const claimed = await lane.work().catch(error => {
+    const { foundAll } = await lane.work().catch(error => {
       onError(error, 'claim')
-      return 0
+      return { foundAll: true }
     })
-    if (claimed === 0) await wake.wait(timing.pollMs, seen, lane.roomForBatches())
+    // A claim that finds nothing costs as much as another, so there is none to learn that the one before took all.
+    if (foundAll) await wake.wait(timing.pollMs, seen, lane.roomForBatches())
   }
 }
 
@@ -132,8 +133,7 @@ async function runGroup(
 async function failOver(group: readonly Lane<unknown>[]): Promise<void> {
   for (const lane of group) {
     while (lane.open && lane.hasRoom) {
-      const claimed = await lane.failover()
-      if (claimed === 0 || claimed === 'later') break
+      if ((await lane.failover()).count === 0) break
     }
   }
 }

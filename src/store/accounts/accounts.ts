@@ -61,8 +61,7 @@ export async function findRules(
 ): Promise<{ name: string; settings: AccountSettings; sequence: SequenceStep[] | null; revision: number } | null> {
   const found = await queryRow<{ name: string; settings: StoredSettings; sequence: SequenceStep[] | null; revision: number }>(
     db,
-    'select name, settings, sequence, revision from account where id = $1',
-    [id],
+    { name: 'find-rules', text: 'select name, settings, sequence, revision from account where id = $1', values: [id] },
   )
   return found && { ...found, settings: completeSettings(found.settings) }
 }

@@ -188,13 +188,13 @@ export const lockUnchecked = (db: Queryable, id: string): Promise<Batch | null> 
 
 /** The batches that are being sent, one for each account and mode (the one that was started first), and when each has its next turn. */
 export const listSending = (db: Queryable, limit: number): Promise<(Batch & { dueInMs: number })[]> =>
-  queryRows(
-    db,
-    `select ${COLUMNS}, greatest(0, extract(epoch from b.next_at - now()) * 1000)::float8 as "dueInMs" from (
-       select distinct on (account_id, mode) * from bulk_batch where state = 'sending' order by account_id, mode, started_at, id
-     ) b order by b.next_at limit $1`,
-    [limit],
-  )
+  queryRows(db, {
+    name: 'list-sending-batches',
+    text: `select ${COLUMNS}, greatest(0, extract(epoch from b.next_at - now()) * 1000)::float8 as "dueInMs" from (
+             select distinct on (account_id, mode) * from bulk_batch where state = 'sending' order by account_id, mode, started_at, id
+           ) b order by b.next_at limit $1`,
+    values: [limit],
+  })
 
 export interface BatchTurn {
   /** The last line of the turn before. */

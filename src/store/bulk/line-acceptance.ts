@@ -1,9 +1,18 @@
-import type { Acceptance, BatchLine } from '../../domain/notification.js'
-import { execute, type Queryable, queryRows } from '../postgres.js'
+import type { Acceptance } from '../../domain/notification.js'
+import { execute, type Queryable, queryValues } from '../postgres.js'
 
-type OfLine = { id: string; line: BatchLine }
-const ofLines = (group: readonly Acceptance[]): OfLine[] =>
-  group.flatMap(({ id, line }) => (line === undefined ? [] : [{ id, line }]))
+/** The acceptances of a group that come from lines, by batch in one order everywhere, so that two nodes do not wait for each other. */
+function ofBatches(group: readonly Acceptance[]): { batch: string; ids: string[]; lines: number[] }[] {
+  const batches = new Map<string, { batch: string; ids: string[]; lines: number[] }>()
+  for (const { id, line } of group) {
+    if (line === undefined) continue
+    const of = batches.get(line.batch) ?? { batch: line.batch, ids: [], lines: [] }
+    of.ids.push(id)
+    of.lines.push(line.line)
+    batches.set(line.batch, of)
+  }
+  return [...batches.values()].sort((a, b) => (a.batch < b.batch ? -1 : 1))
+}
 
 /**
  * Locks the lines of a group that may still be accepted: their batch is being sent, and nobody accepted them. Returns the ids of the
@@ -11,36 +20,32 @@ const ofLines = (group: readonly Acceptance[]): OfLine[] =>
  * a pause was committed.
  */
 export async function lockLines(db: Queryable, group: readonly Acceptance[]): Promise<Set<string>> {
-  const asked = ofLines(group)
-  const free = group.filter(({ line }) => line === undefined).map(({ id }) => id)
-  if (asked.length === 0) return new Set(free)
-  await queryRows(db, "select from bulk_batch where id = any($1::uuid[]) and state = 'sending' order by id for no key update", [
-    [...new Set(asked.map(({ line }) => line.batch))],
-  ])
-  const open = await queryRows<{ id: string }>(
-    db,
-    `select a.id from json_to_recordset($1) as a(id uuid, batch uuid, line int)
-     join bulk_batch b on b.id = a.batch and b.state = 'sending'
-     join bulk_line l on l.batch_id = a.batch and l.line = a.line and l.state = 'good'
-     order by a.batch, a.line for no key update of l`,
-    [JSON.stringify(asked.map(({ id, line }) => ({ id, ...line })))],
-  )
-  return new Set([...free, ...open.map(({ id }) => id)])
+  const open = new Set(group.filter(({ line }) => line === undefined).map(({ id }) => id))
+  for (const { batch, ids, lines } of ofBatches(group)) {
+    const good = await queryValues<number>(db, {
+      name: 'lock-bulk-lines',
+      text: `with batch as materialized (select id from bulk_batch where id = $1 and state = 'sending' for no key update)
+             select line from bulk_line
+             where batch_id = (select id from batch) and line = any($2::int[]) and state = 'good' order by line for no key update`,
+      values: [batch, lines],
+    })
+    for (const line of good) open.add(ids[lines.indexOf(line)]!)
+  }
+  return open
 }
 
 /** The notification has the data of its line from now on. */
 export async function markAccepted(db: Queryable, group: readonly Acceptance[]): Promise<void> {
-  const asked = ofLines(group)
-  if (asked.length === 0) return
-  await execute(
-    db,
-    `with marked as (
-       update bulk_line l set state = 'accepted', notification_id = a.id, cells = null
-       from json_to_recordset($1) as a(id uuid, batch uuid, line int)
-       where l.batch_id = a.batch and l.line = a.line and l.state = 'good' returning l.batch_id
-     )
-     update bulk_batch b set accepted = accepted + m.count
-     from (select batch_id, count(*)::int as count from marked group by batch_id) m where b.id = m.batch_id`,
-    [JSON.stringify(asked.map(({ id, line }) => ({ id, ...line })))],
-  )
+  for (const { batch, ids, lines } of ofBatches(group))
+    await execute(db, {
+      name: 'mark-bulk-lines',
+      // By a list of numbers and not by a join: before the table is analysed, a join reads every open line of the batch.
+      text: `with marked as (
+               update bulk_line set state = 'accepted', cells = null,
+                 notification_id = ($3::uuid[])[array_position($2::int[], line)]
+               where batch_id = $1 and line = any($2::int[]) and state = 'good' returning line
+             )
+             update bulk_batch set accepted = accepted + (select count(*) from marked) where id = $1`,
+      values: [batch, lines, ids],
+    })
 }

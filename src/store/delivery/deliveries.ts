@@ -123,7 +123,11 @@ export const findSendState = (
 
 /** null: there is no such delivery, or its recipient was erased. */
 export const findRecipient = (db: Queryable, id: string, channel: Channel): Promise<string | null> =>
-  queryValue(db, 'select recipient from delivery where notification_id = $1 and channel = $2', [id, channel])
+  queryValue(db, {
+    name: 'find-recipient',
+    text: 'select recipient from delivery where notification_id = $1 and channel = $2',
+    values: [id, channel],
+  })
 
 export const belongsTo = (db: Queryable, { account, mode }: Scope, id: string): Promise<boolean> =>
   matchesRow(db, 'select from notification where id = $1 and account_id = $2 and mode = $3', [id, account, mode])

@@ -76,7 +76,13 @@ const acceptQuery = (group: readonly Acceptance[]) => ({
 
 /** Which of these notifications exist. */
 export const findWritten = async (db: Queryable, ids: readonly string[]): Promise<Set<string>> =>
-  new Set(await queryValues<string>(db, 'select id from notification where id = any($1::uuid[])', [ids]))
+  new Set(
+    await queryValues<string>(db, {
+      name: 'find-written',
+      text: 'select id from notification where id = any($1::uuid[])',
+      values: [ids],
+    }),
+  )
 
 /**
  * Each kind of row is one JSON array. One array per column would cost the API half as much processor time again (bench/accept.ts),

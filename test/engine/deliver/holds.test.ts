@@ -65,7 +65,7 @@ test('a held channel and a held installation send nothing, neither first attempt
     await database.pool.query("update delivery set tried = '{0}' where notification_id = $1", [failover])
     // Both loops have looked at the queue.
     await expect.poll(() => worker!.lanes.map(({ isHeld }) => isHeld)).toEqual([true, true])
-    for (const lane of worker!.lanes) expect([await lane.work(), await lane.failover()]).toEqual([0, 0])
+    for (const lane of worker!.lanes) expect([(await lane.work()).count, (await lane.failover()).count]).toEqual([0, 0])
     expect([await queued(id), await queued(failover)]).toEqual(['queued 0', 'queued 0'])
     expect(carriers.flatMap(idsOf)).toEqual([])
     await run('resume', ...scope)
@@ -108,7 +108,7 @@ test('start --paused holds everything once, and a hold that nobody can explain o
   const carrier = new ScriptedCarrier()
   work({ carrier })
   const id = await accept()
-  expect(await worker!.lanes[0]!.work()).toBe(0)
+  expect((await worker!.lanes[0]!.work()).count).toBe(0)
   await run('resume', '--all')
   await expect.poll(() => idsOf(carrier)).toEqual([id])
 })
@@ -119,7 +119,7 @@ test('nothing is claimed on a server that was started since somebody looked, or 
     await database.asOwner(`update home_server set ${change}`)
     work({ carrier })
     const id = await accept()
-    expect(await worker!.lanes[0]!.work()).toBe(0)
+    expect((await worker!.lanes[0]!.work()).count).toBe(0)
     expect(await queued(id)).toBe('queued 0')
     await database.asOwner(`update home_server set started_at = pg_postmaster_start_time(),
       database = (select oid from pg_database where datname = current_database())`)
