@@ -11,6 +11,7 @@ import type { Mode } from '../domain/token.js'
 import { createContactGate } from '../engine/deliver/contact-gate.js'
 import { Lane } from '../engine/deliver/lane.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
+import { LookBack } from '../engine/deliver/look-back.js'
 import { retryWhileUnavailable } from '../engine/record/recorder.js'
 import type { EngineTiming } from '../engine/timing.js'
 import { returnRate, takeRate } from '../store/carrier/rates.js'
@@ -36,6 +37,8 @@ export interface LaneParts {
   pool: Pool
   /** The oldest notification that may have work; null: unknown. */
   openSince?: () => string | null
+  /** How often somebody asked for a look at the whole queue. */
+  askedForAll?: () => number
   clock: Clock
   recorder: Recorder
   simulatorUrl: string | null
@@ -130,12 +133,13 @@ function planLanes<Message>(
 const isSameAccount = (a: URL, b: URL): boolean =>
   a.protocol === b.protocol && a.username !== '' && a.password !== '' && a.username === b.username && a.password === b.password
 
-/** A lane's access to the queue. `openSince`: the oldest notification that may have work. */
+/** A lane's access to the queue. `openSince`: the oldest notification that may have work. `askedForAll`: see LookBack. */
 export const queueOf = (
   pool: Pool,
   openSince: () => string | null = () => null,
+  askedForAll: () => number = () => 0,
 ): Pick<LaneOptions<unknown>, 'claim' | 'claimFailovers' | 'pass' | 'putBack' | 'putBackClaims'> => ({
-  claim: claimInTurn(pool, openSince),
+  claim: claimInTurn(pool, openSince, askedForAll),
   claimFailovers: question => claimFailovers(pool, { ...question, since: openSince() }),
   pass: (held, to) => passDelivery(pool, held, to),
   // Repeated, because an expired lease would make the outcome unknown although nothing was sent.
@@ -143,19 +147,26 @@ export const queueOf = (
   putBackClaims: owners => putBackClaims(pool, owners),
 })
 
-/** Each lane remembers which account it served last. */
-function claimInTurn(pool: Pool, openSince: () => string | null): (question: ClaimQuestion) => Promise<Claim[]> {
+/** Each lane remembers which account it served last, and when it last took all that was due. */
+function claimInTurn(
+  pool: Pool,
+  openSince: () => string | null,
+  askedForAll: () => number,
+): (question: ClaimQuestion) => Promise<Claim[]> {
   let after: string | undefined
-  return async question => {
-    const claims = await claimDeliveries(pool, { ...question, since: openSince(), ...(after === undefined ? {} : { after }) })
-    after = lastServed(claims, after)
-    return claims
-  }
+  const lookBack = new LookBack(askedForAll)
+  return question =>
+    lookBack.look(async withinMs => {
+      const turn = after === undefined ? {} : { after }
+      const { claims, isAll } = await claimDeliveries(pool, { ...question, since: openSince(), withinMs, ...turn })
+      after = lastServed(claims, after)
+      return { found: claims, isAll }
+    })
 }
 
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
-  { pool, openSince, clock, recorder, leaseMs, timing = {}, trace, onError, onFailed, traceAttempt }: LaneParts,
+  { pool, openSince, askedForAll, clock, recorder, leaseMs, timing = {}, trace, onError, onFailed, traceAttempt }: LaneParts,
   { mode, simulated, url, world, provider, rank, carriers, identity }: ReturnType<typeof planLanes<Message>>[number],
 ): Promise<Lane<unknown>> {
   const perSecond = readRate(url, wiring.channel)
@@ -186,7 +197,7 @@ async function openLane<Message>(
     timing,
     ...(trace === undefined ? {} : { trace }),
     clock,
-    ...queueOf(pool, openSince),
+    ...queueOf(pool, openSince, askedForAll),
     record: recorder.record,
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),

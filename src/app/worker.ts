@@ -152,6 +152,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
   const parts: LaneParts = {
     ...context,
     openSince: () => openSince,
+    askedForAll: () => wakes.rounds,
     recorder,
     leaseMs,
     timing,

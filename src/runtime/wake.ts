@@ -37,6 +37,8 @@ export class Wake {
 /** A wake for each topic. */
 export class Wakes<Topic extends string> {
   readonly #wakes = new Map<Topic, Wake>()
+  /** How often all topics were notified at once. */
+  rounds = 0
 
   of(topic: Topic): Wake {
     const wake = this.#wakes.get(topic) ?? new Wake()
@@ -45,8 +47,9 @@ export class Wakes<Topic extends string> {
   }
 
   /** Without topics, all of them. Topics that nobody asked for have nobody to wake. */
-  notify(topics: Iterable<Topic> = this.#wakes.keys()): void {
-    for (const topic of topics) this.#wakes.get(topic)?.notify()
+  notify(topics?: Iterable<Topic>): void {
+    if (topics === undefined) this.rounds++
+    for (const topic of topics ?? this.#wakes.keys()) this.#wakes.get(topic)?.notify()
   }
 }
 

@@ -93,6 +93,7 @@ export async function runBulkDrill({ lines, turnMs = TURN_MS, onProgress }: Bulk
       await Promise.all([...cluster.workers, ...cluster.apis].map(node => node.ended()))
       await cluster.revive()
       await warmUp()
+      await warmUp()
     }
     while ((await watch()).situacao !== 'done') await sleep(500)
     const seconds = (Date.now() - began - pausedMs) / 1_000

@@ -2,7 +2,16 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordChanges } from '../../src/engine/record/record.js'
 import { putBackClaims, putBackDelivery } from '../../src/store/delivery/claim-returns.js'
-import { type Claim, claimDeliveries, claimFailovers, findExpiredLeases, renewLeases } from '../../src/store/delivery/claims.js'
+import {
+  type Claim,
+  type Claimed,
+  type ClaimQuestion,
+  claimDeliveries,
+  claimFailovers,
+  findExpiredLeases,
+  renewLeases,
+} from '../../src/store/delivery/claims.js'
+import { placeHold } from '../../src/store/delivery/holds.js'
 import { openPool, type Pool, type Queryable } from '../../src/store/postgres.js'
 import { databaseForTest, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
@@ -22,7 +31,7 @@ async function databaseWithAccounts(count: number): Promise<{ pool: Pool; url: s
 const singleConnection = async (): Promise<Pool> => (await databaseWithAccounts(1)).pool
 
 /** As many for every account. */
-async function queue(pool: Pool, count: number): Promise<void> {
+async function queue(pool: Pool, count: number, sinceHours = 0): Promise<void> {
   await pool.query(
     `with made as materialized (select uuidv7() as id, a.id as account_id from account a, generate_series(1, $1::int)), notifications as (
        insert into notification (id, account_id, mode, accepted_at, recipient_name, subject, content)
@@ -32,8 +41,8 @@ async function queue(pool: Pool, count: number): Promise<void> {
        select id, 1, now(), 'accepted', 'api', '{}', '', sha256(''), sha256(''), sha256(uuid_send(id)) from made
      )
      insert into delivery (notification_id, channel, account_id, mode, state, due_at, step, condition, recipient, request)
-     select id, 'email', account_id, 'live', 'queued', now(), 1, 'always', 'maria@example.com', '{}' from made`,
-    [count],
+     select id, 'email', account_id, 'live', 'queued', now() - $2::int * interval '1 hour', 1, 'always', 'maria@example.com', '{}' from made`,
+    [count, sinceHours],
   )
 }
 
@@ -46,15 +55,17 @@ test('content comes with the claim of an e-mail where it is small; what is large
   await pool.query("update delivery set channel = 'sms' where notification_id = $1", [sms])
   const claims = [
     ...(await claim(pool, 10)),
-    ...(await claimDeliveries(pool, {
-      channel: 'sms',
-      mode: 'live',
-      carrier: 'smpp',
-      rank: 0,
-      owner: OWNER,
-      limit: 10,
-      leaseMs: 60_000,
-    })),
+    ...(
+      await claimDeliveries(pool, {
+        channel: 'sms',
+        mode: 'live',
+        carrier: 'smpp',
+        rank: 0,
+        owner: OWNER,
+        limit: 10,
+        leaseMs: 60_000,
+      })
+    ).claims,
   ]
   const brought = new Map(claims.map(({ notification, content, contentSize }) => [notification, { content, contentSize }]))
   expect(brought.get(small!)).toEqual({ content: '<p>Aviso</p>', contentSize: 12 })
@@ -62,7 +73,10 @@ test('content comes with the claim of an e-mail where it is small; what is large
   expect(brought.get(sms!)).toEqual({ content: null, contentSize: 12 })
 })
 
-const claim = (db: Queryable, limit: number, bulkLimit = limit): Promise<Claim[]> =>
+const claim = async (db: Queryable, limit: number, bulkLimit = limit): Promise<Claim[]> =>
+  (await look(db, limit, { bulkLimit })).claims
+
+const look = (db: Queryable, limit: number, more: Partial<ClaimQuestion> = {}): Promise<Claimed> =>
   claimDeliveries(db, {
     channel: 'email',
     mode: 'live',
@@ -70,10 +84,29 @@ const claim = (db: Queryable, limit: number, bulkLimit = limit): Promise<Claim[]
     rank: 0,
     owner: OWNER,
     limit,
-    bulkLimit,
     leaseMs: 60_000,
     withContent: true,
+    ...more,
   })
+
+test('a claim that is limited to a time leaves what became due before it', async () => {
+  const { pool } = await databaseWithAccounts(1)
+  await queue(pool, 1)
+  await queue(pool, 1, 1)
+  expect((await look(pool, 10, { withinMs: 60_000 })).claims).toHaveLength(1)
+  expect((await look(pool, 10, { withinMs: null })).claims).toHaveLength(1)
+})
+
+test('a claim says whether it left nothing that was due', async () => {
+  const { pool } = await databaseWithAccounts(1)
+  const account = (await pool.query<{ id: string }>('select id from account')).rows[0]!.id
+  await queue(pool, 4)
+  expect((await look(pool, 2)).isAll).toBe(false)
+  expect((await look(pool, 10, { bulkLimit: 0 })).isAll).toBe(false)
+  expect(await look(pool, 10)).toEqual({ claims: [], isAll: true })
+  await placeHold(pool, { channel: null, carrier: null, account, reason: 'teste', by: 'teste' })
+  expect(await look(pool, 10)).toEqual({ claims: [], isAll: false })
+})
 
 test('a claim takes no more of batches than it may, and single sends all the same', async () => {
   const { pool } = await databaseWithAccounts(3)
@@ -128,6 +161,32 @@ test.each([
   expect((await recordSent(pool, claims)).outcomes).toEqual(claims.map(() => 'recorded'))
   expect((await rowsRead(pool)) - claimed).toBeLessThan(20 * 10)
 })
+
+test('beside a long snapshot, a claim that is limited to a time does not read what was taken before that', async () => {
+  const { pool, url } = await databaseWithAccounts(3)
+  const snapshot = new pg.Client({ connectionString: url })
+  await snapshot.connect()
+  onTestFinished(() => snapshot.end())
+  await snapshot.query('begin isolation level repeatable read')
+  await snapshot.query('select from delivery')
+  await queue(pool, 700, 1)
+  await pool.query("update delivery set state = 'done'")
+  const entriesRead = async (withinMs: number | null): Promise<number> => {
+    const before = await indexEntriesRead(pool)
+    expect((await look(pool, 20, { withinMs })).claims).toEqual([])
+    return (await indexEntriesRead(pool)) - before
+  }
+  expect(await entriesRead(null)).toBeGreaterThan(2_000)
+  expect(await entriesRead(60_000)).toBeLessThan(100)
+})
+
+async function indexEntriesRead(pool: Pool): Promise<number> {
+  await pool.query('select pg_stat_force_next_flush()')
+  const { rows } = await pool.query<{ read: number }>(
+    "select sum(idx_tup_read)::int as read from pg_stat_user_indexes where relname ~ '^delivery_'",
+  )
+  return rows[0]!.read
+}
 
 test.each([
   ['made while it was empty', 12],
@@ -243,7 +302,7 @@ test('what is put back is as it was before the claim, failover or not: the plan 
   const counts = async () => (await pool.query('select state, attempt, failovers, tried from delivery')).rows[0]
   const back = ({ notification, channel, attempt }: Claim) =>
     putBackDelivery(pool, { notification, channel, attempt, owner: OWNER }, 0)
-  const [first] = await claimDeliveries(pool, { ...question, rank: 0 })
+  const [first] = (await claimDeliveries(pool, { ...question, rank: 0 })).claims
   await back(first!)
   expect(await counts()).toEqual({ state: 'queued', attempt: 0, failovers: 0, tried: null })
   await claimDeliveries(pool, { ...question, rank: 0 })
@@ -254,7 +313,7 @@ test('what is put back is as it was before the claim, failover or not: the plan 
   expect(await counts()).toEqual({ state: 'queued', attempt: 1, failovers: 0, tried: null })
 })
 
-test('what a lost claim took goes back as it was, its lease over or not; what other claims hold stays', async () => {
+test('what a lost claim took goes back as it was, due at once or later, its lease over or not; what other claims hold stays', async () => {
   const { pool } = await databaseWithAccounts(1)
   await queue(pool, 3)
   const lost = crypto.randomUUID()
@@ -262,7 +321,7 @@ test('what a lost claim took goes back as it was, its lease over or not; what ot
   const stored = async () =>
     (
       await pool.query(
-        'select state, attempt, failovers, tried, lease_owner as owner, due_at from delivery order by notification_id',
+        'select state, attempt, failovers, tried, lease_owner as owner, greatest(due_at, now()) > now() as later from delivery order by notification_id',
       )
     ).rows
   await claimDeliveries(pool, { ...question, rank: 0, owner: OWNER })

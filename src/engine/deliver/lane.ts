@@ -3,7 +3,7 @@ import type { Provider } from '../../channels/provider.js'
 import type { Channel } from '../../domain/channel.js'
 import type { Mode } from '../../domain/token.js'
 import type { Taker } from '../../store/delivery/claim-returns.js'
-import type { Claim, Lease } from '../../store/delivery/claims.js'
+import { type Claim, type Lease, tookFew } from '../../store/delivery/claims.js'
 import type { UnknownOutcome } from '../../store/delivery/unknown-outcomes.js'
 import { type EngineTiming, engineTiming } from '../timing.js'
 import { type ResolveResult, resolveOutcome } from '../unknown/resolve.js'
@@ -21,12 +21,9 @@ const BATCH_SHARE = 3 / 4
 /** The share of the places that must be free before the next claim: a few large claims cost less than many small ones. */
 const LEAST_ROOM = 1 / 4
 
-const SMALL_CLAIM = 1 / 4
-
-/** `foundAll`: there were places for many more, so that none is left that could have been taken. */
 interface Claimed {
   count: number
-  foundAll: boolean
+  tookFew: boolean
 }
 
 /**
@@ -180,7 +177,7 @@ export class Lane<Message> {
       const { granted, waitMs } = rate === undefined ? { granted: room, waitMs: 0 } : await rate.take(room)
       if (granted === 0) {
         await sleep(waitMs)
-        return { count: 0, foundAll: false }
+        return { count: 0, tookFew: false }
       }
       const claimed = await this.#claimUpTo(granted, claim)
       const left = granted - claimed.count
@@ -202,15 +199,13 @@ export class Lane<Message> {
     const heldUntil = performance.now() + leaseMs
     const bulkLimit = this.#roomForBatches
     this.#leftBatches = bulkLimit === 0
-    const claims = await this.#lost.take(owner =>
-      claim({ channel, mode, carrier, rank, limit, bulkLimit, leaseMs, withContent, owner }),
-    )
+    const question = { channel, mode, carrier, rank, limit, bulkLimit, leaseMs, withContent }
+    const claims = await this.#lost.take(owner => claim({ ...question, owner }))
     for (const claimed of claims) {
       const held = flightOf(claimed, heldUntil, this.#options.traceAttempt?.(claimed, carrier))
       this.#track(held, this.#admit(claimed, held))
     }
-    const places = bulkLimit === 0 ? limit : Math.min(limit, bulkLimit)
-    return { count: claims.length, foundAll: claims.length < places * SMALL_CLAIM }
+    return { count: claims.length, tookFew: tookFew(question, claims.length) }
   }
 
   /** Resolves when there is room again, or when this lane can take nothing more. Only one caller at a time may wait. */

@@ -120,12 +120,12 @@ async function runGroup(
     }
     const wake = wakes.of(queueOf(lane))
     const seen = wake.notified
-    const { foundAll } = await lane.work().catch(error => {
+    const { tookFew } = await lane.work().catch(error => {
       onError(error, 'claim')
-      return { foundAll: true }
+      return { tookFew: true }
     })
-    // A claim that finds nothing costs as much as another, so there is none to learn that the one before took all.
-    if (foundAll) await wake.wait(timing.pollMs, seen, lane.roomForBatches())
+    // A claim that finds nothing costs as much as another, so there is none to learn that the one before left nothing.
+    if (tookFew) await wake.wait(timing.pollMs, seen, lane.roomForBatches())
   }
 }
 

@@ -180,7 +180,11 @@ export const setBatchState = (db: Queryable, id: string, state: 'paused' | 'canc
 
 /** Batches whose lines are to be checked. */
 export const listUnchecked = (db: Queryable, limit: number): Promise<{ id: string }[]> =>
-  queryRows(db, "select id from bulk_batch where state = 'checking' order by started_at limit $1", [limit])
+  queryRows(db, {
+    name: 'list-unchecked-batches',
+    text: "select id from bulk_batch where state = 'checking' order by started_at limit $1",
+    values: [limit],
+  })
 
 /** null: another node is checking some of its lines, or all are checked. */
 export const lockUnchecked = (db: Queryable, id: string): Promise<Batch | null> =>

@@ -23,12 +23,12 @@ export const findReference = (
   carriers: readonly string[],
   names: readonly string[],
 ): Promise<CarrierReference | null> =>
-  queryRow(
-    db,
-    `select ${REFERENCE_COLUMNS} from carrier_reference r where r.carrier = any($1::text[]) and r.reference = any($2::text[])
-     ${byLikelihood('$2::text[]', '$1::text[]')}`,
-    [carriers, names],
-  )
+  queryRow(db, {
+    name: 'find-reference',
+    text: `select ${REFERENCE_COLUMNS} from carrier_reference r where r.carrier = any($1::text[]) and r.reference = any($2::text[])
+           ${byLikelihood('$2::text[]', '$1::text[]')}`,
+    values: [carriers, names],
+  })
 
 /** Which of these names belong to a message already. */
 export const findKnownNames = async (db: Queryable, carrier: string, names: readonly string[]): Promise<Set<string>> =>
@@ -41,11 +41,11 @@ export const findKnownNames = async (db: Queryable, carrier: string, names: read
 
 /** The attempts of a delivery; null: there is no such delivery. */
 export const findAttempts = (db: Queryable, notification: string, channel: Channel): Promise<AttemptedDelivery | null> =>
-  queryRow(
-    db,
-    "select channel, mode, coalesce(attempted, '{}') as attempted from delivery where notification_id = $1 and channel = $2",
-    [notification, channel],
-  )
+  queryRow(db, {
+    name: 'find-attempts',
+    text: "select channel, mode, coalesce(attempted, '{}') as attempted from delivery where notification_id = $1 and channel = $2",
+    values: [notification, channel],
+  })
 
 /** No carrier reports on a message after three months. */
 export const deleteStaleReferences = (db: Queryable): Promise<void> =>
@@ -66,16 +66,16 @@ export const findNewestTo = (
   recipients: readonly string[],
   at: Date | null,
 ): Promise<string | null> =>
-  queryValue(
-    db,
-    `select notification_id as id from delivery d
-     where recipient = any($4::text[]) and recipient like '+%' and ${OF_SOURCE}
-       and (sent_at <= coalesce($5::timestamptz, now()) + interval '1 minute'
-         -- A quick reply may come before the answer to the send is recorded.
-         or (sent_at is null and state in ('sending', 'uncertain', 'unresolved')))
-     order by (failure is null) desc, (carrier = ($2::text[])[1]) desc, notification_id desc limit 1`,
-    [...valuesOf(source), recipients, at],
-  )
+  queryValue(db, {
+    name: 'find-newest-to',
+    text: `select notification_id as id from delivery d
+           where recipient = any($4::text[]) and recipient like '+%' and ${OF_SOURCE}
+             and (sent_at <= coalesce($5::timestamptz, now()) + interval '1 minute'
+               -- A quick reply may come before the answer to the send is recorded.
+               or (sent_at is null and state in ('sending', 'uncertain', 'unresolved')))
+           order by (failure is null) desc, (carrier = ($2::text[])[1]) desc, notification_id desc limit 1`,
+    values: [...valuesOf(source), recipients, at],
+  })
 
 /** Messages to a number, with an attempt of unknown outcome: only they can be the subject of a report that names a reference tag. */
 export const WITH_UNKNOWN_OUTCOME =

@@ -48,7 +48,7 @@ export const putBackDelivery = (
 
 /**
  * Undoes claims whose answers from the database were lost. Their leases may be over: as long as nobody else has taken the
- * deliveries up, nothing was sent. The due dates are still those from before the claims. A delivery that another transaction holds is
+ * deliveries up, nothing was sent. What was due is due now, because claims look back only so far (LookBack). A delivery that another transaction holds is
  * left to the next call.
  */
 export const putBackClaims = (db: Queryable, owners: readonly string[]): Promise<void> =>
@@ -59,7 +59,7 @@ export const putBackClaims = (db: Queryable, owners: readonly string[]): Promise
        order by notification_id, channel for no key update skip locked
      )
      update delivery d set state = 'queued', attempt = d.attempt - 1, failovers = d.failovers - (cardinality(d.tried) > 1)::int,
-       tried = case when cardinality(d.tried) > 1 then trim_array(d.tried, 1) end, lease_owner = null, lease_until = null
+       tried = case when cardinality(d.tried) > 1 then trim_array(d.tried, 1) end, lease_owner = null, lease_until = null, due_at = greatest(due_at, now())
      from lost l where d.notification_id = l.notification_id and d.channel = l.channel`,
     [owners],
   )

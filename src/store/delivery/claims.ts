@@ -56,7 +56,14 @@ export const claimedTemplate = (delivery: string): string => `case when ${delive
   jsonb_build_object('id', ${delivery}.template_id, 'version', ${delivery}.template_version,
     'editedAt', (select t.updated_at from template t where t.id = ${delivery}.template_id)) end as template`
 
-type ClaimRow = Omit<Claim, 'settings'> & { settings: StoredSettings }
+/** `hasWork`: there is some, perhaps for others alone. Without a notification where nothing was claimed. */
+type ClaimRow = Omit<Claim, 'settings'> & { settings: StoredSettings; isHeld: boolean; hasWork: boolean }
+
+export interface Claimed {
+  claims: Claim[]
+  /** Nothing is left that was due, not even behind a hold, or for other workers. */
+  isAll: boolean
+}
 
 export interface ClaimQuestion {
   channel: Channel
@@ -71,6 +78,8 @@ export interface ClaimQuestion {
   /** How many of them may be of batches; without it, all. */
   bulkLimit?: number
   leaseMs: number
+  /** Deliveries that became due longer ago are not looked at; null: all that are due. */
+  withinMs?: number | null
   /** The claim brings the notification's content, unless it is large. */
   withContent?: boolean
   /** Older notifications are not looked at (readOpenSince); null: all of them are. */
@@ -78,6 +87,12 @@ export interface ClaimQuestion {
   /** The account that was served last: its successors come first (lastServed). */
   after?: string
 }
+
+const CENTURY_MS = 100 * 365 * 86_400_000
+
+/** Whether a claim had places for many more than it took, so that it left nothing that it could have taken. */
+export const tookFew = ({ limit, bulkLimit = limit }: Pick<ClaimQuestion, 'limit' | 'bulkLimit'>, count: number): boolean =>
+  count < (bulkLimit === 0 ? limit : Math.min(limit, bulkLimit)) / 4
 
 /** How often a claim is repeated where other workers were taking all that it had looked at. */
 const CONTESTED_ROUNDS = 3
@@ -87,18 +102,19 @@ const CONTESTED_ROUNDS = 3
  * Accounts take turns, so that an account with many deliveries delays only itself, and single sends go before batches. Rows that another
  * worker is taking, and those that a person holds back, are skipped.
  */
-export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
+export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claimed> {
   for (let round = 0; round < CONTESTED_ROUNDS; round++) {
     const rows = await claimOnce(db, question)
-    if (rows.length === 0) return []
-    if (rows[0]!.notification !== null) return rows.map(toClaim)
+    const { isHeld, hasWork } = rows[0]!
+    const claims = toClaims(rows)
+    if (claims.length > 0) return { claims, isAll: !isHeld && question.bulkLimit !== 0 && tookFew(question, claims.length) }
+    if (!hasWork) return { claims, isAll: !isHeld && question.bulkLimit !== 0 }
   }
-  return []
+  return { claims: [], isAll: false }
 }
 
-/** Returns a single row without a notification if there is work, but other workers hold every row that was examined. */
 function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
-  const due = `state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and (bound_carrier is null or bound_carrier = $6)${openOnly(question, 'notification_id')}`
+  const due = `state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and due_at > now() - $11 * interval '1 millisecond' and (bound_carrier is null or bound_carrier = $6)${openOnly(question, 'notification_id')}`
   // `place`: how many accounts that may be served come before. One that is held back takes nobody's place.
   const next = (list: string): string => {
     const place = `place + case when ${isHeld(`${list}.account_id`)} then 0 else 1 end`
@@ -138,7 +154,7 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
       )`,
     set: 'tried = array[$7::smallint]',
     work: 'quotas',
-    values: [question.after ?? NOBODY, question.bulkLimit ?? question.limit],
+    values: [question.after ?? NOBODY, question.bulkLimit ?? question.limit, question.withinMs ?? CENTURY_MS],
   })
 }
 
@@ -164,7 +180,7 @@ export async function claimFailovers(db: Queryable, question: ClaimQuestion): Pr
           failovers = failovers + (bound_carrier is null)::int`,
     work: 'claimed',
   })
-  return rows.map(toClaim)
+  return toClaims(rows)
 }
 
 /** The attempts of a delivery with those by this carrier at its latest message, each once. */
@@ -208,7 +224,7 @@ function claim(
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1${openOnly(question, 'd.notification_id')}
         returning d.*
       )
-      select c.notification_id as notification, c.channel, c.mode, c.lease_owner as owner, c.account_id as account, a.name as "accountName", a.settings,
+      select q."isHeld", q."hasWork", c.notification_id as notification, c.channel, c.mode, c.lease_owner as owner, c.account_id as account, a.name as "accountName", a.settings,
         c.ordinal, c.attempt, c.failovers, c.tried, c.reference, c.recipient, n.recipient_name as "recipientName", n.subject,
         case when $8::boolean and octet_length(n.content) <= 65536 then n.content end as content,
         coalesce(octet_length(n.content), 0) as "contentSize", n.validation is not null as protected, c.unknown_count as "unknownCount",
@@ -218,13 +234,16 @@ function claim(
         coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
           from attachment f where f.notification_id = c.notification_id${openOnly(question, 'f.notification_id')}), '[]') as attachments,
         n.accepted_at as "acceptedAt", c.bulk, case when c.taken ->> 'by' = c.carrier then c.taken end as taken
-      from (select from ${work} limit 1) q
+      from (select exists (select from held) as "isHeld", exists (select from ${work}) as "hasWork") q
       left join (claimed c join notification n on n.id = c.notification_id${openOnly(question, 'n.id')} join account a on a.id = c.account_id) on true`,
     values: [channel, mode, limit, owner, leaseMs, carrier, rank, withContent, ...values],
   })
 }
 
-const toClaim = ({ settings, ...claim }: ClaimRow): Claim => ({ ...claim, settings: completeSettings(settings) })
+const toClaims = (rows: readonly ClaimRow[]): Claim[] =>
+  rows
+    .filter(({ notification }) => notification !== null)
+    .map(({ settings, isHeld: _, hasWork: __, ...claim }) => ({ ...claim, settings: completeSettings(settings) }))
 
 /** A delivery and the claim that holds it. */
 export interface Lease {

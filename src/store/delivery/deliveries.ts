@@ -119,7 +119,11 @@ export const findSendState = (
   id: string,
   channel: Channel,
 ): Promise<{ sentAt: Date | null; state: DeliveryState } | null> =>
-  queryRow(db, 'select sent_at as "sentAt", state from delivery where notification_id = $1 and channel = $2', [id, channel])
+  queryRow(db, {
+    name: 'find-send-state',
+    text: 'select sent_at as "sentAt", state from delivery where notification_id = $1 and channel = $2',
+    values: [id, channel],
+  })
 
 /** null: there is no such delivery, or its recipient was erased. */
 export const findRecipient = (db: Queryable, id: string, channel: Channel): Promise<string | null> =>

@@ -23,7 +23,7 @@ export interface DueListeners {
 
 /** Sends one signal at once, for rare acts of an operator. */
 export const signalDue = (db: Queryable, topics: Iterable<string> = [ANY]): Promise<void> =>
-  execute(db, 'select pg_notify($1, $2)', [SIGNAL, [...topics].join()])
+  execute(db, { name: 'signal-due', text: 'select pg_notify($1, $2)', values: [SIGNAL, [...topics].join()] })
 
 /** Sends signals for frequent acts: the signals of SIGNAL_EVERY_MS are sent as one. */
 export function createDueSignal(db: Queryable): DueListeners {

@@ -63,12 +63,12 @@ export async function findVisitedDeliveries(db: Queryable, targets: readonly Lin
 
 /** Whether the account of a notification has registered an address. */
 export const isSendersAddress = (db: Queryable, notification: string, address: string): Promise<boolean> =>
-  matchesRow(
-    db,
-    `select from notification n join address_range r on r.account_id = n.account_id
-     where n.id = $1 and r.range >>= $2::inet limit 1`,
-    [notification, address],
-  )
+  matchesRow(db, {
+    name: 'is-senders-address',
+    text: `select from notification n join address_range r on r.account_id = n.account_id
+           where n.id = $1 and r.range >>= $2::inet limit 1`,
+    values: [notification, address],
+  })
 
 export async function readFile(
   db: Queryable,

@@ -49,8 +49,8 @@ const answered = (notification: string, channel: Channel = 'email'): Change => (
 const question = (channel: Channel) =>
   ({ channel, mode: 'live', carrier: 'scripted', rank: 0, limit: 10, leaseMs: 60_000 }) as const
 
-const claim = (channel: Channel): Promise<Claim[]> =>
-  claimDeliveries(database.pool, { ...question(channel), owner: randomUUID() })
+const claim = async (channel: Channel): Promise<Claim[]> =>
+  (await claimDeliveries(database.pool, { ...question(channel), owner: randomUUID() })).claims
 
 const stored = async (id: string): Promise<Record<string, unknown>> =>
   (

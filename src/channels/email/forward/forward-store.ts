@@ -49,10 +49,10 @@ export interface ClaimedForward {
 
 /** Committed as under way before anything is sent: a reply is forwarded at most once. None of a database that may be an older copy. */
 async function claimForwards(db: Queryable, limit: number): Promise<ClaimedForward[]> {
-  const rows = await queryRows<Omit<ClaimedForward, 'settings'> & { settings: StoredSettings }>(
-    db,
-    `with due as (
-       select notification_id, reply_id from email_forward where state = 'queued' and due_at <= now() and not exists (${UNSURE})
+  const rows = await queryRows<Omit<ClaimedForward, 'settings'> & { settings: StoredSettings }>(db, {
+    name: 'claim-forwards',
+    text: `with due as (
+         select notification_id, reply_id from email_forward where state = 'queued' and due_at <= now() and not exists (${UNSURE})
        order by due_at limit $1 for update skip locked
      ), claimed as (
        update email_forward f set state = 'sending', attempt = f.attempt + 1, due_at = now()
@@ -63,8 +63,8 @@ async function claimForwards(db: Queryable, limit: number): Promise<ClaimedForwa
        d.recipient, n.recipient_name as "recipientName", n.subject
      from claimed c join notification n on n.id = c.notification_id join account a on a.id = n.account_id
      join delivery d on d.notification_id = c.notification_id and d.channel = 'email'`,
-    [limit],
-  )
+    values: [limit],
+  })
   return rows.map(row => ({ ...row, settings: completeSettings(row.settings) }))
 }
 
@@ -88,13 +88,13 @@ const endForward = (db: Queryable, { notification, replyId }: Named, state: 'don
 
 /** Ends forwards of a dead worker. The carrier may have taken the message already, so a forward is not repeated. */
 const endLostForwards = (db: Queryable, olderThanMs: number): Promise<Named[]> =>
-  queryRows(
-    db,
-    `update email_forward set state = 'unknown', reply = null
-     where state = 'sending' and due_at < now() - $1 * interval '1 millisecond'
-     returning notification_id as notification, reply_id as "replyId"`,
-    [olderThanMs],
-  )
+  queryRows(db, {
+    name: 'end-lost-forwards',
+    text: `update email_forward set state = 'unknown', reply = null
+           where state = 'sending' and due_at < now() - $1 * interval '1 millisecond'
+           returning notification_id as notification, reply_id as "replyId"`,
+    values: [olderThanMs],
+  })
 
 /** After a restore nobody knows which of them were forwarded since the copy was made. The replies themselves are events. */
 export const endRestoredForwards = (db: Queryable): Promise<void> =>

@@ -17,7 +17,7 @@ const DEFAULTS = {
   /** After this time without a free connection the carrier is not ready, so that messages take another carrier. */
   stuckMs: 20_000,
   /** Idle connections are closed before the server closes them, which most servers do after a minute or more. */
-  idleMs: 20_000,
+  idleMs: 50_000,
   /** Many servers limit the number of messages per connection and refuse the next one. */
   maxMessages: 1_000,
   /** Called when the last connection is closed and no message waits. */
