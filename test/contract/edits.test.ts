@@ -134,7 +134,7 @@ test('a send costs one statement, and one more round only when its account was e
     for (let sends = 0; sends < 30; sends++) await accept(node.url, account)
     // Polls and leases belong to time, not to sends.
     const own = () =>
-      [...counted].filter(([name]) => !/^(read-revision|lease-budget|standby-lost)$|notify|synchronous_standby/i.test(name))
+      [...counted].filter(([name]) => !/^(read-revision|lease-budget|signal-due|standby-lost)$|synchronous_standby/i.test(name))
     expect(own()).toEqual([['accept', 30]])
     counted.clear()
     await updateSettings(database.pool, account.id, { 'link.days': 7 })
