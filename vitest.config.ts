@@ -22,7 +22,7 @@ const long = {
   include: [...slow, 'dist/test/contract/*generated.test.js'],
   provide: { generatedRequests: 10_000 },
   sequence: { sequencer: LongestFirst },
-  maxWorkers: 4,
+  maxWorkers: 3,
 }
 
 // Tests run compiled, so that threads and child processes are the same files that ship.

@@ -46,8 +46,10 @@ describe.skipIf(missingBrowser !== null)(title, () => {
     })
     const body = { ...validSend, whatsapp: { number: '11987654321', variables: { template: 'aviso' } } }
     const { idEmail } = (await send(stack.gateway.url, token, body)).body as { idEmail: string }
-    const { data } = (await api(`/gw/sequence/${idEmail}`)).body as { data: { canal: string; condicao: string }[] }
-    expect(data).toMatchObject([{ canal: 'whatsapp', condicao: 'nao_lido' }])
+    const coming = async () =>
+      ((await api(`/gw/sequence/${idEmail}`)).body as { data: { canal: string; condicao: string }[] }).data
+    // The e-mail is coming until it has left.
+    await expect.poll(coming).toMatchObject([{ canal: 'whatsapp', condicao: 'nao_lido' }])
     const { rows } = await stack.database.pool.query("select actor, subject from audit where action = 'set sequence'")
     expect(rows).toEqual([{ actor: 'operator:ana@example.com', subject: account }])
     expect(problems()).toEqual([])

@@ -49,7 +49,7 @@ const MOST_CALM_TURNS = 20
 export async function runBulkDrill({ lines, turnMs = TURN_MS, onProgress }: BulkDrillOptions): Promise<BulkVerdict> {
   const cluster = new Cluster()
   try {
-    await cluster.start({ apis: 1, workers: 2, leaseMs: LEASE_MS })
+    await cluster.start({ apis: 1, workers: 2, leaseMs: LEASE_MS, workerArgs: ['--yield'] })
     const tokens = { own: cluster.token, other: await createSender(cluster) }
     const [calm, beside] = [newPaces(), newPaces()]
     const warmUp = (): Promise<void> => sendSingles(cluster, tokens, newPaces(), turnMs)

@@ -16,10 +16,12 @@ const { values } = parseArgs({
     after: { type: 'string', default: '1' },
     freeze: { type: 'string' },
     'retry-for': { type: 'string', default: '5000' },
+    yield: { type: 'boolean', default: false },
   },
 })
 const config = readConfig(process.env)
-yieldToAnswers()
+// Other drills run beside many tests, where a process that yields would hardly get the processor.
+if (values.yield) yieldToAnswers()
 const log = openLog(config.logLevel, 'worker')
 const database = { url: config.databaseUrl!, ownerUrl: config.databaseUrl! }
 const { keys } = await prepareDatabase(database, isNew => loadKeys(config, isNew))
