@@ -38,7 +38,7 @@ function wordsOf(command: Command, path: readonly string[] = []): Words[] {
 
 const list = (words: readonly { name: string }[]): string => words.map(({ name }) => name).join(' ')
 
-/** Options whose value is one of a few. */
+/** Options with a fixed list of values. */
 const withValues = (all: readonly Words[]) =>
   all.flatMap(({ path, options }) =>
     options.flatMap(({ name, values }) => (values === null || values.length === 0 ? [] : [{ path, name, values }])),

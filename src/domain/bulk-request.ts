@@ -27,7 +27,7 @@ export function requestMaker({ columns, mapping, base }: BatchForm, { fields }: 
   }
 }
 
-/** The channels that lines use only if they say whom to reach: all that the columns say of that may be blank in a line. */
+/** The channels that a line uses only if it has a recipient for them: the columns of that recipient may be blank in other lines. */
 function channelsThatMayLack(filled: readonly { path: string }[], fields: BulkFields['fields']) {
   const mapped = new Set(filled.map(({ path }) => path))
   const channels = new Set(fields.filter(({ required, path }) => required && mapped.has(path)).map(({ channel }) => channel))

@@ -56,7 +56,7 @@ export interface UnknownMembers {
 const MAX_NAMED = 10
 const MAX_PATH_CHARACTERS = 200
 
-/** Members that are accepted and that nothing reads, such as a misspelt one. Objects whose members are the sender's own have none. */
+/** Members that are accepted and that nothing reads, such as a misspelt one. An object with members of the sender's own choice has none. */
 export function findUnknownMembers(schema: unknown, value: unknown): UnknownMembers {
   const unknown: UnknownMembers = { paths: [], count: 0 }
   collectUnknown(schema as SchemaPart, value, '', unknown)

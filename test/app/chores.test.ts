@@ -20,7 +20,7 @@ test('of a chore that is done for all, each worker asks whose turn it is; webhoo
     .toEqual(
       expect.arrayContaining([
         ...['idempotency keys', 'terms of personal data', 'unused attachments'],
-        ...['old webhooks', 'data of batches', 'forwarded replies', 'recordings whose term is over', 'incomplete replies'],
+        ...['old webhooks', 'data of batches', 'forwarded replies', 'recordings at the end of their term', 'incomplete replies'],
         ...['overdue deliveries', 'unaccounted notifications'],
       ]),
     )

@@ -141,7 +141,7 @@ async function choresOf(context: DeliveryContext<VoiceConfig>): Promise<Chore[]>
       ? []
       : [
           {
-            name: 'recordings whose term is over',
+            name: 'recordings at the end of their term',
             everyMs: HOUR,
             oneNode: true as const,
             run: () => endRecordings(context, days),

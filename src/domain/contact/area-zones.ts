@@ -1,6 +1,6 @@
 /**
  * The time zones of Brazilian area codes. An area code with places in two zones has both, and a contact must suit both: 97 is the
- * interior of Amazonas, whose west keeps the time of Acre. Area codes that are not here keep the time of Brasília.
+ * interior of Amazonas, because its west keeps the time of Acre. Area codes that are not here keep the time of Brasília.
  */
 const zonesOf: Readonly<Record<string, readonly string[]>> = {
   65: ['America/Cuiaba'],

@@ -61,7 +61,7 @@ export class Directory {
     })
   }
 
-  /** The same as the database has it now, for a caller whose account was edited after it was cached. */
+  /** The same as the database has it now, for a caller of an account that was edited after it was cached. */
   async findCurrentCaller(jti: string): Promise<Caller | null> {
     // A poll that is under way may have read the revision before the edit.
     await this.#polling?.catch(() => {})

@@ -21,8 +21,11 @@ const BATCH_SHARE = 3 / 4
 /** The share of the places that must be free before the next claim: a few large claims cost less than many small ones. */
 const LEAST_ROOM = 1 / 4
 
-interface Claimed {
+/** What one look at the queue brought. */
+interface LookResult {
+  /** The deliveries that were claimed. */
   count: number
+  /** There were places for many more: the next look can wait for a signal. */
   tookFew: boolean
 }
 
@@ -160,16 +163,16 @@ export class Lane<Message> {
   }
 
   /** Claims due deliveries once and starts to send them. It may wait for the carrier's rate instead. */
-  work(): Promise<Claimed> {
+  work(): Promise<LookResult> {
     return this.#claim(this.#options.claim)
   }
 
   /** The same with deliveries that other carriers failed to take. */
-  failover(): Promise<Claimed> {
+  failover(): Promise<LookResult> {
     return this.#claim(this.#options.claimFailovers)
   }
 
-  async #claim(claim: LaneOptions<Message>['claim']): Promise<Claimed> {
+  async #claim(claim: LaneOptions<Message>['claim']): Promise<LookResult> {
     const { rate, onError } = this.#options
     const room = Math.max(1, this.#room)
     this.#asked += room
@@ -190,7 +193,7 @@ export class Lane<Message> {
     }
   }
 
-  async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<Claimed> {
+  async #claimUpTo(limit: number, claim: LaneOptions<Message>['claim']): Promise<LookResult> {
     const { channel, mode, identity: carrier } = this
     const { rank, leaseMs, sendsContent: withContent = false } = this.#options
     // Before the claim: while the database is unreachable, this fails and no further claim is lost.

@@ -81,8 +81,7 @@ export const completeBatch = (
     [id, sha256, JSON.stringify(columns), JSON.stringify(mapping), total],
   )
 
-/** With its lines. */
-/** Deletes an upload that is not to become a batch. One that became a batch meanwhile stays. */
+/** Deletes an upload that is not to become a batch, with its lines. One that became a batch meanwhile stays. */
 export const deleteUpload = (db: Queryable, id: string): Promise<void> =>
   execute(db, "delete from bulk_batch where id = $1 and state = 'receiving'", [id])
 

@@ -90,9 +90,12 @@ export interface ClaimQuestion {
 
 const CENTURY_MS = 100 * 365 * 86_400_000
 
+/** A claim that fills less than this share of its places took few. */
+const FEW = 1 / 4
+
 /** Whether a claim had places for many more than it took, so that it left nothing that it could have taken. */
 export const tookFew = ({ limit, bulkLimit = limit }: Pick<ClaimQuestion, 'limit' | 'bulkLimit'>, count: number): boolean =>
-  count < (bulkLimit === 0 ? limit : Math.min(limit, bulkLimit)) / 4
+  count < (bulkLimit === 0 ? limit : Math.min(limit, bulkLimit)) * FEW
 
 /** How often a claim is repeated where other workers were taking all that it had looked at. */
 const CONTESTED_ROUNDS = 3
