@@ -77,6 +77,7 @@ program
   .option('--stored <n,n>', 'notifications in the store', list, [1_000_000])
   .option('--months <n,n>', 'months of partitions', list, [12, 60])
   .option('--accounts <n,n>', 'accounts', list, [10, 1_000])
-  .option('--runs <n>', 'measurements of each kind; the median counts', whole(3), 50)
+  .option('--processes <n,n>', 'processes that work on the store at the same time', list, [1])
+  .option('--seconds <n>', 'length of the measurement of each kind of work; the median counts', whole(1), 2)
   .action(benchGrowth)
 await program.parseAsync()

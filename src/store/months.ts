@@ -1,33 +1,41 @@
 import { lowestId } from '../domain/id.js'
 
 /**
- * The month of a notification, as constants for the text of a statement. A plan made with them holds the partitions of that month alone;
- * with parameters it holds all months, and each execution opens and locks every one of them.
+ * Months of notifications, as constants for the text of a statement. A plan made with them holds the partitions of those months alone; with
+ * parameters it holds all months, and each execution opens and locks every one of them.
  */
-export interface IdMonth {
-  /** 2026_11 */
+export interface IdMonths {
+  /** Of the last one: 2026_11 */
   name: string
   low: string
   high: string
 }
 
-/** No installation is older. Ids are given by callers: without bounds, made-up ones would fill the memory of the server with plans. */
-const FIRST_MS = Date.UTC(2025, 0)
+/** Ids are given by callers: without bounds, made-up ones would fill the memory of the server with plans. */
+const MONTHS_BACK = 72
 const MONTHS_AHEAD = 2
+const MONTHS_OF_A_PAGE = 6
 
-/** null: no month that has partitions, so that a general statement is needed. */
-export function monthOfId(id: string): IdMonth | null {
-  const at = new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+/** null: no month that has a statement of its own, so that a general one is needed. */
+export const monthOfId = (id: string): IdMonths | null => monthsUntil(timeOfId(id), 1)
+
+/** The months in which a page of a list usually lies: the one of its newest id and some before; null as above. */
+export const monthsOfPage = (newest: string): IdMonths | null => monthsUntil(timeOfId(newest), MONTHS_OF_A_PAGE)
+
+const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+
+function monthsUntil(at: Date, count: number): IdMonths | null {
   const now = new Date()
-  if (at.getTime() < FIRST_MS || at.getTime() >= Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + MONTHS_AHEAD)) return null
+  const monthFromNow = (months: number): number => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months)
+  if (at.getTime() < monthFromNow(-MONTHS_BACK) || at.getTime() >= monthFromNow(MONTHS_AHEAD)) return null
   const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()]
   return {
     name: `${year}_${String(month + 1).padStart(2, '0')}`,
-    low: lowestId(Date.UTC(year, month)),
+    low: lowestId(Date.UTC(year, month + 1 - count)),
     high: lowestId(Date.UTC(year, month + 1)),
   }
 }
 
 /** The condition of a column with the notification's id; null: none. */
-export const withinMonth = (month: IdMonth | null, column: string): string =>
-  month === null ? 'true' : `${column} >= '${month.low}' and ${column} < '${month.high}'`
+export const withinMonths = (months: IdMonths | null, column: string): string =>
+  months === null ? 'true' : `${column} >= '${months.low}' and ${column} < '${months.high}'`

@@ -18,6 +18,10 @@ export interface BulkDrillOptions {
   lines: number
   /** How long single sends are measured at a time, without the batch or beside it. */
   turnMs?: number
+  /** How often the batch is paused to measure them without it: evenly over its lines, before each death of the processes and after it. */
+  calmTurns?: number
+  /** Workers yield the processor to others, as those of `carteiro start` do. Beside other tests they would hardly get it. */
+  yields?: boolean
   /** `note`: how fast it goes, and how long the rest takes. */
   onProgress?(done: number, of: number, note: string): void
 }
@@ -43,13 +47,13 @@ const MOST_RATIO = 1.5
 const KILLS = 2
 const TURN_MS = 6_000
 const WARM_UP_LINES = 600
-/** Without the batch. */
-const MOST_CALM_TURNS = 20
+const CALM_TURNS = 40
 
-export async function runBulkDrill({ lines, turnMs = TURN_MS, onProgress }: BulkDrillOptions): Promise<BulkVerdict> {
+export async function runBulkDrill(options: BulkDrillOptions): Promise<BulkVerdict> {
+  const { lines, turnMs = TURN_MS, calmTurns = CALM_TURNS, yields = true, onProgress } = options
   const cluster = new Cluster()
   try {
-    await cluster.start({ apis: 1, workers: 2, leaseMs: LEASE_MS, workerArgs: ['--yield'] })
+    await cluster.start({ apis: 1, workers: 2, leaseMs: LEASE_MS, workerArgs: yields ? ['--yield'] : [] })
     const tokens = { own: cluster.token, other: await createSender(cluster) }
     const [calm, beside] = [newPaces(), newPaces()]
     const warmUp = (): Promise<void> => sendSingles(cluster, tokens, newPaces(), turnMs)
@@ -63,7 +67,7 @@ export async function runBulkDrill({ lines, turnMs = TURN_MS, onProgress }: Bulk
     await sendSingles(cluster, tokens, beside, turnMs)
     const batch = await uploading
     let pausedMs = 0
-    let calmTurns = 1
+    let calmed = 1
     const watch = async (): Promise<BatchProgress> => {
       const progress = await ask(cluster, `/${batch}`)
       const { aceitas, porMinuto, segundosRestantes } = progress
@@ -78,13 +82,13 @@ export async function runBulkDrill({ lines, turnMs = TURN_MS, onProgress }: Bulk
       const end = Math.floor((lines * part) / (KILLS + 1))
       while (await isBelow(end)) {
         await sendSingles(cluster, tokens, beside, turnMs)
-        const { situacao } = await watch()
-        if (calmTurns >= MOST_CALM_TURNS || situacao !== 'sending') continue
+        const { situacao, aceitas } = await watch()
+        if (situacao !== 'sending' || aceitas < (lines * calmed) / calmTurns) continue
         const from = Date.now()
         await ask(cluster, `/${batch}/pause`, 'POST').catch(() => {})
         await drained(cluster)
         await sendSingles(cluster, tokens, calm, turnMs)
-        calmTurns++
+        calmed = Math.floor((aceitas * calmTurns) / lines) + 1
         pausedMs += Date.now() - from
         await ask(cluster, `/${batch}/resume`, 'POST')
       }

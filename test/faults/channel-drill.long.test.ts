@@ -6,8 +6,8 @@ const cluster = clusterForTests()
 
 /** One short drill for each of the other channels, of the kind that hurts its carriers most. */
 test.each<[DrillKind, DrillChannel, number, number]>([
-  ['kill', 'sms', 3, 60],
-  ['kill', 'whatsapp', 3, 60],
+  ['kill', 'sms', 2, 40],
+  ['kill', 'whatsapp', 2, 40],
   ['points', 'voice', 5, 20],
   ['points', 'letter', 5, 20],
 ])(

@@ -140,6 +140,28 @@ test('ids that nobody gave have no month of their own: plans for made-up ones wo
   })
 })
 
+test('a page of the console opens the months in which it usually lies, and all of them if it is longer', async () => {
+  const page = { mode: 'live', text: null, channel: null, status: null, notReached: false, fromMs: null, toMs: null } as const
+  const [busy, quiet] = [(await createAccount(pool)).id, (await createAccount(pool)).id]
+  for (let n = 0; n < 50; n++) await store(busy, 'done', monthAgo(n % 2))
+  const old: string[] = []
+  for (let months = 0; months < MONTHS; months++) old.push(await store(quiet, 'done', monthAgo(months)))
+  const list = async (account: string) => {
+    let found: string[] = []
+    const plans = await readPlans(pool, async () => {
+      const { notifications } = await listNotifications(pool, { ...page, accounts: [account], before: null })
+      found = notifications.map(({ id }) => id)
+    })
+    return { found, months: monthsIn(plans.map(({ plan }) => plan).join('\n')) }
+  }
+  const recent = await list(busy)
+  expect(recent.found).toHaveLength(50)
+  expect(recent.months[0]! >= nameOf(monthAgo(5))).toBe(true)
+  const all = await list(quiet)
+  expect(all.found).toEqual(old)
+  expect(all.months.length).toBeGreaterThanOrEqual(MONTHS)
+})
+
 test('the statements of a page of the console are planned once for each connection', async () => {
   const client = await pool.connect()
   try {
@@ -150,11 +172,16 @@ test('the statements of a page of the console are planned once for each connecti
           'select sum(generic_plans + custom_plans)::int as plans from pg_prepared_statements',
         )
       ).rows[0]!.plans
-    await listNotifications(client, { ...page, accounts, before: null })
+    const lists = async (of: readonly string[], before: string | null) => {
+      // Of more notifications than a page has, and of fewer.
+      await listNotifications(client, { ...page, accounts: of, before })
+      await listNotifications(client, { ...page, accounts: [...of.slice(0, 1)], before })
+    }
+    await lists(accounts, null)
     const names = async () => (await client.query('select name from pg_prepared_statements order by 1')).rows
     const before = await names()
     expect(await planned()).toBeGreaterThanOrEqual(2)
-    await listNotifications(client, { ...page, accounts: accounts.slice(0, 3), before: lowestId(Date.now()) })
+    await lists(accounts.toReversed(), lowestId(Date.now() + 60_000))
     expect(await names()).toEqual(before)
     expect(before.length).toBeGreaterThanOrEqual(2)
   } finally {

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Channel } from '../../domain/channel.js'
 import { lowestId } from '../../domain/id.js'
 import type { Mode } from '../../domain/token.js'
+import { type IdMonths, monthsOfPage, withinMonths } from '../months.js'
 import {
   collectPage,
   conditionOf,
@@ -32,6 +33,7 @@ export interface ListQuestion {
 /** `recipients`: the recipient in the forms in which deliveries may store it, in lower case. */
 export type SearchedText = { id: string } | { customId: string; recipients: readonly string[] } | { subject: string }
 
+const DAY = 86_400_000
 const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** A page may hold fewer notifications than it could, if what is looked for is rare: the next page goes on. */
@@ -39,20 +41,43 @@ export async function listNotifications(db: Queryable, question: ListQuestion, s
   const { channel, status, notReached, text, accounts, mode } = question
   const isFiltered = channel !== null || status !== null || notReached || (text !== null && 'subject' in text)
   const { ids, next } = await collectPage(size, question.before, {
-    readBatch: (before, limit) => queryValues<string>(db, plannedOnce(listQuery({ ...question, before }, limit))),
+    readBatch: (before, limit) => readBatch(db, { ...question, before }, limit),
     filter: isFiltered ? candidates => findMatching(db, question, candidates) : null,
   })
   return { notifications: await readNotifications(db, accounts, mode, ids), next }
 }
 
+/** Of the months in which a page usually lies; of all of them if there are too few. */
+async function readBatch(db: Queryable, question: ListQuestion, limit: number): Promise<string[]> {
+  const { text, fromMs } = question
+  const readOf = (months: IdMonths | null) => queryValues<string>(db, plannedOnce(listQuery(question, limit, months)))
+  // Those of one person or number are few, and of any age.
+  const months = text === null || 'subject' in text ? monthsOfPage(newestOf(question)) : null
+  if (months === null) return readOf(null)
+  const ids = await readOf(months)
+  return ids.length === limit || lowestId(fromMs ?? 0) >= months.low ? ids : readOf(null)
+}
+
+/** No listed id is higher. */
+function newestOf({ toMs, before }: ListQuestion): string {
+  // The clocks of nodes differ.
+  const soon = lowestId(Date.now() + DAY)
+  return [toMs === null ? soon : lowestId(toMs), before ?? soon, soon].sort()[0]!
+}
+
 /** The newest notifications below the cursor. One range of an index for each account: an index over all accounts would cost every send. */
-export function listQuery({ accounts, mode, text, fromMs, toMs, before }: ListQuestion, limit: number): pg.QueryConfig {
+export function listQuery(
+  { accounts, mode, text, fromMs, toMs, before }: ListQuestion,
+  limit: number,
+  months: IdMonths | null = null,
+): pg.QueryConfig {
   const high = [toMs === null ? HIGHEST : lowestId(toMs), before ?? HIGHEST].sort()[0]!
   const values: unknown[] = [accounts, mode, lowestId(fromMs ?? 0), high, limit]
   const ofAccounts = (source: string): string =>
     `select c.id from unnest($1::uuid[]) as a(id) cross join lateral (${source} order by 1 desc limit $5) c`
   const page = 'order by 1 desc limit $5'
-  const notifications = 'select id from notification where account_id = a.id and mode = $2 and id >= $3 and id < $4'
+  const notifications = `select id from notification
+    where account_id = a.id and mode = $2 and id >= $3 and id < $4 and ${withinMonths(months, 'id')}`
   if (text === null || 'subject' in text) return { text: `${ofAccounts(notifications)} ${page}`, values }
   if ('id' in text) return { text: `${ofAccounts(`${notifications} and id = $6`)} ${page}`, values: [...values, text.id] }
   const deliveries = `select notification_id from delivery

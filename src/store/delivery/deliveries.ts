@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
 import type { DeliveryState, DeliveryStatus } from '../../domain/status.js'
-import { type IdMonth, monthOfId, withinMonth } from '../months.js'
+import { type IdMonths, monthOfId, withinMonths } from '../months.js'
 import { matchesRow, type Queryable, queryRow, queryRows, queryValue, run } from '../postgres.js'
 
 export interface StatusQuestion {
@@ -24,10 +24,10 @@ export const STATUS_COLUMNS = `d.notification_id as notification, n.custom_id as
   d.cancel_reason as "cancelReason", d.failure, d.failure_detail as "failureDetail", coalesce(d.answers, '[]') as answers,
   d.tracking_code as "trackingCode", d.ordinal, d.unknown_count as "unknownCount", coalesce(d.parts, '[]') as parts, d.taken`
 
-/** The column that makes a status a DatedStatus. */
-export const UNKNOWN_SINCE = `case when d.state in ('uncertain', 'unresolved') then
+/** The column that makes a status a DatedStatus. `months`: those of all deliveries of the statement, where they are known. */
+export const unknownSince = (months: IdMonths | null = null): string => `case when d.state in ('uncertain', 'unresolved') then
     (select e.at from event e
-     where e.notification_id = d.notification_id and (e.type = 'uncertain' or e.type = 'unresolved' and e.data ? 'restored')
+     where e.notification_id = d.notification_id and ${withinMonths(months, 'e.notification_id')} and (e.type = 'uncertain' or e.type = 'unresolved' and e.data ? 'restored')
        and e.data ->> 'channel' = d.channel order by e.seq desc limit 1)
   end as "unknownSince"`
 
@@ -54,7 +54,7 @@ export async function findStatuses(db: Queryable, questions: readonly StatusQues
 
 async function findStatusesIn(
   db: Queryable,
-  month: IdMonth | null,
+  month: IdMonths | null,
   questions: readonly StatusQuestion[],
 ): Promise<(FoundStatus & { place: number })[]> {
   const { rows } = await run<FoundStatus & { place: number }>(db, {
@@ -62,8 +62,8 @@ async function findStatusesIn(
     text: `select q.place, ${STATUS_COLUMNS}
            from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[]) with ordinality as q(notification_id, channel, account_id, mode, place)
            join delivery d on d.notification_id = q.notification_id and d.channel = q.channel and d.account_id = q.account_id and d.mode = q.mode
-             and ${withinMonth(month, 'd.notification_id')}
-           join notification n on n.id = q.notification_id and ${withinMonth(month, 'n.id')}`,
+             and ${withinMonths(month, 'd.notification_id')}
+           join notification n on n.id = q.notification_id and ${withinMonths(month, 'n.id')}`,
     values: [
       questions.map(question => question.notification),
       questions.map(question => question.channel),
@@ -82,7 +82,7 @@ export const findDatedStatuses = (
 ): Promise<(FoundStatus & { unknownSince: Date | null })[]> =>
   queryRows(db, {
     name: 'find-dated-statuses',
-    text: `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE} from delivery d join notification n on n.id = d.notification_id
+    text: `select ${STATUS_COLUMNS}, ${unknownSince()} from delivery d join notification n on n.id = d.notification_id
            where d.notification_id = any($1::uuid[]) and d.account_id = $2 and d.mode = $3`,
     values: [ids, account, mode],
   })
@@ -104,7 +104,7 @@ export async function findNotification(
     `select n.code, ${STATUS_COLUMNS},
        (select (e.data ->> 'segments')::int from event e
         where e.notification_id = n.id and e.type = 'sent' and e.data ->> 'channel' = d.channel order by e.seq desc limit 1) as segments,
-       ${UNKNOWN_SINCE}
+       ${unknownSince()}
      from notification n join delivery d on d.notification_id = n.id
      where n.id = $1 and n.account_id = $2 and n.mode = $3
      order by d.step, d.channel`,

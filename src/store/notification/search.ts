@@ -5,7 +5,8 @@ import type { Scope } from '../../domain/scope.js'
 import type { DatedStatus, DeliveryState } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
 import type { AnnouncedFact } from '../../domain/webhook.js'
-import { type FoundStatus, STATUS_COLUMNS, UNKNOWN_SINCE } from '../delivery/deliveries.js'
+import { type FoundStatus, STATUS_COLUMNS, unknownSince } from '../delivery/deliveries.js'
+import { monthsOfPage, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValues } from '../postgres.js'
 
 /** Lists and searches the notifications of a scope, newest first, in pages whose cost is a range of an index. */
@@ -183,11 +184,21 @@ export async function readNotifications(
   ids: readonly string[],
 ): Promise<FoundNotification[]> {
   if (ids.length === 0) return []
+  const usual = monthsOfPage(ids[0]!)
+  const months = usual !== null && ids.at(-1)! >= usual.low ? usual : null
   const rows = await queryRows<FoundRow>(db, {
-    name: 'read-notifications',
-    text: `select n.id, n.account_id as account, n.code, n.recipient_name as "recipientName", n.subject, d.recipient, ${STATUS_COLUMNS}, ${UNKNOWN_SINCE}
-     from notification n join delivery d on d.notification_id = n.id
-     where ${isOneOf('n.id')} and ${isOneOf('d.notification_id')} and n.account_id = any($4::uuid[]) and n.mode = $5
+    name: months === null ? 'read-notifications' : `read-notifications ${months.name}`,
+    // A look-up for each id, which "limit" and "offset" make of it: joined, the tables would be compared row by row over the months of the page.
+    text: `select n.id, n.account_id as account, n.code, n.recipient_name as "recipientName", n.subject, d.recipient, ${STATUS_COLUMNS}, ${unknownSince(months)}
+     from unnest($1::uuid[]) as page(id)
+     cross join lateral (
+       select * from notification n
+       where n.id = page.id and n.id between $2 and $3 and ${withinMonths(months, 'n.id')} and n.account_id = any($4::uuid[]) and n.mode = $5 limit 1
+     ) n
+     cross join lateral (
+       select * from delivery d
+       where d.notification_id = page.id and d.notification_id between $2 and $3 and ${withinMonths(months, 'd.notification_id')} offset 0
+     ) d
      order by n.id desc, d.step, d.channel`,
     values: [...rangeOf(ids), accounts, mode],
   })

@@ -118,7 +118,7 @@ test.each(['', '?status=queued', '?status=nao-alcancada', '?status=lido', '?chan
   'the rows of a page "%s" are looked up in the months that its ids are of, and the other months are left out',
   async query => {
     const plans = await readPlans(pool, async () => expect((await operator.get(`/notifications${query}`)).status).toBe(200))
-    const pages = plans.filter(({ sql }) => sql.includes('= any($1::uuid[])'))
+    const pages = plans.filter(({ sql }) => /= any\(\$1::uuid\[\]\)|unnest\(\$1::uuid\[\]\) as page/.test(sql))
     expect(pages.length).toBeGreaterThanOrEqual(query === '' ? 1 : 2)
     for (const { plan, values } of pages) {
       const ids = values[0] as string[]
