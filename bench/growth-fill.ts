@@ -8,6 +8,7 @@ export interface GrowthShape {
 }
 
 const CHUNK = 50_000
+const CONNECTIONS = 2
 /** Each process that claims finds some. */
 const LEAST_DUE = 100
 
@@ -37,6 +38,10 @@ export class GrowingStore {
   readonly accounts: string[]
   #stored = 0
 
+  get stored(): number {
+    return this.#stored
+  }
+
   private constructor(subject: Subject, shape: GrowthShape, accounts: string[]) {
     this.#subject = subject
     this.#shape = shape
@@ -60,24 +65,28 @@ export class GrowingStore {
       `select extract(epoch from now() - (date_trunc('month', now()) - interval '${this.#shape.months - 1} months'))::float8 as seconds`,
     )
     const { seconds } = span[0]!
-    const client = new pg.Client({ connectionString: this.#subject.url })
-    await client.connect()
-    try {
-      await client.query("set synchronous_commit = off; set timezone = 'UTC'")
-      const insert = (from: number, until: number, of: number, overSeconds: number, state: 'queued' | 'done') =>
-        client.query(NOTIFICATIONS, [from, until, of, overSeconds, this.accounts, state, this.#stored])
-      const more = to - this.#stored
-      for (let done = 0; done < more; done += CHUNK) {
-        signal.throwIfAborted()
-        progress(`stored ${this.#stored + done} of ${to}`)
-        await insert(done + 1, Math.min(done + CHUNK, more), more, seconds, 'done')
+    const more = to - this.#stored
+    const chunks = Array.from({ length: Math.ceil(more / CHUNK) }, (_, chunk) => chunk * CHUNK)
+    const fill = async (): Promise<void> => {
+      const client = new pg.Client({ connectionString: this.#subject.url })
+      await client.connect()
+      try {
+        await client.query("set synchronous_commit = off; set timezone = 'UTC'")
+        const insert = (from: number, until: number, of: number, overSeconds: number, state: 'queued' | 'done') =>
+          client.query(NOTIFICATIONS, [from, until, of, overSeconds, this.accounts, state, this.#stored])
+        for (let done = chunks.shift(); done !== undefined; done = chunks.shift()) {
+          signal.throwIfAborted()
+          progress(`stored ${this.#stored + done} of ${to}`)
+          await insert(done + 1, Math.min(done + CHUNK, more), more, seconds, 'done')
+          const due = Math.max(LEAST_DUE, this.accounts.length)
+          if (this.#stored === 0 && done === 0) await insert(1, due, due, 60, 'queued')
+        }
+      } finally {
+        await client.end()
       }
-      const due = Math.max(LEAST_DUE, this.accounts.length)
-      if (this.#stored === 0) await insert(1, due, due, 60, 'queued')
-      this.#stored = to
-    } finally {
-      await client.end()
     }
+    await Promise.all(Array.from({ length: CONNECTIONS }, fill))
+    this.#stored = to
     await asOwner(this.#subject, 'vacuum analyze')
     await asOwner(this.#subject, 'checkpoint')
   }

@@ -1,6 +1,5 @@
 import { GrowingStore, type GrowthShape } from './growth-fill.js'
-import type { GrowthTask } from './growth-process.js'
-import { CLAIMED, LOOKUPS, type Measured } from './growth-work.js'
+import { CLAIMED, type GrowthTask, LOOKUPS, type Measured } from './growth-work.js'
 import { machine, note, print, table } from './report.js'
 import { answerOf, type Subject, type Workspace, withWorkspace } from './workspace.js'
 
@@ -67,7 +66,7 @@ async function work(
   processes: number,
   seconds: number,
 ): Promise<Measured> {
-  const task: GrowthTask = { url: subject.url, accounts: store.accounts, forMs: seconds * 1_000 }
+  const task: GrowthTask = { url: subject.url, accounts: store.accounts, stored: store.stored, forMs: seconds * 1_000 }
   const children = Array.from({ length: processes }, () => workspace.fork('growth-process', [], {}))
   await Promise.all(children.map(answerOf))
   for (const child of children) child.send(task)

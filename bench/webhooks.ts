@@ -26,7 +26,7 @@ const AT_ONCE = 16
 const BODY_BYTES = 560
 const POOL = 10
 const ENDPOINTS = 10
-const PATIENCE_MS = 120_000
+const LONGEST_MS = 120_000
 
 type Tally = { count: number; firstMs: number; lastMs: number }
 
@@ -123,7 +123,7 @@ async function measureOurs(workspace: Workspace, receiver: Receiver, name: strin
   const worker = await workspace.startRole('webhook-worker', subject, { poolSize: POOL })
   const watched = paths.filter(path => path !== '/hang' && (paths.length === 1 || path !== '/e0'))
   const wanted = Math.floor(events / paths.length)
-  const deadline = Date.now() + PATIENCE_MS
+  const deadline = Date.now() + LONGEST_MS
   for (;;) {
     const counts = await receiver.ask('read')
     if (watched.every(path => (counts[path]?.count ?? 0) >= wanted)) break

@@ -213,9 +213,9 @@ export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
-  const impatience = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  const deadline = setTimeout(() => child.kill('SIGKILL'), 10_000)
   await ended
-  clearTimeout(impatience)
+  clearTimeout(deadline)
 }
 
 /** Takes everything down however the work ends: well, by an error, or by Ctrl-C. */

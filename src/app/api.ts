@@ -233,7 +233,8 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
     /** Returns the address on which the server listens. */
     async listen(): Promise<string> {
       const address = await listen(app, config)
-      if (config.port === 0) publicUrl = address
+      // Without PUBLIC_URL, and on a port that the system chose.
+      if (new URL(publicUrl).port === '0') publicUrl = address
       return address
     },
     async close(): Promise<void> {

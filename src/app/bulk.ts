@@ -81,7 +81,7 @@ export async function bulkWork(options: BulkWorkerParts) {
   }
   return {
     check: (signal?: AbortSignal) => checkBatches(parts, signal),
-    send: (signal?: AbortSignal, patienceMs = 0) => sendBatches(parts, patienceMs, signal),
+    send: (signal?: AbortSignal, waitMs = 0) => sendBatches(parts, waitMs, signal),
     watch: folder === null ? null : folderWatch({ pool, fields, maxBytes, requireDisk, folder, stableMs, onError, warn }),
     erase: (signal?: AbortSignal) => eraseBatches(pool, config.bulk.days, signal),
   }

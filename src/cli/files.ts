@@ -11,7 +11,7 @@ import { type OutputOptions, printResult, type Result } from './output.js'
 import { showBytes } from './progress.js'
 
 /** Counts and walks take as long as there are files. */
-const PATIENCE = 360
+const TIMEOUT_FACTOR = 360
 const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 /** files: the recordings and letters that FILES_URL keeps outside of the database. */
@@ -23,21 +23,27 @@ export function filesCommand(): Command {
     files,
     'check',
     'lê cada arquivo fora do banco e confere o hash; apaga sobras de mais de um dia. Sai com 1 se algo falta ou mudou',
-  ).action((options: OutputOptions) => runPatiently(options, pool => check(pool, options)))
+  ).action((options: OutputOptions) => runForLong(options, pool => check(pool, options)))
   addVerb(files, 'move', 'leva gravações e cartas para FILES_URL ou de volta ao banco; pode ser interrompido e repetido')
     .addOption(
       new Option('--to <lado>', 'outside: para FILES_URL; database: para o banco')
         .choices(['outside', 'database'])
         .makeOptionMandatory(),
     )
-    .action(({ to, ...options }: OutputOptions & { to: Side }) => runPatiently(options, pool => move(pool, to, options)))
+    .action(({ to, ...options }: OutputOptions & { to: Side }) => runForLong(options, pool => move(pool, to, options)))
   return files
 }
 
 /** `faults`: they are told with the rest, and a monitor sees the exit code. */
-const runPatiently = (options: OutputOptions, work: (pool: Pool) => Promise<{ result: Result; faults: number }>): Promise<void> =>
+const runForLong = (options: OutputOptions, work: (pool: Pool) => Promise<{ result: Result; faults: number }>): Promise<void> =>
   withDatabase(async ({ config, databaseUrl }) => {
-    const pool = openPool({ url: databaseUrl, size: 2, patience: PATIENCE, files: openFiles(config), onError: () => {} })
+    const pool = openPool({
+      url: databaseUrl,
+      size: 2,
+      timeoutFactor: TIMEOUT_FACTOR,
+      files: openFiles(config),
+      onError: () => {},
+    })
     try {
       const { result, faults } = await work(pool)
       printResult(result, options)

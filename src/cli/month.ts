@@ -16,7 +16,7 @@ import { addVerb, required } from './options.js'
 import type { OutputOptions, Result } from './output.js'
 
 /** A statement may take three hours: a month may have millions of notifications. */
-const PATIENCE = 1_080
+const TIMEOUT_FACTOR = 1_080
 
 const obstacles: Record<MonthObstacle, string> = {
   missing: 'não está no banco',
@@ -33,23 +33,29 @@ export function monthCommand(): Command {
     'meses inteiros: os que estão no banco, e a retirada dos vencidos para um arquivo',
   )
   addVerb(month, 'list', 'os meses que estão no banco e os que saíram').action((options: OutputOptions) =>
-    runPatiently(options, false, async pool => [await listAll(pool), 'Ainda não há meses.']),
+    runForLong(options, false, async pool => [await listAll(pool), 'Ainda não há meses.']),
   )
   addVerb(month, 'drop', 'grava um mês vencido num arquivo, confere-o e tira o mês do banco; os hashes ficam no registro')
     .argument('<mês>', 'como 2026-01', readMonth)
     .requiredOption('--out <arquivo>', 'onde gravar o arquivo do mês (.ndjson.gz)')
     .action((name: string, { out, ...options }: OutputOptions & { out: string }) =>
-      runPatiently(options, true, pool => drop(pool, name, out)),
+      runForLong(options, true, pool => drop(pool, name, out)),
     )
   addVerb(month, 'verify', 'confere o arquivo de um mês que saiu com o registro')
     .argument('<arquivo>')
-    .action((file: string, options: OutputOptions) => runPatiently(options, false, pool => verify(pool, file)))
+    .action((file: string, options: OutputOptions) => runForLong(options, false, pool => verify(pool, file)))
   return month
 }
 
-const runPatiently = (options: OutputOptions, asOwner: boolean, work: (pool: Pool) => Promise<Result>): Promise<void> =>
+const runForLong = (options: OutputOptions, asOwner: boolean, work: (pool: Pool) => Promise<Result>): Promise<void> =>
   run(options, async ({ databaseUrl, ownerUrl }) => {
-    const pool = openPool({ url: asOwner ? ownerUrl : databaseUrl, size: 2, asOwner, patience: PATIENCE, onError: () => {} })
+    const pool = openPool({
+      url: asOwner ? ownerUrl : databaseUrl,
+      size: 2,
+      asOwner,
+      timeoutFactor: TIMEOUT_FACTOR,
+      onError: () => {},
+    })
     return work(pool).finally(() => pool.end())
   })
 

@@ -21,7 +21,7 @@ import type { OutputOptions, Result } from './output.js'
 type PersonOptions = OutputOptions & { to: string; account?: string; everywhere?: boolean }
 
 /** A search of every notification takes as long as the database is large. */
-const PATIENCE = 360
+const TIMEOUT_FACTOR = 360
 const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 /** person: everything of one person, for a request under the LGPD. */
@@ -61,7 +61,7 @@ const runFor = ({ to, account, everywhere = false, ...options }: PersonOptions, 
     const pool = openPool({
       url: administration.databaseUrl,
       size: 2,
-      patience: PATIENCE,
+      timeoutFactor: TIMEOUT_FACTOR,
       files: openFiles(administration.config),
       onError: () => {},
     })

@@ -33,7 +33,7 @@ interface Migration {
  * How a migration waits for a table that others read or write, such as a pg_dump: only for a moment, because everybody else waits behind
  * it meanwhile, and again and again until it is given up.
  */
-interface LockPatience {
+interface LockRetries {
   lockMs: number
   /** Of every tenth round. */
   longLockMs: number
@@ -44,7 +44,7 @@ interface LockPatience {
 export interface MigrateOptions {
   /** The last migration, for a backup of an older version. */
   upTo?: number
-  patience?: LockPatience
+  retries?: LockRetries
   /** Other files than those of this version, in tests. */
   folder?: URL
 }
@@ -53,7 +53,7 @@ export interface MigrateOptions {
  * Half a second: a send that waits for a whole one is no longer ready (readiness), and a group of facts is halved (groupTransaction).
  * PostgreSQL cancels an autovacuum that is in the way only after deadlock_timeout, one second, so every tenth round waits longer.
  */
-const PATIENCE: LockPatience = { lockMs: 500, longLockMs: 1_200, pauseMs: 2_000, rounds: 400 }
+const RETRIES: LockRetries = { lockMs: 500, longLockMs: 1_200, pauseMs: 2_000, rounds: 400 }
 
 /**
  * With the connections of the owner: brings the schema up to date, and lets the role that the program runs as use it (null: the
@@ -62,7 +62,7 @@ const PATIENCE: LockPatience = { lockMs: 500, longLockMs: 1_200, pauseMs: 2_000,
 export async function migrate(
   pool: Pool,
   application: string | null = null,
-  { upTo = Number.POSITIVE_INFINITY, patience = PATIENCE, folder = MIGRATIONS }: MigrateOptions = {},
+  { upTo = Number.POSITIVE_INFINITY, retries = RETRIES, folder = MIGRATIONS }: MigrateOptions = {},
 ): Promise<string[]> {
   const client = await pool.connect()
   client.on('error', () => {})
@@ -74,7 +74,7 @@ export async function migrate(
     // A node that finds everything done starts beside the migration of a newer version, which may take hours, and beside a backup.
     if (!(await isDone(client, migrations, isOwner, application))) {
       await waitForTurn(client)
-      fresh = await applyMissing(client, migrations, { isOwner, patience })
+      fresh = await applyMissing(client, migrations, { isOwner, retries })
       if (isOwner) await admitApplication(client, application, fresh.length > 0)
     }
     const beyond = await findBeyond(client, folder)
@@ -122,7 +122,7 @@ async function isDone(
 async function applyMissing(
   client: pg.PoolClient,
   migrations: readonly Migration[],
-  { isOwner, patience }: { isOwner: boolean; patience: LockPatience },
+  { isOwner, retries }: { isOwner: boolean; retries: LockRetries },
 ): Promise<string[]> {
   if (isOwner)
     await client.query(
@@ -132,7 +132,7 @@ async function applyMissing(
   const missing = await findMissing(client, migrations)
   for (const migration of missing) {
     if (!isOwner) throw new OperatorError(`Falta aplicar a migração ${migration.name} neste banco. ${OWNER_NEEDED}`)
-    await applyPatiently(client, migration, patience)
+    await applyWithRetries(client, migration, retries)
   }
   return missing.map(({ name }) => name)
 }
@@ -173,10 +173,10 @@ async function mayMigrate(db: Queryable): Promise<boolean> {
 /** The pool's timeout is for requests; the migration of a large table may take longer, and other nodes wait for it. */
 const withoutTimeout = (text: string, values: unknown[] = []) => ({ text, values, query_timeout: 2_147_483_647 })
 
-async function applyPatiently(
+async function applyWithRetries(
   client: pg.PoolClient,
   migration: Migration,
-  { lockMs, longLockMs, pauseMs, rounds }: LockPatience,
+  { lockMs, longLockMs, pauseMs, rounds }: LockRetries,
 ): Promise<void> {
   for (let round = 1; ; round++) {
     try {

@@ -23,7 +23,7 @@ export interface PoolOptions {
   /** Keeps the rights of the user that connects, for migrations. Otherwise the program's role is taken on. */
   asOwner?: boolean
   /** Multiplies the timeouts of statements and of the wait for a free connection, for commands that read the whole database. */
-  patience?: number
+  timeoutFactor?: number
   /** A shorter wait for rows of another transaction, in tests. */
   lockMs?: number
   onError(error: Error): void
@@ -68,11 +68,11 @@ const GROUP_LOCK_MS = 1_000
  */
 const sessionSettings = ({
   lockMs,
-  patience,
-}: Required<Pick<PoolOptions, 'lockMs' | 'patience'>>): Readonly<Record<string, string>> => ({
+  timeoutFactor,
+}: Required<Pick<PoolOptions, 'lockMs' | 'timeoutFactor'>>): Readonly<Record<string, string>> => ({
   timezone: 'UTC',
   // The server's time-out comes first; the client's (query_timeout) covers a server that does not answer at all.
-  statement_timeout: String(patience * 10_000),
+  statement_timeout: String(timeoutFactor * 10_000),
   idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
   lock_timeout: String(lockMs),
   // Plans are cached: a plan made while a month's partition was nearly empty must not scan the whole partition once it is full.
@@ -96,7 +96,7 @@ export function openPool(options: PoolOptions): Pool {
     url,
     size,
     asOwner = false,
-    patience = 1,
+    timeoutFactor = 1,
     onError,
     servers = new Servers(url),
     lockMs = LOCK_MS,
@@ -107,11 +107,11 @@ export function openPool(options: PoolOptions): Pool {
     application_name: 'carteiro',
     idleTimeoutMillis: 60_000,
     ...CLIENT_SOCKET,
-    connectionTimeoutMillis: patience * CLIENT_SOCKET.connectionTimeoutMillis,
-    query_timeout: patience * 12_000,
+    connectionTimeoutMillis: timeoutFactor * CLIENT_SOCKET.connectionTimeoutMillis,
+    query_timeout: timeoutFactor * 12_000,
     onConnect: client => {
       if (files !== null) outside.set(client, files)
-      return prepareSession(client, servers, { asOwner, lockMs, patience })
+      return prepareSession(client, servers, { asOwner, lockMs, timeoutFactor })
     },
   })
   // The pool replaces a broken idle connection; without a listener it would end the process.
@@ -132,7 +132,7 @@ export function openPool(options: PoolOptions): Pool {
 async function prepareSession(
   client: Queryable,
   servers: Servers,
-  { asOwner, ...waits }: Required<Pick<PoolOptions, 'asOwner' | 'lockMs' | 'patience'>>,
+  { asOwner, ...waits }: Required<Pick<PoolOptions, 'asOwner' | 'lockMs' | 'timeoutFactor'>>,
 ): Promise<void> {
   known.set(client, servers)
   const settings = Object.entries(sessionSettings(waits)).map(([name, value]) => `('${name}', '${value}')`)

@@ -12,7 +12,6 @@ import { openLog } from '../../src/app/log.js'
 import { findAccount, updateSettings } from '../../src/store/accounts/accounts.js'
 import { type Embedded, openEmbedded } from '../../src/store/embedded/server.js'
 import type { Pool } from '../../src/store/postgres.js'
-import { freePort } from '../peers/email-programs.js'
 import { Balancer } from './balancer.js'
 
 /** Any number of api and worker processes on one database, with the simulator as carrier: what a drill breaks. */
@@ -175,24 +174,22 @@ export class Cluster {
       // Carriers sign the address that they call.
       this.env.PUBLIC_URL = this.#balancer.url
     }
-    for (let n = 0; n < size.apis; n++) this.apis.push(await this.#newNode('api', DIST))
+    for (let n = 0; n < size.apis; n++) this.apis.push(this.#newNode('api', DIST))
     await Promise.all(this.apis.map(node => node.start()))
-    for (let n = 0; n < size.workers; n++) this.workers.push(await this.#newNode('worker', DIST))
+    for (let n = 0; n < size.workers; n++) this.workers.push(this.#newNode('worker', DIST))
     await Promise.all(this.workers.map(node => node.start()))
   }
 
   /** `dist`: the folder of another build. */
-  async #newNode(role: 'api' | 'worker', dist: string): Promise<Node> {
-    // With port 0 an api takes its own address for the public one.
-    const port = this.#balancer === undefined ? '0' : String(await freePort())
-    if (role === 'api') return new Node(role, mainOf(dist), ['start', '--role', 'api'], { ...this.env, PORT: port })
+  #newNode(role: 'api' | 'worker', dist: string): Node {
+    if (role === 'api') return new Node(role, mainOf(dist), ['start', '--role', 'api'], { ...this.env })
     // Where carriers call back.
     return new Node(role, join(dist, 'test/drills/worker.js'), this.#workerArgs, { ...this.env, PUBLIC_URL: this.urlFor(0) })
   }
 
   /** Starts one more. */
   async add(role: 'api' | 'worker', dist: string): Promise<Node> {
-    const node = await this.#newNode(role, dist)
+    const node = this.#newNode(role, dist)
     await node.start()
     if (role === 'api') this.apis.push(node)
     else this.workers.push(node)

@@ -83,10 +83,10 @@ describe('bringing the schema up to date', () => {
     const dump = await reader!.connect()
     // It may be read meanwhile, and not be written: the last statement of a migration waits.
     await dump.query('begin; lock table migration in share mode')
-    const refused = migrate(node!, 'carteiro_app', { patience: { ...HASTY, pauseMs: 1, rounds: 2 } })
+    const refused = migrate(node!, 'carteiro_app', { retries: { ...HASTY, pauseMs: 1, rounds: 2 } })
     await expect(refused).rejects.toThrow(/travas de que precisa.*pg_dump.*Nada mudou/)
     expect(await recorded(database)).toEqual([])
-    const migrated = migrate(node!, 'carteiro_app', { patience: HASTY })
+    const migrated = migrate(node!, 'carteiro_app', { retries: HASTY })
     const tries = async () =>
       (await database.tamper('select sum(xact_rollback) as tries from pg_stat_database where datname = current_database()'))
         .rows[0].tries
@@ -157,7 +157,7 @@ create index concurrently if not exists account_mark on account (name, id);
     await dump.query('begin isolation level repeatable read; lock table delivery in access share mode; select 1')
     await report.query('begin isolation level repeatable read; select count(*) from account')
     const folder = await newerVersion(expand)
-    const migrated = migrate(node!, 'carteiro_app', { folder, patience: HASTY })
+    const migrated = migrate(node!, 'carteiro_app', { folder, retries: HASTY })
     const waiting = (wait: string): Promise<number> =>
       database
         .tamper(
@@ -177,7 +177,7 @@ create index concurrently if not exists account_mark on account (name, id);
     await send()
     // A node of the version before may start meanwhile; one of the new version waits, and is not waited for.
     expect(await migrate(nodes(database, 1)[0]!, 'carteiro_app')).toEqual([])
-    const second = migrate(nodes(database, 1)[0]!, 'carteiro_app', { folder, patience: HASTY })
+    const second = migrate(nodes(database, 1)[0]!, 'carteiro_app', { folder, retries: HASTY })
     await expect.poll(() => countAsking(database)).toBe(1)
     report.release(true)
     expect(await migrated).toEqual(Object.keys(expand))

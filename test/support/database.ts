@@ -32,7 +32,7 @@ async function cloneDatabase(template: string, files: ObjectStore | null = null)
   // A clone is a copy of its template, and a copy sends nothing: this one is an installation of its own.
   if (template === 'template_carteiro') await command(adminUrl!, OWN_HOME)
   // A busy machine is not a fault: what tests the limits of a pool opens one of its own.
-  const pool = openPool({ url: url!, size: 10, patience: 20, files, onError: () => {} })
+  const pool = openPool({ url: url!, size: 10, timeoutFactor: 20, files, onError: () => {} })
   return {
     url: url!,
     pool,

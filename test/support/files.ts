@@ -23,7 +23,7 @@ export const storeAt = (url: string): ObjectStore => openObjectStore(readObjectS
 
 /** A pool that keeps files outside, for all tests of a file. */
 export function poolWithFiles(databaseUrl: string, files: ObjectStore): Pool {
-  const pool = openPool({ url: databaseUrl, size: 5, patience: 20, files, onError: () => {} })
+  const pool = openPool({ url: databaseUrl, size: 5, timeoutFactor: 20, files, onError: () => {} })
   afterAll(() => pool.end())
   return pool
 }

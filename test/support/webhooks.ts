@@ -35,10 +35,10 @@ export function startTestDeliverer(
     ...parts,
   })
   // Told all the time that there may be work: tests need not wait for its clock.
-  const impatience = setInterval(() => deliverer.notify(), 25)
+  const waking = setInterval(() => deliverer.notify(), 25)
   return {
     async stop() {
-      clearInterval(impatience)
+      clearInterval(waking)
       await deliverer.stop()
     },
   }
