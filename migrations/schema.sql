@@ -30,7 +30,7 @@ begin
   delete from letter_lot where created_at < ended;
   delete from delivery_count where starts_at < ended;
   delete from usage_count where day < ended::date;
-  delete from cost_month where month < dropped;
+  delete from cost_month where month <= dropped;
   -- After the deletes: a legal hold or an event may have come while they ran.
   obstacle := month_obstacle(dropped);
   if obstacle is not null then raise exception 'the month % may not be dropped: %', dropped, obstacle using errcode = 'object_not_in_prerequisite_state'; end if;
