@@ -24,8 +24,9 @@ export type Measured = Record<'accept' | 'lookup' | 'claim' | 'idle' | 'list', n
 
 export const LOOKUPS = 20
 export const CLAIMED = 10
+/** The part of each measurement that is not counted. */
 const WARM_UP = 0.3
-/** Notifications of which those are drawn that are looked up. */
+/** The size of the sample from which the looked-up notifications are drawn. */
 const SAMPLE = 50_000
 
 export async function measureStore(pool: Pool, { accounts, stored, forMs }: GrowthTask): Promise<Measured> {
@@ -45,16 +46,14 @@ export async function measureStore(pool: Pool, { accounts, stored, forMs }: Grow
   const since = await readOpenSince(pool)
   const owner = randomUUID()
   const question = (channel: string): ClaimQuestion => ({
-    ...{
-      channel,
-      mode: 'live',
-      carrier: 'smtp:mail.example.com/1',
-      rank: 0,
-      owner,
-      limit: CLAIMED,
-      leaseMs: 60_000,
-      since,
-    },
+    channel,
+    mode: 'live',
+    carrier: 'smtp:mail.example.com/1',
+    rank: 0,
+    owner,
+    limit: CLAIMED,
+    leaseMs: 60_000,
+    since,
   })
   const putBack = () =>
     pool.query(

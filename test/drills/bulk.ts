@@ -67,7 +67,7 @@ export async function runBulkDrill(options: BulkDrillOptions): Promise<BulkVerdi
     await sendSingles(cluster, tokens, beside, turnMs)
     const batch = await uploading
     let pausedMs = 0
-    let calmed = 1
+    let nextCalmTurn = 1
     const watch = async (): Promise<BatchProgress> => {
       const progress = await ask(cluster, `/${batch}`)
       const { aceitas, porMinuto, segundosRestantes } = progress
@@ -83,12 +83,12 @@ export async function runBulkDrill(options: BulkDrillOptions): Promise<BulkVerdi
       while (await isBelow(end)) {
         await sendSingles(cluster, tokens, beside, turnMs)
         const { situacao, aceitas } = await watch()
-        if (situacao !== 'sending' || aceitas < (lines * calmed) / calmTurns) continue
+        if (situacao !== 'sending' || aceitas < (lines * nextCalmTurn) / calmTurns) continue
         const from = Date.now()
         await ask(cluster, `/${batch}/pause`, 'POST').catch(() => {})
         await drained(cluster)
         await sendSingles(cluster, tokens, calm, turnMs)
-        calmed = Math.floor((aceitas * calmTurns) / lines) + 1
+        nextCalmTurn = Math.floor((aceitas * calmTurns) / lines) + 1
         pausedMs += Date.now() - from
         await ask(cluster, `/${batch}/resume`, 'POST')
       }
