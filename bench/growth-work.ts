@@ -7,7 +7,7 @@ import { takeRandom } from '../src/domain/random.js'
 import { listNotifications } from '../src/store/console/notification-list.js'
 import { type ClaimQuestion, claimDeliveries } from '../src/store/delivery/claims.js'
 import { findStatuses } from '../src/store/delivery/deliveries.js'
-import { readOpenSince } from '../src/store/delivery/open-months.js'
+import { readOpenMonths } from '../src/store/delivery/open-months.js'
 import { insertAcceptances } from '../src/store/notification/notifications.js'
 import type { Pool } from '../src/store/postgres.js'
 import { median } from './report.js'
@@ -43,7 +43,7 @@ export async function measureStore(pool: Pool, { accounts, stored, forMs }: Grow
   ]
   let turn = 0
   const draw = () => rows[Math.floor(Math.random() * rows.length)]!
-  const since = await readOpenSince(pool)
+  const open = await readOpenMonths(pool)
   const owner = randomUUID()
   const question = (channel: string): ClaimQuestion => ({
     channel,
@@ -53,7 +53,7 @@ export async function measureStore(pool: Pool, { accounts, stored, forMs }: Grow
     owner,
     limit: CLAIMED,
     leaseMs: 60_000,
-    since,
+    months: open,
   })
   const putBack = () =>
     pool.query(

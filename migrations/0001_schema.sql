@@ -471,6 +471,25 @@ create trigger audit_untruncated before truncate on audit for each statement exe
 create trigger event_untruncated before truncate on event for each statement execute function refuse_change();
 create trigger sent_content_untruncated before truncate on sent_content for each statement execute function refuse_change();
 
+-- Plans are chosen by the columns that indexes have. Statistics of the others, long texts and bytes among them, took a second of a
+-- processor every minute beside a batch; and each time a table is analyzed, every session plans its statements again. So a table that
+-- only grows is analyzed when it has grown by half.
+create function analyze_indexed_columns(of regclass) returns void language plpgsql as $$
+declare
+  unindexed name;
+begin
+  for unindexed in
+    select attname from pg_attribute where attrelid = of and attnum > 0 and not attisdropped
+      and not exists (select from pg_index where indrelid = of and attnum = any(indkey::smallint[]))
+      -- Columns of expressions, and of the conditions of partial indexes.
+      and not exists (select from pg_depend join pg_index on indexrelid = objid
+        where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and refobjid = of and refobjsubid = attnum)
+  loop
+    execute format('alter table %s alter column %I set statistics 0', of, unindexed);
+  end loop;
+  execute format('alter table %s set (autovacuum_analyze_threshold = 10000, autovacuum_analyze_scale_factor = 0.5)', of);
+end $$;
+
 -- Creates the partitions of the month that holds the given moment. Safe to call again and from several nodes. Runs as the
 -- owner: the program's role creates no tables and has no rights on single partitions.
 create function ensure_month(moment timestamptz) returns void language plpgsql security definer set search_path = public, pg_temp as $$
@@ -491,6 +510,7 @@ begin
           parent || '_untruncated', child);
       end if;
       execute format('alter table public.%I attach partition public.%I for values from (%L) to (%L)', parent, child, low, high);
+      perform analyze_indexed_columns(('public.' || child)::regclass);
     end if;
   end loop;
 end $$;
@@ -911,6 +931,7 @@ create table bulk_line (
 create index bulk_line_good on bulk_line (batch_id, line) where state = 'good';
 create index bulk_line_refused on bulk_line (batch_id, line) where state in ('rejected', 'failed');
 create index bulk_line_accepted on bulk_line (batch_id, line) where state = 'accepted';
+select analyze_indexed_columns('bulk_line');
 
 -- The console ---------------------------------------------------------------------------------------------------------
 
@@ -1130,6 +1151,7 @@ create table log_leaf (
   hash bytea not null,
   unique (notification_id, seq)
 );
+select analyze_indexed_columns('log_leaf');
 
 -- The roots of complete sub-trees of 2^height leaves; height is a multiple of 8, so that any proof reads a few hundred hashes.
 create table log_node (
@@ -1471,6 +1493,7 @@ begin
   execute format('revoke insert, update, delete on dropped_month from %I', application);
 end $$;
 
+revoke execute on function analyze_indexed_columns(regclass) from public;
 revoke execute on function ensure_month(timestamptz) from public;
 revoke execute on function open_since() from public;
 revoke execute on function erase_data(uuid[], text[]) from public;

@@ -17,6 +17,7 @@ import type { EngineTiming } from '../engine/timing.js'
 import { returnRate, takeRate } from '../store/carrier/rates.js'
 import { passDelivery, putBackClaims, putBackDelivery } from '../store/delivery/claim-returns.js'
 import { type Claim, type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from '../store/delivery/claims.js'
+import type { IdMonths } from '../store/months.js'
 import type { Pool } from '../store/postgres.js'
 
 /** A channel with its carriers, from which its lanes are made. */
@@ -35,8 +36,8 @@ export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, '
 
 export interface LaneParts {
   pool: Pool
-  /** The oldest notification that may have work; null: unknown. */
-  openSince?: () => string | null
+  /** The months of the notifications that may have work; null: all. */
+  openMonths?: () => IdMonths | null
   /** How often somebody asked for a look at the whole queue. */
   askedForAll?: () => number
   clock: Clock
@@ -133,14 +134,14 @@ function planLanes<Message>(
 const isSameAccount = (a: URL, b: URL): boolean =>
   a.protocol === b.protocol && a.username !== '' && a.password !== '' && a.username === b.username && a.password === b.password
 
-/** A lane's access to the queue. `openSince`: the oldest notification that may have work. `askedForAll`: see LookBack. */
+/** A lane's access to the queue. `openMonths`: those of the notifications that may have work. `askedForAll`: see LookBack. */
 export const queueOf = (
   pool: Pool,
-  openSince: () => string | null = () => null,
+  openMonths: () => IdMonths | null = () => null,
   askedForAll: () => number = () => 0,
 ): Pick<LaneOptions<unknown>, 'claim' | 'claimFailovers' | 'pass' | 'putBack' | 'putBackClaims'> => ({
-  claim: claimInTurn(pool, openSince, askedForAll),
-  claimFailovers: question => claimFailovers(pool, { ...question, since: openSince() }),
+  claim: claimInTurn(pool, openMonths, askedForAll),
+  claimFailovers: question => claimFailovers(pool, { ...question, months: openMonths() }),
   pass: (held, to) => passDelivery(pool, held, to),
   // Repeated, because an expired lease would make the outcome unknown although nothing was sent.
   putBack: (held, delayMs) => retryWhileUnavailable(() => putBackDelivery(pool, held, delayMs)),
@@ -150,7 +151,7 @@ export const queueOf = (
 /** Each lane remembers which account it served last, and when it last took all that was due. */
 function claimInTurn(
   pool: Pool,
-  openSince: () => string | null,
+  openMonths: () => IdMonths | null,
   askedForAll: () => number,
 ): (question: ClaimQuestion) => Promise<Claim[]> {
   let after: string | undefined
@@ -158,7 +159,7 @@ function claimInTurn(
   return question =>
     lookBack.look(async withinMs => {
       const turn = after === undefined ? {} : { after }
-      const { claims, isAll } = await claimDeliveries(pool, { ...question, since: openSince(), withinMs, ...turn })
+      const { claims, isAll } = await claimDeliveries(pool, { ...question, months: openMonths(), withinMs, ...turn })
       after = lastServed(claims, after)
       return { found: claims, isAll }
     })
@@ -166,7 +167,7 @@ function claimInTurn(
 
 async function openLane<Message>(
   wiring: ChannelWiring<Message>,
-  { pool, openSince, askedForAll, clock, recorder, leaseMs, timing = {}, trace, onError, onFailed, traceAttempt }: LaneParts,
+  { pool, openMonths, askedForAll, clock, recorder, leaseMs, timing = {}, trace, onError, onFailed, traceAttempt }: LaneParts,
   { mode, simulated, url, world, provider, rank, carriers, identity }: ReturnType<typeof planLanes<Message>>[number],
 ): Promise<Lane<unknown>> {
   const perSecond = readRate(url, wiring.channel)
@@ -197,7 +198,7 @@ async function openLane<Message>(
     timing,
     ...(trace === undefined ? {} : { trace }),
     clock,
-    ...queueOf(pool, openSince, askedForAll),
+    ...queueOf(pool, openMonths, askedForAll),
     record: recorder.record,
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),

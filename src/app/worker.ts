@@ -34,7 +34,7 @@ import { deleteExpiredInvitations } from '../store/console/invitations.js'
 import { deleteExpiredSessions } from '../store/console/sessions.js'
 import { deleteOldContacts } from '../store/delivery/contacts.js'
 import { listenDue } from '../store/delivery/due-signal.js'
-import { readOpenSince } from '../store/delivery/open-months.js'
+import { readOpenMonths } from '../store/delivery/open-months.js'
 import { readQueueDepth } from '../store/delivery/queue-depth.js'
 import { deleteLeftovers } from '../store/files/leftovers.js'
 import { ensureMonths } from '../store/migrate.js'
@@ -145,13 +145,13 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
     onError,
     warn: (details: object, message: string) => log.warn(details, message),
   }
-  // An operator may put an old delivery back into the queue: the month is looked for again every minute.
-  let openSince: string | null = null
+  // An operator may put an old delivery back into the queue: the months are looked for again every minute.
+  let openMonths = await readOpenMonths(pool)
   const tracing = openTracing(config, 'worker', log)
   const onFailed: LaneParts['onFailed'] = attempt => log.warn(attempt, 'an attempt failed')
   const parts: LaneParts = {
     ...context,
-    openSince: () => openSince,
+    openMonths: () => openMonths,
     askedForAll: () => wakes.rounds,
     recorder,
     leaseMs,
@@ -218,7 +218,7 @@ export async function startWorker(options: WorkerParts): Promise<{ close(): Prom
       name: 'open months',
       everyMs: MINUTE,
       run: async () => {
-        openSince = await readOpenSince(pool)
+        openMonths = await readOpenMonths(pool)
       },
     },
     { name: 'early reports', everyMs: timing.pollMs, run: () => takeEarlyReports(events, timing) },

@@ -29,9 +29,15 @@ function monthsUntil(at: Date, count: number): IdMonths | null {
   const monthFromNow = (months: number): number => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months)
   if (at.getTime() < monthFromNow(-MONTHS_BACK) || at.getTime() >= monthFromNow(MONTHS_AHEAD)) return null
   const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()]
+  return monthsBetween(new Date(Date.UTC(year, month + 1 - count)), at)
+}
+
+/** The months of two moments and all in between. */
+export function monthsBetween(first: Date, last: Date): IdMonths {
+  const [year, month] = [last.getUTCFullYear(), last.getUTCMonth()]
   return {
     name: `${year}_${String(month + 1).padStart(2, '0')}`,
-    low: lowestId(Date.UTC(year, month + 1 - count)),
+    low: lowestId(Date.UTC(first.getUTCFullYear(), first.getUTCMonth())),
     high: lowestId(Date.UTC(year, month + 1)),
   }
 }

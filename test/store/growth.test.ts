@@ -4,11 +4,12 @@ import { lowestId } from '../../src/domain/id.js'
 import { listNotifications } from '../../src/store/console/notification-list.js'
 import { type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from '../../src/store/delivery/claims.js'
 import { findStatuses } from '../../src/store/delivery/deliveries.js'
-import { readOpenSince } from '../../src/store/delivery/open-months.js'
+import { readOpenMonths } from '../../src/store/delivery/open-months.js'
 import { monthOfId } from '../../src/store/months.js'
 import { createDatabase } from '../support/database.js'
-import { createAccount } from '../support/gateway.js'
+import { createAccount, startGateway } from '../support/gateway.js'
 import { readPlans } from '../support/plans.js'
+import { send, validSend } from '../support/requests.js'
 
 /**
  * What grows with the age of an installation must not grow with it: months that are over, and accounts that are not served now.
@@ -16,6 +17,7 @@ import { readPlans } from '../support/plans.js'
  */
 const MONTHS = 18
 const ACCOUNTS = 30
+const DAY_MS = 86_400_000
 const database = await createDatabase()
 const { pool } = database
 afterAll(() => database.drop())
@@ -50,19 +52,25 @@ const question = (more: Partial<ClaimQuestion> = {}): ClaimQuestion => ({
 /** The months of which a plan has partitions. */
 const monthsIn = (plan: string): string[] =>
   [...new Set([...plan.matchAll(/(?:delivery|notification|attachment)_(\d{4}_\d\d)/g)].map(([, month]) => month!))].sort()
+/** The least id of a month, or of one after it. */
+const startOf = (month: string, later: number): string =>
+  lowestId(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 1 + later))
 const nameOf = (at: Date): string => `${at.getUTCFullYear()}_${String(at.getUTCMonth() + 1).padStart(2, '0')}`
 
-test('claims look at the months with unfinished deliveries and later ones, and at no older ones', async () => {
+test('claims look at the months from the oldest with an unfinished delivery to the current one, and at no others', async () => {
   for (let months = 0; months < MONTHS; months++) await store(accounts[0]!, 'done', monthAgo(months))
-  expect(await readOpenSince(pool)).toBeNull()
-  await store(accounts[0]!, 'waiting', monthAgo(1))
-  const since = await readOpenSince(pool)
-  expect(since).toBe(lowestId(Date.UTC(monthAgo(1).getUTCFullYear(), monthAgo(1).getUTCMonth())))
+  // A day more on both sides: at the turn of a month they are two.
+  const [yesterday, tomorrow] = [Date.now() - DAY_MS, Date.now() + DAY_MS].map(at => nameOf(new Date(at)))
+  const nothingOpen = await readOpenMonths(pool)
+  expect([nothingOpen.low, nothingOpen.high]).toEqual([startOf(yesterday!, 0), startOf(tomorrow!, 1)])
+  await store(accounts[0]!, 'waiting', monthAgo(2))
+  const months = await readOpenMonths(pool)
+  expect([months.low, months.high]).toEqual([startOf(nameOf(monthAgo(2)), 0), startOf(tomorrow!, 1)])
   for (const claim of [claimDeliveries, claimFailovers]) {
     const all = await readPlans(pool, async () => void (await claim(pool, question())))
     expect(monthsIn(all[0]!.plan).length).toBeGreaterThanOrEqual(MONTHS)
-    const open = await readPlans(pool, async () => void (await claim(pool, question({ since }))))
-    expect(monthsIn(open[0]!.plan)[0]).toBe(nameOf(monthAgo(1)))
+    const open = await readPlans(pool, async () => void (await claim(pool, question({ months }))))
+    expect([monthsIn(open[0]!.plan)[0], monthsIn(open[0]!.plan).at(-1)]).toEqual([nameOf(monthAgo(2)), tomorrow])
   }
 })
 
@@ -81,7 +89,7 @@ test('a claim reads no restoration that is over', async () => {
 test('what a person puts back into the queue is found again, however old it is', async () => {
   const id = await store(accounts[0]!, 'dead', monthAgo(17))
   await pool.query("update delivery set state = 'queued' where notification_id = $1", [id])
-  const [claimed] = (await claimDeliveries(pool, question({ since: await readOpenSince(pool) }))).claims
+  const [claimed] = (await claimDeliveries(pool, question({ months: await readOpenMonths(pool) }))).claims
   expect(claimed!.notification).toBe(id)
   await pool.query("update delivery set state = 'done', lease_owner = null, lease_until = null where notification_id = $1", [id])
 })
@@ -102,6 +110,57 @@ test('a claim walks over as many accounts as it can serve, and the next one goes
   // The first claim, above, took five deliveries of the first accounts; each account gets its turn before any gets its second.
   expect([...new Set(served)].sort()).toEqual([...accounts].sort())
   expect(served).toHaveLength(ACCOUNTS)
+})
+
+test('only columns of indexes are analyzed: all others cost a processor and choose no plan', async () => {
+  const month = nameOf(monthAgo(0))
+  for (const [table, indexed] of [
+    [`event_${month}`, ['notification_id', 'seq', 'transaction_id']],
+    [`sent_content_${month}`, ['notification_id', 'seq']],
+    [`notification_${month}`, ['account_id', 'custom_id', 'id', 'mode']],
+    ['log_leaf', ['leaf', 'notification_id', 'seq']],
+    ['bulk_line', ['batch_id', 'line', 'state']],
+    [
+      `delivery_${month}`,
+      [
+        ...[
+          'account_id',
+          'attempt',
+          'bound_carrier',
+          'bulk',
+          'carrier',
+          'channel',
+          'condition',
+          'delivered_at',
+          'due_at',
+          'failure',
+        ],
+        ...['lease_until', 'mode', 'notification_id', 'recipient', 'state', 'tracking_code', 'tried'],
+      ],
+    ],
+  ] as const) {
+    const { rows } = await pool.query<{ name: string }>(
+      'select attname as name from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and attstattarget is distinct from 0',
+      [table],
+    )
+    expect(rows.map(({ name }) => name).sort(), table).toEqual(indexed)
+  }
+})
+
+test('a send reads its own account, and no other', async () => {
+  const gateway = await startGateway(pool)
+  try {
+    const { token } = await createAccount(pool)
+    const plans = await readPlans(pool, async () => {
+      expect((await send(gateway.url, token, validSend)).status).toBe(200)
+    })
+    const { plan } = plans.find(({ sql }) => sql.includes('insert into notification'))!
+    const reads = plan.split('\n').flatMap((line, at, lines) => (/ on account\b/.test(line) ? [lines[at + 1]!.trim()] : []))
+    expect(reads.length, plan).toBeGreaterThan(0)
+    for (const condition of reads) expect(condition, plan).toBe('Index Cond: (id = q.account)')
+  } finally {
+    await gateway.close()
+  }
 })
 
 test('the turn of accounts goes round', () => {

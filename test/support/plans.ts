@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Pool } from '../../src/store/postgres.js'
 
 type Asked = { text: string; values?: unknown[] }
-type Query = (...args: unknown[]) => Promise<unknown>
+type Query = (first: string | pg.QueryConfig, values?: unknown[], ...callback: unknown[]) => Promise<unknown>
 
 export interface ReadPlan {
   sql: string
@@ -22,17 +22,37 @@ export async function readPlans(
   run = false,
 ): Promise<ReadPlan[]> {
   const asked: Asked[] = []
+  const noting =
+    (query: Query): Query =>
+    (first, values, ...callback) => {
+      // With a callback, the pool asks for what its own query was asked for.
+      if (callback.length > 0) return query(first, values, ...callback)
+      asked.push(
+        typeof first === 'string' ? { text: first, ...(values && { values }) } : { text: first.text, values: first.values ?? [] },
+      )
+      return query(first, values)
+    }
   const query = pool.query.bind(pool) as Query
-  pool.query = ((first: string | pg.QueryConfig, values?: unknown[]) => {
-    asked.push(
-      typeof first === 'string' ? { text: first, ...(values && { values }) } : { text: first.text, values: first.values ?? [] },
-    )
-    return query(first, values)
-  }) as typeof pool.query
+  const connect = pool.connect.bind(pool)
+  const restored: (() => void)[] = []
+  pool.query = noting(query) as typeof pool.query
+  // What is asked for on a connection of its own; with a callback, it is the pool's own query that connects.
+  pool.connect = (async (callback?: Parameters<typeof connect>[0]) => {
+    if (callback !== undefined) return connect(callback)
+    const client = await connect()
+    const own = client.query
+    client.query = noting(own.bind(client) as Query) as typeof client.query
+    restored.push(() => {
+      client.query = own
+    })
+    return client
+  }) as typeof pool.connect
   try {
     await work()
   } finally {
     pool.query = query as typeof pool.query
+    pool.connect = connect
+    for (const restore of restored) restore()
   }
   const plans: ReadPlan[] = []
   const client = await pool.connect()

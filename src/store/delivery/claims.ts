@@ -2,6 +2,7 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { Channel } from '../../domain/channel.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Mode } from '../../domain/token.js'
+import { type IdMonths, withinMonths } from '../months.js'
 import { type Queryable, queryRows, run } from '../postgres.js'
 import { heldBy, isHeld } from './holds.js'
 
@@ -82,8 +83,8 @@ export interface ClaimQuestion {
   withinMs?: number | null
   /** The claim brings the notification's content, unless it is large. */
   withContent?: boolean
-  /** Older notifications are not looked at (readOpenSince); null: all of them are. */
-  since?: string | null
+  /** Notifications of other months are not looked at (readOpenMonths); null: all of them are. */
+  months?: IdMonths | null
   /** The account that was served last: its successors come first (lastServed). */
   after?: string
 }
@@ -117,7 +118,8 @@ export async function claimDeliveries(db: Queryable, question: ClaimQuestion): P
 }
 
 function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
-  const due = `state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and due_at > now() - $11 * interval '1 millisecond' and (bound_carrier is null or bound_carrier = $6)${openOnly(question, 'notification_id')}`
+  const { months = null } = question
+  const due = `state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and due_at > now() - $11 * interval '1 millisecond' and (bound_carrier is null or bound_carrier = $6) and ${withinMonths(months, 'notification_id')}`
   // `place`: how many accounts that may be served come before. One that is held back takes nobody's place.
   const next = (list: string): string => {
     const place = `place + case when ${isHeld(`${list}.account_id`)} then 0 else 1 end`
@@ -166,7 +168,7 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
  * deliveries that only this carrier may take, because it may have the message already.
  */
 export async function claimFailovers(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
-  const queued = `state = 'queued' and channel = $1 and mode = $2${openOnly(question, 'notification_id')}`
+  const queued = `state = 'queued' and channel = $1 and mode = $2 and ${withinMonths(question.months ?? null, 'notification_id')}`
   const untried = 'bound_carrier is null and tried is not null and $7::smallint <> all(tried)'
   const rows = await claim(db, question, 'claim-failovers', {
     taken: `
@@ -190,13 +192,6 @@ export async function claimFailovers(db: Queryable, question: ClaimQuestion): Pr
 export const attemptedBy = (carrier: string): string =>
   `case when ordinal || ' ' || ${carrier}::text = any(attempted) then attempted else array_append(attempted, ordinal || ' ' || ${carrier}::text) end`
 
-/**
- * A constant in the text, and not a parameter: the plan then holds the months that are open and no others. A parameter would leave every
- * month in the plan, and each execution would open and lock all of them (measured with 60 months: see docs/adr/0046).
- */
-const openOnly = ({ since = null }: Pick<ClaimQuestion, 'since'>, column: string): string =>
-  since === null ? '' : ` and ${column} >= '${UUID.exec(since)![0]}'::uuid`
-
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 
 /** The account from which the next claim goes on: accounts take turns in the order of their ids, and begin again after the last. */
@@ -205,8 +200,6 @@ export function lastServed(claims: readonly Pick<Claim, 'account'>[], after = NO
   return accounts.findLast(account => account <= after) ?? accounts.at(-1) ?? after
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /** `taken`: the expressions that lock the rows; `values`: theirs, from $9 on. `work`: the expression that has a row if there is work, even if other workers take it. */
 function claim(
   db: Queryable,
@@ -214,17 +207,17 @@ function claim(
   name: string,
   { taken, set, work, values = [] }: { taken: string; set: string; work: string; values?: unknown[] },
 ): Promise<ClaimRow[]> {
-  const { channel, mode, limit, owner, leaseMs, carrier, rank, withContent = false, since = null } = question
+  const { channel, mode, limit, owner, leaseMs, carrier, rank, withContent = false, months = null } = question
   return queryRows(db, {
-    // `since` is part of the text, so it is part of the name: a new month means one more plan on each connection.
-    name: since === null ? name : `${name} ${since}`,
+    // The months are constants of the text, so they are part of the name: a new month means one more plan on each connection.
+    name: months === null ? name : `${name} ${months.low} ${months.name}`,
     // A claim of many must not bring many large contents into memory at once.
     text: `
       with recursive ${heldBy('$1', '$6')}, ${taken}, claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,
           carrier = $6, attempted = ${attemptedBy('$6')},
           reference = d.notification_id || '.' || d.channel || '.' || d.ordinal, ${set}
-        where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1${openOnly(question, 'd.notification_id')}
+        where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1 and ${withinMonths(months, 'd.notification_id')}
         returning d.*
       )
       select q."isHeld", q."hasWork", c.notification_id as notification, c.channel, c.mode, c.lease_owner as owner, c.account_id as account, a.name as "accountName", a.settings,
@@ -235,10 +228,14 @@ function claim(
         exists (select from suppression s where s.account_id = c.account_id and s.mode = c.mode and s.channel = c.channel and s.recipient = lower(c.recipient)) as suppressed,
         c.request, ${claimedTemplate('c')},
         coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
-          from attachment f where f.notification_id = c.notification_id${openOnly(question, 'f.notification_id')}), '[]') as attachments,
+          from attachment f where f.notification_id = c.notification_id and ${withinMonths(months, 'f.notification_id')}), '[]') as attachments,
         n.accepted_at as "acceptedAt", c.bulk, case when c.taken ->> 'by' = c.carrier then c.taken end as taken
       from (select exists (select from held) as "isHeld", exists (select from ${work}) as "hasWork") q
-      left join (claimed c join notification n on n.id = c.notification_id${openOnly(question, 'n.id')} join account a on a.id = c.account_id) on true`,
+      left join (
+        claimed c join account a on a.id = c.account_id
+        -- By a look-up for each: a join may read the whole month, and its plan is kept while the month grows.
+        cross join lateral (select * from notification where id = c.notification_id and ${withinMonths(months, 'id')} limit 1) n
+      ) on true`,
     values: [channel, mode, limit, owner, leaseMs, carrier, rank, withContent, ...values],
   })
 }
