@@ -143,9 +143,9 @@ export const claimTracked = (
   everyMs: number,
   limit: number,
 ): Promise<TrackedLetter[]> =>
-  queryRows(
-    db,
-    `with due as (
+  queryRows(db, {
+    name: 'take-tracked-letters',
+    text: `with due as (
        select d.notification_id, d.tracking_code
        from delivery d left join letter_tracking t on t.notification_id = d.notification_id
        where d.channel = 'letter' and d.tracking_code is not null and d.delivered_at is null and d.failure is null
@@ -162,8 +162,8 @@ export const claimTracked = (
      )
      select p.notification_id as notification, due.tracking_code as code, p.seen
      from planned p join due on due.notification_id = p.notification_id`,
-    [modes, everyMs, limit, simulated],
-  )
+    values: [modes, everyMs, limit, simulated],
+  })
 
 export const saveSeen = (db: Queryable, notification: string, seen: number): Promise<void> =>
   execute(db, 'update letter_tracking set seen = greatest(seen, $2) where notification_id = $1', [notification, seen])

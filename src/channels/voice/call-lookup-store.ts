@@ -32,9 +32,9 @@ export const hurryCallLookup = (db: Queryable, call: CallLookup, delayMs: number
 
 /** Deletes calls that need no lookup: another call followed, the end and the recording are known, or a day has passed. */
 export const dropKnownCalls = (db: Queryable, recording: readonly string[], limit: number): Promise<void> =>
-  execute(
-    db,
-    `delete from call_lookup where (carrier, name) in (
+  execute(db, {
+    name: 'drop-known-calls',
+    text: `delete from call_lookup where (carrier, name) in (
        select c.carrier, c.name from call_lookup c
        left join delivery d on d.notification_id = c.notification_id and d.channel = 'voice'
        where c.due_at <= now() and (
@@ -47,21 +47,21 @@ export const dropKnownCalls = (db: Queryable, recording: readonly string[], limi
        )
        limit $2 for update of c skip locked
      )`,
-    [recording, limit],
-  )
+    values: [recording, limit],
+  })
 
 /** Takes the calls that are due. Each is due again, later each time, because this node may die before the carrier answers. */
 export const takeOpenCalls = (db: Queryable, carriers: readonly string[], limit: number): Promise<CallLookup[]> =>
-  queryRows(
-    db,
-    `update call_lookup c set attempt = c.attempt + 1, due_at = now() + least(interval '5 minutes' * power(2, c.attempt), interval '1 hour')
+  queryRows(db, {
+    name: 'take-open-calls',
+    text: `update call_lookup c set attempt = c.attempt + 1, due_at = now() + least(interval '5 minutes' * power(2, c.attempt), interval '1 hour')
      where (c.carrier, c.name) in (
        select carrier, name from call_lookup where due_at <= now() and carrier = any($1::text[])
        order by due_at limit $2 for update skip locked
      )
      returning c.carrier, c.name, c.notification_id as notification, c.ordinal`,
-    [carriers, limit],
-  )
+    values: [carriers, limit],
+  })
 
 /** After a restore: the end of a call that has been followed by another one since would make that call once more. */
 export const dropCallLookups = (db: Queryable): Promise<void> => execute(db, 'delete from call_lookup')

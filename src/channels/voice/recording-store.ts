@@ -31,16 +31,16 @@ export const takeWantedRecordings = (
   limit: number,
   againMs: number,
 ): Promise<WantedRecording[]> =>
-  queryRows(
-    db,
-    `update recording r set attempt = r.attempt + 1, due_at = now() + $3 * interval '1 millisecond'
+  queryRows(db, {
+    name: 'take-wanted-recordings',
+    text: `update recording r set attempt = r.attempt + 1, due_at = now() + $3 * interval '1 millisecond'
      where (r.carrier, r.name) in (
        select carrier, name from recording where state = 'wanted' and due_at <= now() and carrier = any($1::text[])
        order by due_at limit $2 for update skip locked
      )
      returning r.carrier, r.name, r.notification_id as notification, r.ordinal, r.seconds, r.attempt`,
-    [carriers, limit, againMs],
-  )
+    values: [carriers, limit, againMs],
+  })
 
 export const putOffRecording = (db: Queryable, { carrier, name }: Recording, delayMs: number): Promise<void> =>
   execute(

@@ -80,7 +80,11 @@ const WOKEN = "due_at = '-infinity', probes = 0"
 
 /** These names are being stored in this transaction: reports that were kept under them are due once it commits. */
 export const wakeNamed = (db: Queryable, carriers: readonly string[], names: readonly string[]): Promise<void> =>
-  execute(db, `update early_report set ${WOKEN} where carriers && $1::text[] and names && $2::text[]`, [carriers, names])
+  execute(db, {
+    name: 'wake-named-reports',
+    text: `update early_report set ${WOKEN} where carriers && $1::text[] and names && $2::text[]`,
+    values: [carriers, names],
+  })
 
 /** An outcome of these notifications has just become unknown: reports with a tag that were kept for their numbers are due. */
 export const wakeTagged = (db: Queryable, notifications: readonly string[]): Promise<void> =>

@@ -71,13 +71,13 @@ export const findStatingEvents = (
   db: Queryable,
   notifications: readonly string[],
 ): Promise<{ reference: string | null; attempt: number | null }[]> =>
-  queryRows(
-    db,
-    `select e.data ->> 'reference' as reference, (e.data ->> 'attempt')::int as attempt
+  queryRows(db, {
+    name: 'find-stating-events',
+    text: `select e.data ->> 'reference' as reference, (e.data ->> 'attempt')::int as attempt
      from sent_content c join event e on e.notification_id = c.notification_id and e.seq = c.seq
      where c.notification_id = any($1::uuid[]) and e.notification_id = any($1::uuid[])`,
-    [notifications],
-  )
+    values: [notifications],
+  })
 
 interface ContentRow {
   type: string
