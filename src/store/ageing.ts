@@ -39,15 +39,15 @@ export async function saveProgress(db: Queryable, aged: Aged, doneTo: string, po
  * image late. The next run erases them. In the transaction that writes them: the lock makes it wait for a run that is erasing just now.
  */
 export const noteLateData = (db: Transaction, kind: Term['kind'], notifications: readonly string[]): Promise<void> =>
-  execute(
-    db,
-    `with asked as materialized (select id, account_id, mode from notification where id = any($2::uuid[]) order by id for share)
+  execute(db, {
+    name: 'note-late-data',
+    text: `with asked as materialized (select id, account_id, mode from notification where id = any($2::uuid[]) order by id for share)
      insert into retention_postponed (account_id, mode, kind, notification_id)
      select a.account_id, a.mode, p.kind, a.id from asked a
      join retention_progress p on p.account_id = a.account_id and p.mode = a.mode and p.kind = $1 and p.done_to >= a.id
      on conflict do nothing`,
-    [kind, notifications],
-  )
+    values: [kind, notifications],
+  })
 
 /** Those that were looked at longest ago first. */
 export const listPostponed = (db: Queryable, aged: Aged, limit: number): Promise<string[]> =>

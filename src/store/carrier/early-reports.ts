@@ -88,12 +88,12 @@ export const wakeNamed = (db: Queryable, carriers: readonly string[], names: rea
 
 /** An outcome of these notifications has just become unknown: reports with a tag that were kept for their numbers are due. */
 export const wakeTagged = (db: Queryable, notifications: readonly string[]): Promise<void> =>
-  execute(
-    db,
-    `update early_report e set ${WOKEN} from delivery d
+  execute(db, {
+    name: 'wake-tagged-reports',
+    text: `update early_report e set ${WOKEN} from delivery d
      where d.notification_id = any($1::uuid[]) and ${WITH_UNKNOWN_OUTCOME} and e.report #>> '{of,tag,recipient}' = d.recipient`,
-    [notifications],
-  )
+    values: [notifications],
+  })
 
 /** One at a time: two statements that delete several in different orders could wait for each other. */
 export const deleteEarlyReport = (db: Queryable, id: string): Promise<void> =>

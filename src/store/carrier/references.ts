@@ -33,10 +33,11 @@ export const findReference = (
 /** Which of these names belong to a message already. */
 export const findKnownNames = async (db: Queryable, carrier: string, names: readonly string[]): Promise<Set<string>> =>
   new Set(
-    await queryValues<string>(db, 'select reference from carrier_reference where carrier = $1 and reference = any($2::text[])', [
-      carrier,
-      names,
-    ]),
+    await queryValues<string>(db, {
+      name: 'find-known-names',
+      text: 'select reference from carrier_reference where carrier = $1 and reference = any($2::text[])',
+      values: [carrier, names],
+    }),
   )
 
 /** The attempts of a delivery; null: there is no such delivery. */
