@@ -472,9 +472,9 @@ create trigger event_untruncated before truncate on event for each statement exe
 create trigger sent_content_untruncated before truncate on sent_content for each statement execute function refuse_change();
 
 -- Plans are chosen by the columns that indexes have. Statistics of the others, long texts and bytes among them, took a second of a
--- processor every minute beside a batch; and each time a table is analyzed, every session plans its statements again. So a table that
--- only grows is analyzed when it has grown by half.
-create function analyze_indexed_columns(of regclass) returns void language plpgsql as $$
+-- processor every minute beside a batch; and each time a table is analyzed, every session plans its statements again. So these tables
+-- gather statistics of the columns of their indexes alone, and only when half of their rows are new or changed.
+create function keep_statistics_of_indexes(of regclass) returns void language plpgsql as $$
 declare
   unindexed name;
 begin
@@ -510,7 +510,7 @@ begin
           parent || '_untruncated', child);
       end if;
       execute format('alter table public.%I attach partition public.%I for values from (%L) to (%L)', parent, child, low, high);
-      perform analyze_indexed_columns(('public.' || child)::regclass);
+      perform keep_statistics_of_indexes(('public.' || child)::regclass);
     end if;
   end loop;
 end $$;
@@ -931,7 +931,7 @@ create table bulk_line (
 create index bulk_line_good on bulk_line (batch_id, line) where state = 'good';
 create index bulk_line_refused on bulk_line (batch_id, line) where state in ('rejected', 'failed');
 create index bulk_line_accepted on bulk_line (batch_id, line) where state = 'accepted';
-select analyze_indexed_columns('bulk_line');
+select keep_statistics_of_indexes('bulk_line');
 
 -- The console ---------------------------------------------------------------------------------------------------------
 
@@ -1151,7 +1151,7 @@ create table log_leaf (
   hash bytea not null,
   unique (notification_id, seq)
 );
-select analyze_indexed_columns('log_leaf');
+select keep_statistics_of_indexes('log_leaf');
 
 -- The roots of complete sub-trees of 2^height leaves; height is a multiple of 8, so that any proof reads a few hundred hashes.
 create table log_node (
@@ -1493,7 +1493,7 @@ begin
   execute format('revoke insert, update, delete on dropped_month from %I', application);
 end $$;
 
-revoke execute on function analyze_indexed_columns(regclass) from public;
+revoke execute on function keep_statistics_of_indexes(regclass) from public;
 revoke execute on function ensure_month(timestamptz) from public;
 revoke execute on function open_since() from public;
 revoke execute on function erase_data(uuid[], text[]) from public;

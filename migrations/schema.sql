@@ -3,25 +3,6 @@
 
 CREATE SEQUENCE notification_code;
 
-CREATE OR REPLACE FUNCTION public.analyze_indexed_columns(of regclass)
- RETURNS void
- LANGUAGE plpgsql
-AS $function$
-declare
-  unindexed name;
-begin
-  for unindexed in
-    select attname from pg_attribute where attrelid = of and attnum > 0 and not attisdropped
-      and not exists (select from pg_index where indrelid = of and attnum = any(indkey::smallint[]))
-      -- Columns of expressions, and of the conditions of partial indexes.
-      and not exists (select from pg_depend join pg_index on indexrelid = objid
-        where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and refobjid = of and refobjsubid = attnum)
-  loop
-    execute format('alter table %s alter column %I set statistics 0', of, unindexed);
-  end loop;
-  execute format('alter table %s set (autovacuum_analyze_threshold = 10000, autovacuum_analyze_scale_factor = 0.5)', of);
-end $function$;
-
 CREATE OR REPLACE FUNCTION public.bump_revision()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -84,7 +65,7 @@ begin
           parent || '_untruncated', child);
       end if;
       execute format('alter table public.%I attach partition public.%I for values from (%L) to (%L)', parent, child, low, high);
-      perform analyze_indexed_columns(('public.' || child)::regclass);
+      perform keep_statistics_of_indexes(('public.' || child)::regclass);
     end if;
   end loop;
 end $function$;
@@ -215,6 +196,25 @@ begin
   execute format('grant execute on function open_since() to %I', application);
   execute format('grant execute on function erase_data(uuid[], text[]) to %I', application);
   execute format('revoke insert, update, delete on dropped_month from %I', application);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_statistics_of_indexes(of regclass)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  unindexed name;
+begin
+  for unindexed in
+    select attname from pg_attribute where attrelid = of and attnum > 0 and not attisdropped
+      and not exists (select from pg_index where indrelid = of and attnum = any(indkey::smallint[]))
+      -- Columns of expressions, and of the conditions of partial indexes.
+      and not exists (select from pg_depend join pg_index on indexrelid = objid
+        where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and refobjid = of and refobjsubid = attnum)
+  loop
+    execute format('alter table %s alter column %I set statistics 0', of, unindexed);
+  end loop;
+  execute format('alter table %s set (autovacuum_analyze_threshold = 10000, autovacuum_analyze_scale_factor = 0.5)', of);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.month_bound(month date, months_later integer)

@@ -25,7 +25,7 @@ export async function readPlans(
   const noting =
     (query: Query): Query =>
     (first, values, ...callback) => {
-      // With a callback, the pool asks for what its own query was asked for.
+      // A query with a callback comes from the pool's own query, which was noted already.
       if (callback.length > 0) return query(first, values, ...callback)
       asked.push(
         typeof first === 'string' ? { text: first, ...(values && { values }) } : { text: first.text, values: first.values ?? [] },
@@ -34,15 +34,15 @@ export async function readPlans(
     }
   const query = pool.query.bind(pool) as Query
   const connect = pool.connect.bind(pool)
-  const restored: (() => void)[] = []
+  const restores: (() => void)[] = []
   pool.query = noting(query) as typeof pool.query
-  // What is asked for on a connection of its own; with a callback, it is the pool's own query that connects.
+  // Statements on a connection that the work takes from the pool. With a callback, it is the pool's own query that connects.
   pool.connect = (async (callback?: Parameters<typeof connect>[0]) => {
     if (callback !== undefined) return connect(callback)
     const client = await connect()
     const own = client.query
     client.query = noting(own.bind(client) as Query) as typeof client.query
-    restored.push(() => {
+    restores.push(() => {
       client.query = own
     })
     return client
@@ -52,7 +52,7 @@ export async function readPlans(
   } finally {
     pool.query = query as typeof pool.query
     pool.connect = connect
-    for (const restore of restored) restore()
+    for (const restore of restores) restore()
   }
   const plans: ReadPlan[] = []
   const client = await pool.connect()
