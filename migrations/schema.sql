@@ -268,6 +268,14 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.ordered_id()
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid
+$function$;
+
 CREATE OR REPLACE FUNCTION public.raise_account_revision()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1153,7 +1161,7 @@ CREATE TABLE sent_content (
   packing text NOT NULL,
   bytes bytea NOT NULL,
   CONSTRAINT sent_content_pkey PRIMARY KEY (notification_id, seq),
-  CONSTRAINT sent_content_packing_check CHECK (packing = ANY (ARRAY['none'::text, 'deflate'::text]))
+  CONSTRAINT sent_content_packing_check CHECK (packing = ANY (ARRAY['none'::text, 'deflate'::text, 'frame-1'::text]))
 ) PARTITION BY RANGE (notification_id);
 CREATE TRIGGER sent_content_unchanged BEFORE DELETE OR UPDATE ON sent_content FOR EACH ROW EXECUTE FUNCTION refuse_change_but_erasure('rows');
 CREATE TRIGGER sent_content_untruncated BEFORE TRUNCATE ON sent_content FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

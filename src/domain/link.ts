@@ -3,6 +3,7 @@ import type { AccountSettings } from './account.js'
 import type { Json } from './canonical-json.js'
 import type { Channel } from './channel.js'
 import type { DeliveryState, Failure } from './status.js'
+import { mapMembers } from './text.js'
 
 /** A link code names the notification and the channel, with a MAC of 128 bits. It is not stored, and it cannot be guessed. */
 const MAC_BYTES = 16
@@ -94,15 +95,9 @@ const LINK_IN_TEXT = /((?:\\?\/|%2f)[nos](?:\\?\/|%2f))[\w-]{6,}/gi
 /** The text without the secret part of recipients' links: carriers and recipients quote messages, and senders read what they say. */
 export const hideLinksIn = (text: string): string => text.replace(LINK_IN_TEXT, '$1…')
 
-/** The same for every text inside a value. */
-export function hideLinks<T extends Json | { [member: string]: Json | undefined }>(value: T): T {
-  if (typeof value === 'string') return hideLinksIn(value) as T
-  if (Array.isArray(value)) return value.map(hideLinks) as unknown as T
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, member === undefined ? member : hideLinks(member)]),
-  ) as T
-}
+/** The same for every text inside a value, and the value itself where there is nothing to hide, as nearly always. */
+export const hideLinks = <T extends Json | { [member: string]: Json | undefined }>(value: T): T =>
+  mapMembers(value, leaf => (typeof leaf === 'string' ? hideLinksIn(leaf) : leaf))
 
 /** Why a link no longer opens. stranger: it reached a wrong person; withdrawn: the channel was cancelled; expired: link.days are over. */
 export type LinkEnd = 'stranger' | 'withdrawn' | 'expired'

@@ -1,4 +1,5 @@
 import type { Json } from './canonical-json.js'
+import type { ContentDictionary } from './content-dictionary.js'
 
 /** A message as it left, as the provider that handed it over tells it. */
 export interface SentContent {
@@ -11,6 +12,8 @@ export interface SentContent {
   files?: readonly StoredFile[]
   /** What only the recipient may know, such as the code of the link: hidden from the sender wherever the bytes have it. */
   secrets?: readonly string[]
+  /** Has much of what the bytes have. */
+  dictionary?: ContentDictionary
   /** The sender's copy, where a secret is in the bytes in a form that cannot be hidden. */
   copy?: { type: string; extension: string; bytes: Uint8Array }
 }
@@ -44,7 +47,8 @@ export interface PackedContent {
   hidden: readonly Range[] | null
   salt: Buffer | null
   message: { type: string; extension: string; size: number; sha256: string } | null
-  packing: 'none' | 'deflate'
+  /** How the bytes are compressed: not at all, by themselves, or with a dictionary. */
+  packing: 'none' | 'deflate' | ContentDictionary
   bytes: Buffer
 }
 
@@ -55,8 +59,11 @@ export type Range = readonly [at: number, length: number]
 const MASK = 0x2a
 
 /** The bytes of the message that the sender's copy hides, in order and without overlaps. */
-export const findSecrets = (bytes: Buffer, secrets: readonly string[]): Range[] =>
-  mergeRanges(secrets.flatMap(secret => findSecret(bytes, secret)))
+export function findSecrets(bytes: Buffer, secrets: readonly string[]): Range[] {
+  // One character for each byte: a text is searched in a fraction of the time.
+  const text = bytes.toString('latin1')
+  return mergeRanges(secrets.flatMap(secret => findSecret(text, secret)))
+}
 
 export function mergeRanges(found: readonly Range[]): Range[] {
   const merged: [number, number][] = []
@@ -72,39 +79,40 @@ export function mergeRanges(found: readonly Range[]): Range[] {
  * A secret may be broken over two lines of quoted-printable text, and its character after the break may be quoted (RFC 2045 6.7).
  * One break damages its beginning or its end, never both: each is searched for, which takes a tenth of the time of an expression.
  */
-function findSecret(bytes: Buffer, secret: string): Range[] {
+function findSecret(text: string, secret: string): Range[] {
   const anchor = Math.max(1, Math.floor(secret.length / 3))
-  const starts = new Set(findAll(bytes, secret.slice(0, anchor)))
-  for (const at of findAll(bytes, secret.slice(-anchor))) {
+  const starts = new Set(findAll(text, secret.slice(0, anchor)))
+  for (const at of findAll(text, secret.slice(-anchor))) {
     const start = at + anchor - secret.length
     for (const more of [0, QUOTED - 1, BREAK, BREAK + QUOTED - 1]) starts.add(start - more)
   }
-  return [...starts].flatMap(start => matchSecret(bytes, start, secret) ?? [])
+  return [...starts].flatMap(start => matchSecret(text, start, secret) ?? [])
 }
 
-/** The lengths of a soft line break (= CR LF) and of a quoted character, such as =46. */
-const BREAK = 3
+const SOFT_BREAK = '=\r\n'
+const BREAK = SOFT_BREAK.length
+/** The length of a quoted character, such as =46. */
 const QUOTED = 3
 
-function* findAll(bytes: Buffer, text: string): Generator<number> {
-  for (let at = bytes.indexOf(text, 0, 'latin1'); at !== -1; at = bytes.indexOf(text, at + 1, 'latin1')) yield at
+function* findAll(text: string, piece: string): Generator<number> {
+  for (let at = text.indexOf(piece); at !== -1; at = text.indexOf(piece, at + 1)) yield at
 }
 
 /** The parts of the secret that begins here; null: it does not. A line break inside it is not a part of it. */
-function matchSecret(bytes: Buffer, start: number, secret: string): Range[] | null {
+function matchSecret(text: string, start: number, secret: string): Range[] | null {
   const ranges: Range[] = []
   let from = start
   let at = start
   for (let index = 0; index < secret.length; index++) {
     if (at < 0) return null
-    if (index > 0 && bytes[at] === 0x3d && bytes[at + 1] === 0x0d && bytes[at + 2] === 0x0a) {
+    if (index > 0 && text.startsWith(SOFT_BREAK, at)) {
       ranges.push([from, at - from])
       at += BREAK
       from = at
     }
     const code = secret.charCodeAt(index)
-    if (bytes[at] === code) at++
-    else if (bytes[at] === 0x3d && bytes.toString('latin1', at + 1, at + QUOTED) === code.toString(16).toUpperCase()) at += QUOTED
+    if (text.charCodeAt(at) === code) at++
+    else if (text.startsWith(`=${code.toString(16).toUpperCase()}`, at)) at += QUOTED
     else return null
   }
   ranges.push([from, at - from])

@@ -20,21 +20,38 @@ export const isStorable = (text: string): boolean => text.isWellFormed() && !tex
 /** The beginning of a text that came from outside. A cut between the two halves of a character leaves none of it. */
 export const cutText = (text: string, most: number): string => storable(text.slice(0, most))
 
+/** The value with every text storable and every number finite, and the value itself where that holds already, as it nearly always does. */
+export const storableValue = <Value>(value: Value): Value => mapMembers(value, storableLeaf, storable)
+
+function storableLeaf(leaf: unknown): unknown {
+  if (typeof leaf === 'string') return storable(leaf)
+  return typeof leaf === 'number' && !Number.isFinite(leaf) ? null : leaf
+}
+
+const unchanged = (name: string): string => name
+
 /**
- * The value with every text storable and every number finite, and the value itself where that holds already, as it nearly always does.
- * Only lists and plain objects are looked into: bytes and dates stay as they are.
+ * Changes everything inside a value that is neither a list nor a plain object; bytes and dates are not looked into. A list or an object in
+ * which nothing changed is the same one as before.
  */
-export function storableValue<Value>(value: Value): Value
-export function storableValue(value: unknown): unknown {
-  if (typeof value === 'string') return storable(value)
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null
+export function mapMembers<Value>(value: Value, change: (leaf: unknown) => unknown, rename?: (name: string) => string): Value
+export function mapMembers(value: unknown, change: (leaf: unknown) => unknown, rename = unchanged): unknown {
+  if (typeof value !== 'object' || value === null) return change(value)
   if (Array.isArray(value)) {
-    const items = value.map(item => storableValue(item))
+    const items = value.map(item => mapMembers(item, change, rename))
     return items.some((item, place) => item !== value[place]) ? items : value
   }
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
-  const before = Object.entries(value)
-  const after = before.map(([name, member]) => [storable(name), storableValue(member)] as const)
-  const isSame = after.every(([name, member], place) => name === before[place]![0] && member === before[place]![1])
-  return isSame ? value : Object.fromEntries(after)
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value
+  const members = value as Record<string, unknown>
+  const changed: Record<string, unknown> = {}
+  let isSame = true
+  for (const name of Object.keys(members)) {
+    const [after, member] = [rename(name), mapMembers(members[name], change, rename)]
+    // Not by assignment: a member of this name would become the prototype.
+    if (after === '__proto__')
+      Object.defineProperty(changed, after, { value: member, enumerable: true, configurable: true, writable: true })
+    else changed[after] = member
+    if (after !== name || member !== members[name]) isSame = false
+  }
+  return isSame ? value : changed
 }

@@ -60,3 +60,10 @@ describe('a link that somebody quotes', () => {
     expect(hideLinks(value)).toEqual({ answer: '/s/…', list: ['/n/…', 1, null, { deep: '/o/….gif' }], at: undefined, n: 2 })
   })
 })
+
+test('a value with nothing to hide is the same value, and a member of any name stays a member', () => {
+  const plain = { answer: '250 OK', steps: [{ command: 'DATA', ms: 1 }], tls: null }
+  expect(hideLinks(plain)).toBe(plain)
+  const quoted = JSON.parse('{"__proto__":{"text":"https://n.example/s/0k3m9z7q1a"},"rest":["ok"]}')
+  expect(JSON.stringify(hideLinks(quoted))).toBe('{"__proto__":{"text":"https://n.example/s/…"},"rest":["ok"]}')
+})

@@ -1,8 +1,14 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { inflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { attachedFiles, composeEmail } from '../../src/channels/email/message/compose.js'
+import { emailContent } from '../../src/channels/email/message/content.js'
+import { encloseContent, encloseNotice } from '../../src/channels/email/message/enclose.js'
 import { quotedPrintable } from '../../src/channels/email/message/mime.js'
+import { makeFrame } from '../../src/channels/email/preparation.js'
+import { completeSettings } from '../../src/domain/account.js'
 import { base64Lines } from '../../src/domain/base64-lines.js'
+import { dictionaryOf } from '../../src/domain/content-dictionary.js'
 import { sha256 } from '../../src/domain/evidence.js'
 import { findSecrets, maskRanges } from '../../src/domain/sent-content.js'
 import { packContent } from '../../src/engine/deliver/pack-content.js'
@@ -90,4 +96,34 @@ test('a content without a secret states its own digest; a short one is not compr
   const { statement, packing, salt } = await packContent({ type: 'text/plain', extension: 'txt', bytes })
   expect(statement).toEqual({ type: 'text/plain', size: bytes.length, sha256: sha256(bytes) })
   expect([packing, salt]).toEqual(['none', null])
+})
+
+test('a dictionary never changes: contents that were stored with it could no longer be read', () => {
+  expect(sha256(dictionaryOf('frame-1'))).toBe('6f6382a07d37b70e66583c5d4d3bc877832cbb777f520811e43241d280c22771')
+})
+
+test('an e-mail is stored as its difference from the frame that all e-mails have', async () => {
+  const frame = makeFrame(
+    {
+      accountName: 'Cobranças & Filhos',
+      settings: completeSettings({ 'brand.color': '#7a1f5c' }),
+      subject: 'Aviso',
+      recipientName: 'Ana',
+    },
+    null,
+    {
+      base: 'https://avisos.example.com',
+      link: 'https://avisos.example.com/n/a1b2',
+      image: 'https://avisos.example.com/o/a1b2.gif',
+    },
+  )
+  for (const enclosed of [encloseContent('<p>Seu contrato vence em 30 dias.</p>', frame), encloseNotice(frame)]) {
+    const message = email(enclosed)
+    const content = emailContent(message, composeEmail(message))!
+    const { packing, bytes } = await packContent(content)
+    expect(packing).toBe('frame-1')
+    // Where this fails because the frame looks otherwise now, add a dictionary of the new frame.
+    expect(bytes.length).toBeLessThan(content.bytes.length / 8)
+    expect(inflateRawSync(bytes, { dictionary: dictionaryOf('frame-1') }).equals(content.bytes)).toBe(true)
+  }
 })

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync } from 'node:zlib'
+import { type ContentDictionary, dictionaryOf } from '../../domain/content-dictionary.js'
 import { takeRandom } from '../../domain/random.js'
 import {
   type ContentStatement,
@@ -24,7 +25,7 @@ const LEVEL = 1
 /** The secret of an SMS has 50 bits, which somebody could try out: the salt prevents it. */
 const SALT_BYTES = 16
 /** By default zlib allocates 16 KiB for every call. */
-const SMALL_CHUNK = 8_192
+const SMALL_CHUNK = 4_096
 /** Searched in about a millisecond. The overlap is longer than any secret. */
 const WINDOW = 1_048_576
 const OVERLAP = 256
@@ -51,7 +52,7 @@ export async function packContent(content: SentContent): Promise<PackedContent> 
     size: bytes.length,
     sha256: await digest(hidden.length === 0 ? bytes : maskRanges(bytes, hidden)),
   }
-  const rest = await pack(inline)
+  const rest = await pack(inline, content.dictionary)
   if (hidden.length === 0) return { ...shared, statement: stated, extension: content.extension, ...rest }
   const salt = takeRandom(SALT_BYTES)
   const secrets = hidden.map(([at, length]) => bytes.subarray(at, at + length))
@@ -81,12 +82,11 @@ async function findHidden(bytes: Buffer, pieces: readonly Buffer[], secrets: rea
   return mergeRanges(found)
 }
 
-async function pack(pieces: readonly Buffer[]): Promise<Pick<PackedContent, 'packing' | 'bytes'>> {
+async function pack(pieces: readonly Buffer[], name?: ContentDictionary): Promise<Pick<PackedContent, 'packing' | 'bytes'>> {
   const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
   if (bytes.length < LEAST_DEFLATED) return { packing: 'none', bytes }
+  const options = name === undefined ? { level: LEVEL } : { level: LEVEL, dictionary: dictionaryOf(name) }
   const deflated =
-    bytes.length <= SMALL
-      ? deflateRawSync(bytes, { level: LEVEL, chunkSize: SMALL_CHUNK })
-      : await deflateLater(bytes, { level: LEVEL })
-  return deflated.length < bytes.length ? { packing: 'deflate', bytes: deflated } : { packing: 'none', bytes }
+    bytes.length <= SMALL ? deflateRawSync(bytes, { ...options, chunkSize: SMALL_CHUNK }) : await deflateLater(bytes, options)
+  return deflated.length < bytes.length ? { packing: name ?? 'deflate', bytes: deflated } : { packing: 'none', bytes }
 }

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { inflateRaw } from 'node:zlib'
 import { base64Lines } from '../../domain/base64-lines.js'
+import { dictionaryOf } from '../../domain/content-dictionary.js'
 import { maskRanges, type PackedContent, type Range, type StoredFile } from '../../domain/sent-content.js'
 import { digest } from '../../runtime/digest.js'
 import { readBlobs } from '../files/read.js'
@@ -101,7 +102,10 @@ const findContent = (db: Queryable, notification: string, channel: string, ordin
 
 const inflate = promisify(inflateRaw)
 
-const unpack = async ({ packing, bytes }: ContentRow): Promise<Buffer> => (packing === 'none' ? bytes : await inflate(bytes))
+async function unpack({ packing, bytes }: ContentRow): Promise<Buffer> {
+  if (packing === 'none') return bytes
+  return inflate(bytes, packing === 'deflate' ? {} : { dictionary: dictionaryOf(packing) })
+}
 
 /** The message with its files in their places. */
 async function rebuild(db: Queryable, row: ContentRow): Promise<Buffer> {

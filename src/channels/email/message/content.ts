@@ -12,4 +12,5 @@ export const emailContent = (message: EmailMessage, raw: Buffer | undefined): Se
         bytes: raw,
         files: attachedFiles(message, raw.length),
         secrets: message.secrets ?? [],
+        dictionary: 'frame-1',
       }

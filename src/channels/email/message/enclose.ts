@@ -44,7 +44,8 @@ const previewOf = (text: string): string =>
     text
       .slice(0, 2_000)
       .replace(/\(?https?:\/\/\S+/g, '')
-      .replace(/\s+/g, ' ')
+      // Single spaces stay as they are: most texts have nothing else to replace.
+      .replace(/[^\S ]\s*| \s+/g, ' ')
       .trim(),
     PREVIEW,
   )
