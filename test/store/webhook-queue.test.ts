@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
 import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
@@ -111,4 +112,16 @@ test('a claim contains everything about its endpoint', async () => {
     })),
   )
   expect(settled).toEqual(new Set(ids))
+})
+
+test('ids of messages grow with time, so that what is new lies together in every index', async () => {
+  const ids: string[] = []
+  for (let count = 0; count < 20; count++) {
+    ids.push((await database.pool.query<{ id: string }>('select ordered_id() as id')).rows[0]!.id)
+    await sleep(2)
+  }
+  expect(ids).toEqual(ids.toSorted())
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(Math.abs(Number.parseInt(ids[0]!.replace('-', '').slice(0, 12), 16) - Date.now())).toBeLessThan(60_000)
 })

@@ -120,7 +120,7 @@ const WRITE_RECORDS = `
     from happened
   ), messages as (
     insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, state)
-    select gen_random_uuid(), w.id, e.notification, e.channel, e.seq, case when w.disabled_at is null then 'queued' else 'held' end
+    select ordered_id(), w.id, e.notification, e.channel, e.seq, case when w.disabled_at is null then 'queued' else 'held' end
     from happened e
     join webhook_endpoint w on w.account_id = e.account and w.mode = e.mode and w.deleted_at is null
       and (w.channels is null or e.channel = any(w.channels)) and (w.statuses is null or e.type = any(w.statuses))
