@@ -15,12 +15,22 @@ export interface IdMonths {
 const MONTHS_BACK = 72
 const MONTHS_AHEAD = 2
 const MONTHS_OF_A_PAGE = 6
+const PAGE_SPANS = [1, 2, 4, MONTHS_OF_A_PAGE] as const
 
 /** null: no month that has a statement of its own, so that a general one is needed. */
 export const monthOfId = (id: string): IdMonths | null => monthsUntil(timeOfId(id), 1)
 
 /** The months in which a page of a list usually lies: the one of its newest id and some before; null as above. */
 export const monthsOfPage = (newest: string): IdMonths | null => monthsUntil(timeOfId(newest), MONTHS_OF_A_PAGE)
+
+/**
+ * Months that hold all ids of a page, which are newest first; null as above. The fewer months, the less a statement costs; but each connection
+ * keeps a plan for each number of them.
+ */
+export function monthsOfIds(ids: readonly string[]): IdMonths | null {
+  const newest = timeOfId(ids[0]!)
+  return PAGE_SPANS.map(count => monthsUntil(newest, count)).find(months => months !== null && ids.at(-1)! >= months.low) ?? null
+}
 
 const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 

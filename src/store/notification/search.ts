@@ -5,8 +5,8 @@ import type { Scope } from '../../domain/scope.js'
 import type { DatedStatus, DeliveryState } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
 import type { AnnouncedFact } from '../../domain/webhook.js'
-import { type FoundStatus, STATUS_COLUMNS, unknownSince } from '../delivery/deliveries.js'
-import { monthsOfPage, withinMonths } from '../months.js'
+import { addUnknownSince, type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
+import { monthsOfIds, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValues } from '../postgres.js'
 
 /** Lists and searches the notifications of a scope, newest first, in pages whose cost is a range of an index. */
@@ -174,7 +174,7 @@ const factConditions: Readonly<Record<AnnouncedFact, string>> = {
   revived: wasRecorded('revived'),
 }
 
-type FoundRow = Omit<FoundNotification, 'deliveries'> & FoundNotification['deliveries'][number]
+type FoundRow = Omit<FoundNotification, 'deliveries'> & Omit<FoundNotification['deliveries'][number], 'unknownSince'>
 
 /** In the order of the ids, newest first. */
 export async function readNotifications(
@@ -184,12 +184,11 @@ export async function readNotifications(
   ids: readonly string[],
 ): Promise<FoundNotification[]> {
   if (ids.length === 0) return []
-  const usual = monthsOfPage(ids[0]!)
-  const months = usual !== null && ids.at(-1)! >= usual.low ? usual : null
+  const months = monthsOfIds(ids)
   const rows = await queryRows<FoundRow>(db, {
-    name: months === null ? 'read-notifications' : `read-notifications ${months.name}`,
+    name: months === null ? 'read-notifications' : `read-notifications ${months.low} ${months.name}`,
     // A look-up for each id, which "limit" and "offset" make of it: joined, the tables would be compared row by row over the months of the page.
-    text: `select n.id, n.account_id as account, n.code, n.recipient_name as "recipientName", n.subject, d.recipient, ${STATUS_COLUMNS}, ${unknownSince(months)}
+    text: `select n.id, n.account_id as account, n.code, n.recipient_name as "recipientName", n.subject, d.recipient, ${STATUS_COLUMNS}
      from unnest($1::uuid[]) as page(id)
      cross join lateral (
        select * from notification n
@@ -203,7 +202,7 @@ export async function readNotifications(
     values: [...rangeOf(ids), accounts, mode],
   })
   const found = new Map<string, FoundNotification>()
-  for (const { id, account, code, recipientName, subject, ...status } of rows) {
+  for (const { id, account, code, recipientName, subject, ...status } of await addUnknownSince(db, rows)) {
     const { customId, acceptedAt } = status
     const notification = found.get(id) ?? { id, account, code, customId, recipientName, subject, acceptedAt, deliveries: [] }
     notification.deliveries.push(status)

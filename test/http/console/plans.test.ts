@@ -120,14 +120,15 @@ test.each(['', '?status=queued', '?status=nao-alcancada', '?status=lido', '?chan
     const plans = await readPlans(pool, async () => expect((await operator.get(`/notifications${query}`)).status).toBe(200))
     const pages = plans.filter(({ sql }) => /= any\(\$1::uuid\[\]\)|unnest\(\$1::uuid\[\]\) as page/.test(sql))
     expect(pages.length).toBeGreaterThanOrEqual(query === '' ? 1 : 2)
-    for (const { plan, values } of pages) {
+    for (const { sql, plan, values } of pages) {
       const ids = values[0] as string[]
       expect(ids.length).toBeGreaterThan(0)
       const months = new Set(ids.map(id => monthOfId(id)!.name))
       expect(new Set([...plan.matchAll(/ on (?:delivery|notification)_(\d{4}_\d\d)/g)].map(([, month]) => month)), plan).toEqual(
         months,
       )
-      expect(plan).toMatch(/Subplans Removed: [1-9]/)
+      // The statement that reads the rows has no other months from the start.
+      if (!sql.includes('as page')) expect(plan).toMatch(/Subplans Removed: [1-9]/)
     }
   },
 )
