@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs'
 import { runProgram } from './cli/program.js'
 
-if (existsSync('.env')) process.loadEnvFile('.env')
 // A reader that goes away (carteiro queue list | head) is no error, and the command still closes what it has opened.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {

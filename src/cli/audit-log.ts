@@ -25,6 +25,8 @@ export function auditLogCommand(): Command {
     .action((options: AuditLogOptions) =>
       run(options, async ({ pool }) => {
         const rows = await listAudit(pool, options)
+        if (rows.length === options.limit)
+          process.stderr.write(`A lista para em ${options.limit}, as mais novas. Para ver mais, use --limit.\n`)
         const entries = rows.map(({ id, at, actor, action, subject, detail, prev, hash }) => ({
           id,
           at: new Date(at),

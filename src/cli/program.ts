@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { loadEnvFile } from '../app/env-file.js'
 import { readVersion } from '../app/version.js'
 import { channelModules } from '../channels/registry.js'
 import { FileDamaged, FilesUnavailable, OperatorError, Refusal, StoreUnavailable } from '../domain/errors.js'
@@ -68,6 +69,7 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
 export async function runProgram(args: readonly string[]): Promise<number> {
   const program = await buildProgram(args)
   try {
+    loadEnvFile('.env')
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {

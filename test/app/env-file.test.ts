@@ -1,0 +1,40 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { loadEnvFile } from '../../src/app/env-file.js'
+import { OperatorError } from '../../src/domain/errors.js'
+import { temporaryFolder } from '../peers/email-programs.js'
+
+const NAMES = ['TEST_FILES', 'TEST_PORT', 'TEST_SECRET']
+
+afterEach(() => {
+  for (const name of NAMES) delete process.env[name]
+})
+
+function load(text: string): void {
+  const path = join(temporaryFolder(), '.env')
+  writeFileSync(path, text)
+  loadEnvFile(path)
+}
+
+test('a quoted value keeps what follows a #, and a comment is none of the value', () => {
+  load(
+    '# TEST_SECRET=a#b\nTEST_FILES="s3+https://s/b#region=sa-east-1"\nTEST_PORT=8080 # the usual one\nexport TEST_SECRET=\'a#b\'\n',
+  )
+  expect(NAMES.map(name => process.env[name])).toEqual(['s3+https://s/b#region=sa-east-1', '8080', 'a#b'])
+})
+
+test.each([
+  'TEST_FILES=s3+https://s/b#region=sa-east-1',
+  'TEST_PORT=1\n  export TEST_FILES = a#b',
+  'TEST_FILES=a b#c',
+  'TEST_FILES=a#',
+])('a value that would lose its end is refused, and nothing is loaded: %j', text => {
+  expect(() => load(text)).toThrow(OperatorError)
+  expect(() => load(text)).toThrow(/TEST_FILES entre aspas/)
+  expect(NAMES.map(name => process.env[name])).toEqual([undefined, undefined, undefined])
+})
+
+test('a file that does not exist is none', () => {
+  loadEnvFile(join(temporaryFolder(), '.env'))
+})
