@@ -56,6 +56,19 @@ test(`kustomize builds all manifests, with the image that it names${kubectlNote}
   expect(built.match(new RegExp(`image: registry\\.example\\.com/carteiro:${version}$`, 'gm'))).toHaveLength(3)
 })
 
+test('a command on a systemd installation gets its arguments as they were typed', () => {
+  const folder = temporaryFolder()
+  // systemd itself reads $$ as $, here sed does.
+  writeFileSync(join(folder, 'systemd-run'), `#!/bin/sh\nprintf '%s\\n' "$@" | sed 's/\\$\\$/$/g'\n`, { mode: 0o755 })
+  const words = ['queue', 'list', '--text', 'a  b', '$HOME', "it's", '']
+  const printed = execFileSync('sh', [join(ROOT, 'deploy/systemd/carteiro.sh'), ...words], {
+    encoding: 'utf8',
+    env: { PATH: `${folder}:${process.env.PATH}` },
+  }).split('\n')
+  expect(printed.slice(-words.length - 2, -1)).toEqual(['/opt/carteiro/bin/carteiro', ...words])
+  expect(printed).toContain('--uid=carteiro')
+})
+
 test('the shell reads the scripts', () => {
   for (const path of listFiles('deploy').filter(path => path.endsWith('.sh')))
     expect(() => execFileSync('sh', ['-n', join(ROOT, path)], { stdio: 'pipe' }), path).not.toThrow()

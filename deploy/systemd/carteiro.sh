@@ -1,0 +1,13 @@
+#!/bin/sh
+# Um comando do Carteiro com o usuário e o ambiente do serviço: carteiro queue count
+# Instalado como /usr/local/bin/carteiro (docs/instalacao.md).
+# O systemd trocaria $NOME pelo valor da variável; $$ é um cifrão.
+for word do
+  shift
+  set -- "$@" "$(printf '%s' "$word" | sed 's/\$/$$/g')"
+done
+exec systemd-run --quiet --pipe --wait --collect --uid=carteiro --gid=carteiro \
+  --property=EnvironmentFile=-/etc/carteiro/carteiro.env \
+  --setenv=NODE_ENV=production --setenv=CARTEIRO_DATA=/var/lib/carteiro \
+  --property=WorkingDirectory=/var/lib/carteiro \
+  /opt/carteiro/bin/carteiro "$@"
