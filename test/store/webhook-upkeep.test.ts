@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { webhookChores } from '../../src/app/webhooks.js'
-import { gatewayForFile } from '../support/gateway.js'
+import { createAccount, gatewayForFile } from '../support/gateway.js'
 import { request } from '../support/requests.js'
 import { createWebhook } from '../support/webhooks.js'
 
@@ -41,6 +41,15 @@ test('what is older than the days kept goes, and what still has to be sent stays
   await request(`${gateway.url}/gw/webhooks/${id}`, { method: 'PUT', token: account.token, body: { ativo: false } })
   await prune()
   expect(await kept(id)).toEqual(['done'])
+})
+
+test('an account that keeps its webhooks for longer keeps their attempts as well', async () => {
+  const patient = await createAccount(database.pool, { settings: { 'retention.webhooks': 20 } })
+  const { id } = await createWebhook(gateway.url, patient.token, { url: 'https://example.com/' })
+  for (const days of [15, 21]) await message(id, 'done', days)
+  await prune()
+  const { rows } = await database.pool.query('select count(*) as left from webhook_attempt where endpoint_id = $1', [id])
+  expect([await kept(id), rows[0].left]).toEqual([['done'], 1])
 })
 
 test('a deleted endpoint goes with all it had; a listener that nobody reads goes after a day', async () => {

@@ -64,7 +64,8 @@ export async function pruneAttempts(db: Queryable, days: number, limit: number):
   const { rowCount } = await run(
     db,
     `delete from webhook_attempt where id = any(array(
-       select id from webhook_attempt where at < now() - $1 * interval '1 day' limit $2))
+       select t.id from webhook_attempt t left join webhook_endpoint w on w.id = t.endpoint_id left join account a on a.id = w.account_id
+       where t.at < now() - $1 * interval '1 day' and t.at < now() - ${WEBHOOK_TERM} limit $2))
      or id = any(array(
        select t.id from account a join webhook_endpoint w on w.account_id = a.id cross join lateral (
          select id, at from webhook_attempt where endpoint_id = w.id order by id limit $2
