@@ -624,7 +624,7 @@ create table webhook_endpoint (
 );
 create index webhook_endpoint_account on webhook_endpoint (account_id, mode);
 
--- A UUIDv7 of now. Ids at random would touch another page of every index at each of the four writes of a message: with a million
+-- A UUIDv7 of now. Ids at random would touch another page of an index at each of the four writes of a message: with a million
 -- messages, four times as much in the server's log.
 create function ordered_id() returns uuid language sql volatile as $$
   select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())

@@ -1,7 +1,7 @@
 /**
- * Texts that most messages share. A content is stored as its differences from one of them, which takes a third of the room and of the
+ * Texts that most messages share. A content is stored as its differences from one of them, in a third of the room and two thirds of the
  * time. Stored contents are read with the dictionary that they were packed with, so none is ever changed or removed: where messages
- * look otherwise one day, a new one is added, under a new name.
+ * look otherwise one day, a new one is added, under a new name that a migration allows in sent_content.packing.
  */
 const texts = {
   // The frame around the content of a sender, and the notice in place of a content that a question protects.
@@ -161,4 +161,9 @@ export type ContentDictionary = keyof typeof texts
 /** Lines end as they do in messages. */
 const dictionaries = new Map(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text.replaceAll('\n', '\r\n'))]))
 
-export const dictionaryOf = (name: ContentDictionary): Buffer => dictionaries.get(name)!
+export function dictionaryOf(name: ContentDictionary): Buffer {
+  const dictionary = dictionaries.get(name)
+  // A later version of the program has stored it.
+  if (dictionary === undefined) throw new Error(`the content was packed with ${name}, which this version does not know`)
+  return dictionary
+}

@@ -112,7 +112,7 @@ function matchSecret(text: string, start: number, secret: string): Range[] | nul
     }
     const code = secret.charCodeAt(index)
     if (text.charCodeAt(at) === code) at++
-    else if (text.startsWith(`=${code.toString(16).toUpperCase()}`, at)) at += QUOTED
+    else if (text.slice(at, at + QUOTED) === `=${code.toString(16).toUpperCase()}`) at += QUOTED
     else return null
   }
   ranges.push([from, at - from])

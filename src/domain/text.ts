@@ -31,8 +31,8 @@ function storableLeaf(leaf: unknown): unknown {
 const unchanged = (name: string): string => name
 
 /**
- * Changes everything inside a value that is neither a list nor a plain object; bytes and dates are not looked into. A list or an object in
- * which nothing changed is the same one as before.
+ * Changes the texts, numbers and other simple values inside lists and plain objects. Bytes and dates stay as they are; a list or an object
+ * in which nothing changed is the same one as before.
  */
 export function mapMembers<Value>(value: Value, change: (leaf: unknown) => unknown, rename?: (name: string) => string): Value
 export function mapMembers(value: unknown, change: (leaf: unknown) => unknown, rename = unchanged): unknown {
@@ -41,7 +41,7 @@ export function mapMembers(value: unknown, change: (leaf: unknown) => unknown, r
     const items = value.map(item => mapMembers(item, change, rename))
     return items.some((item, place) => item !== value[place]) ? items : value
   }
-  if (Object.getPrototypeOf(value) !== Object.prototype) return value
+  if (![Object.prototype, null].includes(Object.getPrototypeOf(value))) return value
   const members = value as Record<string, unknown>
   const changed: Record<string, unknown> = {}
   let isSame = true

@@ -52,6 +52,9 @@ export function monthsBetween(first: Date, last: Date): IdMonths {
   }
 }
 
+/** For the name of a statement, of which PostgreSQL reads 63 characters: the first and the last of the months. */
+export const rangeName = ({ low, name }: IdMonths): string => `${low.slice(0, 13)} ${name}`
+
 /** The condition of a column with the notification's id; null: none. */
 export const withinMonths = (months: IdMonths | null, column: string): string =>
   months === null ? 'true' : `${column} >= '${months.low}' and ${column} < '${months.high}'`

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { brazilianDate } from '../../src/domain/dates.js'
 import { newId } from '../../src/domain/id.js'
+import { listNotifications } from '../../src/store/console/notification-list.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, startGateway, type TestAccount } from '../support/gateway.js'
 import { type Ask, conformingRequests } from '../support/openapi.js'
@@ -164,6 +165,16 @@ describe('GET /gw/full', () => {
     expect(lastStatus.email).toEqual({ label: 'Em verificação', dateTime: brazilianDate(rows[0].at) })
     expect(statusFull.email!.map(step => step.label)).toEqual(['Processado', 'Em verificação'])
     expect(statusFull.email!.at(-1)).toEqual(lastStatus.email)
+  })
+
+  test('a page of a list has for each outcome that is being checked the time since which it is', async () => {
+    const ids = [await accept(validSend), await accept(validSend), await accept(validSend)]
+    for (const id of [ids[2]!, ids[0]!]) await record(database.pool, id, 'email', 'uncertain')
+    const page = { text: null, channel: null, status: null, notReached: false, fromMs: null, toMs: null, before: null } as const
+    const { notifications } = await listNotifications(database.pool, { ...page, accounts: [account.id], mode: 'live' })
+    const { rows } = await database.pool.query("select notification_id as id, at from event where type = 'uncertain'")
+    const shown = ids.map(id => notifications.find(found => found.id === id)!.deliveries[0]!.unknownSince)
+    expect(shown).toEqual([rows.find(({ id }) => id === ids[0]).at, null, rows.find(({ id }) => id === ids[2]).at])
   })
 
   test('4 replies are told with their text, on every channel that has them', async () => {

@@ -117,7 +117,9 @@ test('an e-mail is stored as its difference from the frame that all e-mails have
       image: 'https://avisos.example.com/o/a1b2.gif',
     },
   )
-  for (const enclosed of [encloseContent('<p>Seu contrato vence em 30 dias.</p>', frame), encloseNotice(frame)]) {
+  // The second one is so long that another thread packs it.
+  const contents = ['Seu contrato vence em 30 dias.', 'Seu contrato vence em 30 dias. '.repeat(5_000)]
+  for (const enclosed of [...contents.map(content => encloseContent(content, frame)), encloseNotice(frame)]) {
     const message = email(enclosed)
     const content = emailContent(message, composeEmail(message))!
     const { packing, bytes } = await packContent(content)

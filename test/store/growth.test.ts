@@ -5,7 +5,7 @@ import { listNotifications } from '../../src/store/console/notification-list.js'
 import { type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from '../../src/store/delivery/claims.js'
 import { findStatuses } from '../../src/store/delivery/deliveries.js'
 import { readOpenMonths } from '../../src/store/delivery/open-months.js'
-import { monthOfId } from '../../src/store/months.js'
+import { monthOfId, monthsOfIds } from '../../src/store/months.js'
 import { createDatabase } from '../support/database.js'
 import { createAccount, startGateway } from '../support/gateway.js'
 import { readPlans } from '../support/plans.js'
@@ -186,6 +186,18 @@ test('ids that nobody gave have no month of their own: plans for made-up ones wo
     low: lowestId(Date.UTC(2026, 1)),
     high: lowestId(Date.UTC(2026, 2)),
   })
+})
+
+test('the rows of a page are read from few months, of which there are few numbers: a plan is kept for each', () => {
+  const spanOf = (months: number): number | null => {
+    const found = monthsOfIds([lowestId(monthAgo(0).getTime()), lowestId(monthAgo(months).getTime())])
+    const first = found === null ? null : new Date(Number.parseInt(found.low.replace('-', '').slice(0, 12), 16))
+    return first && Math.round((monthAgo(0).getTime() - first.getTime()) / (30.4 * 86_400_000)) + 1
+  }
+  expect([0, 1, 2, 3, 4, 5, 6].map(spanOf)).toEqual([1, 2, 4, 4, 6, 6, null])
+  const [soon, far] = [lowestId(Date.now() + 5 * 86_400_000), 'ffffffff-ffff-7fff-bfff-ffffffffffff']
+  expect(monthsOfIds([soon, soon])).not.toBeNull()
+  expect(monthsOfIds([far, far])).toBeNull()
 })
 
 test('a page of the console opens the months in which it usually lies, and all of them if it is longer', async () => {

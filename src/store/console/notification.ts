@@ -1,5 +1,5 @@
 import type { DatedStatus } from '../../domain/status.js'
-import { type FoundStatus, STATUS_COLUMNS, unknownSince } from '../delivery/deliveries.js'
+import { type FoundStatus, STATUS_COLUMNS, UNKNOWN_SINCE } from '../delivery/deliveries.js'
 import { type Queryable, queryRows, queryValues } from '../postgres.js'
 
 /** A delivery as the page of its notification shows it. */
@@ -16,7 +16,7 @@ export type ShownDelivery = FoundStatus &
 export const listDeliveries = (db: Queryable, notification: string): Promise<ShownDelivery[]> =>
   queryRows(
     db,
-    `select ${STATUS_COLUMNS}, ${unknownSince()}, d.recipient, d.carrier, d.attempt
+    `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE}, d.recipient, d.carrier, d.attempt
      from notification n join delivery d on d.notification_id = n.id where n.id = $1 order by d.step, d.channel`,
     [notification],
   )

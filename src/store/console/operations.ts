@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { DatedStatus } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
 import type { SuppressionReason } from '../accounts/suppressions.js'
-import { STATUS_COLUMNS, unknownSince } from '../delivery/deliveries.js'
+import { STATUS_COLUMNS, UNKNOWN_SINCE } from '../delivery/deliveries.js'
 import { filterBy, plannedOnce, type Queryable, queryRows } from '../postgres.js'
 import { QUEUED } from './overview.js'
 
@@ -96,7 +96,7 @@ export const listStuck = (
   return queryRows(
     db,
     plannedOnce({
-      text: `select ${STATUS_COLUMNS}, ${unknownSince()}, d.account_id as account, d.recipient, n.recipient_name as "recipientName", n.subject,
+      text: `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE}, d.account_id as account, d.recipient, n.recipient_name as "recipientName", n.subject,
        d.carrier, d.reference, d.attempt
      from (
        select d.* from unnest($1::uuid[]) as a(id) cross join lateral (

@@ -2,7 +2,7 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { Channel } from '../../domain/channel.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Mode } from '../../domain/token.js'
-import { type IdMonths, withinMonths } from '../months.js'
+import { type IdMonths, rangeName, withinMonths } from '../months.js'
 import { type Queryable, queryRows, run } from '../postgres.js'
 import { heldBy, isHeld } from './holds.js'
 
@@ -210,7 +210,7 @@ function claim(
   const { channel, mode, limit, owner, leaseMs, carrier, rank, withContent = false, months = null } = question
   return queryRows(db, {
     // The months are constants of the text, so they are part of the name: a new month means one more plan on each connection.
-    name: months === null ? name : `${name} ${months.low} ${months.name}`,
+    name: months === null ? name : `${name} ${rangeName(months)}`,
     // A claim of many must not bring many large contents into memory at once.
     text: `
       with recursive ${heldBy('$1', '$6')}, ${taken}, claimed as (

@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import { FALLBACK_STEP, type StepCondition } from '../../domain/sequence.js'
 import { type DeliveryState, type DeliveryStatus, isUnknown } from '../../domain/status.js'
-import { type IdMonths, monthOfId, withinMonths } from '../months.js'
+import { type IdMonths, monthOfId, rangeName, withinMonths } from '../months.js'
 import { matchesRow, type Queryable, queryRow, queryRows, queryValue, queryValues, run } from '../postgres.js'
 
 export interface StatusQuestion {
@@ -24,30 +24,33 @@ export const STATUS_COLUMNS = `d.notification_id as notification, n.custom_id as
   d.cancel_reason as "cancelReason", d.failure, d.failure_detail as "failureDetail", coalesce(d.answers, '[]') as answers,
   d.tracking_code as "trackingCode", d.ordinal, d.unknown_count as "unknownCount", coalesce(d.parts, '[]') as parts, d.taken`
 
-/** When the outcome of the delivery of this name became unknown. */
-const unknownAt = (delivery: string): string => `(select e.at from event e
-     where e.notification_id = ${delivery}.notification_id and (e.type = 'uncertain' or e.type = 'unresolved' and e.data ? 'restored')
-       and e.data ->> 'channel' = ${delivery}.channel order by e.seq desc limit 1)`
+/** When the outcome of the delivery d became unknown. */
+const unknownAt = (months: IdMonths | null = null): string => `(select e.at from event e
+     where e.notification_id = d.notification_id and ${withinMonths(months, 'e.notification_id')}
+       and (e.type = 'uncertain' or e.type = 'unresolved' and e.data ? 'restored') and e.data ->> 'channel' = d.channel order by e.seq desc limit 1)`
 
 /** The column that makes a status a DatedStatus. */
-export const unknownSince = (): string =>
-  `case when d.state in ('uncertain', 'unresolved') then ${unknownAt('d')} end as "unknownSince"`
+export const UNKNOWN_SINCE = `case when d.state in ('uncertain', 'unresolved') then ${unknownAt()} end as "unknownSince"`
 
-/** The same for the statuses of a page: most pages have no unknown outcome, and a statement that looks for one costs a fifth more. */
+/**
+ * The same for the statuses of a page: most pages have no unknown outcome, and a statement that looks for one costs a fifth more. `months`:
+ * those of all of them, where they are known.
+ */
 export async function addUnknownSince<Status extends FoundStatus>(
   db: Queryable,
   statuses: readonly Status[],
+  months: IdMonths | null,
 ): Promise<(Status & { unknownSince: Date | null })[]> {
   const unknown = statuses.filter(({ state }) => isUnknown(state))
-  const found = unknown.length === 0 ? [] : await readUnknownSince(db, unknown)
+  const found = unknown.length === 0 ? [] : await readUnknownSince(db, unknown, months)
   const since = new Map(unknown.map((status, place) => [status, found[place]!]))
   return statuses.map(status => Object.assign(status, { unknownSince: since.get(status) ?? null }))
 }
 
-const readUnknownSince = (db: Queryable, statuses: readonly FoundStatus[]): Promise<(Date | null)[]> =>
+const readUnknownSince = (db: Queryable, statuses: readonly FoundStatus[], months: IdMonths | null): Promise<(Date | null)[]> =>
   queryValues(db, {
-    name: 'read-unknown-since',
-    text: `select ${unknownAt('d')} from unnest($1::uuid[], $2::text[]) with ordinality as d(notification_id, channel, place) order by place`,
+    name: months === null ? 'read-unknown-since' : `read-unknown-since ${rangeName(months)}`,
+    text: `select ${unknownAt(months)} from unnest($1::uuid[], $2::text[]) with ordinality as d(notification_id, channel, place) order by place`,
     values: [statuses.map(({ notification }) => notification), statuses.map(({ channel }) => channel)],
   })
 
@@ -102,7 +105,7 @@ export const findDatedStatuses = (
 ): Promise<(FoundStatus & { unknownSince: Date | null })[]> =>
   queryRows(db, {
     name: 'find-dated-statuses',
-    text: `select ${STATUS_COLUMNS}, ${unknownSince()} from delivery d join notification n on n.id = d.notification_id
+    text: `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE} from delivery d join notification n on n.id = d.notification_id
            where d.notification_id = any($1::uuid[]) and d.account_id = $2 and d.mode = $3`,
     values: [ids, account, mode],
   })
@@ -124,7 +127,7 @@ export async function findNotification(
     `select n.code, ${STATUS_COLUMNS},
        (select (e.data ->> 'segments')::int from event e
         where e.notification_id = n.id and e.type = 'sent' and e.data ->> 'channel' = d.channel order by e.seq desc limit 1) as segments,
-       ${unknownSince()}
+       ${UNKNOWN_SINCE}
      from notification n join delivery d on d.notification_id = n.id
      where n.id = $1 and n.account_id = $2 and n.mode = $3
      order by d.step, d.channel`,

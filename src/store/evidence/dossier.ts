@@ -2,7 +2,7 @@ import { type AccountSettings, completeSettings, type StoredSettings } from '../
 import type { Scope } from '../../domain/scope.js'
 import type { DatedStatus } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
-import { type FoundStatus, STATUS_COLUMNS, unknownSince } from '../delivery/deliveries.js'
+import { type FoundStatus, STATUS_COLUMNS, UNKNOWN_SINCE } from '../delivery/deliveries.js'
 import { type LoggedEvent, readChain } from '../notification/event-log.js'
 import { type Pool, type Queryable, queryRow, queryRows, snapshot } from '../postgres.js'
 
@@ -51,7 +51,7 @@ async function readAll(db: Queryable, { account, mode }: Scope, id: string): Pro
   if (row === null) return null
   const deliveries = await queryRows<Dossier['deliveries'][number]>(
     db,
-    `select ${STATUS_COLUMNS}, ${unknownSince()}, d.recipient
+    `select ${STATUS_COLUMNS}, ${UNKNOWN_SINCE}, d.recipient
      from notification n join delivery d on d.notification_id = n.id where n.id = $1 order by d.step, d.channel`,
     [id],
   )

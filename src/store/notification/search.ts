@@ -6,7 +6,7 @@ import type { DatedStatus, DeliveryState } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
 import type { AnnouncedFact } from '../../domain/webhook.js'
 import { addUnknownSince, type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
-import { monthsOfIds, withinMonths } from '../months.js'
+import { monthsOfIds, rangeName, withinMonths } from '../months.js'
 import { type Queryable, queryRows, queryValues } from '../postgres.js'
 
 /** Lists and searches the notifications of a scope, newest first, in pages whose cost is a range of an index. */
@@ -186,7 +186,7 @@ export async function readNotifications(
   if (ids.length === 0) return []
   const months = monthsOfIds(ids)
   const rows = await queryRows<FoundRow>(db, {
-    name: months === null ? 'read-notifications' : `read-notifications ${months.low} ${months.name}`,
+    name: months === null ? 'read-notifications' : `read-notifications ${rangeName(months)}`,
     // A look-up for each id, which "limit" and "offset" make of it: joined, the tables would be compared row by row over the months of the page.
     text: `select n.id, n.account_id as account, n.code, n.recipient_name as "recipientName", n.subject, d.recipient, ${STATUS_COLUMNS}
      from unnest($1::uuid[]) as page(id)
@@ -202,7 +202,7 @@ export async function readNotifications(
     values: [...rangeOf(ids), accounts, mode],
   })
   const found = new Map<string, FoundNotification>()
-  for (const { id, account, code, recipientName, subject, ...status } of await addUnknownSince(db, rows)) {
+  for (const { id, account, code, recipientName, subject, ...status } of await addUnknownSince(db, rows, months)) {
     const { customId, acceptedAt } = status
     const notification = found.get(id) ?? { id, account, code, customId, recipientName, subject, acceptedAt, deliveries: [] }
     notification.deliveries.push(status)

@@ -127,7 +127,7 @@ test.each(['', '?status=queued', '?status=nao-alcancada', '?status=lido', '?chan
       expect(new Set([...plan.matchAll(/ on (?:delivery|notification)_(\d{4}_\d\d)/g)].map(([, month]) => month)), plan).toEqual(
         months,
       )
-      // The statement that reads the rows has no other months from the start.
+      // The plan of the statement that reads the rows has few other months, here none.
       if (!sql.includes('as page')) expect(plan).toMatch(/Subplans Removed: [1-9]/)
     }
   },
