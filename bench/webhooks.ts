@@ -64,7 +64,7 @@ async function compare(workspace: Workspace, { events, rounds }: WebhookBenchOpt
   )
   print(`nine of ten          ${Math.round(median(rates.ten))} a second\n`)
   print(`nine, the tenth dead ${Math.round(median(rates.dead))} a second\n\n`)
-  verdict('ours / bare client', ratio(rates.ours, rates.bare), 'at least', 0.5)
+  verdict('ours / bare client', ratio(rates.ours, rates.bare), 'at least', 0.6)
   verdict('nine beside a dead one / beside a living one', ratio(rates.dead, rates.ten), 'at least', 0.9)
 }
 
