@@ -24,8 +24,9 @@ export function auditLogCommand(): Command {
     .option('--json', 'resultado em JSON, com os hashes da cadeia')
     .action((options: AuditLogOptions) =>
       run(options, async ({ pool }) => {
-        const rows = await listAudit(pool, options)
-        if (rows.length === options.limit)
+        const found = await listAudit(pool, { ...options, limit: options.limit + 1 })
+        const rows = found.slice(0, options.limit)
+        if (found.length > rows.length)
           process.stderr.write(`A lista para em ${options.limit}, as mais novas. Para ver mais, use --limit.\n`)
         const entries = rows.map(({ id, at, actor, action, subject, detail, prev, hash }) => ({
           id,

@@ -46,6 +46,7 @@ test('the log of administrative actions is read by time, actor and action, newes
   expect(JSON.parse(first.stdout).map(({ action }: { action: string }) => action)).toEqual(['token revoke'])
   // A list that is cut says so: somebody may take it for all of them.
   expect([first.status, first.stderr]).toEqual([0, 'A lista para em 1, as mais novas. Para ver mais, use --limit.\n'])
+  expect(await actionsOf('--limit', '3')).toHaveLength(3)
   expect(await actionsOf('--since', all[1]!.at)).toEqual(['token revoke', 'token issue'])
   expect(await actionsOf('--until', all[1]!.at)).toEqual(['account create'])
   const { stdout } = await runCommand(['audit-log', '--action', 'account'], database.url)
