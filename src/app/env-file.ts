@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { OperatorError } from '../domain/errors.js'
 
 /** A value without quotes in which a # follows another character. After a blank, it begins a comment. */
-const CUT = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*[^\s"'`#](?:[^#\n]*\S)?#/m
+const CUT = /^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*[^\s"'`#](?:[^#\n]*\S)?#/m
 
-/** Loads a file of settings, if it exists. Node ends a value without quotes at a #, and what would be lost may be a secret or a region: it is refused. */
+/** Loads a file of settings, if there is one. Node ends a value without quotes at a #, and the lost end may be a secret or a region: such a file is refused. */
 export function loadEnvFile(path: string): void {
   if (!existsSync(path)) return
   const name = CUT.exec(readFileSync(path, 'utf8'))?.[1]

@@ -67,9 +67,10 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
 
 /** Runs one command to its end, and resolves with its exit code. What went wrong is told on standard error. */
 export async function runProgram(args: readonly string[]): Promise<number> {
-  const program = await buildProgram(args)
   try {
+    // Before the commands are loaded: they may read the environment.
     loadEnvFile('.env')
+    const program = await buildProgram(args)
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {

@@ -27,7 +27,7 @@ test('a quoted value keeps what follows a #, and a comment is none of the value'
 test.each([
   'TEST_FILES=s3+https://s/b#region=sa-east-1',
   'TEST_PORT=1\n  export TEST_FILES = a#b',
-  'TEST_FILES=a b#c',
+  'TEST_PORT=\n\nTEST_FILES=a b#c',
   'TEST_FILES=a#',
 ])('a value that would lose its end is refused, and nothing is loaded: %j', text => {
   expect(() => load(text)).toThrow(OperatorError)
