@@ -12,7 +12,7 @@ export interface SentContent {
   files?: readonly StoredFile[]
   /** What only the recipient may know, such as the code of the link: hidden from the sender wherever the bytes have it. */
   secrets?: readonly string[]
-  /** Has much of what the bytes have. */
+  /** The name of a text that has much of what the bytes have: with it they are stored in less room. */
   dictionary?: ContentDictionary
   /** The sender's copy, where a secret is in the bytes in a form that cannot be hidden. */
   copy?: { type: string; extension: string; bytes: Uint8Array }

@@ -29,6 +29,8 @@ function storableLeaf(leaf: unknown): unknown {
 }
 
 const unchanged = (name: string): string => name
+/** The prototypes of plain objects. */
+const PLAIN: readonly unknown[] = [Object.prototype, null]
 
 /**
  * Changes the texts, numbers and other simple values inside lists and plain objects. Bytes and dates stay as they are; a list or an object
@@ -41,17 +43,9 @@ export function mapMembers(value: unknown, change: (leaf: unknown) => unknown, r
     const items = value.map(item => mapMembers(item, change, rename))
     return items.some((item, place) => item !== value[place]) ? items : value
   }
-  if (![Object.prototype, null].includes(Object.getPrototypeOf(value))) return value
-  const members = value as Record<string, unknown>
-  const changed: Record<string, unknown> = {}
-  let isSame = true
-  for (const name of Object.keys(members)) {
-    const [after, member] = [rename(name), mapMembers(members[name], change, rename)]
-    // Not by assignment: a member of this name would become the prototype.
-    if (after === '__proto__')
-      Object.defineProperty(changed, after, { value: member, enumerable: true, configurable: true, writable: true })
-    else changed[after] = member
-    if (after !== name || member !== members[name]) isSame = false
-  }
-  return isSame ? value : changed
+  if (!PLAIN.includes(Object.getPrototypeOf(value))) return value
+  const members = Object.entries(value)
+  const changed = members.map(([name, member]) => [rename(name), mapMembers(member, change, rename)] as const)
+  const isSame = changed.every(([name, member], place) => name === members[place]![0] && member === members[place]![1])
+  return isSame ? value : Object.fromEntries(changed)
 }
