@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.js'
 import { webhookChores } from '../../src/app/webhooks.js'
 import { createAccount, gatewayForFile } from '../support/gateway.js'
-import { request } from '../support/requests.js'
-import { createWebhook } from '../support/webhooks.js'
+import { request, send, validSend } from '../support/requests.js'
+import { createWebhook, happen } from '../support/webhooks.js'
 
 const { database, gateway, account } = await gatewayForFile()
 
@@ -41,6 +41,14 @@ test('what is older than the days kept goes, and what still has to be sent stays
   await request(`${gateway.url}/gw/webhooks/${id}`, { method: 'PUT', token: account.token, body: { ativo: false } })
   await prune()
   expect(await kept(id)).toEqual(['done'])
+})
+
+test('messages have ids in the order of time, so that new ones lie together in the indexes of ids', async () => {
+  const { id } = await createWebhook(gateway.url, account.token, { url: 'https://example.com/' })
+  const { body } = await send(gateway.url, account.token, validSend)
+  await happen(database.pool, (body as { idEmail: string }).idEmail, 'email', 'sent')
+  const { rows } = await database.pool.query('select id from webhook_message where endpoint_id = $1', [id])
+  expect(rows).toEqual([{ id: expect.stringMatching(/^.{14}7/) }])
 })
 
 test('an account that keeps its webhooks for longer keeps their attempts as well', async () => {
