@@ -613,7 +613,7 @@ create table webhook_endpoint (
   failing_since timestamptz,
   -- The latest failure. A failure that is older than the longest wait between two attempts says nothing about the endpoint now.
   failed_at timestamptz,
-  -- While the endpoint fails, all of its messages wait until then.
+  -- While the endpoint fails, all of its messages wait until then. In the past: when it was last paused.
   paused_until timestamptz,
   -- The wait that the endpoint asked for (Retry-After). A request in flight that succeeds ends paused_until, but not this.
   asked_until timestamptz,
@@ -623,6 +623,7 @@ create table webhook_endpoint (
   deleted_at timestamptz
 );
 create index webhook_endpoint_account on webhook_endpoint (account_id, mode);
+create index webhook_endpoint_paused on webhook_endpoint (paused_until) where paused_until is not null;
 
 -- A UUIDv7 of now. Ids at random would touch another page of an index at each of the four writes of a message: with a million
 -- messages, four times as much in the server's log.

@@ -11,12 +11,19 @@ import type { Mode } from '../domain/token.js'
 import { createContactGate } from '../engine/deliver/contact-gate.js'
 import { Lane } from '../engine/deliver/lane.js'
 import type { LaneOptions } from '../engine/deliver/lane-options.js'
-import { LookBack } from '../engine/deliver/look-back.js'
 import { retryWhileUnavailable } from '../engine/record/recorder.js'
 import type { EngineTiming } from '../engine/timing.js'
+import { QueueFront } from '../runtime/queue-front.js'
 import { returnRate, takeRate } from '../store/carrier/rates.js'
 import { passDelivery, putBackClaims, putBackDelivery } from '../store/delivery/claim-returns.js'
-import { type Claim, type ClaimQuestion, claimDeliveries, claimFailovers, lastServed } from '../store/delivery/claims.js'
+import {
+  type Claim,
+  type ClaimQuestion,
+  claimDeliveries,
+  claimFailovers,
+  findFront,
+  lastServed,
+} from '../store/delivery/claims.js'
 import type { IdMonths } from '../store/months.js'
 import type { Pool } from '../store/postgres.js'
 
@@ -134,7 +141,7 @@ function planLanes<Message>(
 const isSameAccount = (a: URL, b: URL): boolean =>
   a.protocol === b.protocol && a.username !== '' && a.password !== '' && a.username === b.username && a.password === b.password
 
-/** A lane's access to the queue. `openMonths`: those of the notifications that may have work. `askedForAll`: see LookBack. */
+/** A lane's access to the queue. `openMonths`: those of the notifications that may have work. `askedForAll`: see QueueFront. */
 export const queueOf = (
   pool: Pool,
   openMonths: () => IdMonths | null = () => null,
@@ -148,21 +155,23 @@ export const queueOf = (
   putBackClaims: owners => putBackClaims(pool, owners),
 })
 
-/** Each lane remembers which account it served last, and when it last took all that was due. */
+/** Each lane remembers which account it served last, and where its queue begins. */
 function claimInTurn(
   pool: Pool,
   openMonths: () => IdMonths | null,
   askedForAll: () => number,
 ): (question: ClaimQuestion) => Promise<Claim[]> {
   let after: string | undefined
-  const lookBack = new LookBack(askedForAll)
-  return question =>
-    lookBack.look(async withinMs => {
+  let front: QueueFront | undefined
+  return question => {
+    front ??= new QueueFront(from => findFront(pool, { ...question, months: openMonths() }, from), askedForAll)
+    return front.claim(async from => {
       const turn = after === undefined ? {} : { after }
-      const { claims, isAll } = await claimDeliveries(pool, { ...question, months: openMonths(), withinMs, ...turn })
+      const claims = await claimDeliveries(pool, { ...question, months: openMonths(), from, ...turn })
       after = lastServed(claims, after)
-      return { found: claims, isAll }
+      return claims
     })
+  }
 }
 
 async function openLane<Message>(

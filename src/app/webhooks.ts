@@ -10,11 +10,12 @@ import { retryWhileUnavailable, submitTo } from '../engine/record/recorder.js'
 import { engineTiming } from '../engine/timing.js'
 import type { Chore } from '../runtime/chores.js'
 import { GroupCommit } from '../runtime/group-commit.js'
+import { QueueFront } from '../runtime/queue-front.js'
 import { isLocked, isRowFault, isTooSlow, type Pool } from '../store/postgres.js'
 import { pruneAttempts } from '../store/webhook/attempts.js'
 import { deleteUnusedListeners, type HealthRules, removeDeletedEndpoints } from '../store/webhook/endpoints.js'
 import { pruneMessages } from '../store/webhook/messages.js'
-import { claimMessages, reapMessages, releaseMessages, renewMessages } from '../store/webhook/queue.js'
+import { claimMessages, findFront, reapMessages, releaseMessages, renewMessages } from '../store/webhook/queue.js'
 import { Deliverer, type DelivererOptions } from '../webhooks/deliverer.js'
 import { openSecrets } from '../webhooks/endpoints.js'
 import type { ResolveName } from '../webhooks/name-lookup.js'
@@ -100,6 +101,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
   })
+  const front = new QueueFront(from => findFront(pool, HEALTH.failuresToPause, from))
   const deliverer = new Deliverer({
     clock,
     leaseMs,
@@ -108,7 +110,7 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     rules: { plan: timing?.plan ?? RETRY_PLAN, random: Math.random },
     failuresToPause: HEALTH.failuresToPause,
     outbound: openOutbound({ ...targetRules(config), timeoutMs: timing?.timeoutMs ?? TIMEOUT_MS, resolve }),
-    claim: question => claimMessages(pool, question),
+    claim: question => front.claim(from => claimMessages(pool, { ...question, from })),
     render: claims => renderBodies(pool, format, claims),
     unseal: claim => openSecrets(keys.sealing, claim.endpoint, claim.secrets),
     report: outcome => repeatWhileBusy(() => submitTo(reports, outcome)),

@@ -320,7 +320,7 @@ test('a node that finds nothing wrong lets nothing be claimed while another one 
   const question = { channel: 'email', mode: 'live', carrier: 'scripted', rank: 0, limit: 50, leaseMs: 60_000 } as const
   const claimed = async (): Promise<string[]> => {
     const asked = { ...question, owner: randomUUID() }
-    const claims = [...(await claimDeliveries(pool, asked)).claims, ...(await claimFailovers(pool, asked))]
+    const claims = [...(await claimDeliveries(pool, asked)), ...(await claimFailovers(pool, asked))]
     return claims.map(({ notification }) => notification)
   }
   expect(await claimed()).toEqual([])

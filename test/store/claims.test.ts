@@ -4,14 +4,13 @@ import { recordChanges } from '../../src/engine/record/record.js'
 import { putBackClaims, putBackDelivery } from '../../src/store/delivery/claim-returns.js'
 import {
   type Claim,
-  type Claimed,
   type ClaimQuestion,
   claimDeliveries,
   claimFailovers,
   findExpiredLeases,
+  findFront,
   renewLeases,
 } from '../../src/store/delivery/claims.js'
-import { placeHold } from '../../src/store/delivery/holds.js'
 import { openPool, type Pool, type Queryable } from '../../src/store/postgres.js'
 import { databaseForTest, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
@@ -53,30 +52,16 @@ test('content comes with the claim of an e-mail where it is small; what is large
   const [small, large, sms] = rows.map(({ id }) => id as string)
   await database.tamper("update notification set content = repeat('é', 40000) where id = $1", [large])
   await pool.query("update delivery set channel = 'sms' where notification_id = $1", [sms])
-  const claims = [
-    ...(await claim(pool, 10)),
-    ...(
-      await claimDeliveries(pool, {
-        channel: 'sms',
-        mode: 'live',
-        carrier: 'smpp',
-        rank: 0,
-        owner: OWNER,
-        limit: 10,
-        leaseMs: 60_000,
-      })
-    ).claims,
-  ]
+  const claims = [...(await claim(pool, 10)), ...(await look(pool, 10, { channel: 'sms', carrier: 'smpp', withContent: false }))]
   const brought = new Map(claims.map(({ notification, content, contentSize }) => [notification, { content, contentSize }]))
   expect(brought.get(small!)).toEqual({ content: '<p>Aviso</p>', contentSize: 12 })
   expect(brought.get(large!)).toEqual({ content: null, contentSize: 80_000 })
   expect(brought.get(sms!)).toEqual({ content: null, contentSize: 12 })
 })
 
-const claim = async (db: Queryable, limit: number, bulkLimit = limit): Promise<Claim[]> =>
-  (await look(db, limit, { bulkLimit })).claims
+const claim = (db: Queryable, limit: number, bulkLimit = limit): Promise<Claim[]> => look(db, limit, { bulkLimit })
 
-const look = (db: Queryable, limit: number, more: Partial<ClaimQuestion> = {}): Promise<Claimed> =>
+const look = (db: Queryable, limit: number, more: Partial<ClaimQuestion> = {}): Promise<Claim[]> =>
   claimDeliveries(db, {
     channel: 'email',
     mode: 'live',
@@ -89,23 +74,45 @@ const look = (db: Queryable, limit: number, more: Partial<ClaimQuestion> = {}): 
     ...more,
   })
 
-test('a claim that is limited to a time leaves what became due before it', async () => {
+test('a claim that begins at a time leaves what became due before it', async () => {
   const { pool } = await databaseWithAccounts(1)
   await queue(pool, 1)
   await queue(pool, 1, 1)
-  expect((await look(pool, 10, { withinMs: 60_000 })).claims).toHaveLength(1)
-  expect((await look(pool, 10, { withinMs: null })).claims).toHaveLength(1)
+  expect(await look(pool, 10, { from: minutesAgo(1) })).toHaveLength(1)
+  expect(await look(pool, 10)).toHaveLength(1)
 })
 
-test('a claim says whether it left nothing that was due', async () => {
-  const { pool } = await databaseWithAccounts(1)
-  const account = (await pool.query<{ id: string }>('select id from account')).rows[0]!.id
-  await queue(pool, 4)
-  expect((await look(pool, 2)).isAll).toBe(false)
-  expect((await look(pool, 10, { bulkLimit: 0 })).isAll).toBe(false)
-  expect(await look(pool, 10)).toEqual({ claims: [], isAll: true })
-  await placeHold(pool, { channel: null, carrier: null, account, reason: 'teste', by: 'teste' })
-  expect(await look(pool, 10)).toEqual({ claims: [], isAll: false })
+const minutesAgo = (minutes: number): Date => new Date(Date.now() - minutes * 60_000)
+
+test('the front of a queue is the earliest time of all that is in it, or a moment ago', async () => {
+  const { pool } = await databaseWithAccounts(3)
+  const lane = { channel: 'email', mode: 'live', carrier: 'smtp' } as const
+  /** How many minutes ago. */
+  const front = async (from: Date | null = null, more = {}): Promise<number> =>
+    Math.round((Date.now() - (await findFront(pool, { ...lane, ...more }, from)).getTime()) / 6_000) / 10
+  expect(await front()).toBe(0.2)
+  await queue(pool, 3)
+  expect(await front()).toBe(0.2)
+  // Each of the three accounts has one of them. The earliest is of a batch, or not.
+  for (const [hours, bulk] of [
+    [3, true],
+    [2, false],
+  ] as const) {
+    await queue(pool, 3, 1)
+    await pool.query(
+      `update delivery set bulk = $1, due_at = now() - $2::int * interval '1 hour' where notification_id = (
+         select notification_id from delivery where due_at < now() - interval '50 minutes' order by account_id desc limit 1)`,
+      [bulk, hours],
+    )
+    expect(await front()).toBe(hours * 60)
+    expect(await front(minutesAgo(hours * 60 - 1))).toBe(60)
+    expect(await front(minutesAgo(30))).toBe(0.2)
+    expect([await front(null, { channel: 'sms' }), await front(null, { mode: 'test' })]).toEqual([0.2, 0.2])
+    await pool.query("update delivery set bound_carrier = 'other' where due_at < now() - interval '50 minutes'")
+    expect([await front(), await front(null, { carrier: 'other' })]).toEqual([0.2, hours * 60])
+    await pool.query("update delivery set due_at = now() + interval '1 hour' where due_at < now() - interval '50 minutes'")
+  }
+  expect(await front()).toBe(0.2)
 })
 
 test('a claim takes no more of batches than it may, and single sends all the same', async () => {
@@ -162,7 +169,7 @@ test.each([
   expect((await rowsRead(pool)) - claimed).toBeLessThan(20 * 10)
 })
 
-test('beside a long snapshot, a claim that is limited to a time does not read what was taken before that', async () => {
+test('beside a long snapshot, a claim that begins at the front reads nothing of what was taken before', async () => {
   const { pool, url } = await databaseWithAccounts(3)
   const snapshot = new pg.Client({ connectionString: url })
   await snapshot.connect()
@@ -170,14 +177,21 @@ test('beside a long snapshot, a claim that is limited to a time does not read wh
   await snapshot.query('begin isolation level repeatable read')
   await snapshot.query('select from delivery')
   await queue(pool, 700, 1)
+  const lane = { channel: 'email', mode: 'live', carrier: 'smtp' } as const
   await pool.query("update delivery set state = 'done'")
-  const entriesRead = async (withinMs: number | null): Promise<number> => {
+  // A queue that is being worked off: what is left became due later than what was taken.
+  await queue(pool, 60)
+  await pool.query("update delivery set due_at = now() - interval '20 minutes' where state = 'queued'")
+  const entriesRead = async (work: () => Promise<unknown>): Promise<number> => {
     const before = await indexEntriesRead(pool)
-    expect((await look(pool, 20, { withinMs })).claims).toEqual([])
+    await work()
     return (await indexEntriesRead(pool)) - before
   }
-  expect(await entriesRead(null)).toBeGreaterThan(2_000)
-  expect(await entriesRead(60_000)).toBeLessThan(100)
+  expect(await entriesRead(() => look(pool, 20))).toBeGreaterThan(2_000)
+  const front = await findFront(pool, lane, null)
+  expect(Math.round((Date.now() - front.getTime()) / 60_000)).toBe(20)
+  expect(await entriesRead(() => look(pool, 20, { from: front }))).toBeLessThan(300)
+  expect(await entriesRead(() => findFront(pool, lane, front))).toBeLessThan(100)
 })
 
 async function indexEntriesRead(pool: Pool): Promise<number> {
@@ -302,7 +316,7 @@ test('what is put back is as it was before the claim, failover or not: the plan 
   const counts = async () => (await pool.query('select state, attempt, failovers, tried from delivery')).rows[0]
   const back = ({ notification, channel, attempt }: Claim) =>
     putBackDelivery(pool, { notification, channel, attempt, owner: OWNER }, 0)
-  const [first] = (await claimDeliveries(pool, { ...question, rank: 0 })).claims
+  const [first] = await claimDeliveries(pool, { ...question, rank: 0 })
   await back(first!)
   expect(await counts()).toEqual({ state: 'queued', attempt: 0, failovers: 0, tried: null })
   await claimDeliveries(pool, { ...question, rank: 0 })

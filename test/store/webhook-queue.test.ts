@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
-import { insertEndpoint } from '../../src/store/webhook/endpoints.js'
-import { claimMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
+import { insertEndpoint, recordHealth, updateEndpoint } from '../../src/store/webhook/endpoints.js'
+import { claimMessages, findFront, releaseMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
 
@@ -112,6 +113,136 @@ test('a claim contains everything about its endpoint', async () => {
     })),
   )
   expect(settled).toEqual(new Set(ids))
+})
+
+describe('the front of the queue', () => {
+  const MINUTE = 60_000
+  const minutesAgo = (minutes: number): Date => new Date(Date.now() - minutes * MINUTE)
+
+  async function queue(endpoint: string, count: number, minutes: number): Promise<void> {
+    await database.pool.query(
+      `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq, due_at)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'email', 2, $3 from generate_series(1, $2)`,
+      [endpoint, count, minutesAgo(minutes)],
+    )
+  }
+
+  const setEndpoint = (id: string, change: string): Promise<unknown> =>
+    database.pool.query(`update webhook_endpoint set ${change} where id = $1`, [id])
+
+  const claimFrom = async (from: Date): Promise<string[]> =>
+    (await claimMessages(database.pool, { ...question, perScope: 1_000, scopes: new Map(), from })).map(
+      ({ endpoint }) => endpoint,
+    )
+
+  /** How many minutes ago. */
+  const front = async (from: Date | null = null): Promise<number> =>
+    Math.round((Date.now() - (await findFront(database.pool, 5, from)).getTime()) / 6_000) / 10
+
+  beforeEach(async () => {
+    await database.pool.query('delete from webhook_message')
+    await database.pool.query(
+      'update webhook_endpoint set failures = 0, failing_since = null, failed_at = null, paused_until = null, asked_until = null, disabled_at = null, disabled_reason = null',
+    )
+  })
+
+  test('is the earliest time of the messages of endpoints that work, or a moment ago', async () => {
+    const [first, second] = endpoints as [string, string]
+    expect(await front()).toBe(0.2)
+    await queue(first, 2, -60)
+    expect(await front()).toBe(0.2)
+    await queue(first, 2, 30)
+    await queue(second, 2, 60)
+    expect([await front(), await front(minutesAgo(45)), await front(minutesAgo(15))]).toEqual([60, 30, 0.2])
+    const apart = [
+      "disabled_at = now(), disabled_reason = 'manual'",
+      'failures = 5',
+      "paused_until = now() + interval '1 hour'",
+      'url = null',
+    ]
+    for (const change of apart) {
+      const { rows } = await database.pool.query<{ url: string }>('select url from webhook_endpoint where id = $1', [second])
+      await setEndpoint(second, change)
+      expect([change, await front()]).toEqual([change, 30])
+      await setEndpoint(
+        second,
+        `disabled_at = null, disabled_reason = null, failures = 0, paused_until = null, url = '${rows[0]!.url}'`,
+      )
+    }
+    expect(await front()).toBe(60)
+  })
+
+  test('is where claims begin, but for endpoints that were paused since', async () => {
+    const [first, second] = endpoints as [string, string]
+    await queue(first, 1, 10)
+    await queue(second, 1, 10)
+    await setEndpoint(second, "failures = 7, paused_until = now() + interval '1 minute'")
+    expect(await claimFrom(minutesAgo(5))).toEqual([])
+    await setEndpoint(second, "paused_until = now() - interval '1 second'")
+    expect(await claimFrom(minutesAgo(5))).toEqual([second])
+    expect(await claimFrom(minutesAgo(11))).toEqual([first])
+  })
+
+  test('is no limit for an endpoint that works again, whoever found that out', async () => {
+    const [id] = endpoints as [string]
+    const rules = { failuresToPause: 5, maxPauseMs: MINUTE, suspendAfterMs: 1e9, quietMs: 1e9 }
+    const recover = () =>
+      recordHealth(database.pool, [{ endpoint: id, succeeded: true, failed: 0, pauseMs: 0, gone: false }], rules)
+    const switchOn = () => updateEndpoint(database.pool, { account, mode: 'live' }, id, { active: true })
+    const move = () => updateEndpoint(database.pool, { account, mode: 'live' }, id, { url: 'https://example.com/new' })
+    for (const change of [recover, switchOn, move]) {
+      await setEndpoint(id, "failures = 7, paused_until = now() - interval '20 minutes'")
+      await queue(id, 1, 10)
+      expect(await claimFrom(minutesAgo(5))).toEqual([])
+      await change()
+      expect(await claimFrom(minutesAgo(5))).toEqual([id])
+    }
+    // A pause that a success ends.
+    await setEndpoint(id, "failures = 1, paused_until = now() + interval '20 minutes'")
+    await queue(id, 1, 10)
+    await recover()
+    expect(await claimFrom(minutesAgo(5))).toEqual([id])
+  })
+
+  test('is before a message that is given back', async () => {
+    const [id] = endpoints as [string]
+    await queue(id, 1, 10)
+    const claims = await claim(database.pool)
+    await releaseMessages(
+      database.pool,
+      claims.map(({ id: message, attempt }) => ({ message, owner, attempt })),
+    )
+    expect(await front()).toBe(0.2)
+    expect(await claimFrom(minutesAgo(0.2))).toEqual([id])
+  })
+
+  test('beside a long snapshot, a claim that begins there reads nothing of what was taken before', async () => {
+    const { pool, url } = database
+    const snapshot = new pg.Client({ connectionString: url })
+    await snapshot.connect()
+    onTestFinished(() => snapshot.end())
+    await snapshot.query('begin isolation level repeatable read')
+    await snapshot.query('select from webhook_message')
+    for (const endpoint of endpoints) await queue(endpoint, 3_000, 60)
+    await pool.query("update webhook_message set state = 'done'")
+    // A queue that is being worked off: what is left became due later than what was taken.
+    for (const endpoint of endpoints) await queue(endpoint, 20, 20)
+    const entriesRead = (work: (db: Queryable) => Promise<unknown>): Promise<number> =>
+      transaction(pool, async db => {
+        const sql = `select sum(pg_stat_get_xact_tuples_returned(indexrelid))::int as read from pg_index where indrelid = 'webhook_message'::regclass`
+        const before = (await db.query<{ read: number }>(sql)).rows[0]!.read
+        await work(db)
+        const read = (await db.query<{ read: number }>(sql)).rows[0]!.read - before
+        await db.query("update webhook_message set state = 'queued' where state = 'sending'")
+        return read
+      })
+    expect(await entriesRead(claim)).toBeGreaterThan(6_000)
+    const from = await findFront(pool, 5, null)
+    expect(Math.round((Date.now() - from.getTime()) / MINUTE)).toBe(20)
+    const limited = { ...question, perScope: 1_000, scopes: new Map(), from }
+    expect(await entriesRead(async db => expect(await claimMessages(db, limited)).toHaveLength(40))).toBeLessThan(500)
+    expect(await entriesRead(db => findFront(db, 5, from))).toBeLessThan(100)
+  })
 })
 
 test('an ordered id grows with time', async () => {

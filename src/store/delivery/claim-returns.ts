@@ -48,7 +48,7 @@ export const putBackDelivery = (
 
 /**
  * Undoes claims whose answers from the database were lost. Their leases may be over: as long as nobody else has taken the
- * deliveries up, nothing was sent. What was due is due now, because claims look back only so far (LookBack). A delivery that another transaction holds is
+ * deliveries up, nothing was sent. What was due is due now, because claims begin at the front of the queue (QueueFront). A delivery that another transaction holds is
  * left to the next call.
  */
 export const putBackClaims = (db: Queryable, owners: readonly string[]): Promise<void> =>

@@ -3,7 +3,8 @@ import type { Channel } from '../../domain/channel.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Mode } from '../../domain/token.js'
 import { type IdMonths, rangeName, withinMonths } from '../months.js'
-import { type Queryable, queryRows, run } from '../postgres.js'
+import { type Queryable, queryRows, queryValue, run } from '../postgres.js'
+import { BEGINNING, frontOf } from '../queue-front.js'
 import { heldBy, isHeld } from './holds.js'
 
 /** One delivery that a worker holds, with everything that is needed to send it. */
@@ -58,13 +59,7 @@ export const claimedTemplate = (delivery: string): string => `case when ${delive
     'editedAt', (select t.updated_at from template t where t.id = ${delivery}.template_id)) end as template`
 
 /** `hasWork`: there is some, perhaps for others alone. Without a notification where nothing was claimed. */
-type ClaimRow = Omit<Claim, 'settings'> & { settings: StoredSettings; isHeld: boolean; hasWork: boolean }
-
-export interface Claimed {
-  claims: Claim[]
-  /** Nothing is left that was due, not even behind a hold, or for other workers. */
-  isAll: boolean
-}
+type ClaimRow = Omit<Claim, 'settings'> & { settings: StoredSettings; hasWork: boolean }
 
 export interface ClaimQuestion {
   channel: Channel
@@ -79,8 +74,8 @@ export interface ClaimQuestion {
   /** How many of them may be of batches; without it, all. */
   bulkLimit?: number
   leaseMs: number
-  /** Deliveries that became due longer ago are not looked at; null: all that are due. */
-  withinMs?: number | null
+  /** Deliveries that became due earlier are not looked at (findFront); without it, all that are due are. */
+  from?: Date
   /** The claim brings the notification's content, unless it is large. */
   withContent?: boolean
   /** Notifications of other months are not looked at (readOpenMonths); null: all of them are. */
@@ -88,8 +83,6 @@ export interface ClaimQuestion {
   /** The account that was served last: its successors come first (lastServed). */
   after?: string
 }
-
-const CENTURY_MS = 100 * 365 * 86_400_000
 
 /** A claim that fills less than this share of its places took few. */
 const FEW = 1 / 4
@@ -106,20 +99,22 @@ const CONTESTED_ROUNDS = 3
  * Accounts take turns, so that an account with many deliveries delays only itself, and single sends go before batches. Rows that another
  * worker is taking, and those that a person holds back, are skipped.
  */
-export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claimed> {
+export async function claimDeliveries(db: Queryable, question: ClaimQuestion): Promise<Claim[]> {
   for (let round = 0; round < CONTESTED_ROUNDS; round++) {
     const rows = await claimOnce(db, question)
-    const { isHeld, hasWork } = rows[0]!
     const claims = toClaims(rows)
-    if (claims.length > 0) return { claims, isAll: !isHeld && question.bulkLimit !== 0 && tookFew(question, claims.length) }
-    if (!hasWork) return { claims, isAll: !isHeld && question.bulkLimit !== 0 }
+    if (claims.length > 0 || !rows[0]!.hasWork) return claims
   }
-  return { claims: [], isAll: false }
+  return []
 }
+
+/** Of all deliveries that a lane may take now or later. */
+const queuedFor = (carrier: string, months: IdMonths | null): string =>
+  `state = 'queued' and channel = $1 and mode = $2 and (bound_carrier is null or bound_carrier = ${carrier}) and ${withinMonths(months, 'notification_id')}`
 
 function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> {
   const { months = null } = question
-  const due = `state = 'queued' and channel = $1 and mode = $2 and due_at <= now() and due_at > now() - $11 * interval '1 millisecond' and (bound_carrier is null or bound_carrier = $6) and ${withinMonths(months, 'notification_id')}`
+  const due = `${queuedFor('$6', months)} and due_at <= now() and due_at >= $11::timestamptz`
   // `place`: how many accounts that may be served come before. One that is held back takes nobody's place.
   const next = (list: string): string => {
     const place = `place + case when ${isHeld(`${list}.account_id`)} then 0 else 1 end`
@@ -159,8 +154,37 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
       )`,
     set: 'tried = array[$7::smallint]',
     work: 'quotas',
-    values: [question.after ?? NOBODY, question.bulkLimit ?? question.limit, question.withinMs ?? CENTURY_MS],
+    values: [question.after ?? NOBODY, question.bulkLimit ?? question.limit, question.from ?? BEGINNING],
   })
+}
+
+/**
+ * The time from which on a lane's claims have to look: what is queued for it, due or not, is due then or later, and so is all that
+ * will be. Two look-ups for each account with something in the queue.
+ */
+export async function findFront(
+  db: Queryable,
+  { channel, mode, carrier, months = null }: Pick<ClaimQuestion, 'channel' | 'mode' | 'carrier' | 'months'>,
+  from: Date | null,
+): Promise<Date> {
+  const queued = `${queuedFor('$3', months)} and due_at >= $4::timestamptz`
+  const front = await queryValue<Date>(db, {
+    name: months === null ? 'find-front' : `find-front ${rangeName(months)}`,
+    text: `
+      with recursive senders as (
+        (select account_id from delivery where ${queued} order by account_id limit 1)
+        union all
+        select next.account_id from senders cross join lateral (
+          select account_id from delivery where ${queued} and account_id > senders.account_id order by account_id limit 1
+        ) next
+      )
+      select ${frontOf('min(first.due_at)')}
+      from senders cross join (values (false), (true)) as kind(bulk) cross join lateral (
+        select due_at from delivery where ${queued} and account_id = senders.account_id and bulk = kind.bulk order by due_at limit 1
+      ) first`,
+    values: [channel, mode, carrier, from ?? BEGINNING],
+  })
+  return front!
 }
 
 /**
@@ -220,7 +244,7 @@ function claim(
         where d.notification_id = any(array(select notification_id from taken)) and d.channel = $1 and ${withinMonths(months, 'd.notification_id')}
         returning d.*
       )
-      select q."isHeld", q."hasWork", c.notification_id as notification, c.channel, c.mode, c.lease_owner as owner, c.account_id as account, a.name as "accountName", a.settings,
+      select q."hasWork", c.notification_id as notification, c.channel, c.mode, c.lease_owner as owner, c.account_id as account, a.name as "accountName", a.settings,
         c.ordinal, c.attempt, c.failovers, c.tried, c.reference, c.recipient, n.recipient_name as "recipientName", n.subject,
         case when $8::boolean and octet_length(n.content) <= 65536 then n.content end as content,
         coalesce(octet_length(n.content), 0) as "contentSize", n.validation is not null as protected, c.unknown_count as "unknownCount",
@@ -230,7 +254,7 @@ function claim(
         coalesce((select jsonb_agg(jsonb_build_object('name', f.name, 'sha256', encode(f.sha256, 'hex'), 'size', f.size) order by f.ordinal)
           from attachment f where f.notification_id = c.notification_id and ${withinMonths(months, 'f.notification_id')}), '[]') as attachments,
         n.accepted_at as "acceptedAt", c.bulk, case when c.taken ->> 'by' = c.carrier then c.taken end as taken
-      from (select exists (select from held) as "isHeld", exists (select from ${work}) as "hasWork") q
+      from (select exists (select from ${work}) as "hasWork") q
       left join (
         claimed c join account a on a.id = c.account_id
         -- By a look-up for each: a join may read the whole month, and its plan is kept while the month grows.
@@ -243,7 +267,7 @@ function claim(
 const toClaims = (rows: readonly ClaimRow[]): Claim[] =>
   rows
     .filter(({ notification }) => notification !== null)
-    .map(({ settings, isHeld: _, hasWork: __, ...claim }) => ({ ...claim, settings: completeSettings(settings) }))
+    .map(({ settings, hasWork: _, ...claim }) => ({ ...claim, settings: completeSettings(settings) }))
 
 /** A delivery and the claim that holds it. */
 export interface Lease {

@@ -93,7 +93,8 @@ export const updateEndpoint = (db: Queryable, { account, mode }: Scope, id: stri
        disabled_reason = case when c.active then null when not c.active then coalesce(w.disabled_reason, 'manual') else w.disabled_reason end,
        failures = case when c.active or c.url is not null then 0 else w.failures end,
        failing_since = case when c.active or c.url is not null then null else w.failing_since end,
-       paused_until = case when c.active or c.url is not null then null else w.paused_until end,
+       -- Claims look at all messages of an endpoint that was paused lately (queue.ts).
+       paused_until = case when c.active or c.url is not null then now() else w.paused_until end,
        asked_until = case when c.active or c.url is not null then null else w.asked_until end
      from jsonb_to_record($4) as c(url text, version text, channels text[], statuses text[], active boolean)
      where w.id = $3 and w.account_id = $1 and w.mode = $2 and w.url is not null and w.deleted_at is null`,
@@ -185,7 +186,7 @@ export const recordHealth = (db: Queryable, reports: readonly HealthReport[], ru
        failing_since = case when b.succeeded then null else b.since end,
        failed_at = case when b.succeeded then w.failed_at else now() end,
        asked_until = a.until,
-       paused_until = case when b.succeeded then a.until
+       paused_until = case when b.succeeded then coalesce(a.until, case when b.failures >= $2 or w.paused_until > now() then now() else w.paused_until end)
          else greatest(a.until, case when b.failures + b.failed >= $2
            then now() + least($3, 1000 * power(2, least(b.failures + b.failed - $2, 20))) * interval '1 millisecond' else w.paused_until end) end,
        disabled_at = coalesce(w.disabled_at, case when b.verdict is not null then now() end),

@@ -1,7 +1,8 @@
 import type { Channel } from '../../domain/channel.js'
 import type { Scope } from '../../domain/scope.js'
 import type { PayloadVersion } from '../../domain/webhook.js'
-import { execute, type Queryable, queryValues, run } from '../postgres.js'
+import { execute, type Queryable, queryValue, queryValues, run } from '../postgres.js'
+import { BEGINNING, frontOf } from '../queue-front.js'
 import type { AttemptResult } from './attempts.js'
 
 /** A message of the outbox, claimed under a lease. */
@@ -39,10 +40,39 @@ export interface ClaimQuery {
   scopes: ReadonlyMap<string, number>
   /** Consecutive failures after which an endpoint gets one message at a time. */
   failuresToPause: number
+  /** Messages that became due earlier are not looked at (findFront), but for endpoints that were paused since; without it, all are. */
+  from?: Date
 }
 
 /** A message waits for this many attempts of an earlier message of its notification and channel, then overtakes it. */
 const ORDERED_ATTEMPTS = 3
+
+/** The endpoints with queued messages that are due from a time on, whenever that is, with their first such message. */
+const waitingFrom = (from: string): string => `
+  waiting as (
+    (select endpoint_id, due_at from webhook_message where state = 'queued' and due_at >= ${from} order by endpoint_id, due_at, position limit 1)
+    union all
+    select next.endpoint_id, next.due_at from waiting cross join lateral (
+      select m.endpoint_id, m.due_at from webhook_message m where m.state = 'queued' and m.endpoint_id > waiting.endpoint_id and m.due_at >= ${from}
+      order by m.endpoint_id, m.due_at, m.position limit 1
+    ) next
+  )`
+
+/**
+ * The time from which on claims have to look: the messages of endpoints that work are due then or later, and so are those to come. An
+ * endpoint that fails may have messages of days ago: claims look at all messages of endpoints that were paused since the front.
+ */
+export const findFront = async (db: Queryable, failuresToPause: number, from: Date | null): Promise<Date> => {
+  const front = await queryValue<Date>(db, {
+    name: 'find-webhook-front',
+    text: `
+      with recursive ${waitingFrom('$2::timestamptz')}
+      select ${frontOf('min(waiting.due_at)')} from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
+      where w.url is not null and w.disabled_at is null and w.failures < $1 and (w.paused_until is null or w.paused_until <= now())`,
+    values: [failuresToPause, from ?? BEGINNING],
+  })
+  return front!
+}
 
 /**
  * Claims due messages. Endpoints are served in rotation, and each endpoint and each scope has a limit, so that a slow one
@@ -55,16 +85,16 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
   const { rows } = await run<{ messages: ClaimedMessage[] | null; endpoints: ClaimedEndpoint[] | null }>(db, {
     name: 'claim-webhooks',
     text: `
-      with recursive waiting as (
-        (select endpoint_id from webhook_message where state = 'queued' order by endpoint_id, due_at, position limit 1)
-        union all
-        select (select m.endpoint_id from webhook_message m where m.state = 'queued' and m.endpoint_id > waiting.endpoint_id
-          order by m.endpoint_id, m.due_at, m.position limit 1)
-        from waiting where waiting.endpoint_id is not null
+      with recursive ${waitingFrom('$9::timestamptz')}, looked_at as (
+        select endpoint_id, min(since) as since
+        from (
+          select endpoint_id, due_at as since from waiting
+          union all select id, '-infinity' from webhook_endpoint where paused_until >= $9::timestamptz
+        ) e group by endpoint_id
       ), ready as (
-        select w.id, a.scope, $7 - coalesce(s.held, 0) as scope_capacity,
+        select w.id, looked_at.since, a.scope, $7 - coalesce(s.held, 0) as scope_capacity,
           case when w.failures >= $5 then 1 else coalesce(h.capacity, $4) end - coalesce(h.held, 0) as capacity
-        from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
+        from looked_at join webhook_endpoint w on w.id = looked_at.endpoint_id
         left join json_to_recordset($6) as h(id uuid, held int, capacity int) on h.id = w.id
         cross join lateral (select w.account_id || ' ' || w.mode as scope) a
         left join json_to_recordset($8) as s(scope text, held int) on s.scope = a.scope
@@ -74,7 +104,7 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
         from (select * from ready where capacity > 0 and scope_capacity > 0 order by random() limit 200) r
         cross join lateral (
           select m.id, m.due_at, m.position from webhook_message m
-          where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now()
+          where m.endpoint_id = r.id and m.state = 'queued' and m.due_at <= now() and m.due_at >= r.since
             and not exists (
               select from webhook_message e
               where e.endpoint_id = m.endpoint_id and e.notification_id = m.notification_id and e.channel = m.channel and e.event_seq < m.event_seq
@@ -112,6 +142,7 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
       JSON.stringify(Array.from(query.endpoints, ([id, { held, capacity }]) => ({ id, held, capacity }))),
       query.perScope,
       JSON.stringify(Array.from(query.scopes, ([scope, held]) => ({ scope, held }))),
+      query.from ?? BEGINNING,
     ],
   })
   const { messages, endpoints } = rows[0]!
@@ -211,11 +242,11 @@ export const renewMessages = async (db: Queryable, messages: readonly MessageFen
     ),
   )
 
-/** Returns claimed messages to the queue; the claim does not count as an attempt. */
+/** Returns claimed messages to the queue, due now, because claims begin at its front; the claim does not count as an attempt. */
 export const releaseMessages = (db: Queryable, messages: readonly MessageFence[]): Promise<void> =>
   execute(
     db,
-    `update webhook_message m set state = 'queued', attempt = m.attempt - 1, lease_owner = null, lease_until = null
+    `update webhook_message m set state = 'queued', attempt = m.attempt - 1, due_at = now(), lease_owner = null, lease_until = null
      from json_to_recordset($1) as g(message uuid, owner uuid, attempt int)
      where m.id = g.message and m.state = 'sending' and m.lease_owner = g.owner and m.attempt = g.attempt`,
     [JSON.stringify(messages)],

@@ -253,7 +253,7 @@ test('a preparation that asks for another time puts the message back as it came:
 /** Another worker's claim, of which nothing more is heard. */
 const claimAs = async (owner: string, limit = 1): Promise<Claim[]> => {
   const question = { channel: 'email', mode: 'live', carrier: 'scripted', rank: 0, owner, limit } as const
-  return (await claimDeliveries(database.pool, { ...question, leaseMs: engineTiming.leaseMs })).claims
+  return await claimDeliveries(database.pool, { ...question, leaseMs: engineTiming.leaseMs })
 }
 
 test('work of a worker that died is taken up by another, and its late report is refused', async () => {

@@ -50,7 +50,7 @@ const question = (channel: Channel) =>
   ({ channel, mode: 'live', carrier: 'scripted', rank: 0, limit: 10, leaseMs: 60_000 }) as const
 
 const claim = async (channel: Channel): Promise<Claim[]> =>
-  (await claimDeliveries(database.pool, { ...question(channel), owner: randomUUID() })).claims
+  await claimDeliveries(database.pool, { ...question(channel), owner: randomUUID() })
 
 const stored = async (id: string): Promise<Record<string, unknown>> =>
   (
