@@ -624,6 +624,7 @@ create table webhook_endpoint (
 );
 create index webhook_endpoint_account on webhook_endpoint (account_id, mode);
 create index webhook_endpoint_paused on webhook_endpoint (paused_until) where paused_until is not null;
+create index webhook_endpoint_failing on webhook_endpoint (failures) where failures > 0;
 
 -- A UUIDv7 of now. Ids at random would touch another page of an index at each of the four writes of a message: with a million
 -- messages, four times as much in the server's log.

@@ -1307,6 +1307,7 @@ CREATE TABLE webhook_endpoint (
   CONSTRAINT webhook_endpoint_payload_version_check CHECK (payload_version = ANY (ARRAY['v1'::text, 'v2'::text]))
 );
 CREATE INDEX webhook_endpoint_account ON webhook_endpoint USING btree (account_id, mode);
+CREATE INDEX webhook_endpoint_failing ON webhook_endpoint USING btree (failures) WHERE failures > 0;
 CREATE INDEX webhook_endpoint_paused ON webhook_endpoint USING btree (paused_until) WHERE paused_until IS NOT NULL;
 
 CREATE TABLE webhook_message (

@@ -141,14 +141,19 @@ function planLanes<Message>(
 const isSameAccount = (a: URL, b: URL): boolean =>
   a.protocol === b.protocol && a.username !== '' && a.password !== '' && a.username === b.username && a.password === b.password
 
-/** A lane's access to the queue. `openMonths`: those of the notifications that may have work. `askedForAll`: see QueueFront. */
+interface QueueParts {
+  openMonths?: LaneParts['openMonths'] | undefined
+  askedForAll?: LaneParts['askedForAll'] | undefined
+  onError(error: unknown): void
+}
+
+/** A lane's access to the queue. */
 export const queueOf = (
   pool: Pool,
-  openMonths: () => IdMonths | null = () => null,
-  askedForAll: () => number = () => 0,
+  parts: QueueParts,
 ): Pick<LaneOptions<unknown>, 'claim' | 'claimFailovers' | 'pass' | 'putBack' | 'putBackClaims'> => ({
-  claim: claimInTurn(pool, openMonths, askedForAll),
-  claimFailovers: question => claimFailovers(pool, { ...question, months: openMonths() }),
+  claim: claimInTurn(pool, parts),
+  claimFailovers: question => claimFailovers(pool, { ...question, months: parts.openMonths?.() ?? null }),
   pass: (held, to) => passDelivery(pool, held, to),
   // Repeated, because an expired lease would make the outcome unknown although nothing was sent.
   putBack: (held, delayMs) => retryWhileUnavailable(() => putBackDelivery(pool, held, delayMs)),
@@ -158,13 +163,12 @@ export const queueOf = (
 /** Each lane remembers which account it served last, and where its queue begins. */
 function claimInTurn(
   pool: Pool,
-  openMonths: () => IdMonths | null,
-  askedForAll: () => number,
+  { openMonths = () => null, askedForAll: asked = () => 0, onError }: QueueParts,
 ): (question: ClaimQuestion) => Promise<Claim[]> {
   let after: string | undefined
   let front: QueueFront | undefined
   return question => {
-    front ??= new QueueFront(from => findFront(pool, { ...question, months: openMonths() }, from), askedForAll)
+    front ??= new QueueFront({ find: from => findFront(pool, { ...question, months: openMonths() }, from), asked, onError })
     return front.claim(async from => {
       const turn = after === undefined ? {} : { after }
       const claims = await claimDeliveries(pool, { ...question, months: openMonths(), from, ...turn })
@@ -207,7 +211,7 @@ async function openLane<Message>(
     timing,
     ...(trace === undefined ? {} : { trace }),
     clock,
-    ...queueOf(pool, openMonths, askedForAll),
+    ...queueOf(pool, { openMonths, askedForAll, onError: error => onError(error, 'the front of a queue') }),
     record: recorder.record,
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),

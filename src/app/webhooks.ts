@@ -101,7 +101,10 @@ export function startDeliverer(parts: WebhookWorkerParts): Deliverer {
     maxWaiting: 100_000,
     overloaded: () => new Refusal('overloaded', [], { retryAfter: 1 }),
   })
-  const front = new QueueFront(from => findFront(pool, HEALTH.failuresToPause, from))
+  const front = new QueueFront({
+    find: from => findFront(pool, HEALTH.failuresToPause, from),
+    onError: error => onError(error, 'the front of the webhooks'),
+  })
   const deliverer = new Deliverer({
     clock,
     leaseMs,

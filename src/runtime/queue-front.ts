@@ -2,6 +2,17 @@
 const CLAIMED_BETWEEN = 500
 const WHOLE_EVERY_MS = 30_000
 
+export interface QueueFrontOptions {
+  /** Looks for the front from a time on; null: from the beginning. */
+  find(from: Date | null): Promise<Date>
+  /** How often a look from the beginning was asked for. */
+  asked?(): number
+  /** A look from the beginning failed, perhaps because it takes too long. Claims go on from the front that is known. */
+  onError(error: unknown): void
+  /** Replaces the clock, in tests. */
+  now?(): number
+}
+
 /**
  * Remembers where a queue begins, so that claims begin there too. What was claimed stays in the index of the queue until the last
  * transaction that could still see it there has ended. Beside a dump of an hour, a claim from the beginning reads an hour of it. Some
@@ -9,24 +20,15 @@ const WHOLE_EVERY_MS = 30_000
  * whenever it is asked for, the front is looked for from the beginning.
  */
 export class QueueFront {
-  readonly #find: (from: Date | null) => Promise<Date>
-  readonly #asked: () => number
-  readonly #now: () => number
+  readonly #options: QueueFrontOptions
   #front: Date | null = null
   #wholeAt = Number.NEGATIVE_INFINITY
   #claimed = 0
   #answered: number
 
-  /** `find`: looks for the front from a time on; null: from the beginning. `asked`: how often a look from the beginning was asked for. */
-  constructor(
-    find: (from: Date | null) => Promise<Date>,
-    asked: () => number = () => 0,
-    now: () => number = () => performance.now(),
-  ) {
-    this.#find = find
-    this.#asked = asked
-    this.#now = now
-    this.#answered = asked()
+  constructor(options: QueueFrontOptions) {
+    this.#options = options
+    this.#answered = this.#asked()
   }
 
   /** `claim` gets the time from which on it has to look. */
@@ -37,17 +39,28 @@ export class QueueFront {
   }
 
   async #from(): Promise<Date> {
-    const began = this.#now()
+    const { find, onError, now = () => performance.now() } = this.#options
+    const began = now()
     const asked = this.#asked()
-    const isWhole = began - this.#wholeAt >= WHOLE_EVERY_MS || asked !== this.#answered
-    if (!isWhole && this.#front !== null && this.#claimed < CLAIMED_BETWEEN) return this.#front
-    const front = await this.#find(isWhole ? null : this.#front)
-    this.#front = front
-    this.#claimed = 0
-    if (isWhole) {
-      this.#wholeAt = began
-      this.#answered = asked
+    if (this.#front === null || began - this.#wholeAt >= WHOLE_EVERY_MS || asked !== this.#answered) {
+      try {
+        this.#front = await find(null)
+        this.#claimed = 0
+        this.#wholeAt = began
+        this.#answered = asked
+      } catch (error) {
+        if (this.#front === null) throw error
+        onError(error)
+      }
     }
-    return front
+    if (this.#claimed >= CLAIMED_BETWEEN) {
+      this.#front = await find(this.#front)
+      this.#claimed = 0
+    }
+    return this.#front
+  }
+
+  #asked(): number {
+    return this.#options.asked?.() ?? 0
   }
 }

@@ -4,18 +4,22 @@ import { QueueFront } from '../../src/runtime/queue-front.js'
 function fronts() {
   let now = 1_000_000
   let asked = 0
+  let isDown = false
   const looks: (number | null)[] = []
-  const front = new QueueFront(
-    async from => {
+  const errors: unknown[] = []
+  const front = new QueueFront({
+    find: async from => {
       looks.push(from?.getTime() ?? null)
-      if (now < 0) throw new Error('no database')
+      if (isDown) throw new Error('no database')
       return new Date(now)
     },
-    () => asked,
-    () => now,
-  )
+    asked: () => asked,
+    onError: error => errors.push(error),
+    now: () => now,
+  })
   return {
     looks,
+    errors,
     /** The time from which on the claim looked. */
     async after(ms: number, claims = 0): Promise<number> {
       now += ms
@@ -28,6 +32,9 @@ function fronts() {
     },
     ask() {
       asked++
+    },
+    fail(down: boolean) {
+      isDown = down
     },
   }
 }
@@ -49,9 +56,23 @@ test('every half minute, and when it is asked for, the front is looked for from 
   expect(looks).toEqual([null, null, null])
 })
 
-test('a look that failed is made again before the next claim', async () => {
-  const { after, looks } = fronts()
-  await expect(after(-1_000_001)).rejects.toThrow('no database')
-  expect(await after(1_000_001)).toBe(1_000_000)
-  expect(looks).toEqual([null, null])
+test('a first look that fails lets no claim go, and is made again', async () => {
+  const { after, looks, errors, fail } = fronts()
+  fail(true)
+  await expect(after(0)).rejects.toThrow('no database')
+  fail(false)
+  expect(await after(1)).toBe(1_000_001)
+  expect([looks, errors]).toEqual([[null, null], []])
+})
+
+test('a later look from the beginning that fails is told and made again; until then claims begin at the front that is known', async () => {
+  const { after, looks, errors, ask, fail } = fronts()
+  expect(await after(0)).toBe(1_000_000)
+  ask()
+  fail(true)
+  expect([await after(1), await after(1)]).toEqual([1_000_000, 1_000_000])
+  expect(errors).toEqual([new Error('no database'), new Error('no database')])
+  fail(false)
+  expect([await after(1), await after(1)]).toEqual([1_000_003, 1_000_003])
+  expect(looks).toEqual([null, null, null, null])
 })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type Queryable, transaction } from '../../src/store/postgres.js'
 import { insertEndpoint, recordHealth, updateEndpoint } from '../../src/store/webhook/endpoints.js'
 import { claimMessages, findFront, releaseMessages, settleMessages, type WebhookClaim } from '../../src/store/webhook/queue.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, databaseForTest, type TestDatabase } from '../support/database.js'
 import { createAccount } from '../support/gateway.js'
 
 /** What a claim costs, however much was sent before. */
@@ -172,18 +172,22 @@ describe('the front of the queue', () => {
     expect(await front()).toBe(60)
   })
 
-  test('is where claims begin, but for endpoints that were paused since', async () => {
+  test('is where claims begin, but for endpoints that fail or were paused since', async () => {
     const [first, second] = endpoints as [string, string]
     await queue(first, 1, 10)
-    await queue(second, 1, 10)
+    await queue(second, 2, 10)
     await setEndpoint(second, "failures = 7, paused_until = now() + interval '1 minute'")
     expect(await claimFrom(minutesAgo(5))).toEqual([])
-    await setEndpoint(second, "paused_until = now() - interval '1 second'")
+    // However long ago its pause ended, as after a night without a worker.
+    await setEndpoint(second, "paused_until = now() - interval '1 hour'")
+    expect(await claimFrom(minutesAgo(5))).toEqual([second])
+    // A pause that the endpoint asked for, without failures.
+    await setEndpoint(second, "failures = 0, paused_until = now() - interval '1 second'")
     expect(await claimFrom(minutesAgo(5))).toEqual([second])
     expect(await claimFrom(minutesAgo(11))).toEqual([first])
   })
 
-  test('is no limit for an endpoint that works again, whoever found that out', async () => {
+  test('is no limit for an endpoint that works again, whoever found that out, and its backlog is the front then', async () => {
     const [id] = endpoints as [string]
     const rules = { failuresToPause: 5, maxPauseMs: MINUTE, suspendAfterMs: 1e9, quietMs: 1e9 }
     const recover = () =>
@@ -193,15 +197,31 @@ describe('the front of the queue', () => {
     for (const change of [recover, switchOn, move]) {
       await setEndpoint(id, "failures = 7, paused_until = now() - interval '20 minutes'")
       await queue(id, 1, 10)
-      expect(await claimFrom(minutesAgo(5))).toEqual([])
       await change()
+      expect(await front(minutesAgo(5))).toBe(10)
       expect(await claimFrom(minutesAgo(5))).toEqual([id])
+      expect(await front(minutesAgo(5))).toBe(0.2)
     }
     // A pause that a success ends.
     await setEndpoint(id, "failures = 1, paused_until = now() + interval '20 minutes'")
     await queue(id, 1, 10)
     await recover()
     expect(await claimFrom(minutesAgo(5))).toEqual([id])
+  })
+
+  test('endpoints that were paused and have no messages take nobody’s place', async () => {
+    const { pool } = database
+    const [id] = endpoints as [string]
+    await pool.query(
+      `insert into webhook_endpoint (id, account_id, mode, url, payload_version, secret, paused_until)
+       select gen_random_uuid(), $1, 'live', 'https://example.com/idle', 'v2', '\\x00', now() from generate_series(1, 3000)`,
+      [account],
+    )
+    await queue(id, 20, 10)
+    expect(await claimFrom(minutesAgo(5))).toEqual([])
+    await setEndpoint(id, 'paused_until = now()')
+    expect(await claimFrom(minutesAgo(5))).toHaveLength(20)
+    await pool.query("delete from webhook_endpoint where url = 'https://example.com/idle'")
   })
 
   test('is before a message that is given back', async () => {
@@ -242,6 +262,24 @@ describe('the front of the queue', () => {
     const limited = { ...question, perScope: 1_000, scopes: new Map(), from }
     expect(await entriesRead(async db => expect(await claimMessages(db, limited)).toHaveLength(40))).toBeLessThan(500)
     expect(await entriesRead(db => findFront(db, 5, from))).toBeLessThan(100)
+  })
+})
+
+test('a claim of a long queue compares each message with those of its notification alone, also before the first analyze', async () => {
+  const fresh = await databaseForTest()
+  const { id } = await createAccount(fresh.pool)
+  const endpoint = crypto.randomUUID()
+  const all = { channels: null, statuses: null, version: 'v2', secret: Buffer.alloc(1) } as const
+  await insertEndpoint(fresh.pool, { id: endpoint, account: id, mode: 'live', url: 'https://example.com/long', ...all })
+  await transaction(fresh.pool, async db => {
+    await db.query(
+      `insert into webhook_message (id, endpoint_id, notification_id, channel, event_seq)
+       select gen_random_uuid(), $1, gen_random_uuid(), 'email', 2 from generate_series(1, 2000)`,
+      [endpoint],
+    )
+    const before = await countRead(db)
+    expect(await claim(db)).toHaveLength(100)
+    expect((await countRead(db)) - before).toBeLessThan(5_000)
   })
 })
 

@@ -112,7 +112,7 @@ export function startTestWorker(
         settleMs: 50,
         timing: QUICK_TIMING,
         clock: Date.now,
-        ...queueOf(pool),
+        ...queueOf(pool, { onError: () => {} }),
         record: change => recorder.record(change),
         prepare: prepareParcel,
         onError: () => {},

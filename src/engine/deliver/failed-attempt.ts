@@ -65,7 +65,7 @@ export function afterFailure(
   byCarrier: boolean,
 ): { putBackMs: number } | FailedAttempt {
   const { retryDelaysMs, clock } = parts
-  const askedForMs = Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS)
+  const askedForMs = Math.ceil(Math.min(error.retryAfterMs ?? 0, MAX_DELAY_MS))
   if (error.untried && isYoung(retryDelaysMs, claim, clock())) return { putBackMs: askedForMs }
   const { reference, attempt } = claim
   const answer = error.answer ?? error.message

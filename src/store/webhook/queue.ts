@@ -47,8 +47,11 @@ export interface ClaimQuery {
 /** A message waits for this many attempts of an earlier message of its notification and channel, then overtakes it. */
 const ORDERED_ATTEMPTS = 3
 
-/** The endpoints with queued messages that are due from a time on, whenever that is, with their first such message. */
-const waitingFrom = (from: string): string => `
+/**
+ * The endpoints to look at, each with the time of its first message: those with messages that are due from a time on, whenever that is;
+ * and those that fail or were paused since, because their messages may be older.
+ */
+const endpointsFrom = (from: string, failuresToPause: string): string => `
   waiting as (
     (select endpoint_id, due_at from webhook_message where state = 'queued' and due_at >= ${from} order by endpoint_id, due_at, position limit 1)
     union all
@@ -56,19 +59,30 @@ const waitingFrom = (from: string): string => `
       select m.endpoint_id, m.due_at from webhook_message m where m.state = 'queued' and m.endpoint_id > waiting.endpoint_id and m.due_at >= ${from}
       order by m.endpoint_id, m.due_at, m.position limit 1
     ) next
+  ), looked_at as (
+    select endpoint_id, min(due_at) as since from (
+      select endpoint_id, due_at from waiting
+      union all
+      select w.id, first.due_at from webhook_endpoint w cross join lateral (
+        select m.due_at from webhook_message m where m.endpoint_id = w.id and m.state = 'queued' order by m.due_at, m.position limit 1
+      ) first
+      where w.paused_until >= ${from} or w.failures > 0 and w.failures >= ${failuresToPause}
+    ) e group by endpoint_id
   )`
+
+const MAY_BE_CALLED = 'w.url is not null and w.disabled_at is null and (w.paused_until is null or w.paused_until <= now())'
 
 /**
  * The time from which on claims have to look: the messages of endpoints that work are due then or later, and so are those to come. An
- * endpoint that fails may have messages of days ago: claims look at all messages of endpoints that were paused since the front.
+ * endpoint that fails may have messages of days ago, and does not hold the front back.
  */
-export const findFront = async (db: Queryable, failuresToPause: number, from: Date | null): Promise<Date> => {
+export async function findFront(db: Queryable, failuresToPause: number, from: Date | null): Promise<Date> {
   const front = await queryValue<Date>(db, {
     name: 'find-webhook-front',
     text: `
-      with recursive ${waitingFrom('$2::timestamptz')}
-      select ${frontOf('min(waiting.due_at)')} from waiting join webhook_endpoint w on w.id = waiting.endpoint_id
-      where w.url is not null and w.disabled_at is null and w.failures < $1 and (w.paused_until is null or w.paused_until <= now())`,
+      with recursive ${endpointsFrom('$2::timestamptz', '$1')}
+      select ${frontOf('min(looked_at.since)')} from looked_at join webhook_endpoint w on w.id = looked_at.endpoint_id
+      where ${MAY_BE_CALLED} and w.failures < $1`,
     values: [failuresToPause, from ?? BEGINNING],
   })
   return front!
@@ -85,20 +99,14 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
   const { rows } = await run<{ messages: ClaimedMessage[] | null; endpoints: ClaimedEndpoint[] | null }>(db, {
     name: 'claim-webhooks',
     text: `
-      with recursive ${waitingFrom('$9::timestamptz')}, looked_at as (
-        select endpoint_id, min(since) as since
-        from (
-          select endpoint_id, due_at as since from waiting
-          union all select id, '-infinity' from webhook_endpoint where paused_until >= $9::timestamptz
-        ) e group by endpoint_id
-      ), ready as (
+      with recursive ${endpointsFrom('$9::timestamptz', '$5')}, ready as (
         select w.id, looked_at.since, a.scope, $7 - coalesce(s.held, 0) as scope_capacity,
           case when w.failures >= $5 then 1 else coalesce(h.capacity, $4) end - coalesce(h.held, 0) as capacity
         from looked_at join webhook_endpoint w on w.id = looked_at.endpoint_id
         left join json_to_recordset($6) as h(id uuid, held int, capacity int) on h.id = w.id
         cross join lateral (select w.account_id || ' ' || w.mode as scope) a
         left join json_to_recordset($8) as s(scope text, held int) on s.scope = a.scope
-        where w.url is not null and w.disabled_at is null and (w.paused_until is null or w.paused_until <= now())
+        where ${MAY_BE_CALLED}
       ), offered as (
         select p.id, r.scope, r.scope_capacity, row_number() over (partition by r.id order by p.due_at, p.position) as rank
         from (select * from ready where capacity > 0 and scope_capacity > 0 order by random() limit 200) r
@@ -110,6 +118,8 @@ export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<W
               where e.endpoint_id = m.endpoint_id and e.notification_id = m.notification_id and e.channel = m.channel and e.event_seq < m.event_seq
                 and e.state in ('queued', 'sending')
                 and (e.state = 'sending' or e.due_at <= now() or e.attempt - e.earlier_attempts < ${ORDERED_ATTEMPTS})
+              -- A look-up for each message: joined, and without statistics, the messages of an endpoint would be compared one by one.
+              offset 0
             )
           order by m.due_at, m.position limit r.capacity
         ) p

@@ -58,7 +58,7 @@ async function workWith(settleMs: number, script: Script) {
     settleMs,
     timing: QUICK_TIMING,
     clock: Date.now,
-    ...queueOf(pool),
+    ...queueOf(pool, { onError: () => {} }),
     record: change => recorder.record(change),
     prepare: createSmsPreparation({ publicUrl: gateway.url, shortLink: async () => 'x', render: async () => ({ refused: {} }) }),
     onError: () => {},

@@ -426,7 +426,7 @@ test('what one recipient’s server says keeps nobody else back, however often a
 })
 
 test('what its carrier did not try goes back as it came, for as long as it says; in the end it uses up tries all the same', async () => {
-  const untried = new SendError('temporary', 'Não é a vez.', { retryAfterMs: 300, scope: 'message', untried: true })
+  const untried = new SendError('temporary', 'Não é a vez.', { retryAfterMs: 300.5, scope: 'message', untried: true })
   let turns = 0
   const carrier = new ScriptedCarrier(() => (++turns < 3 ? Promise.reject(untried) : {}))
   const worker = work({ carrier, options: { retryDelaysMs: [60_000] } })
