@@ -36,9 +36,20 @@ export function startCommand(): Command {
     })
 }
 
+/** A role starts no simulator. Without the address of one, messages of test tokens would be accepted and wait for ever. */
+function readRoleConfig(env: NodeJS.ProcessEnv): Config {
+  const config = readConfig(env)
+  if (!config.simulator || config.simulatorUrl !== null) return config
+  if (env.SIMULATOR === 'on')
+    throw new OperatorError(
+      'SIMULATOR=on com --role pede SIMULATOR_URL e SIMULATOR_KEY: um papel não inicia o simulador. Rode carteiro simulate à parte, ou retire SIMULATOR.',
+    )
+  return { ...config, simulator: false }
+}
+
 /** One role in this process: a node of several on one database, or a child of the supervisor. */
 async function runRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, options: Pick<Serving, 'json' | 'paused'>): Promise<void> {
-  const config = readConfig(env)
+  const config = readRoleConfig(env)
   const log = openLog(config.logLevel, role)
   const stop = stopSignals()
   // The supervisor is gone: nobody else will tell us to stop.

@@ -168,6 +168,10 @@ test('the steps of the Dockerfile give a program that runs without development d
   const url = (JSON.parse(String(line)) as { api: string }).api
   expect((await request(`${url}/readyz`)).status).toBe(200)
   expect((await fetch(`${url}/console`)).status).toBe(200)
+  // No simulator runs beside a role: a message of a test token would wait for ever.
+  run(['account', 'create', '--name', 'acme'])
+  const token = run(['token', 'issue', '--account', 'acme', '--mode', 'test']).trim()
+  expect((await send(url, token, validSend)).status).toBe(503)
   api.kill('SIGTERM')
   const [code] = await once(api, 'exit')
   expect(code).toBe(0)

@@ -51,7 +51,7 @@ async function checkVersion(location: Location, binaries: string): Promise<void>
   if (made !== ours) {
     throw new OperatorError(
       `O banco em ${location.database} foi criado pelo PostgreSQL ${made}, e esta versão do Carteiro traz o ${ours}. Nada foi mudado. ` +
-        `Com a versão anterior do Carteiro, grave uma cópia: carteiro backup copia.carteiro. Depois pare-a, renomeie ${location.database}, ` +
+        `Pare o serviço e, com a versão anterior do Carteiro, grave uma cópia: carteiro backup copia.carteiro. Depois renomeie ${location.database}, ` +
         `e com esta versão restaure: carteiro restore copia.carteiro. Veja "Atualização" em docs/operacao.md.`,
     )
   }
