@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { ACCEPT_LIMITS, acceptStore, buildApi } from '../src/app/api.js'
+import { ACCEPT_LIMITS, acceptStore } from '../src/app/accept-store.js'
+import { buildApi } from '../src/app/api.js'
 import { readConfig } from '../src/app/config.js'
 import { loadKeys } from '../src/app/keys.js'
 import { openLog } from '../src/app/log.js'

@@ -11,7 +11,6 @@ import { type AcceptStore, createAccept } from '../engine/accept/accept.js'
 import { unitCounter } from '../engine/accept/count-units.js'
 import { createReadiness } from '../engine/accept/readiness.js'
 import { Budgets } from '../engine/access/budgets.js'
-import { Directory } from '../engine/access/directory.js'
 import { loadBulkFields } from '../engine/bulk/fields.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
@@ -21,24 +20,20 @@ import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
 import { readFreeBytes } from '../runtime/disk.js'
 import { GroupCommit } from '../runtime/group-commit.js'
-import { isRegistered } from '../store/accounts/accounts.js'
-import { bindCost, releaseCost } from '../store/accounts/costs.js'
 import { leaseBudget } from '../store/accounts/rate-windows.js'
-import { resolveTemplates } from '../store/accounts/templates.js'
-import { findGrant } from '../store/accounts/tokens.js'
 import { type FoundStatus, findNotification, findStatuses, type StatusQuestion } from '../store/delivery/deliveries.js'
 import { createDueSignal } from '../store/delivery/due-signal.js'
 import { readDossier } from '../store/evidence/dossier.js'
-import { readRevision } from '../store/installation.js'
 import { findPending } from '../store/migrate.js'
-import { storeBlobs } from '../store/notification/blobs.js'
 import { readTimeline } from '../store/notification/event-log.js'
-import { findKeyUse, findWritten, insertAcceptances, rehearseAcceptances } from '../store/notification/notifications.js'
-import { isLocked, isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
-import { isStandbyLost } from '../store/standby.js'
+import { rehearseAcceptances } from '../store/notification/notifications.js'
+import type { Pool } from '../store/postgres.js'
+import { ACCEPT_LIMITS, acceptStore } from './accept-store.js'
+import { warnOfEvents } from './carrier-events.js'
 import { documentUrls, openChannels } from './channels.js'
 import type { Config } from './config.js'
 import { openConsoleCarriers } from './console-carriers.js'
+import { openDirectory } from './directory.js'
 import { openDiskGuard } from './disk.js'
 import { openEvidence, openVerification } from './evidence-api.js'
 import type { Log } from './log.js'
@@ -47,32 +42,6 @@ import { openTracing } from './tracing.js'
 import { readVersion } from './version.js'
 import { targetRules, webhookFormat } from './webhooks.js'
 
-export async function openDirectory(pool: Pool): Promise<Directory> {
-  const directory = new Directory({
-    readRevision: () => readRevision(pool),
-    findGrant: jti => findGrant(pool, jti),
-    isRegistered: address => isRegistered(pool, address),
-  })
-  await directory.open()
-  return directory
-}
-
-export const acceptStore = (pool: Pool): AcceptStore => ({
-  insertAcceptances: group => insertAcceptances(pool, group),
-  findWritten: ids => findWritten(pool, ids),
-  storeBlobs: attachments => storeBlobs(pool, attachments),
-  resolveTemplates: (scope, named) => resolveTemplates(pool, scope, named),
-  findKeyUse: (scope, key) => findKeyUse(pool, scope, key),
-  bindCost: (scope, asked, cap) => bindCost(pool, scope, asked, cap),
-  releaseCost: (scope, amount) => releaseCost(pool, scope, amount),
-  isStandbyLost: () => isStandbyLost(pool),
-  // A key that another transaction is using must not refuse the other requests of its group.
-  isRowFault: error => isRowFault(error) || isLocked(error),
-  isUniqueViolation,
-})
-
-/** Group commit: measured with bench/accept.ts on two cores; more than two groups at once only compete for the same log. */
-export const ACCEPT_LIMITS = { maxGroup: 256, parallelGroups: 2, maxWaiting: 4_096, retryForMs: 5_000 }
 const LOOKUP_LIMITS = { maxItems: 256, parallel: 2, maxWaiting: 4_096 }
 const MEBIBYTE = 1_048_576
 /** Slower than a phone with a bad connection. */
@@ -264,16 +233,6 @@ const retentionOf = ({ webhooks, bulk, channels }: Config): KeptFor[] => [
   { what: 'Dados das linhas de lotes que não saíram', setting: 'BULK_DAYS', days: bulk.days },
   ...Object.values(channels).flatMap(({ retention = [] }) => retention),
 ]
-
-/** A callback about an unknown message is answered with success, or the carrier would repeat it for days; the log keeps a line. */
-export const warnOfEvents = (log: Log): Pick<CarrierEventParts, 'onUnmatched' | 'onForeign'> => ({
-  onUnmatched: ({ carriers }, kind) => log.warn({ carriers, kind }, 'a carrier reported on an unknown message'),
-  onForeign: ({ channel, carriers, modes }, kind) =>
-    log.error(
-      { channel, carriers, modes, kind },
-      'a carrier reported on a message that it was never given: nothing was recorded',
-    ),
-})
 
 /** After a kill -9 of the process before this one, its port may stay in use for a moment. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {

@@ -171,6 +171,19 @@ describe('imports', () => {
     expect(circles).toEqual([])
   })
 
+  test('a worker does not load the HTTP server', () => {
+    const loaded = new Set<string>()
+    const load = (path: string): void => {
+      if (loaded.has(path)) return
+      loaded.add(path)
+      for (const { path: next, typesOnly, dynamic } of importsOf(path)) if (next !== null && !typesOnly && !dynamic) load(next)
+    }
+    load('src/app/worker.ts')
+    expect(loaded.size).toBeGreaterThan(100)
+    const servers = [...loaded].filter(path => importsOf(path).some(({ name, typesOnly }) => name === 'fastify' && !typesOnly))
+    expect([servers, loaded.has('src/http/server.ts')]).toEqual([[], false])
+  })
+
   test('domain does no input or output: of Node it uses what computes', () => {
     const pure = ['node:crypto', 'node:url', 'node:util', 'node:buffer', 'node:assert']
     for (const path of sources.filter(path => roomOf(path) === 'domain')) {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { acceptStore } from '../../../src/app/api.js'
+import { acceptStore } from '../../../src/app/accept-store.js'
 import { type BulkWorkerParts, bulkWork } from '../../../src/app/bulk.js'
 import { readConfig } from '../../../src/app/config.js'
 import type { AcceptStore } from '../../../src/engine/accept/accept.js'
