@@ -15,6 +15,7 @@ import { loadBulkFields } from '../engine/bulk/fields.js'
 import { createRecipient, type RecipientLimits } from '../engine/recipient/recipient.js'
 import { type CarrierEventParts, takeCarrierEvents } from '../engine/record/carrier-events.js'
 import { createRecorder } from '../engine/record/recorder.js'
+import { uploadTurns } from '../http/gw/bulk.js'
 import { createSendReader } from '../http/gw/send-reader.js'
 import { createContentCleaner } from '../http/recipient/content-cleaner.js'
 import { buildServer } from '../http/server.js'
@@ -140,7 +141,7 @@ export async function buildApi({ config, keys, pool, log, ...options }: ApiParts
       simulator: config.simulator,
       supportEmail: config.supportEmail,
     },
-    bulk: { fields: await loadBulkFields(), maxBytes: config.bulk.maxBytes, requireDisk },
+    bulk: { fields: await loadBulkFields(), maxBytes: config.bulk.maxBytes, requireDisk, takeTurn: uploadTurns() },
     status: {
       contracts,
       documentUrl,

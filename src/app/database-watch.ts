@@ -28,11 +28,10 @@ export interface WatchParts {
   archives: readonly string[]
   /** How long a node that remembers nothing leaves the decision to others. */
   graceMs?: number
-  /** Between two writes of the file. */
-  writeEveryMs?: number
 }
 
 const GRACE_MS = 10_000
+/** Between two writes of the file. */
 const WRITE_EVERY_MS = 5_000
 
 const details: Record<CopyCause, string> = {
@@ -173,11 +172,11 @@ export class DatabaseWatch {
   }
 
   async #remember({ installation, current, nowMs }: HomeServer): Promise<void> {
-    const { pool, memoryFile, log, writeEveryMs = WRITE_EVERY_MS } = this.#parts
+    const { pool, memoryFile, log } = this.#parts
     const memory = { installation, mark: current, isFinal: this.#isFinal, ...(await readTreeHead(pool)) }
     this.#memory = { ...memory, atMs: nowMs }
     const text = JSON.stringify(memory)
-    if (memoryFile === null || text === this.#written || performance.now() - this.#writtenAt < writeEveryMs) return
+    if (memoryFile === null || text === this.#written || performance.now() - this.#writtenAt < WRITE_EVERY_MS) return
     try {
       await writeMemory(memoryFile, this.#memory)
       this.#written = text

@@ -8,7 +8,7 @@ import type { Keys } from '../domain/keys.js'
 import { runCarrierCheck } from '../http/console/carriers.js'
 import { mayRewriteHistory } from '../store/application-role.js'
 import { type Hold, listHolds } from '../store/delivery/holds.js'
-import { readQueue } from '../store/delivery/queue.js'
+import { countQueue } from '../store/delivery/queue-depth.js'
 import { countOutside } from '../store/files/move.js'
 import { probeFiles } from '../store/files/probe.js'
 import { readRevision } from '../store/installation.js'
@@ -78,7 +78,7 @@ async function* database({ config, pool }: Parts): AsyncGenerator<Finding> {
   yield apartMs < 2_000
     ? ok('Relógio', apart)
     : bad('Relógio', apart, 'Ligue a sincronização (chrony ou systemd-timesyncd) nas duas máquinas.')
-  const late = (await readQueue(pool)).filter(({ state, oldestSeconds }) => state === 'queued' && oldestSeconds > LATE_SECONDS)
+  const late = (await countQueue(pool)).filter(({ state, oldestSeconds }) => state === 'queued' && oldestSeconds > LATE_SECONDS)
   const oldest = Math.max(0, ...late.map(({ oldestSeconds }) => oldestSeconds))
   yield late.length === 0
     ? ok('Fila', 'nada espera além da hora')

@@ -37,8 +37,6 @@ export interface ChannelWiring<Message> extends Pick<ChannelDelivery<Message>, '
   /** The operator's carriers, the preferred one first. */
   carriers: readonly URL[]
   sendsContent?: boolean
-  retryDelaysMs?: readonly number[]
-  settleMs?: number
 }
 
 export interface LaneParts {
@@ -63,7 +61,7 @@ export interface LaneParts {
   traceAttempt?: LaneOptions<unknown>['traceAttempt']
 }
 
-/** Shorter times for tests. `settleMs` and `retryDelaysMs` take the place of every channel's own. */
+/** Shorter times for tests. `settleMs` and `retryDelaysMs`: in place of those below. */
 export interface LaneTiming extends Partial<EngineTiming> {
   settleMs?: number
   retryDelaysMs?: readonly number[]
@@ -205,9 +203,9 @@ async function openLane<Message>(
             giveBack: count => returnRate(pool, rate, count),
           },
         }),
-    retryDelaysMs: timing.retryDelaysMs ?? (simulated ? SIMULATED_RETRY_DELAYS_MS : (wiring.retryDelaysMs ?? RETRY_DELAYS_MS)),
+    retryDelaysMs: timing.retryDelaysMs ?? (simulated ? SIMULATED_RETRY_DELAYS_MS : RETRY_DELAYS_MS),
     leaseMs,
-    settleMs: timing.settleMs ?? (simulated ? SIMULATED_SETTLE_MS : (wiring.settleMs ?? SETTLE_MS)),
+    settleMs: timing.settleMs ?? (simulated ? SIMULATED_SETTLE_MS : SETTLE_MS),
     timing,
     ...(trace === undefined ? {} : { trace }),
     clock,

@@ -7,7 +7,8 @@ import { readId } from '../domain/id.js'
 import { describe } from '../domain/status.js'
 import type { Mode } from '../domain/token.js'
 import { type Repair, repairDelivery, reviveRefused } from '../engine/unknown/operator-decision.js'
-import { listQueue, readQueue, type UnfinishedState, unfinishedStates } from '../store/delivery/queue.js'
+import { listQueue, type UnfinishedState, unfinishedStates } from '../store/delivery/queue.js'
+import { countQueue } from '../store/delivery/queue-depth.js'
 import { databaseClock } from '../store/installation.js'
 import { transaction } from '../store/postgres.js'
 import { audit, requireAccount, run } from './administration.js'
@@ -31,7 +32,7 @@ export function queueCommand(): Command {
   addVerb(queue, 'count', 'quantas entregas há por canal, modo e estado, e há quantos segundos espera a mais antiga').action(
     (options: OutputOptions) =>
       run(options, async ({ pool }) => [
-        (await readQueue(pool)).map(({ channel, mode, state, count, oldestSeconds }) => {
+        (await countQueue(pool)).map(({ channel, mode, state, count, oldestSeconds }) => {
           return { channel: moduleOf(channel).wire, mode, state, count, oldest: Math.round(oldestSeconds) }
         }),
         'Nenhuma entrega por terminar.',

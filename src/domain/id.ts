@@ -17,3 +17,7 @@ export const lowestId = (atMs: number): string =>
     .padStart(12, '0')
     .padEnd(32, '0')
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+
+/** No id is lower, and none is higher. */
+export const LOWEST_ID = '00000000-0000-0000-0000-000000000000'
+export const HIGHEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'

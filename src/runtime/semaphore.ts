@@ -6,13 +6,6 @@ export interface SemaphoreOptions {
   maxWaitMs?: number
   /** Makes the error of a refusal. Required where there can be one. */
   refusal?(): Error
-  /** Permits that stay free when a request of this weight is granted: small requests find room beside large ones. */
-  reserve?(weight: number): number
-  /**
-   * Lets a request that fits pass an earlier one that does not. Off by default, because small requests could then overtake a large
-   * one without end.
-   */
-  overtaking?: boolean
 }
 
 interface Waiter {
@@ -28,7 +21,7 @@ export class Semaphore {
 
   constructor(options: SemaphoreOptions) {
     const refusal = (): Error => new Error('too many wait for a permit')
-    const defaults = { maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: 0, refusal, reserve: () => 0, overtaking: false }
+    const defaults = { maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: 0, refusal }
     this.#options = { ...defaults, ...options }
     this.#free = options.permits
   }
@@ -39,8 +32,8 @@ export class Semaphore {
 
   /** null: granted at once. Rejects when it is refused, or with the signal's reason. */
   acquire(weight = 1, signal?: AbortSignal): Promise<void> | null {
-    const { overtaking, maxWaiting, refusal } = this.#options
-    if ((overtaking || this.#waiters.size === 0) && this.#fits(weight)) {
+    const { maxWaiting, refusal } = this.#options
+    if (this.#waiters.size === 0 && this.#fits(weight)) {
       this.#free -= weight
       return null
     }
@@ -93,17 +86,16 @@ export class Semaphore {
 
   #serve(): void {
     for (const waiter of this.#waiters) {
-      if (this.#fits(waiter.weight)) {
-        // Taken here, not by the waiter itself: a newcomer could take the permits before the waiter wakes.
-        this.#free -= waiter.weight
-        waiter.grant()
-      } else if (!this.#options.overtaking) return
+      // Not even a smaller one after it: small ones could overtake a large one without end.
+      if (!this.#fits(waiter.weight)) return
+      // Taken here, not by the waiter itself: a newcomer could take the permits before the waiter wakes.
+      this.#free -= waiter.weight
+      waiter.grant()
     }
   }
 
   #fits(weight: number): boolean {
-    const { permits, reserve } = this.#options
-    return this.#free - weight >= reserve(weight) || this.#free === permits
+    return this.#free >= weight || this.#free === this.#options.permits
   }
 }
 

@@ -1,3 +1,4 @@
+import { LOWEST_ID } from '../domain/id.js'
 import type { Term } from '../domain/retention.js'
 import type { Scope } from '../domain/scope.js'
 import { execute, type Queryable, queryValues, run, type Transaction } from './postgres.js'
@@ -13,7 +14,7 @@ export const listAged = (db: Queryable, aged: Aged, below: string, limit: number
   queryValues(
     db,
     `select id from notification where account_id = $1 and mode = $2 and id < $4
-       and id > coalesce((select done_to from retention_progress where ${OF_AGED}), '00000000-0000-0000-0000-000000000000')
+       and id > coalesce((select done_to from retention_progress where ${OF_AGED}), '${LOWEST_ID}')
      order by id limit $5`,
     [...valuesOf(aged), below, limit],
   )

@@ -32,12 +32,11 @@ afterEach(async () => {
 const A = 'pombo://ana:segredo@correio.example:7/x'
 const B = 'pombo://bia:segredo@correio.example:7/x'
 
-const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}, settleMs = 50): ChannelWiring<Parcel> => ({
+const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}): ChannelWiring<Parcel> => ({
   channel: 'sms',
   carriers: urls.map(url => new URL(url)),
   concurrency: () => 5,
   identify: url => identifyCarrier({ name: url.protocol.slice(0, -1) }, url),
-  settleMs,
   provider: url => ({
     name: url.protocol.slice(0, -1),
     channel: 'sms',
@@ -47,6 +46,8 @@ const wiringOf = (urls: string[], carriers: Record<string, ScriptedCarrier> = {}
   }),
   prepare: () => async claim => ({ notification: claim.notification, reference: claim.reference, attempt: claim.attempt }),
 })
+
+const NOBODY_ASKS_YET = { timing: { ...QUICK_TIMING, settleMs: 60_000 } }
 
 async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> = {}): Promise<Lane<unknown>[]> {
   const wakes = new Wakes<Queue>()
@@ -58,7 +59,7 @@ async function open(wiring: ChannelWiring<Parcel>, changes: Partial<LaneParts> =
     simulatorUrl: null,
     hasCarriers: true,
     leaseMs: 30_000,
-    timing: QUICK_TIMING,
+    timing: { ...QUICK_TIMING, settleMs: 50 },
     trace: undefined,
     simulatorAddress: async () => null,
     takeEvents: async (source, events) =>
@@ -182,8 +183,8 @@ describe('a send without an answer', () => {
   })
 
   test('is still its own after the carrier got a neighbour', async () => {
-    // Nobody asks yet: the first worker knows no more than that the answer did not come.
-    await open(wiringOf([B], { bia: silent(taken).carrier }, 60_000))
+    // The first worker knows no more than that the answer did not come.
+    await open(wiringOf([B], { bia: silent(taken).carrier }), NOBODY_ASKS_YET)
     const id = await accept()
     await described(id).toBe('Em verificação')
     await running!.stop()
@@ -198,7 +199,7 @@ describe('a send without an answer', () => {
   test('of a carrier that is gone is asked of nobody else', async () => {
     const [ana, bia] = [silent('unknown'), silent(taken)]
     Object.assign(ana.carrier, { ready: false })
-    await open(wiringOf([A, B], { ana: ana.carrier, bia: bia.carrier }, 60_000))
+    await open(wiringOf([A, B], { ana: ana.carrier, bia: bia.carrier }), NOBODY_ASKS_YET)
     const id = await accept()
     await described(id).toBe('Em verificação')
     await running!.stop()

@@ -69,17 +69,6 @@ describe('bytes', () => {
     expect(semaphore.acquire(99)).toBeNull()
     expect(semaphore.acquire(1)).not.toBeNull()
   })
-
-  test('where overtaking is allowed, a small request passes a large one, and a reserve keeps room for it', async () => {
-    const reserve = (weight: number): number => (weight > 10 ? 25 : 0)
-    const semaphore = new Semaphore({ permits: 100, reserve, overtaking: true })
-    expect(semaphore.acquire(60)).toBeNull()
-    const large = semaphore.acquire(20)!
-    expect(semaphore.acquire(10)).toBeNull()
-    semaphore.release(10)
-    semaphore.release(60)
-    await large
-  })
 })
 
 describe('a waiter', () => {

@@ -35,9 +35,8 @@ export interface EmailOptions {
   resolver?: MailResolver
   /** The age at which the DKIM keys are read again. */
   dkimRefreshMs?: number
-  /** How often replies to be forwarded are looked for, and the waits before each further attempt. */
+  /** How often replies to be forwarded are looked for. */
   forwardEveryMs?: number
-  forwardRetryMs?: readonly number[]
 }
 
 /** The simulator answers faster than real servers. */
@@ -93,7 +92,6 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
     resolver: system = systemResolver(),
     dkimRefreshMs = DKIM_REFRESH_MS,
     forwardEveryMs = FORWARD_MS,
-    forwardRetryMs,
   } = context.options as EmailOptions
   const verp: Verp = { domain: config.bounceDomain, key: keys.derive('bounce') }
   const keyring = await openKeyring({ config, keys, pool, onError })
@@ -120,7 +118,6 @@ async function openDelivery(context: DeliveryContext<EmailConfig>): Promise<Chan
     defaultFrom: config.from,
     bounceDomain: config.bounceDomain,
     envelopeFrom: notification => verpAddress(notification, verp, 'forward'),
-    ...(forwardRetryMs === undefined ? {} : { retryMs: forwardRetryMs }),
   })
   return {
     partsOf: (_, { simulatorUrl }) => partsOf(simulatorUrl),

@@ -16,7 +16,7 @@ import type { PostalAddress } from './postal-address.js'
  * A print service over HTTP, as docs/carta.md describes it: it prints letters, puts them into envelopes and posts them. Our reference
  * is the idempotency key of an order and its name in lookups.
  */
-export const PRINT_SHOP = 'print-shop'
+const PRINT_SHOP = 'print-shop'
 const TIMEOUT_MS = 18_000
 const MAX_ANSWER = 4 * 1_048_576
 const REASONS = { unsent: 'O serviço de impressão não pôde ser alcançado.', unanswered: 'O serviço de impressão não respondeu.' }
@@ -28,7 +28,7 @@ const FRESH_MS = 300_000
  * the key of the callbacks' signatures, empty where the service sends no callbacks. `account`: the token names the account, unless
  * the operator gives a name that stays when the token changes.
  */
-export function readPrintAccount(url: URL): { base: string; token: string; secret: string; account: string } {
+function readPrintAccount(url: URL): { base: string; token: string; secret: string; account: string } {
   const wrong = (what: string): never => {
     throw new OperatorError(`LETTER_URL: ${what}. Exemplo: print+https://TOKEN:SEGREDO@servidor/caminho`)
   }

@@ -18,7 +18,7 @@ import { integerReader, readCredential, refuseUnknown } from '../url-options.js'
 import { type SmsMessage, smsContent } from './sms-message.js'
 
 /** The provider's name, stored with every attempt and the last part of its callbacks' path. */
-export const ZENVIA = 'zenvia'
+const ZENVIA = 'zenvia'
 const REQUESTS_AT_ONCE = 50
 
 /**

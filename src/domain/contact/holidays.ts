@@ -46,8 +46,6 @@ function easterOf(year: number): number {
   return Date.UTC(year, month - 1, day)
 }
 
-export const easterSunday = (year: number): Day => new Date(easterOf(year)).toISOString().slice(0, 10)
-
 /** The name of the holiday on a day; null: it is none of that kind. */
 export function holidayOn(day: Day, kind: HolidayKind): string | null {
   if (kind === 'none') return null

@@ -3,7 +3,7 @@ import { completeSettings } from '../../domain/account.js'
 import type { Clock } from '../../domain/clock.js'
 import { Refusal, StoreUnavailable } from '../../domain/errors.js'
 import { SALT_BYTES, sha256 } from '../../domain/evidence.js'
-import { newId } from '../../domain/id.js'
+import { LOWEST_ID, newId } from '../../domain/id.js'
 import { type Acceptance, acceptedEvent, type PlannedDelivery, type SendRequest } from '../../domain/notification.js'
 import { takeRandom } from '../../domain/random.js'
 import { remember } from '../../runtime/remember.js'
@@ -50,8 +50,6 @@ export function createReadiness({ store, clock, requireDisk, recentTrouble }: Re
   }
 }
 
-const NOBODY = '00000000-0000-0000-0000-000000000000'
-
 /** A send with a row for every table that a send may write. */
 function rehearsedSend(clock: Clock): Acceptance {
   const acceptedAt = new Date(clock())
@@ -67,11 +65,11 @@ function rehearsedSend(clock: Clock): Acceptance {
     deliveries: [],
   }
   const rules = { sequence: null, settings: completeSettings({}), revision: 0 }
-  const sender = { account: NOBODY, mode: 'test', token: NOBODY, address: '', rules } as const
+  const sender = { account: LOWEST_ID, mode: 'test', token: LOWEST_ID, address: '', rules } as const
   const turn = { state: 'queued', waitMs: 0, step: 1, condition: 'always' } as const
   const deliveries: PlannedDelivery[] = [{ ...turn, channel: channels[0]!, recipient: null, request: {}, template: null }]
   const event = acceptedEvent(id, acceptedAt, request, sender, deliveries, takeRandom(SALT_BYTES))
   const idempotency = { key: id, bodySha256: sha256('') }
   const planned = { deliveries, event, rulesRevision: null }
-  return { id, account: NOBODY, mode: 'test', acceptedAt, request, validation: null, ...planned, idempotency }
+  return { id, account: LOWEST_ID, mode: 'test', acceptedAt, request, validation: null, ...planned, idempotency }
 }

@@ -1,4 +1,5 @@
 import { channelModules } from '../../channels/registry.js'
+import { LOWEST_ID } from '../../domain/id.js'
 import { listAttachments } from '../../store/notification/blobs.js'
 import { type ErasedKind, eraseData, eraseLines, eraseTraces, findOpenBatches } from '../../store/person/erase.js'
 import {
@@ -18,13 +19,12 @@ export interface FoundPerson {
 }
 
 const BATCH = 200
-const FIRST = '00000000-0000-0000-0000-000000000000'
 const PAGE = 2_000
 
 /** `everywhere`: reads every notification, and finds those that name the person in contents, variables or events alone. */
 export async function findPerson(db: Queryable, person: Person, everywhere: boolean): Promise<FoundPerson> {
   const ids = new Set(await findNotificationIds(db, person))
-  for (let after: string | null = everywhere ? FIRST : null; after !== null; ) {
+  for (let after: string | null = everywhere ? LOWEST_ID : null; after !== null; ) {
     const page: Awaited<ReturnType<typeof searchPage>> = await searchPage(db, person, after, PAGE)
     for (const id of page?.found ?? []) ids.add(id)
     after = page?.last ?? null

@@ -12,13 +12,11 @@ export interface RetentionParts {
   pool: Pool
   clock: Clock
   batch?: number
-  /** Of one kind of one scope. What is left is done by the next run. */
-  maxBatches?: number
 }
 
 const DAY_MS = 86_400_000
 const BATCH = 200
-/** 100 000 notifications of a scope in each run. */
+/** Of one kind of one scope: 100,000 notifications in each run. The next run does what is left. */
 const MAX_BATCHES = 500
 const REFERENCE_BATCH = 2_000
 
@@ -36,11 +34,11 @@ export async function endTerms(parts: RetentionParts, signal?: AbortSignal): Pro
 }
 
 async function endTerm(parts: RetentionParts, aged: Aged, days: number, signal?: AbortSignal): Promise<void> {
-  const { pool, clock, batch = BATCH, maxBatches = MAX_BATCHES } = parts
+  const { pool, clock, batch = BATCH } = parts
   const below = lowestId(clock() - days * DAY_MS)
   try {
     await retryPostponed(pool, aged, batch)
-    for (let round = 0; round < maxBatches && !signal?.aborted; round++) {
+    for (let round = 0; round < MAX_BATCHES && !signal?.aborted; round++) {
       const found = await transaction(pool, async db => {
         const ids = await listAged(db, aged, below, batch)
         if (ids.length === 0) return 0

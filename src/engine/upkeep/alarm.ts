@@ -1,4 +1,4 @@
-import type { QueueDepth } from '../../store/delivery/queue.js'
+import type { QueueDepth } from '../../store/delivery/queue-depth.js'
 
 /** An operator is warned of deliveries that are due for longer than this. */
 const OVERDUE_SECONDS = 15 * 60

@@ -11,7 +11,7 @@ import { actorOf } from '../../engine/console/sign-in.js'
 import { type Batch, findBatch, listBatches } from '../../store/bulk/batches.js'
 import { listRefused, readLinesAfter } from '../../store/bulk/lines.js'
 import { findBatchScope } from '../../store/console/bulk.js'
-import { type BulkLimits, fileOf, sendRejects, sendResult, takeFiles, uploadTurns } from '../gw/bulk.js'
+import { type BulkLimits, fileOf, sendRejects, sendResult, takeFiles } from '../gw/bulk.js'
 import { progressOf } from '../gw/bulk-wire.js'
 import { pathId } from '../gw/wire.js'
 import {
@@ -74,7 +74,6 @@ export function addConsoleBulk(app: FastifyInstance, options: ConsoleBulkOptions
     },
   )
 
-  const takeTurn = uploadTurns()
   app.register(async scope => {
     takeFiles(scope)
     scope.post<{ Querystring: UploadQuery }>(
@@ -85,7 +84,7 @@ export function addConsoleBulk(app: FastifyInstance, options: ConsoleBulkOptions
         const by = byOf(request)
         const upload = { name: request.query.name, mapping: null, base: {}, starts: false, ...by, by: by.token }
         const file = fileOf(request)
-        const { batch, repeated } = await takeTurn(account, () => receiveBatch({ pool, ...bulk }, account, upload, file))
+        const { batch, repeated } = await bulk.takeTurn(account, () => receiveBatch({ pool, ...bulk }, account, upload, file))
         return { id: batch.id, repeated }
       },
     )

@@ -25,11 +25,15 @@ export interface BulkOptions {
 
 export interface BulkLimits {
   fields: BulkFields
-  /** Of a file. */
+  /** The largest file. */
   maxBytes: number
   /** Rejects while the disk has too little space for it. */
   requireDisk(): Promise<void>
+  takeTurn: UploadTurns
 }
+
+/** Does work that reads a file when it is its turn. */
+type UploadTurns = <T>(scope: Scope, work: () => Promise<T>) => Promise<T>
 
 const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 /** Which of them is said does not count: the bytes tell. */
@@ -75,15 +79,14 @@ export const takeFiles = (app: FastifyInstance): void =>
 
 export const fileOf = ({ body }: FastifyRequest): Readable => (body instanceof Readable ? body : refuse('fileExpected'))
 
-/** One file of an account at a time, and a few of all. */
-export function uploadTurns(): <T>(scope: Scope, work: () => Promise<T>) => Promise<T> {
+/** One file of an account at a time, and a few of all. Made once for a server: the API and the console take files. */
+export function uploadTurns(): UploadTurns {
   const all = new Semaphore({ permits: UPLOADS_AT_ONCE, maxWaiting: 64, refusal: overloaded })
   const own = new KeyedSemaphore({ permits: 1, maxWaiting: 4, refusal: overloaded })
   return (scope, work) => own.run(scopeKey(scope), () => all.run(work))
 }
 
 function addUpload(app: FastifyInstance, { pool, bulk }: BulkOptions): void {
-  const takeTurn = uploadTurns()
   app.register(async scope => {
     takeFiles(scope)
     scope.post<{ Querystring: Static<typeof uploadQuery> }>(
@@ -105,7 +108,7 @@ function addUpload(app: FastifyInstance, { pool, bulk }: BulkOptions): void {
         const by = { token: token.jti, address }
         const file = fileOf(request)
         const upload = { name: name || 'lote', ...form, starts: start === '1', ...by, by: `token:${token.jti}` }
-        const { batch, repeated } = await takeTurn(caller, () => receiveBatch({ pool, ...bulk }, caller, upload, file))
+        const { batch, repeated } = await bulk.takeTurn(caller, () => receiveBatch({ pool, ...bulk }, caller, upload, file))
         const started = repeated && start === '1' ? await resume(pool, batch, by) : batch
         return reply.code(201).send(dataAnswer({ ...wire.batchToWire(started), repetido: repeated }, 201))
       },

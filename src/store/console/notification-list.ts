@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Channel } from '../../domain/channel.js'
-import { lowestId } from '../../domain/id.js'
+import { HIGHEST_ID, lowestId } from '../../domain/id.js'
 import type { Mode } from '../../domain/token.js'
 import { type IdMonths, monthsOfPage, withinMonths } from '../months.js'
 import {
@@ -34,7 +34,6 @@ export interface ListQuestion {
 export type SearchedText = { id: string } | { customId: string; recipients: readonly string[] } | { subject: string }
 
 const DAY = 86_400_000
-const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** A page may hold fewer notifications than it could, if what is looked for is rare: the next page goes on. */
 export async function listNotifications(db: Queryable, question: ListQuestion, size: PageSize = PAGE_SIZE): Promise<FoundPage> {
@@ -71,7 +70,7 @@ export function listQuery(
   limit: number,
   months: IdMonths | null = null,
 ): pg.QueryConfig {
-  const high = [toMs === null ? HIGHEST : lowestId(toMs), before ?? HIGHEST].sort()[0]!
+  const high = [toMs === null ? HIGHEST_ID : lowestId(toMs), before ?? HIGHEST_ID].sort()[0]!
   const values: unknown[] = [accounts, mode, lowestId(fromMs ?? 0), high, limit]
   const ofAccounts = (source: string): string =>
     `select c.id from unnest($1::uuid[]) as a(id) cross join lateral (${source} order by 1 desc limit $5) c`

@@ -1,5 +1,6 @@
 import { type AccountSettings, completeSettings, type StoredSettings } from '../../domain/account.js'
 import type { Channel } from '../../domain/channel.js'
+import { LOWEST_ID } from '../../domain/id.js'
 import type { JsonObject } from '../../domain/notification.js'
 import type { Mode } from '../../domain/token.js'
 import { type IdMonths, rangeName, withinMonths } from '../months.js'
@@ -154,7 +155,7 @@ function claimOnce(db: Queryable, question: ClaimQuestion): Promise<ClaimRow[]> 
       )`,
     set: 'tried = array[$7::smallint]',
     work: 'quotas',
-    values: [question.after ?? NOBODY, question.bulkLimit ?? question.limit, question.from ?? BEGINNING],
+    values: [question.after ?? LOWEST_ID, question.bulkLimit ?? question.limit, question.from ?? BEGINNING],
   })
 }
 
@@ -216,10 +217,8 @@ export async function claimFailovers(db: Queryable, question: ClaimQuestion): Pr
 export const attemptedBy = (carrier: string): string =>
   `case when ordinal || ' ' || ${carrier}::text = any(attempted) then attempted else array_append(attempted, ordinal || ' ' || ${carrier}::text) end`
 
-const NOBODY = '00000000-0000-0000-0000-000000000000'
-
 /** The account from which the next claim goes on: accounts take turns in the order of their ids, and begin again after the last. */
-export function lastServed(claims: readonly Pick<Claim, 'account'>[], after = NOBODY): string {
+export function lastServed(claims: readonly Pick<Claim, 'account'>[], after = LOWEST_ID): string {
   const accounts = claims.map(({ account }) => account).sort()
   return accounts.findLast(account => account <= after) ?? accounts.at(-1) ?? after
 }

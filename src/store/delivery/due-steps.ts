@@ -1,3 +1,4 @@
+import { LOWEST_ID } from '../../domain/id.js'
 import { type Queryable, queryRow, queryRows, queryValues } from '../postgres.js'
 
 /** Time never decides on a step that only a failure releases. */
@@ -6,7 +7,6 @@ const DUE = `${WAITING} and d.due_at <= now()`
 
 /** Accounts that one statement looks at: each costs an index look-up. */
 const ACCOUNTS = 100
-const NOBODY = '00000000-0000-0000-0000-000000000000'
 
 export interface DueSteps {
   /** One for each step. */
@@ -20,7 +20,7 @@ export interface DueSteps {
  * that no order of locks is needed. Steps of single sends come before those of batches. Where more are due than `limit`, accounts share:
  * one with many delays itself alone. `after`: the account that was looked at last.
  */
-export async function lockDueSteps(db: Queryable, limit: number, after = NOBODY): Promise<DueSteps> {
+export async function lockDueSteps(db: Queryable, limit: number, after = LOWEST_ID): Promise<DueSteps> {
   const counts = await countDue(db, limit)
   const due: DueSteps = { notifications: [], next: after }
   for (const { bulk, count } of counts) {
@@ -91,6 +91,6 @@ async function lockInTurns(db: Queryable, bulk: boolean, limit: number, after: s
   const last = rows.find(({ place }) => place === most)
   return {
     notifications: rows.flatMap(({ notification }) => notification ?? []),
-    next: last?.account ?? NOBODY,
+    next: last?.account ?? LOWEST_ID,
   }
 }

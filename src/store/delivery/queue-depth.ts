@@ -1,7 +1,37 @@
 import type { Channel } from '../../domain/channel.js'
+import type { DeliveryState } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
 import { type Queryable, queryRows } from '../postgres.js'
-import type { QueueDepth } from './queue.js'
+import { type UnfinishedState, unfinishedStates } from './queue.js'
+
+/** How many deliveries are not finished, and since when. */
+export interface QueueDepth {
+  channel: Channel
+  mode: Mode
+  state: DeliveryState
+  count: number
+  /** Since the oldest was due; 0 for what is not due yet, or waits for a failure instead of a date. */
+  oldestSeconds: number
+}
+
+const countOf = (state: UnfinishedState, oldest = 'min(due_at)', filter = ''): string =>
+  `select channel, mode, '${state}' as state, count(*) as count, ${oldest} as oldest
+   from delivery where state = '${state}'${filter} group by channel, mode`
+
+/** One select for each partial index: one select for all waiting steps would read the whole table. */
+const counts = [
+  countOf('waiting', 'min(due_at)', " and condition <> 'failed'"),
+  countOf('waiting', 'null::timestamptz', " and condition = 'failed'"),
+  ...unfinishedStates.filter(state => state !== 'waiting').map(state => countOf(state)),
+]
+
+const summed = (counted: string): string =>
+  `select channel, mode, state, sum(count)::int as count,
+     greatest(0, coalesce(extract(epoch from now() - min(oldest)), 0))::float8 as "oldestSeconds"
+   from (${counted}) c group by channel, mode, state`
+
+/** Counts all of them, for a person who asks. */
+export const countQueue = (db: Queryable): Promise<QueueDepth[]> => queryRows(db, summed(counts.join(' union all ')))
 
 /**
  * Counts stop here, for each state, and of queued deliveries for each channel and mode: reading the metrics costs the same however
@@ -16,13 +46,11 @@ const bounded = (state: string, { filter = '', order = '', oldest = 'min(due_at)
   `select channel, mode, '${state}' as state, count(*) as count, ${oldest} as oldest
    from (select channel, mode, due_at from delivery where state = '${state}'${filter} ${order} limit $2) d group by channel, mode`
 
-/** The deliveries that are not finished, as readQueue has them, at a cost that does not grow with them. */
+/** The deliveries that are not finished, as countQueue has them, at a cost that does not grow with them. */
 export const readQueueDepth = (db: Queryable, channels: readonly Channel[], most = MOST_COUNTED): Promise<QueueDepth[]> =>
   queryRows(
     db,
-    `select channel, mode, state, sum(count)::int as count,
-       greatest(0, coalesce(extract(epoch from now() - min(oldest)), 0))::float8 as "oldestSeconds"
-     from (
+    summed(`
        select c.channel, m.mode, 'queued' as state, q.count, q.oldest from unnest($1::text[]) as c(channel) cross join ${MODES}
        cross join lateral (
          select count(*) as count, min(due_at) as oldest
@@ -36,8 +64,7 @@ export const readQueueDepth = (db: Queryable, channels: readonly Channel[], most
          bounded('uncertain', { order: 'order by due_at' }),
          bounded('unresolved'),
          bounded('dead'),
-       ].join(' union all ')}
-     ) c group by channel, mode, state`,
+       ].join(' union all ')}`),
     [channels, most],
   )
 

@@ -1,41 +1,12 @@
 import type { Channel } from '../../domain/channel.js'
-import type { DeliveryState } from '../../domain/status.js'
+import { lowestId } from '../../domain/id.js'
 import type { Mode } from '../../domain/token.js'
 import { filterBy, type Queryable, queryRows, run } from '../postgres.js'
 import { type FoundStatus, STATUS_COLUMNS } from './deliveries.js'
 
-/** The deliveries that are not finished: how many, since when, and which. */
-export interface QueueDepth {
-  channel: Channel
-  mode: Mode
-  state: DeliveryState
-  count: number
-  /** Since the oldest was due; 0 for what is not due yet, or waits for a failure instead of a date. */
-  oldestSeconds: number
-}
-
 /** States that have an index of their own, so that counting them costs nothing beside millions of finished ones. */
 export const unfinishedStates = ['waiting', 'queued', 'sending', 'uncertain', 'unresolved', 'dead'] as const
 export type UnfinishedState = (typeof unfinishedStates)[number]
-
-const countOf = (state: UnfinishedState, oldest = 'min(due_at)', filter = ''): string =>
-  `select channel, mode, '${state}' as state, count(*) as count, ${oldest} as oldest
-   from delivery where state = '${state}'${filter} group by channel, mode`
-
-/** One select for each partial index: one select for all waiting steps would read the whole table. */
-const counts = [
-  countOf('waiting', 'min(due_at)', " and condition <> 'failed'"),
-  countOf('waiting', 'null::timestamptz', " and condition = 'failed'"),
-  ...unfinishedStates.filter(state => state !== 'waiting').map(state => countOf(state)),
-]
-
-export const readQueue = (db: Queryable): Promise<QueueDepth[]> =>
-  queryRows(
-    db,
-    `select channel, mode, state, sum(count)::int as count,
-       greatest(0, coalesce(extract(epoch from now() - min(oldest)), 0))::float8 as "oldestSeconds"
-     from (${counts.join(' union all ')}) c group by channel, mode, state`,
-  )
 
 export interface QueueFilter {
   state: UnfinishedState
@@ -101,15 +72,9 @@ export async function findRefused(
      select id, true as refused from found
      union all
      (select id, false from page order by id desc limit 1)`,
-    [after ?? firstIdAt(since.getTime() - MONTH_MS), channel, carrier, since, reason, PAGE, MAX_FOUND],
+    [after ?? lowestId(since.getTime() - MONTH_MS), channel, carrier, since, reason, PAGE, MAX_FOUND],
   )
   const ids = rows.filter(({ refused }) => refused).map(({ id }) => id)
   const end = rows.find(({ refused }) => !refused)?.id ?? null
   return { ids, last: ids.length === MAX_FOUND ? ids.at(-1)! : end }
-}
-
-/** The lowest UUIDv7 of a moment. */
-const firstIdAt = (ms: number): string => {
-  const hex = Math.max(0, ms).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }

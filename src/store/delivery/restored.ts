@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/channel.js'
-import { lowestId } from '../../domain/id.js'
+import { LOWEST_ID, lowestId } from '../../domain/id.js'
 import type { Mode } from '../../domain/token.js'
 import { execute, filterBy, matchesRow, plannedOnce, type Queryable, queryRows, queryValue } from '../postgres.js'
 
@@ -13,7 +13,7 @@ export interface OpenDelivery extends DeliveryKey {
   state: string
 }
 
-const FIRST: DeliveryKey = { notification: '00000000-0000-0000-0000-000000000000', channel: '' }
+const FIRST: DeliveryKey = { notification: LOWEST_ID, channel: '' }
 
 /** One by one: each state has an index of its own, and beside millions of finished deliveries no other way to find them is quick. */
 const OPEN = ["state = 'waiting' and condition <> 'failed'", "state = 'waiting' and condition = 'failed'"]

@@ -1,3 +1,4 @@
+import { LOWEST_ID } from '../../domain/id.js'
 import type { EventPosition } from '../notification/event-log.js'
 import { type Queryable, queryRow, queryRows } from '../postgres.js'
 
@@ -10,7 +11,7 @@ interface AppendedPage {
   last: EventPosition | null
 }
 
-const START: EventPosition = { transactionId: '0', notification: '00000000-0000-0000-0000-000000000000', seq: 0 }
+const START: EventPosition = { transactionId: '0', notification: LOWEST_ID, seq: 0 }
 
 /** Of event: the page after a position, in the order and with the limit of readEventsAfter (event-log.ts). */
 const PAGE = `select transaction_id, notification_id, seq, hash from event

@@ -1,5 +1,6 @@
 import type { Json } from '../../domain/canonical-json.js'
 import type { ChainedEvent } from '../../domain/evidence.js'
+import { LOWEST_ID } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
 import { type FoundStatus, STATUS_COLUMNS } from '../delivery/deliveries.js'
 import { type Pool, type Queryable, queryRow, queryRows, run, snapshot } from '../postgres.js'
@@ -17,13 +18,13 @@ export type LoggedEvent = Omit<ChainedEvent, 'salt'> & { salt: Buffer | null }
 export const EVENT_COLUMNS = `notification_id as notification, seq, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, type, source, data,
   salt, encode(commit, 'hex') as commit, encode(prev, 'hex') as prev, encode(hash, 'hex') as hash`
 
-const FIRST = '00000000-0000-0000-0000-000000000000'
+const PAGE_SIZE = 500
 
-export async function* readEventLog(pool: Pool, pageSize = 500): AsyncGenerator<LoggedNotification[]> {
-  for (let after = FIRST; ; ) {
+export async function* readEventLog(pool: Pool): AsyncGenerator<LoggedNotification[]> {
+  for (let after = LOWEST_ID; ; ) {
     const { rows } = await run<{ id: string }>(pool, 'select id from notification where id > $1 order by id limit $2', [
       after,
-      pageSize,
+      PAGE_SIZE,
     ])
     if (rows.length === 0) return
     const ids = rows.map(row => row.id)
@@ -104,7 +105,7 @@ export function readEventsAfter(
   position: EventPosition | null,
   limit: number,
 ): Promise<(LoggedEvent & EventPosition)[]> {
-  const { transactionId, notification, seq } = position ?? { transactionId: '0', notification: FIRST, seq: 0 }
+  const { transactionId, notification, seq } = position ?? { transactionId: '0', notification: LOWEST_ID, seq: 0 }
   return queryRows(db, {
     name: 'read-events-after',
     text: `select ${EVENT_COLUMNS}, transaction_id as "transactionId" from event

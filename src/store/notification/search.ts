@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Channel } from '../../domain/channel.js'
-import { lowestId } from '../../domain/id.js'
+import { HIGHEST_ID, lowestId } from '../../domain/id.js'
 import type { Scope } from '../../domain/scope.js'
 import type { DatedStatus, DeliveryState } from '../../domain/status.js'
 import type { Mode } from '../../domain/token.js'
@@ -90,8 +90,6 @@ export async function collectPage(
   return { ids: page, next: page.length < found.length ? page.at(-1)! : more ? before : null }
 }
 
-const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
 /**
  * The newest notifications below the cursor, by the narrowest index. Those of a recipient may come twice, once for each channel. Without a
  * name: a plan that is cached for all accounts would read the months of a large account to find the few notifications of a small one.
@@ -99,7 +97,7 @@ const HIGHEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 export function candidatesQuery(search: Search, limit: number): pg.QueryConfig {
   const { scope, customId, recipients, fromMs, toMs, before } = search
   const low = lowestId(fromMs ?? 0)
-  const high = [toMs === null ? HIGHEST : lowestId(toMs), before ?? HIGHEST].sort()[0]!
+  const high = [toMs === null ? HIGHEST_ID : lowestId(toMs), before ?? HIGHEST_ID].sort()[0]!
   const values = [scope.account, scope.mode, low, high, limit]
   const ofScope = 'account_id = $1 and mode = $2'
   if (customId === null && recipients !== null)

@@ -4,7 +4,7 @@ import { promoteDueSteps } from '../../../src/engine/record/record.js'
 import { findOverdue } from '../../../src/engine/upkeep/alarm.js'
 import { updateSequence } from '../../../src/store/accounts/accounts.js'
 import { lockDueSteps } from '../../../src/store/delivery/due-steps.js'
-import { readQueue } from '../../../src/store/delivery/queue.js'
+import { countQueue } from '../../../src/store/delivery/queue-depth.js'
 import { transaction } from '../../../src/store/postgres.js'
 import { brokenChains } from '../../support/chain.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -82,7 +82,7 @@ test('a step that only a failure releases has no date to be late by', async () =
   await database.pool.query(
     "update delivery set due_at = now() - interval '1 hour' where channel = 'voice' and state = 'waiting'",
   )
-  const depths = await readQueue(database.pool)
+  const depths = await countQueue(database.pool)
   expect(depths.find(({ channel, state }) => channel === 'voice' && state === 'waiting')).toEqual({
     channel: 'voice',
     mode: 'live',
