@@ -316,7 +316,10 @@ create table delivery (
   failure text,
   failure_detail text,
   answers jsonb,
+  -- Of a registered letter.
   tracking_code text,
+  -- The SHA-256 of the recording of a call.
+  recording bytea,
   -- The delivered parts of a message that travels in several parts.
   parts jsonb,
   -- {by, parts, total}: the parts that a carrier is known to have, of a message whose other parts have an unknown outcome.
@@ -1384,7 +1387,7 @@ begin
   if whole then
     update event set data = null, salt = null
     where notification_id = any(ids) and notification_id >= low and notification_id <= high and salt is not null;
-    update delivery set recipient = null, failure_detail = null, answers = null, tracking_code = null
+    update delivery set recipient = null, failure_detail = null, answers = null, tracking_code = null, recording = null
     where notification_id = any(ids) and notification_id >= low and notification_id <= high;
     -- Who must not be written to stays so; only the way back to the notification goes.
     update suppression set notification_id = null where notification_id = any(ids);

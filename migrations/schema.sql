@@ -149,7 +149,7 @@ begin
   if whole then
     update event set data = null, salt = null
     where notification_id = any(ids) and notification_id >= low and notification_id <= high and salt is not null;
-    update delivery set recipient = null, failure_detail = null, answers = null, tracking_code = null
+    update delivery set recipient = null, failure_detail = null, answers = null, tracking_code = null, recording = null
     where notification_id = any(ids) and notification_id >= low and notification_id <= high;
     -- Who must not be written to stays so; only the way back to the notification goes.
     update suppression set notification_id = null where notification_id = any(ids);
@@ -674,6 +674,7 @@ CREATE TABLE delivery (
   failure_detail text,
   answers jsonb,
   tracking_code text,
+  recording bytea,
   parts jsonb,
   taken jsonb,
   CONSTRAINT delivery_pkey PRIMARY KEY (notification_id, channel),

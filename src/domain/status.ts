@@ -41,8 +41,10 @@ export interface DeliveryStatus {
   /** A reason's code for failed validations, otherwise a Portuguese reason. */
   failureDetail: string | null
   answers: Answer[]
-  /** The carrier's code for following the message; of a call, the SHA-256 of its recording. */
+  /** The code by which the post follows a registered letter. */
   trackingCode: string | null
+  /** The SHA-256 of the recording of a call, in hexadecimal digits. */
+  recording: string | null
   /** Which of several messages to the same recipient this is: a call after a busy one is a new message. */
   ordinal: number
   /** How many attempts of this message ended with an unknown outcome. */
@@ -83,6 +85,7 @@ export const newStatus = (channel: Channel, state: DeliveryState, acceptedAt: Da
   failureDetail: null,
   answers: [],
   trackingCode: null,
+  recording: null,
   ordinal: 1,
   unknownCount: 0,
   parts: [],

@@ -215,7 +215,7 @@ function advance(status: DeliveryStatus, fact: Fact, traits: Traits): DeliverySt
     case 'recorded':
       // The recording of an earlier call is kept as evidence; the status is about the latest call.
       if (!isAboutLatest(status, data)) return status
-      return status.trackingCode === data.recording ? null : { ...sent(status, at), trackingCode: data.recording ?? null }
+      return status.recording === data.recording ? null : { ...sent(status, at), recording: data.recording ?? null }
   }
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sha256 } from '../../src/domain/evidence.js'
 import { newId } from '../../src/domain/id.js'
 import { nodeTools } from '../../src/evidence/node-tools.js'
 import { verifyBundle } from '../../src/evidence/verify/bundle.js'
@@ -24,6 +25,7 @@ let folder: string
 let maria: Sent
 let joao: Sent
 
+const RECORDING = sha256('gravação de Maria')
 /** What only Maria's data have, in any table. */
 const HERS = [
   'maria.souza@example.com',
@@ -37,6 +39,7 @@ const HERS = [
   'contrato-4711',
   'carta de Maria',
   'gravação de Maria',
+  RECORDING,
 ]
 /** Tables that keep a contact, with the reason: a suppression must go on to hold the next send back. */
 const KEEPS = new Set(['suppression'])
@@ -85,11 +88,13 @@ beforeAll(async () => {
     content: '<p>Sobre o processo 4711-09.</p>',
     attachments,
     sms,
+    voz: sms,
   }
   maria = await sendNotification(gateway, pool, account, body)
   joao = await sendNotification(gateway, pool, account, { to: 'joao@example.com', nameTo: 'João' })
   await happen(pool, maria.id, 'sms', 'sent', { carrier: 'zenvia:z/1', answer: 'ok 5511987650001' })
   await happen(pool, maria.id, 'sms', 'answered', { answer: 'meu endereço mudou', address: '203.0.113.77' })
+  await happen(pool, maria.id, 'voice', 'recorded', { recording: RECORDING, ordinal: 1 })
   await openLink(maria.url, maria.target)
   await suppress(pool, { notification: maria.id, channel: 'sms', reason: 'opt-out' })
   await plantOthers()

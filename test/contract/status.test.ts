@@ -65,6 +65,7 @@ interface Columns {
   failure_detail?: string
   answers?: string
   tracking_code?: string
+  recording?: Buffer
 }
 
 async function happen(id: string, channel: Channel, columns: Columns): Promise<void> {
@@ -259,7 +260,7 @@ describe('2.5 once everything has happened', () => {
 
 /** Clients of this contract ask `"dateDelivery" in status`: what has not happened is no key, neither null nor "". */
 describe('2.5 the keys of a record, stage by stage', () => {
-  const recording = 'a'.repeat(64)
+  const recording = Buffer.alloc(32, 0xaa)
   const stages: [Channel, { always: string[]; steps: [what: string, happens: Columns, added: string[], gone?: string[]][] }][] = [
     [
       'whatsapp',
@@ -290,7 +291,7 @@ describe('2.5 the keys of a record, stage by stage', () => {
           ['accepted', {}, []],
           ['called', { sent_at: at(1) }, ['dateSent']],
           ['heard', { delivered_at: at(2) }, ['dateSuccessCall']],
-          ['recorded', { tracking_code: recording }, ['linkCall']],
+          ['recorded', { recording }, ['linkCall']],
           ['failed after all', { failed_at: at(3), failure: 'rejected' }, ['dateFailureCall'], ['dateSuccessCall']],
         ],
       },

@@ -166,9 +166,9 @@ describe('a call that was heard', () => {
 describe('a recording', () => {
   test('is told once, and proves that the call was made', () => {
     const recorded = sum(fact('recorded', 1, { recording: 'aa', ordinal: 1 }))
-    expect(recorded).toMatchObject({ trackingCode: 'aa', state: 'done', sentAt: at(1) })
+    expect(recorded).toMatchObject({ recording: 'aa', trackingCode: null, state: 'done', sentAt: at(1) })
     expect(applyFact(recorded, fact('recorded', 2, { recording: 'aa', ordinal: 1 }))).toBeNull()
-    expect(applyFact(recorded, fact('recorded', 2, { recording: 'bb', ordinal: 1 }))).toMatchObject({ trackingCode: 'bb' })
+    expect(applyFact(recorded, fact('recorded', 2, { recording: 'bb', ordinal: 1 }))).toMatchObject({ recording: 'bb' })
   })
 
   test('of an earlier call is evidence, and leaves the next one where it is', () => {

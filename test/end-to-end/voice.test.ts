@@ -377,7 +377,7 @@ describe('the recording', () => {
     await database.pool.query("update recording set state = 'wanted', sha256 = null, due_at = now() where notification_id = $1", [
       id,
     ])
-    await database.pool.query('update delivery set tracking_code = null where notification_id = $1', [id])
+    await database.pool.query('update delivery set recording = null where notification_id = $1', [id])
     await expect.poll(async () => (await statusOf(id)).linkCall).toBe(link)
     // What was put back by hand is not what the events say.
     const { rows } = await database.pool.query(

@@ -59,7 +59,7 @@ export const voiceContract: ChannelContract = {
       dateSuccessCall: status.failedAt === null ? dateOrAbsent(status.deliveredAt) : undefined,
       dateFailureCall: dateOrAbsent(status.failedAt),
       description: describe(status, voice),
-      linkCall: status.trackingCode === null ? undefined : documentUrl(recordingDocument, status.notification),
+      linkCall: status.recording === null ? undefined : documentUrl(recordingDocument, status.notification),
       ...failureReasonOf(status, voice),
     }),
   },

@@ -96,10 +96,10 @@ export async function findRecording(
 ): Promise<{ size: number; sha256: string } | 'expired' | null> {
   const row = await queryRow<{ size: number | null; sha256: string; expired: boolean }>(
     db,
-    `select b.size, d.tracking_code as sha256,
-       exists (select from recording r where r.notification_id = $1 and r.sha256 = t.sha256 and r.state = 'expired') as expired
-     from delivery d cross join lateral (select decode(d.tracking_code, 'hex') as sha256) t left join blob b on b.sha256 = t.sha256
-     where d.notification_id = $1 and d.channel = 'voice' and d.tracking_code is not null`,
+    `select b.size, encode(d.recording, 'hex') as sha256,
+       exists (select from recording r where r.notification_id = $1 and r.sha256 = d.recording and r.state = 'expired') as expired
+     from delivery d left join blob b on b.sha256 = d.recording
+     where d.notification_id = $1 and d.channel = 'voice' and d.recording is not null`,
     [notification],
   )
   // The blob may still be stored for another use.

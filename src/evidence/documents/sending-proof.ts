@@ -111,9 +111,7 @@ function factsOf(dossier: Dossier, delivery: Dossier['deliveries'][number], long
     { label: 'Identificador', value: dossier.id, machine: true },
     dossier.customId === null ? null : { label: 'Referência do remetente', value: dossier.customId },
     { label: 'Aceita em', value: `${brazilianDate(dossier.acceptedAt)} (horário de Brasília)` },
-    delivery.trackingCode === null || !/^[A-Z]{2}\d/.test(delivery.trackingCode)
-      ? null
-      : { label: 'Código de rastreio', value: delivery.trackingCode },
+    delivery.trackingCode === null ? null : { label: 'Código de rastreio', value: delivery.trackingCode },
     accepted?.contentSha256 === undefined ? null : { label: 'SHA-256 do conteúdo', value: accepted.contentSha256, machine: true },
     ...dossier.attachments.slice(0, MAX_ATTACHMENTS).map(({ name: file, sha256 }) => ({
       label: `Anexo: ${file.length > longestName ? `${file.slice(0, longestName - 1)}…` : file}`,

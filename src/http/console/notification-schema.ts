@@ -30,7 +30,6 @@ export const notificationSchema = Type.Object({
       reason: orNull(text),
       carrier: orNull(text),
       attempt: count,
-      trackingCode: orNull(text),
       /** What this person may decide about it now. */
       decisions: list(one(decisions)),
     }),

@@ -120,7 +120,7 @@ async function show(
 function toLane(status: ShownDelivery, events: readonly TimelineEvent[], { role }: SignedIn): Lane {
   const module = moduleOf(status.channel)
   const { label, at } = lastStep(status, module)
-  const { recipient, state, carrier, attempt, trackingCode } = status
+  const { recipient, state, carrier, attempt } = status
   return {
     channel: module.wire,
     recipient,
@@ -131,7 +131,6 @@ function toLane(status: ShownDelivery, events: readonly TimelineEvent[], { role 
     reason: explainFailure(status, module) ?? lastReason(status, events),
     carrier,
     attempt,
-    trackingCode,
     decisions: decisionsAbout(status, role),
   }
 }

@@ -98,6 +98,19 @@ describe('the sending proof', () => {
       expect(text).toContain(words)
   })
 
+  test('has a tracking code on the page of the letter alone: the digest of a recording is none', async () => {
+    const dossier = dossiers.full()
+    expect(dossier.deliveries.find(({ channel }) => channel === 'voice')).toMatchObject({
+      recording: 'cd'.repeat(32),
+      trackingCode: null,
+    })
+    const file = await proofOf(dossier)
+    const pages = dossier.deliveries.map((_, place) => flat(textOf(file, '-f', String(place + 1), '-l', String(place + 1))))
+    const tracked = pages.filter(text => text.includes('Código de rastreio'))
+    expect(tracked).toEqual([expect.stringContaining('Código de rastreio AA123456785BR')])
+    for (const text of pages) expect(text).not.toContain('cdcdcdcd')
+  })
+
   test('its QR code leads to the page of verification', async () => {
     const file = await proofOf(dossiers.full())
     run('pdftoppm', '-r', '200', '-png', '-f', '1', '-l', '1', '-singlefile', file, file)
