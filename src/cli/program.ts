@@ -39,6 +39,7 @@ const verbs: Readonly<Record<string, () => Promise<Command>>> = {
   files: async () => (await import('./files.js')).filesCommand(),
   'rotate-master-key': async () => (await import('./rotate-master-key.js')).rotateMasterKeyCommand(),
   evidence: async () => (await import('./evidence.js')).evidenceCommand(),
+  'sent-message': async () => (await import('./sent-message.js')).sentMessageCommand(),
   verify: async () => (await import('./verify.js')).verifyCommand(),
   audit: async () => (await import('./audit.js')).auditCommand(),
   'audit-log': async () => (await import('./audit-log.js')).auditLogCommand(),

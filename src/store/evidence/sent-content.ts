@@ -43,7 +43,7 @@ export async function readSentContent(
   return requireDigest(copy, row.sha256)
 }
 
-/** The message itself, with what only the recipient may know. It is for a court, and never for the sender: docs/adr/0033. */
+/** The message itself, with what only the recipient may know. It is for a court (carteiro sent-message), and never for the sender: docs/adr/0033. */
 export interface SentMessage {
   bytes: Buffer
   contentType: string
