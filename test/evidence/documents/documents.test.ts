@@ -7,6 +7,7 @@ import { gradeLabels, gradeWords } from '../../../src/domain/grade.js'
 import { createDocuments, type DocumentParts } from '../../../src/evidence/documents/documents.js'
 import { describeData } from '../../../src/evidence/documents/event-details.js'
 import { signatureNote } from '../../../src/evidence/documents/legal-notes.js'
+import { ThreadDied } from '../../../src/runtime/thread-pool.js'
 import { createTypesetter, TypesetterBusy } from '../../../src/runtime/typesetting/typesetter.js'
 import type { Dossier } from '../../../src/store/evidence/dossier.js'
 import { needPrograms } from '../../support/needed-programs.js'
@@ -392,6 +393,11 @@ describe('making documents', () => {
     await expect(busy.sendingProof(dossiers.open())).rejects.toMatchObject({ code: 'overloaded' })
     const stuck = makerOf({ typesetter: { ...typesetter, compose: () => new Promise(() => {}) }, deadlineMs: 1 })
     await expect(stuck.report(dossiers.open())).rejects.toMatchObject({ code: 'overloaded' })
+  })
+
+  test('one whose content is lost with the thread that reads it is refused for now', async () => {
+    const lost = makerOf({ typesetter: { ...typesetter, read: async () => Promise.reject(new ThreadDied('a test')) } })
+    await expect(lost.report(dossiers.open())).rejects.toMatchObject({ code: 'overloaded', cause: { name: 'ThreadDied' } })
   })
 
   test('a late document is kept for the next who asks', async () => {
