@@ -1,3 +1,4 @@
+import type { PdfSigner } from '../../channels/channel-runtime.js'
 import { overloaded } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence.js'
 import { qrCode } from '../../domain/qr-code.js'
@@ -14,8 +15,7 @@ import { makeSendingProof, whyNoSendingProof } from './sending-proof.js'
 
 export interface DocumentParts {
   typesetter: Typesetter
-  /** null: documents are not signed, and say so. */
-  openSigner(): Promise<PdfSigner | null>
+  openSigner(): Promise<CertifiedSigner>
   verificationOf(notification: string): Verification
   readProof(notification: string): Promise<LogProof | null>
   readContents(notification: string): Promise<readonly ShownContent[]>
@@ -31,10 +31,9 @@ export interface EmbeddedFile {
   bytes: Uint8Array
 }
 
-/** Signs a PDF as it is; its certificate is told in the document. */
-export interface PdfSigner {
-  readonly certificate: CertificateNote
-  sign(pdf: Uint8Array, about: { reason: string; at: Date }): Promise<{ pdf: Uint8Array }>
+/** A signer whose certificate is described in the documents that it signs. */
+export interface CertifiedSigner extends PdfSigner {
+  readonly certificate: PdfSigner['certificate'] & CertificateNote
 }
 
 const CACHE_BYTES = 64 * 1_048_576
@@ -53,14 +52,14 @@ export function createDocuments(parts: DocumentParts) {
   const { typesetter, openSigner, verificationOf, deadlineMs = DEADLINE_MS } = parts
   const once = makeOnce<Uint8Array>({ maxEntries: CACHE_ENTRIES, maxWeight: CACHE_BYTES, weigh: pdf => pdf.length })
 
-  const keyOf = (content: DocumentContent, logo: string | undefined, signer: PdfSigner | null): string =>
-    sha256(JSON.stringify([content, logo ?? null, signer?.certificate.sha256 ?? null]))
+  const keyOf = (content: DocumentContent, logo: string | undefined, signer: CertifiedSigner): string =>
+    sha256(JSON.stringify([content, logo ?? null, signer.certificate.sha256]))
 
   async function set(
     dossier: Dossier,
     content: DocumentContent,
     embedded: EmbeddedFile | null,
-    signer: PdfSigner | null,
+    signer: CertifiedSigner,
   ): Promise<Uint8Array> {
     const { logo } = dossier.sender
     const type = logo === null ? undefined : LOGO_TYPES[logo.type]
@@ -83,14 +82,14 @@ export function createDocuments(parts: DocumentParts) {
       moment: Math.floor(Date.parse(dossier.events.at(-1)!.at) / 1_000),
       standard: embedded === null ? 'a-2b' : 'a-3b',
     })
-    return signer === null ? pdf : (await signer.sign(pdf, { reason: content.kind, at: parts.now() })).pdf
+    return (await signer.sign(pdf, { reason: content.kind, at: parts.now() })).pdf
   }
 
   async function sendingProof(dossier: Dossier): Promise<Uint8Array | { message: string }> {
     const message = whyNoSendingProof(dossier)
     if (message !== null) return { message }
     const signer = await openSigner()
-    const content = makeSendingProof(dossier, verificationOf(dossier.id), signatureNote(signer?.certificate ?? null))
+    const content = makeSendingProof(dossier, verificationOf(dossier.id), signatureNote(signer.certificate))
     return once(keyOf(content, dossier.sender.logo?.sha256, signer), () => set(dossier, content, null, signer))
   }
 
@@ -98,11 +97,10 @@ export function createDocuments(parts: DocumentParts) {
     if (dossier.events.length < 2) return null
     const { id } = dossier
     const signer = await openSigner()
-    const certificate = signer?.certificate ?? null
     const proof = await parts.readProof(id)
     const contents = await parts.readContents(id)
     const message = dossier.content === null ? null : await readMessage(typesetter, dossier.content)
-    const shown = { verification: verificationOf(id), proof, certificate, message, contents }
+    const shown = { verification: verificationOf(id), proof, certificate: signer.certificate, message, contents }
     // Whether there is a file inside is known before it is made: making it is the larger part of the work.
     const key = keyOf(makeReport(dossier, { ...shown, embedded: null }), dossier.sender.logo?.sha256, signer)
     return once(key, async () => {
