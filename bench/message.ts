@@ -4,6 +4,7 @@ import { createEmailPreparation } from '../src/channels/email/preparation.js'
 import { verpAddress } from '../src/channels/email/verp.js'
 import { completeSettings } from '../src/domain/account.js'
 import { newId } from '../src/domain/id.js'
+import { makeReference } from '../src/domain/reference.js'
 
 /** The e-mail that every contestant of bench/delivery.ts carries: 1 KB of HTML. */
 const CONTENT = `<p>${'Seu contrato vence em 30 dias. Regularize e evite a suspensão. '.repeat(20)}`.slice(0, 1000).concat('</p>')
@@ -49,7 +50,7 @@ export async function sampleMessage(): Promise<EmailMessage> {
     tried: [0],
     unknownCount: 0,
     bound: false,
-    reference: `${notification}.email.1`,
+    reference: makeReference({ notification, channel: 'email', ordinal: 1 }),
     recipient: REQUEST.to,
     recipientName: REQUEST.nameTo,
     subject: REQUEST.subject,

@@ -1,11 +1,12 @@
 import { statfs } from 'node:fs/promises'
 import { connect } from 'node:tls'
+import { runCarrierCheck } from '../channels/carrier-check.js'
 import { moduleOf } from '../channels/registry.js'
 import { createTemplateRunner } from '../channels/template-runner.js'
 import { brazilianDate } from '../domain/dates.js'
 import { FilesUnavailable, OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
-import { runCarrierCheck } from '../http/console/carriers.js'
+import { isLoopbackHost } from '../domain/target-address.js'
 import { mayRewriteHistory } from '../store/application-role.js'
 import { type Hold, listHolds } from '../store/delivery/holds.js'
 import { countQueue } from '../store/delivery/queue-depth.js'
@@ -170,7 +171,7 @@ async function carriers({ config, keys, pool }: Parts): Promise<Finding[]> {
 async function publicAddress({ publicUrl }: Config): Promise<Finding[]> {
   const name = 'PUBLIC_URL'
   const url = new URL(publicUrl)
-  if (['localhost', '127.0.0.1', '[::1]'].includes(url.hostname))
+  if (isLoopbackHost(url.hostname))
     return [warn(name, `${publicUrl} só vale nesta máquina`, 'Defina PUBLIC_URL com o endereço que os destinatários abrem.')]
   const findings: Finding[] = []
   if (url.protocol !== 'https:')

@@ -1,6 +1,6 @@
 import type { Clock } from '../domain/clock.js'
 import type { Verification } from '../domain/verification-code.js'
-import { createDocuments, type EmbeddedFile, type PdfSigner } from '../evidence/documents/documents.js'
+import { type CertifiedSigner, createDocuments, type EmbeddedFile } from '../evidence/documents/documents.js'
 import type { ShownContent } from '../evidence/documents/report.js'
 import { readLogProof } from '../evidence/log-proof.js'
 import { createTypesetter } from '../runtime/typesetting/typesetter.js'
@@ -10,7 +10,7 @@ import type { Pool } from '../store/postgres.js'
 export interface DocumentsContext {
   pool: Pool
   clock: Clock
-  openSigner(): Promise<PdfSigner>
+  openSigner(): Promise<CertifiedSigner>
   verificationOf(notification: string): Verification
   makeBundle(notification: string): Promise<EmbeddedFile | null>
 }

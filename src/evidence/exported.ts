@@ -1,4 +1,4 @@
-import { type Checkpoint, type NoteVerifier, readCheckpoint, readNote, splitNotes, verifyNote } from './note.js'
+import { type Checkpoint, type NoteVerifier, readCheckpoint, readNote, SIGNATURE_BYTES, splitNotes, verifyNote } from './note.js'
 
 /** A checkpoint that left the host, from a file that somebody kept. */
 export interface ExportedCheckpoint extends Checkpoint {
@@ -11,8 +11,6 @@ export interface ExportedArchive {
   /** What is wrong with the files themselves, in Portuguese. */
   faults: string[]
 }
-
-const SIGNATURE_BYTES = 64
 
 /** Reads archives of notes. Half-written notes are passed over; a note that somebody else signed, or nobody, is a fault. */
 export function readArchives(files: readonly { name: string; text: string }[], log: NoteVerifier): ExportedArchive {

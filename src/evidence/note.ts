@@ -2,8 +2,9 @@ import { createPublicKey, hash as digest, type KeyObject, sign, verify } from 'n
 import { HASH_BYTES } from './tree.js'
 
 /**
- * Signed notes (C2SP signed-note, tlog-checkpoint, tlog-cosignature), without input or output: the offline verifier uses them as well.
- * A note is a text, an empty line and lines of signatures.
+ * Signed notes (C2SP signed-note, tlog-checkpoint, tlog-cosignature), without input or output. A note is a text, an empty line and
+ * lines of signatures. The offline verifier has a reader of its own in verify/note.ts, because it also runs in browsers, which do not
+ * have node:crypto.
  */
 export interface Note {
   /** What is signed, with its last line feed. */
@@ -39,7 +40,8 @@ export interface Checkpoint {
 
 const KEY_ID_BYTES = 4
 const KEY_BYTES = 32
-const SIGNATURE_BYTES = 64
+/** Of an Ed25519 signature. */
+export const SIGNATURE_BYTES = 64
 const TIME_BYTES = 8
 /** The type byte before a public key. */
 const KINDS = { 1: 'log', 4: 'witness' } as const

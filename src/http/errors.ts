@@ -34,11 +34,18 @@ const errorBody = (statusCode: number, message: string) => ({
   error: STATUS_CODES[statusCode] ?? 'Error',
 })
 
-export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const status = statusOf[refusal.kind]
   if (refusal.retryAfter !== undefined) reply.header('retry-after', String(refusal.retryAfter))
   return reply.code(status).send(errorBody(status, refusal.message))
 }
+
+/** The URL is cut, because the caller may have made it as long as a header may be. */
+export const unknownRoute = ({ method, url }: FastifyRequest): Refusal =>
+  new Refusal('routeMissing', [method, url.split('?')[0]!.slice(0, 200)])
+
+export const refuseRoute = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  sendRefusal(reply, unknownRoute(request))
 
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error)

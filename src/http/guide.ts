@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { html } from '../domain/html.js'
-import { sendPage } from './recipient/layout.js'
+import { GATEWAY_FOOTER, sendPage } from './recipient/layout.js'
 import { CACHE_FOREVER, REVALIDATE, readStaticFiles, type StaticFile, sendStaticFile } from './static-files.js'
 
 export interface GuideOptions {
@@ -88,7 +88,7 @@ function hashesOf(pages: readonly string[], pattern: RegExp): string {
 const missingPage = {
   title: 'O guia não foi compilado',
   brand: null,
-  footer: 'Carteiro: notificações por vários canais, com comprovante.',
+  footer: GATEWAY_FOOTER,
   body: html`<section class="card"><h1>O guia não foi compilado</h1>
 <p>As páginas do guia são feitas por <code>npm run build</code>, que <code>npm install</code> e <code>npm start</code> executam. Execute-o e abra esta página de novo.</p>
 </section>`,

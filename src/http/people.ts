@@ -5,7 +5,7 @@ import { type Html, html } from '../domain/html.js'
 import { header } from './auth.js'
 import { handleError, statusOf } from './errors.js'
 import { PRINTED_CODE } from './recipient/code-page.js'
-import { type Page, sendPage } from './recipient/layout.js'
+import { GATEWAY_FOOTER, type Page, sendPage } from './recipient/layout.js'
 import { answerWithPage } from './recipient/pages.js'
 
 /** The pages of addresses that belong to no notification. Programs get JSON there. */
@@ -17,12 +17,10 @@ export interface HomeOptions {
 /** Whether a person asks: browsers name HTML, and programs do not. */
 const wantsPage = (request: FastifyRequest): boolean => /(^|,)\s*text\/html\s*(;|,|$)/i.test(header(request, 'accept') ?? '')
 
-const FOOTER = 'Carteiro: notificações por vários canais, com comprovante.'
-
 const page = (title: string, body: Html): Page => ({
   title,
   brand: null,
-  footer: FOOTER,
+  footer: GATEWAY_FOOTER,
   body: html`<section class="card"><h1>${title}</h1>
 ${body}
 </section>`,

@@ -1,12 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify'
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { TemplateRunner } from '../channels/template-runner.js'
 import type { Clock } from '../domain/clock.js'
 import { Refusal } from '../domain/errors.js'
@@ -17,7 +11,7 @@ import { addCallbacks, type CallbackOptions } from './callbacks.js'
 import { limitConnections } from './connections.js'
 import { addConsole, type ConsoleOptions } from './console/console.js'
 import { addDocuments, type ServedDocument } from './documents.js'
-import { handleError, rawErrorResponse, sendRefusal } from './errors.js'
+import { handleError, rawErrorResponse, refuseRoute, unknownRoute } from './errors.js'
 import { addGuide, type GuideOptions } from './guide.js'
 import { addBulk, type BulkLimits } from './gw/bulk.js'
 import { addEvents } from './gw/events.js'
@@ -235,11 +229,6 @@ export function buildServer(options: ServerOptions): FastifyInstance {
   })
   return app
 }
-
-const unknownRoute = ({ method, url }: FastifyRequest): Refusal =>
-  new Refusal('routeMissing', [method, url.split('?')[0]!.slice(0, 200)])
-
-const refuseRoute = (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendRefusal(reply, unknownRoute(request))
 
 /** /healthz: the process runs. /readyz: a send would be accepted now. */
 function addHealth(app: FastifyInstance, { isStopping, checkReadiness }: ServerOptions): void {

@@ -102,6 +102,14 @@ test('doctor says what holds, what does not, and what to do', async () => {
   expect(stdout).toMatch(/^FALHA {3}PUBLIC_URL: http:\/\/nenhum\.invalid não responde\n {8}→ Confira o DNS/m)
 })
 
+test.each(['http://carteiro.localhost:9', 'http://127.0.0.2:9', 'http://[::1]:9'])(
+  'doctor warns that %s is an address of this machine alone',
+  async url => {
+    const { stdout } = await runCommand(['doctor'], database.url, { ...env, PUBLIC_URL: url })
+    expect(stdout).toContain(`PUBLIC_URL: ${url} só vale nesta máquina`)
+  },
+)
+
 test('retry is queue retry', async () => {
   const { status, stderr } = await run('retry', '--channel', 'email')
   expect([status, stderr]).toEqual([1, 'Informe o idEmail, ou --carrier e --since.\n'])

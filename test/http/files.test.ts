@@ -134,7 +134,13 @@ test('a letter whose PDF cannot be stored is not made; once it is, every attempt
   } as unknown as DeliveryContext<LetterConfig>)
   const claim = {
     ...{ notification: idEmail, channel: 'letter', account: account.id, accountName: 'Conta', recipientName: 'Maria da Silva' },
-    ...{ settings: completeSettings({}), reference: `${idEmail}.letter.1`, subject: 'Aviso', content: '<p>Aviso</p>' },
+    ...{
+      settings: completeSettings({}),
+      ordinal: 1,
+      reference: `${idEmail}.letter.1`,
+      subject: 'Aviso',
+      content: '<p>Aviso</p>',
+    },
     request: { variables: { logradouro: 'Rua A', numero: '1', cidade: 'São Paulo', uf: 'SP', cep: '01001-000' } },
     acceptedAt: new Date(),
   } as unknown as Claim

@@ -88,7 +88,7 @@ type Envelope = Pick<LetterMessage, 'recipient' | 'sender'> & { layout: LetterLa
 
 /** Returns the PDF that was made before, if there is one: a new version of the layout must not give one letter two forms. */
 async function obtain(parts: LetterParts, claim: Claim, envelope: Envelope): Promise<Printed | Refused> {
-  const ordinal = Number(claim.reference.split('.').at(-1))
+  const { ordinal } = claim
   const known = await parts.find(claim.notification, ordinal)
   if (known !== null) return known
   const written = await writeText(parts, claim)

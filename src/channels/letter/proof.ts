@@ -4,9 +4,8 @@ import { sha256 } from '../../domain/evidence.js'
 import { isSimulated } from '../../domain/grade.js'
 import { describe } from '../../domain/status.js'
 import type { Verification } from '../../domain/verification-code.js'
-import { BoundedCache } from '../../runtime/bounded-cache.js'
-import { OutOfTime } from '../../runtime/thread-pool.js'
-import { TypesetterBusy } from '../../runtime/typesetting/typesetter.js'
+import { makeOnce } from '../../runtime/made-once.js'
+import { isTypesetterOverloaded } from '../../runtime/typesetting/typesetter.js'
 import type { PdfSigner } from '../channel-runtime.js'
 import { letter } from './channel.js'
 import type { LetterHistory, StoredLetter } from './letter-store.js'
@@ -34,23 +33,16 @@ const CACHE_ENTRIES = 1_000
  * Anybody with its address may ask for it any number of times, and in ranges of bytes, so that it is typeset once for each history.
  */
 export function createLetterProofs(parts: ProofParts) {
-  const made = new BoundedCache<string, Uint8Array>({
+  const once = makeOnce<Uint8Array | null>({
     maxEntries: CACHE_ENTRIES,
     maxWeight: CACHE_BYTES,
-    weigh: pdf => pdf.length,
+    weigh: pdf => pdf?.length ?? 0,
+    // A letter that does not exist yet may be made later with the same history.
+    isKept: pdf => pdf !== null,
   })
-  const inProgress = new Map<string, Promise<Uint8Array | null>>()
   return async (notification: string): Promise<Uint8Array | null> => {
     const history = await parts.findHistory(notification)
-    if (history === null) return null
-    const key = keyOf(history)
-    const known = made.get(key) ?? inProgress.get(key)
-    if (known !== undefined) return known
-    const composing = compose(parts, notification, history).finally(() => inProgress.delete(key))
-    inProgress.set(key, composing)
-    const pdf = await composing
-    if (pdf !== null) made.set(key, pdf)
-    return pdf
+    return history && once(keyOf(history), () => compose(parts, notification, history))
   }
 }
 
@@ -74,7 +66,7 @@ async function compose(parts: ProofParts, notification: string, history: LetterH
     const { pdf } = await parts.typesetter.compose(sheet, copy, logo)
     return (await signer.sign(pdf, { reason: 'Comprovante de carta', at: parts.now() })).pdf
   } catch (error) {
-    throw error instanceof TypesetterBusy || error instanceof OutOfTime ? overloaded() : error
+    throw isTypesetterOverloaded(error) ? overloaded(error) : error
   }
 }
 

@@ -1,3 +1,4 @@
+import { makeReference } from '../../domain/reference.js'
 import type { Mode } from '../../domain/token.js'
 import type { EventContext } from '../channel-runtime.js'
 import type { CarrierEvent } from '../provider.js'
@@ -29,7 +30,7 @@ export async function askOpenCalls(carriers: ReadonlyMap<string, CallCarrier>, p
 }
 
 async function askOne(call: CallLookup, carrier: CallCarrier, parts: LookupContext): Promise<void> {
-  const reference = `${call.notification}.voice.${call.ordinal}`
+  const reference = makeReference({ notification: call.notification, channel: 'voice', ordinal: call.ordinal })
   const { events, over } = await carrier.ask(call.name, reference, AbortSignal.timeout(ASK_TIMEOUT_MS))
   await parts.takeEvents({ channel: 'voice', carriers: [call.carrier], modes: carrier.modes }, events)
   if (over) await endCallLookup(parts.pool, call)

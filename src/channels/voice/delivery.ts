@@ -1,4 +1,5 @@
 import { findAttempt } from '../../domain/carrier-source.js'
+import { expectReference } from '../../domain/reference.js'
 import type { Chore } from '../../runtime/chores.js'
 import { findVersionContent } from '../../store/accounts/templates.js'
 import { findKnownNames } from '../../store/carrier/references.js'
@@ -19,7 +20,7 @@ import { hurryCallLookup } from './call-lookup-store.js'
 import { askOpenCalls, type CallCarrier } from './call-lookups.js'
 import { findCall, findRivalCalls } from './call-store.js'
 import { recordingDocument, type VoiceConfig, voice } from './channel.js'
-import { createPlanReader, createScriptReader, createVoicePreparation, readReference } from './preparation.js'
+import { createPlanReader, createScriptReader, createVoicePreparation, readCallReference } from './preparation.js'
 import { findRecording } from './recording-store.js'
 import { endRecordings, type FetchRecording, fetchRecordings } from './recordings.js'
 import { fetchTwilioRecording, recordingHttp, TWILIO, type TwilioCallbackParts, twilio } from './twilio.js'
@@ -71,7 +72,7 @@ function partsOf(provider: string, { publicUrl, pool }: DeliveryContext<VoiceCon
     callbackBase: `${publicUrl}/callbacks/${scopedProvider(provider, simulated)}`,
     findKnown: (names: readonly string[]) => findKnownNames(pool, carrier, names),
     findRivals: (reference: string, to: string) =>
-      findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
+      findRivalCalls(pool, { notification: expectReference(reference).notification, to, carrier }),
     readPlan: readPlans(pool, simulated),
     onEvents: world.onEvents,
   }
@@ -86,12 +87,12 @@ function callbackParts(context: RuntimeContext<VoiceConfig>): TwilioCallbackPart
   return {
     findScript: createScriptReader(notification => findCall(pool, notification), renderingOf(context)),
     async askSoon(name, reference, source) {
-      const named = readReference(reference)
+      const named = readCallReference(reference)
       const call = named && (await findCall(pool, named.notification))
       const carrier = call && findAttempt(source, call, named.ordinal)
       if (named === null || carrier === null) return
       const settleMs = carrier === scopedProvider(TWILIO, true) ? 0 : ERROR_LOG_MS
-      await hurryCallLookup(pool, { carrier, name, ...named }, settleMs)
+      await hurryCallLookup(pool, { carrier, name, notification: named.notification, ordinal: named.ordinal }, settleMs)
     },
   }
 }

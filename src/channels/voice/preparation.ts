@@ -2,6 +2,7 @@ import { settingsOf } from '../../domain/account.js'
 import { type CarrierSource, findAttempt } from '../../domain/carrier-source.js'
 import { Refusal } from '../../domain/errors.js'
 import type { JsonObject } from '../../domain/notification.js'
+import { type Reference, readReference } from '../../domain/reference.js'
 import { brandName } from '../../domain/sender.js'
 import type { Claim } from '../../store/delivery/claims.js'
 import type { Refused } from '../channel-runtime.js'
@@ -20,17 +21,15 @@ export function createVoicePreparation({ render, minuteMs }: { render: Rendering
     if (claim.suppressed) return refusedFor('O número pediu para não receber ligações desta conta.')
     const script = await writeScript(claim, render)
     if ('refused' in script) return script
-    const againMs = nextCall(claim.reference, claim.settings, minuteMs)
+    const againMs = nextCall(claim.ordinal, claim.settings, minuteMs)
     return { reference: claim.reference, to: claim.recipient!, script, againMs }
   }
 }
 
-const ordinalOf = (reference: string): number => Number(reference.split('.').at(-1))
-
 /** How long to wait before another call if nobody answers this one; null: the account's plan has no other. */
-function nextCall(reference: string, settings: Call['settings'], minuteMs: number): number | null {
+function nextCall(ordinal: number, settings: Call['settings'], minuteMs: number): number | null {
   const { 'voice.retries': retries, 'voice.retry.minutes': minutes } = settingsOf(voiceSettings, settings)
-  return ordinalOf(reference) <= retries ? minutes * minuteMs : null
+  return ordinal <= retries ? minutes * minuteMs : null
 }
 
 type FindCall = (notification: string) => Promise<StoredCall | null>
@@ -41,9 +40,10 @@ export type FindScript = (reference: string, source: CarrierSource) => Promise<V
 /** The script of a call under way, for carriers that ask for it once somebody has answered. */
 export function createScriptReader(find: FindCall, render: Rendering): FindScript {
   return async (reference, source) => {
-    const call = await findNamed(reference, find)
+    const named = readCallReference(reference)
+    const call = named && (await find(named.notification))
     // The text of a message is for the carrier that was asked for the call alone.
-    if (call === null || findAttempt(source, call, ordinalOf(reference)) === null) return null
+    if (named === null || call === null || findAttempt(source, call, named.ordinal) === null) return null
     // The carrier waits on the line: what would postpone a send is answered as "overloaded".
     const script = await writeScript(call, render).catch(error => {
       throw error instanceof SendError && error.cause instanceof Refusal ? error.cause : error
@@ -55,21 +55,17 @@ export function createScriptReader(find: FindCall, render: Rendering): FindScrip
 /** What follows a call, for carriers that are asked for the outcome of one. */
 export function createPlanReader(find: FindCall, { minuteMs }: { minuteMs: number }) {
   return async (reference: string): Promise<CallPlan> => {
-    const call = await findNamed(reference, find)
-    if (call === null) return { againMs: null, heard: false }
-    return { againMs: nextCall(reference, call.settings, minuteMs), heard: call.heard }
+    const named = readCallReference(reference)
+    const call = named && (await find(named.notification))
+    if (named === null || call === null) return { againMs: null, heard: false }
+    return { againMs: nextCall(named.ordinal, call.settings, minuteMs), heard: call.heard }
   }
 }
 
-/** The notification and the ordinal that a reference of ours names; null: it is none. */
-export function readReference(reference: string): { notification: string; ordinal: number } | null {
-  const [, notification, ordinal] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.voice\.(\d{1,4})$/.exec(reference) ?? []
-  return notification === undefined ? null : { notification, ordinal: Number(ordinal) }
-}
-
-async function findNamed(reference: string, find: FindCall): Promise<StoredCall | null> {
-  const named = readReference(reference)
-  return named && find(named.notification)
+/** null: the text is not the reference of a call. */
+export function readCallReference(text: string): Reference | null {
+  const named = readReference(text)
+  return named?.channel === 'voice' ? named : null
 }
 
 async function writeScript(call: Call, render: Rendering): Promise<VoiceScript | Refused> {

@@ -1,6 +1,7 @@
 import type { Channel } from '../../domain/channel.js'
 import { newId } from '../../domain/id.js'
 import type { SendRequest, TemplateVersion } from '../../domain/notification.js'
+import { makeReference } from '../../domain/reference.js'
 import type { Scope } from '../../domain/scope.js'
 import { findRules } from '../../store/accounts/accounts.js'
 import { findTemplate } from '../../store/accounts/templates.js'
@@ -31,7 +32,7 @@ export async function draftClaims(
       attempt: 1,
       failovers: 0,
       tried: [],
-      reference: `${notification}.${channel}.1`,
+      reference: makeReference({ notification, channel, ordinal: 1 }),
       recipient,
       recipientName: request.recipientName,
       subject: request.subject,

@@ -3,6 +3,7 @@ import { channels } from '../../channels/registry.js'
 import type { CarrierSource } from '../../domain/carrier-source.js'
 import type { CarrierReported } from '../../domain/change.js'
 import type { Clock } from '../../domain/clock.js'
+import { readReference } from '../../domain/reference.js'
 import { readTag } from '../../domain/reference-tag.js'
 import type { Fact } from '../../domain/transition.js'
 import { deleteEarlyReport, findTagged, probeEarlyReports } from '../../store/carrier/early-reports.js'
@@ -65,12 +66,11 @@ export async function takeEarlyReports(
 
 const tagOf = ({ of }: CarrierReport): ReferenceTag | undefined => ('ours' in of ? undefined : of.tag)
 
-/** A reference of ours: notification, channel, ordinal. */
+/** The message that a reference of ours names; null: the reference is not ours, or its channel is unknown. */
 export function readOwnReference(reference: string, part = { number: 1, total: 1 }): CarrierReference | null {
-  const [, notification, name, ordinal] = /^([0-9a-f-]{36})\.([a-z]+)\.(\d{1,4})$/.exec(reference) ?? []
-  const channel = channels.find(known => known === name)
-  if (notification === undefined || channel === undefined) return null
-  return { notification, channel, ordinal: Number(ordinal), part: part.number, parts: part.total }
+  const named = readReference(reference)
+  if (named === null || !channels.includes(named.channel)) return null
+  return { ...named, part: part.number, parts: part.total }
 }
 
 /** The one message with unknown outcome that this tag can name; null where there are several, or none. */

@@ -1,10 +1,10 @@
+import type { PdfSigner } from '../../channels/channel-runtime.js'
 import { overloaded } from '../../domain/errors.js'
 import { sha256 } from '../../domain/evidence.js'
 import { qrCode } from '../../domain/qr-code.js'
 import type { Verification } from '../../domain/verification-code.js'
-import { BoundedCache } from '../../runtime/bounded-cache.js'
-import { OutOfTime, ThreadDied } from '../../runtime/thread-pool.js'
-import { type Typesetter, TypesetterBusy } from '../../runtime/typesetting/typesetter.js'
+import { makeOnce } from '../../runtime/made-once.js'
+import { isTypesetterOverloaded, type Typesetter } from '../../runtime/typesetting/typesetter.js'
 import type { Dossier } from '../../store/evidence/dossier.js'
 import type { LogProof } from '../log-proof.js'
 import { DOCUMENT_SOURCE } from './document-source.js'
@@ -15,8 +15,7 @@ import { makeSendingProof, whyNoSendingProof } from './sending-proof.js'
 
 export interface DocumentParts {
   typesetter: Typesetter
-  /** null: documents are not signed, and say so. */
-  openSigner(): Promise<PdfSigner | null>
+  openSigner(): Promise<CertifiedSigner>
   verificationOf(notification: string): Verification
   readProof(notification: string): Promise<LogProof | null>
   readContents(notification: string): Promise<readonly ShownContent[]>
@@ -32,10 +31,9 @@ export interface EmbeddedFile {
   bytes: Uint8Array
 }
 
-/** Signs a PDF as it is; its certificate is told in the document. */
-export interface PdfSigner {
-  readonly certificate: CertificateNote
-  sign(pdf: Uint8Array, about: { reason: string; at: Date }): Promise<{ pdf: Uint8Array }>
+/** A signer whose certificate is described in the documents that it signs. */
+export interface CertifiedSigner extends PdfSigner {
+  readonly certificate: PdfSigner['certificate'] & CertificateNote
 }
 
 const CACHE_BYTES = 64 * 1_048_576
@@ -52,38 +50,16 @@ const LOGO_TYPES: Readonly<Record<string, string>> = { 'image/png': 'png', 'imag
  */
 export function createDocuments(parts: DocumentParts) {
   const { typesetter, openSigner, verificationOf, deadlineMs = DEADLINE_MS } = parts
-  const made = new BoundedCache<string, Uint8Array>({
-    maxEntries: CACHE_ENTRIES,
-    maxWeight: CACHE_BYTES,
-    weigh: pdf => pdf.length,
-  })
-  const inProgress = new Map<string, Promise<Uint8Array>>()
+  const once = makeOnce<Uint8Array>({ maxEntries: CACHE_ENTRIES, maxWeight: CACHE_BYTES, weigh: pdf => pdf.length })
 
-  async function once(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
-    const known = made.get(key)
-    if (known !== undefined) return known
-    return inTime(inProgress.get(key) ?? begin(key, make), deadlineMs)
-  }
-
-  function begin(key: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
-    const making = make()
-      .then(pdf => {
-        made.set(key, pdf)
-        return pdf
-      })
-      .finally(() => inProgress.delete(key))
-    inProgress.set(key, making)
-    return making
-  }
-
-  const keyOf = (content: DocumentContent, logo: string | undefined, signer: PdfSigner | null): string =>
-    sha256(JSON.stringify([content, logo ?? null, signer?.certificate.sha256 ?? null]))
+  const keyOf = (content: DocumentContent, logo: string | undefined, signer: CertifiedSigner): string =>
+    sha256(JSON.stringify([content, logo ?? null, signer.certificate.sha256]))
 
   async function set(
     dossier: Dossier,
     content: DocumentContent,
     embedded: EmbeddedFile | null,
-    signer: PdfSigner | null,
+    signer: CertifiedSigner,
   ): Promise<Uint8Array> {
     const { logo } = dossier.sender
     const type = logo === null ? undefined : LOGO_TYPES[logo.type]
@@ -106,37 +82,39 @@ export function createDocuments(parts: DocumentParts) {
       moment: Math.floor(Date.parse(dossier.events.at(-1)!.at) / 1_000),
       standard: embedded === null ? 'a-2b' : 'a-3b',
     })
-    return signer === null ? pdf : (await signer.sign(pdf, { reason: content.kind, at: parts.now() })).pdf
+    return (await signer.sign(pdf, { reason: content.kind, at: parts.now() })).pdf
+  }
+
+  async function sendingProof(dossier: Dossier): Promise<Uint8Array | { message: string }> {
+    const message = whyNoSendingProof(dossier)
+    if (message !== null) return { message }
+    const signer = await openSigner()
+    const content = makeSendingProof(dossier, verificationOf(dossier.id), signatureNote(signer.certificate))
+    return once(keyOf(content, dossier.sender.logo?.sha256, signer), () => set(dossier, content, null, signer))
+  }
+
+  async function report(dossier: Dossier): Promise<Uint8Array | null> {
+    if (dossier.events.length < 2) return null
+    const { id } = dossier
+    const signer = await openSigner()
+    const proof = await parts.readProof(id)
+    const contents = await parts.readContents(id)
+    const message = dossier.content === null ? null : await readMessage(typesetter, dossier.content)
+    const shown = { verification: verificationOf(id), proof, certificate: signer.certificate, message, contents }
+    // Whether there is a file inside is known before it is made: making it is the larger part of the work.
+    const key = keyOf(makeReport(dossier, { ...shown, embedded: null }), dossier.sender.logo?.sha256, signer)
+    return once(key, async () => {
+      const embedded = await parts.makeBundle(id)
+      const content = makeReport(dossier, { ...shown, embedded: embedded?.name ?? null })
+      return set(dossier, content, embedded, signer)
+    })
   }
 
   return {
     /** The PDF, or why there is none yet. */
-    async sendingProof(dossier: Dossier): Promise<Uint8Array | { message: string }> {
-      const message = whyNoSendingProof(dossier)
-      if (message !== null) return { message }
-      const signer = await openSigner()
-      const content = makeSendingProof(dossier, verificationOf(dossier.id), signatureNote(signer?.certificate ?? null))
-      return once(keyOf(content, dossier.sender.logo?.sha256, signer), () => set(dossier, content, null, signer))
-    },
-
+    sendingProof: (dossier: Dossier) => inTime(sendingProof(dossier), deadlineMs),
     /** null: nothing but the acceptance has happened. */
-    async report(dossier: Dossier): Promise<Uint8Array | null> {
-      if (dossier.events.length < 2) return null
-      const { id } = dossier
-      const signer = await openSigner()
-      const certificate = signer?.certificate ?? null
-      const proof = await parts.readProof(id)
-      const contents = await parts.readContents(id)
-      const message = dossier.content === null ? null : await readMessage(typesetter, dossier.content)
-      const shown = { verification: verificationOf(id), proof, certificate, message, contents }
-      // Whether there is a file inside is known before it is made: making it is the larger part of the work.
-      const key = keyOf(makeReport(dossier, { ...shown, embedded: null }), dossier.sender.logo?.sha256, signer)
-      return once(key, async () => {
-        const embedded = await parts.makeBundle(id)
-        const content = makeReport(dossier, { ...shown, embedded: embedded?.name ?? null })
-        return set(dossier, content, embedded, signer)
-      })
-    },
+    report: (dossier: Dossier) => inTime(report(dossier), deadlineMs),
   }
 }
 
@@ -159,7 +137,7 @@ async function inTime<T>(work: Promise<T>, limitMs: number): Promise<T> {
   try {
     return await Promise.race([work, limit])
   } catch (error) {
-    throw error instanceof TypesetterBusy || error instanceof OutOfTime || error instanceof ThreadDied ? overloaded(error) : error
+    throw isTypesetterOverloaded(error) ? overloaded(error) : error
   } finally {
     clearTimeout(timer)
   }

@@ -74,8 +74,7 @@ const LAW: readonly (readonly [string, string])[] = [
 export const lawNotes = (): Section => ({ kind: 'facts', roomy: true, rows: LAW.map(([label, value]) => ({ label, value })) })
 
 /** How the document is signed, in a sentence; never more than the certificate is. */
-export function signatureNote(certificate: CertificateNote | null): string {
-  if (certificate === null) return 'Este documento não tem assinatura digital.'
+export function signatureNote(certificate: CertificateNote): string {
   if (certificate.icpBrasil) return 'Este PDF é assinado com um certificado da ICP-Brasil.'
   if (certificate.selfMade)
     return 'Este PDF é assinado com um certificado próprio desta instalação, fora da ICP-Brasil: confira a impressão digital dele.'

@@ -24,7 +24,7 @@ export interface ShownContent {
 export interface ReportParts {
   verification: Verification
   proof: LogProof | null
-  certificate: CertificateNote | null
+  certificate: CertificateNote
   /** The message as it looked; null: erased. */
   message: { blocks: readonly Block[]; isCut: boolean } | null
   contents: readonly ShownContent[]
@@ -274,12 +274,11 @@ function stepsOf({ certificate, proof, embedded, verification }: ReportParts): S
     {
       text: `Abra ${verification.url} ou aponte a câmera para o QR code da primeira página, e compare o código ${verification.code}.`,
     },
-  ]
-  if (certificate !== null)
-    items.push({
+    {
       text: 'Confira a assinatura do PDF. O programa deve dizer que a assinatura é válida e que o documento inteiro está assinado; um só byte mudado a invalida.',
       command: 'pdfsig laudo.pdf',
-    })
+    },
+  ]
   if (embedded !== null)
     items.push(
       {
@@ -307,11 +306,9 @@ function stepsOf({ certificate, proof, embedded, verification }: ReportParts): S
         command: 'openssl ts -verify -token_in -in time-stamps/1.tsr -data ponto.txt -CAfile autoridade.pem',
       },
     )
-  const sections: Section[] = [{ kind: 'steps', items }]
-  if (certificate === null) return sections
   const { subject, issuer, validFrom, validTo, sha256: fingerprint } = certificate
   return [
-    ...sections,
+    { kind: 'steps', items },
     { kind: 'heading', title: 'Certificado que assina este documento' },
     {
       kind: 'facts',

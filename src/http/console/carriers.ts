@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import { runCarrierCheck } from '../../channels/carrier-check.js'
 import { isSimulated, providerOf } from '../../channels/carrier-name.js'
 import type { SetupCheck } from '../../channels/channel-runtime.js'
-import { SendError } from '../../channels/provider.js'
 import { channelModules, moduleOf, unknownClassOf } from '../../channels/registry.js'
 import type { Channel } from '../../domain/channel.js'
 import { refuse } from '../../domain/errors.js'
@@ -32,9 +32,6 @@ export interface CarrierOptions {
     checkSetup: (() => Promise<(SetupCheck & { channel: Channel })[]>) | null
   }
 }
-
-/** A person waits for it. */
-const TEST_MS = 15_000
 
 /** Who carries the messages of each channel, how they are, and what receivers find in the DNS about us. */
 export function addCarriers(app: FastifyInstance, { pool, carriers }: CarrierOptions): void {
@@ -88,16 +85,6 @@ export function addCarriers(app: FastifyInstance, { pool, carriers }: CarrierOpt
       }
     },
   )
-}
-
-/** Asks a carrier whether it takes our credentials. */
-export async function runCarrierCheck(check: (signal: AbortSignal) => Promise<string>): Promise<wire.CarrierTested> {
-  try {
-    return { ok: true, reason: null, answer: await check(AbortSignal.timeout(TEST_MS)) }
-  } catch (error) {
-    if (!(error instanceof SendError)) throw error
-    return { ok: false, reason: error.reason, answer: error.answer }
-  }
 }
 
 const toRow = (carrier: string, lane: CarrierHealth | null, known: ConfiguredCarrier | null): wire.CarrierRow => ({

@@ -1,6 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Refusal } from '../../domain/errors.js'
-import { sendRefusal } from '../errors.js'
+import type { FastifyInstance } from 'fastify'
+import { refuseRoute } from '../errors.js'
 import { addAccounts } from './accounts.js'
 import { addAudit } from './audit.js'
 import { addBrandSamples } from './brand-samples.js'
@@ -71,9 +70,6 @@ export function addConsole(app: FastifyInstance, options: ConsoleOptions): void 
     addOperators(scope, options)
     addAudit(scope, options)
     // An unknown route is for those who are signed in to know of.
-    scope.all('/console/api/*', { config: { allows: ['operator', 'sender', 'auditor'] }, schema: { hide: true } }, refuseUnknown)
+    scope.all('/console/api/*', { config: { allows: ['operator', 'sender', 'auditor'] }, schema: { hide: true } }, refuseRoute)
   })
 }
-
-const refuseUnknown = ({ method, url }: FastifyRequest, reply: FastifyReply): FastifyReply =>
-  sendRefusal(reply, new Refusal('routeMissing', [method, url.split('?')[0]!.slice(0, 200)]))

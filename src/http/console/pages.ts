@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { html } from '../../domain/html.js'
-import { sendPage } from '../recipient/layout.js'
+import { GATEWAY_FOOTER, sendPage } from '../recipient/layout.js'
 import { CACHE_FOREVER, readStaticFiles, type StaticFile, sendStaticFile } from '../static-files.js'
 
 export interface ConsolePageOptions {
@@ -96,7 +96,7 @@ export function addConsolePages(app: FastifyInstance, { folder }: ConsolePageOpt
 const missingPage = {
   title: 'O console não foi compilado',
   brand: null,
-  footer: 'Carteiro: notificações por vários canais, com comprovante.',
+  footer: GATEWAY_FOOTER,
   body: html`<section class="card"><h1>O console não foi compilado</h1>
 <p>As páginas do console são feitas por <code>npm run build</code>, que <code>npm install</code> e <code>npm start</code> executam. Execute-o e reinicie o serviço.</p>
 </section>`,

@@ -56,6 +56,9 @@ export const privateHeaders: Record<string, string> = {
   'x-robots-tag': 'noindex, nofollow',
 }
 
+/** The footer of pages that no sender owns: the gateway speaks for itself. */
+export const GATEWAY_FOOTER = 'Carteiro: notificações por vários canais, com comprovante.'
+
 const PROTECTED = 'Página protegida. Nunca pedimos senhas, códigos nem dados de cartão.'
 
 const renderPage = ({ title, brand, body, wide, footer = PROTECTED, script }: Page, style: string): string =>

@@ -7,7 +7,7 @@ import type { PublicRecord } from '../../evidence/public-record.js'
 import { addressOf } from '../auth.js'
 import type { ReadBody } from '../body.js'
 import { field } from '../recipient/arrival.js'
-import { brandName, duration, type Page, senderRows, sendPage, term } from '../recipient/layout.js'
+import { brandName, duration, GATEWAY_FOOTER, type Page, senderRows, sendPage, term } from '../recipient/layout.js'
 import { seconds } from '../recipient/page-handlers.js'
 import { servePeople } from '../recipient/pages.js'
 import { addBrowserModules } from './modules.js'
@@ -19,8 +19,6 @@ export interface VerificationOptions {
   readLog(): Promise<{ vkey: string; checkpoint: { size: number; root: string; at: Date } | null }>
   trustedProxies: readonly AddressRange[]
 }
-
-const FOOTER = 'Carteiro: notificações por vários canais, com comprovante.'
 
 /** /verificar: whether a document or a bundle is genuine, for anyone. */
 export function addVerification(app: FastifyInstance, options: VerificationOptions, readBody: ReadBody): void {
@@ -51,7 +49,7 @@ export function addVerification(app: FastifyInstance, options: VerificationOptio
 const startPage = (vkey: string, script: string, problem: string | null): Page => ({
   title: `${problem === null ? 'Verificar' : 'Código não encontrado: verificar'} uma notificação`,
   brand: null,
-  footer: FOOTER,
+  footer: GATEWAY_FOOTER,
   script,
   body: html`<section class="card">
 <h1>Verificar uma notificação</h1>
@@ -83,7 +81,7 @@ ${problem !== null && html`<div class="notice" role="alert">${problem}</div>`}
 const lockedPage = (lockedMs: number): Page => ({
   title: 'Muitas tentativas',
   brand: null,
-  footer: FOOTER,
+  footer: GATEWAY_FOOTER,
   body: html`<section class="card"><h1>Muitas tentativas</h1>
 <p>Houve códigos errados demais a partir desta rede. Espere ${duration(lockedMs)} e digite de novo o código do documento.</p>
 </section>`,
@@ -94,7 +92,7 @@ type Log = Awaited<ReturnType<VerificationOptions['readLog']>>
 const recordPage = (record: PublicRecord, { vkey, checkpoint }: Log): Page => ({
   title: `Notificação verificada, de ${brandName({ ...record.sender, logo: null })}`,
   brand: null,
-  footer: FOOTER,
+  footer: GATEWAY_FOOTER,
   body: html`<section class="card">
 ${record.channels.some(({ isSimulated }) => isSimulated) && html`<div class="notice" role="note"><strong>SIMULADO</strong> Ao menos um canal foi entregue por um simulador, e não a uma pessoa.</div>`}
 <h1>Esta notificação existe</h1>

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { answerQuestions, isThreadOf, ThreadPool } from '../thread-pool.js'
+import { answerQuestions, isThreadOf, OutOfTime, ThreadDied, ThreadPool } from '../thread-pool.js'
 import { type Block, readBlocks } from './blocks.js'
 import { FACES } from './faces.js'
 import { fitGlyphs } from './glyphs.js'
@@ -55,6 +55,10 @@ export class TypesettingError extends Error {
 export class TypesetterBusy extends Error {
   override readonly name = 'TypesetterBusy'
 }
+
+/** Whether an error of the typesetter says nothing against the content, so that the same request may succeed later. */
+export const isTypesetterOverloaded = (error: unknown): boolean =>
+  error instanceof TypesetterBusy || error instanceof OutOfTime || error instanceof ThreadDied
 
 type Question = TypesettingJob | { html: string }
 type Composed = TypesetFile | { fault: string; missing?: string[] }

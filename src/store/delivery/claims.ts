@@ -234,7 +234,7 @@ function claim(
   return queryRows(db, {
     // The months are constants of the text, so they are part of the name: a new month means one more plan on each connection.
     name: months === null ? name : `${name} ${rangeName(months)}`,
-    // A claim of many must not bring many large contents into memory at once.
+    // A claim of many must not bring many large contents into memory at once. The reference is the text of domain/reference.ts.
     text: `
       with recursive ${heldBy('$1', '$6')}, ${taken}, claimed as (
         update delivery d set state = 'sending', lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond', attempt = attempt + 1,

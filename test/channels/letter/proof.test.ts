@@ -1,9 +1,10 @@
 import { afterAll, expect, test } from 'vitest'
 import type { LetterHistory } from '../../../src/channels/letter/letter-store.js'
-import { createLetterProofs } from '../../../src/channels/letter/proof.js'
+import { createLetterProofs, type ProofParts } from '../../../src/channels/letter/proof.js'
 import type { Sheet } from '../../../src/channels/letter/sheet.js'
 import { createTypesetter } from '../../../src/channels/letter/typesetter.js'
 import { sha256 } from '../../../src/domain/evidence.js'
+import { ThreadDied } from '../../../src/runtime/thread-pool.js'
 import { readBlocks } from '../../../src/runtime/typesetting/blocks.js'
 import { pngOf } from '../../support/pictures.js'
 
@@ -11,7 +12,6 @@ const typesetter = createTypesetter(1)
 afterAll(() => typesetter.close())
 
 const notification = '019a8f2e-77aa-7c3e-9d12-0123456789ab'
-const typed = { address: 'notifica.example.com/s', code: '7K3M9-Q2X4Z' }
 const picture = pngOf(30, 10)
 const logo = { sha256: sha256(picture), type: 'png' } as const
 const sheet: Sheet = {
@@ -25,14 +25,32 @@ const sheet: Sheet = {
   blocks: readBlocks('<p>Olá</p>'),
 }
 
+const history: LetterHistory = {
+  status: { notification, ordinal: 1, customId: null, trackingCode: null, acceptedAt: new Date(0) } as LetterHistory['status'],
+  mode: 'live',
+  image: null,
+  events: [{ at: new Date(0), type: 'processed', source: 'print-shop:x/1', data: {} }],
+}
+const stored = { pdf: Buffer.from('%PDF'), sha256: sha256('%PDF'), pages: 1, sheet: JSON.parse(JSON.stringify(sheet)) }
+
+const proofsOf = (more: Partial<ProofParts>) =>
+  createLetterProofs({
+    typesetter,
+    verificationOf: () => ({ url: 'https://notifica.example.com/verificar/7k3m9q2x4zab12cd', code: '7K3M-9Q2X-4ZAB-12CD' }),
+    openSigner: async () => ({ certificate: { description: 'certificado de teste' }, sign: async pdf => ({ pdf }) }),
+    now: () => new Date(0),
+    proofUrl: id => `https://notifica.example.com/comprovante/carta/${id}.pdf`,
+    findLogo: async hash => (hash === logo.sha256 ? picture : null),
+    findHistory: async () => history,
+    findLetter: async () => stored,
+    ...more,
+  })
+
 test('a proof is typeset once for each history, however often and by however many it is asked for', async () => {
-  const letter = Buffer.from(
-    (await typesetter.compose(sheet, { for: 'recipient', link: `https://${typed.address}`, typed }, picture)).pdf,
-  )
   let made = 0
   const logos: (Uint8Array | null | undefined)[] = []
-  const events: LetterHistory['events'] = [{ at: new Date(0), type: 'processed', source: 'print-shop:x/1', data: {} }]
-  const compose = createLetterProofs({
+  const events = [...history.events]
+  const compose = proofsOf({
     typesetter: {
       ...typesetter,
       compose: (...given) => {
@@ -41,24 +59,7 @@ test('a proof is typeset once for each history, however often and by however man
         return typesetter.compose(...given)
       },
     },
-    verificationOf: () => ({ url: 'https://notifica.example.com/verificar/7k3m9q2x4zab12cd', code: '7K3M-9Q2X-4ZAB-12CD' }),
-    openSigner: async () => ({ certificate: { description: 'certificado de teste' }, sign: async pdf => ({ pdf }) }),
-    now: () => new Date(0),
-    proofUrl: id => `https://notifica.example.com/comprovante/carta/${id}.pdf`,
-    findLogo: async hash => (hash === logo.sha256 ? picture : null),
-    findHistory: async () => ({
-      status: {
-        notification,
-        ordinal: 1,
-        customId: null,
-        trackingCode: null,
-        acceptedAt: new Date(0),
-      } as LetterHistory['status'],
-      mode: 'live',
-      image: null,
-      events: [...events],
-    }),
-    findLetter: async () => ({ pdf: letter, sha256: sha256(letter), pages: 1, sheet: JSON.parse(JSON.stringify(sheet)) }),
+    findHistory: async () => ({ ...history, events: [...events] }),
   })
   const together = await Promise.all(Array.from({ length: 20 }, () => compose(notification)))
   expect(made).toBe(1)
@@ -69,4 +70,24 @@ test('a proof is typeset once for each history, however often and by however man
   expect(made).toBe(2)
   // With the logo that the letter was printed with.
   expect(logos).toEqual([picture, picture])
+})
+
+test('a proof whose thread died is refused for now, and made when it is asked for again', async () => {
+  let calls = 0
+  const compose = proofsOf({
+    typesetter: {
+      ...typesetter,
+      compose: async (...given) => (++calls === 1 ? Promise.reject(new ThreadDied('a test')) : typesetter.compose(...given)),
+    },
+  })
+  await expect(compose(notification)).rejects.toMatchObject({ code: 'overloaded', cause: { name: 'ThreadDied' } })
+  expect(Buffer.from((await compose(notification))!.subarray(0, 4)).toString()).toBe('%PDF')
+})
+
+test('a letter that was not there is looked for again', async () => {
+  let isThere = false
+  const compose = proofsOf({ findLetter: async () => (isThere ? stored : null) })
+  expect(await compose(notification)).toBeNull()
+  isThere = true
+  expect(await compose(notification)).not.toBeNull()
 })

@@ -2,6 +2,7 @@ import type { Provider } from '../../../src/channels/provider.js'
 import { findRivalCalls } from '../../../src/channels/voice/call-store.js'
 import { TWILIO, twilioProvider } from '../../../src/channels/voice/twilio.js'
 import type { VoiceMessage } from '../../../src/channels/voice/voice-message.js'
+import { expectReference } from '../../../src/domain/reference.js'
 import { findKnownNames } from '../../../src/store/carrier/references.js'
 import { findProgram } from '../../peers/email-programs.js'
 import { type HttpAnswer, startHttpSide } from '../scripted-http.js'
@@ -27,7 +28,7 @@ const twilio = ({ pool, carrier = TWILIO, onEvents }: ProviderParts): Provider<V
   twilioProvider({
     callbackBase: 'http://127.0.0.1:9/callbacks/twilio',
     findKnown: names => findKnownNames(pool, carrier, names),
-    findRivals: (reference, to) => findRivalCalls(pool, { notification: reference.split('.', 1)[0]!, to, carrier }),
+    findRivals: (reference, to) => findRivalCalls(pool, { notification: expectReference(reference).notification, to, carrier }),
     readPlan: async () => ({ againMs: null, heard: false }),
     onEvents,
   })

@@ -481,5 +481,6 @@ export const certificate = {
   sha256: 'fe'.repeat(32),
   selfMade: true,
   icpBrasil: false,
+  description: 'certificado de teste',
 }
 export const verification = { url: 'https://notifica.example.com/verificar/7k3m9q2x4zab12cd', code: '7K3M-9Q2X-4ZAB-12CD' }

@@ -2,6 +2,7 @@ import type { Change, ChangeOutcome, NoteLimit } from '../../../domain/change.js
 import type { Clock } from '../../../domain/clock.js'
 import { sha256 } from '../../../domain/evidence.js'
 import { hideLinksIn } from '../../../domain/link.js'
+import { readReference } from '../../../domain/reference.js'
 import type { Fact, Objection } from '../../../domain/transition.js'
 import type { ForwardedReply } from '../forward/forward-store.js'
 import { reasonOfStatus } from '../status-code.js'
@@ -126,8 +127,8 @@ const noteOf = ({ type, data }: ReturnFact, because: Objection): ReturnFact => (
 /** Which message of the delivery is named; null: none. Our reference is the envelope id and the left side of the Message-ID. */
 function ordinalIn(messages: readonly string[], { notification }: Expected): number | null {
   for (const name of messages) {
-    const [, id, ordinal] = /^([0-9a-f-]{36})\.email\.(\d{1,4})(?:@|$)/i.exec(name) ?? []
-    if (id?.toLowerCase() === notification) return Number(ordinal)
+    const named = readReference(name.split('@', 1)[0]!.toLowerCase())
+    if (named?.channel === 'email' && named.notification === notification) return named.ordinal
   }
   return null
 }

@@ -1,3 +1,4 @@
+import { expectReference } from '../../../domain/reference.js'
 import type { Pool } from '../../../store/postgres.js'
 import {
   beginLot,
@@ -26,9 +27,8 @@ export function createLotJournal(pool: Pool, carrier: string) {
     /** Commits that the upload begins. false: the letters of the lot have changed, so it must not be uploaded. */
     begin(lot: number, upload: Upload, letters: readonly { reference: string; object: number }[]) {
       const names = letters.map(({ reference, object }) => {
-        // A reference consists of notification, channel and ordinal.
-        const [notification, , ordinal] = reference.split('.')
-        return { name: objectName(lot, object), notification: notification!, ordinal: Number(ordinal) }
+        const { notification, ordinal } = expectReference(reference)
+        return { name: objectName(lot, object), notification, ordinal }
       })
       return beginLot(pool, carrier, lot, upload, names)
     },
