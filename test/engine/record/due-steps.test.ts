@@ -40,8 +40,12 @@ const number = '11987654321'
 async function acceptDue(count: number, { token } = account): Promise<string[]> {
   const body = { ...validSend, sms: { number }, voz: { number } }
   const answers = await Promise.all(Array.from({ length: count }, () => send(gateway.url, token, body)))
-  await database.pool.query("update delivery set due_at = now() where state = 'waiting' and due_at < now() + interval '1 day'")
-  return answers.map(({ body }) => (body as { idEmail: string }).idEmail)
+  const ids = answers.map(({ body }) => (body as { idEmail: string }).idEmail)
+  await database.pool.query(
+    "update delivery set due_at = now() where notification_id = any($1) and state = 'waiting' and due_at < now() + interval '1 day'",
+    [ids],
+  )
+  return ids
 }
 
 /** An account whose steps are due, those of a batch for an hour. */
