@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { OperatorError } from '../domain/errors.js'
-import { findFaults } from '../engine/record/audit.js'
-import { checkAuditLog } from '../engine/record/audit-log.js'
-import { auditLog } from '../evidence/audit.js'
+import { checkActionLog } from '../engine/record/action-log.js'
+import { auditLog } from '../evidence/log-audit.js'
 import { readVerifier } from '../evidence/note.js'
+import { findFaults } from '../evidence/notification-faults.js'
 import { readUnloggedEvents } from '../store/evidence/log-leaves.js'
 import { readEventLog } from '../store/notification/event-log.js'
 import type { Pool } from '../store/postgres.js'
@@ -46,7 +46,7 @@ export function auditCommand(): Command {
           onProgress: (leaves, size) => progress(`${leaves} de ${size} eventos do registro conferidos`),
         })
         endProgress()
-        const actions = await checkAuditLog(pool)
+        const actions = await checkActionLog(pool)
         const broken = actions.fault
         const ownFaults = broken === null ? [] : [`registro de ações: cadeia rompida na linha ${broken.id} (${broken.fault})`]
         const all = [...faults, ...log.faults, ...ownFaults]

@@ -80,5 +80,5 @@ const describeScope = ({ channel, carrier }: HoldScope, account: string | null) 
   account,
 })
 
-/** For the audit log. */
+/** For the log of actions. */
 const subjectOf = ({ channel, carrier, account }: HoldScope): string => account ?? carrier ?? channel ?? 'installation'

@@ -168,7 +168,7 @@ const runWithParts = (
     work({ pool, sealing: keys.sealing, rules: targetRules(config) }, scope),
   )
 
-/** An act and its entry in the audit log, in one transaction. */
+/** An act and its entry in the log of actions, in one transaction. */
 const act = (
   options: ScopeOptions,
   work: (parts: EndpointParts & { pool: Transaction }, scope: Scope) => Promise<Result>,

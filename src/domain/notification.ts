@@ -70,7 +70,7 @@ export interface Acceptance extends Scope {
   rulesRevision: number | null
   event: ChainedEvent
   idempotency: { key: string; bodySha256: string } | null
-  /** The person of the console who sent it, for the log of acts. */
+  /** The person of the console who sent it, for the log of actions. */
   actor?: string
   line?: BatchLine
 }

@@ -16,7 +16,7 @@ const TURN = 740_017
 /** Adds an entry to the chain. Inside the transaction of the act itself: its lock must last until the commit. */
 export async function recordAudit(db: Transaction, { actor, action, subject, detail = {} }: AuditEntry): Promise<void> {
   // The lock would end with its statement, and two writers would take the same id.
-  if (isPool(db)) throw new Error('an entry of the audit log is written in a transaction')
+  if (isPool(db)) throw new Error('an entry of the log of actions is written in a transaction')
   await execute(db, 'select pg_advisory_xact_lock($1)', [TURN])
   // A statement of its own: its snapshot must be taken once the lock is held.
   const head = await queryRow<{ now: Date; id: number | null; hash: string | null }>(

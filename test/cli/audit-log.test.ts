@@ -20,7 +20,7 @@ interface Entry {
   prev: string
 }
 
-test('the log of administrative actions is read by time, actor and action, newest first, for people and for programs', async () => {
+test('the log of actions is read by time, actor and action, newest first, for people and for programs', async () => {
   const database = await databaseForTest()
   const acts = [
     { actor: 'command:ana', action: 'account create', subject: 'acme', detail: { entity: 'Acme' } },

@@ -41,7 +41,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'npx carteiro month drop': 'needs a month that is long over: test/cli/month.test.ts',
   'npx carteiro simulate': 'runs until it is ended: test/simulator/simulate.test.ts',
   'npx carteiro listen': 'runs until it is ended: test/cli/webhook.test.ts',
-  'npx carteiro audit --checkpoint': 'needs checkpoints of days before: test/evidence/audit.test.ts',
+  'npx carteiro audit --checkpoint': 'needs checkpoints of days before: test/evidence/log-audit.test.ts',
   'npx carteiro operator end-sessions': 'needs somebody who signed in: test/cli/operator.test.ts',
   'npx carteiro queue retry': 'needs deliveries that failed: test/cli/queue.test.ts',
   'npx carteiro dkim activate': 'asks the public DNS: test/channels/email tests it with a DNS of its own',

@@ -1,5 +1,5 @@
 import type { Channel } from '../../src/domain/channel.js'
-import { findFaults } from '../../src/engine/record/audit.js'
+import { findFaults } from '../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
 import type { Cluster } from './cluster.js'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FATES } from '../../simulator/email/fates.js'
 import type { Simulator } from '../../simulator/simulator.js'
-import { findFaults } from '../../src/engine/record/audit.js'
+import { findFaults } from '../../src/evidence/notification-faults.js'
 import { saveLogo } from '../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
 import { IDENTITY } from '../channels/email/frames.js'

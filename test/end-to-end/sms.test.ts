@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Simulator } from '../../simulator/simulator.js'
-import { findFaults } from '../../src/engine/record/audit.js'
+import { findFaults } from '../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../src/store/notification/event-log.js'
 import type { TestDatabase } from '../support/database.js'
 import { createAccount, type Gateway, type TestAccount } from '../support/gateway.js'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newTotpSecret, totpCode, totpPeriod, writeTotpSecret } from '../../src/domain/totp.js'
-import { checkAuditLog } from '../../src/engine/record/audit-log.js'
+import { checkActionLog } from '../../src/engine/record/action-log.js'
 import {
   type ConsoleClient,
   clientWith,
@@ -203,7 +203,7 @@ test('with a second factor the password alone opens nothing, and a code counts o
 })
 
 test('every act is in the log of actions, which is a chain: a row that is changed or removed is found', async () => {
-  const { checked, fault } = await checkAuditLog(pool)
+  const { checked, fault } = await checkActionLog(pool)
   expect(fault).toBeNull()
   const { rows } = await pool.query<{ action: string }>('select distinct action from audit')
   expect(rows.map(({ action }) => action)).toEqual(
@@ -219,7 +219,7 @@ test('every act is in the log of actions, which is a chain: a row that is change
   )
   await expect(pool.query("update audit set actor = 'ninguém' where id = 3")).rejects.toThrow(/permission denied/)
   await database.tamper("update audit set actor = 'ninguém' where id = 3")
-  expect((await checkAuditLog(pool)).fault).toEqual({ id: 3, fault: 'hash' })
+  expect((await checkActionLog(pool)).fault).toEqual({ id: 3, fault: 'hash' })
   await database.tamper('delete from audit where id = 3')
-  expect(await checkAuditLog(pool)).toEqual({ checked: checked - 1, fault: { id: 3, fault: 'sequence' }, next: null })
+  expect(await checkActionLog(pool)).toEqual({ checked: checked - 1, fault: { id: 3, fault: 'sequence' }, next: null })
 })

@@ -30,7 +30,7 @@ interface RecordResult {
   events: number
 }
 
-/** Written in the transaction of a change that is recorded: an act and its entry in the audit log are one. */
+/** Written in the transaction of a change that is recorded: an act and its entry in the log of actions are one. */
 export type Alongside = (db: Queryable) => Promise<void>
 
 /**

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { overloaded, refuse } from '../../domain/errors.js'
 import { GENESIS } from '../../domain/evidence.js'
 import { isStorable } from '../../domain/text.js'
-import { type AuditPosition, checkAuditLog } from '../../engine/record/audit-log.js'
+import { type AuditPosition, checkActionLog } from '../../engine/record/action-log.js'
 import { Semaphore } from '../../runtime/semaphore.js'
 import { listAudit } from '../../store/audit.js'
 import type { Pool } from '../../store/postgres.js'
@@ -50,7 +50,7 @@ export function addAudit(app: FastifyInstance, { pool }: { pool: Pool }): void {
 
 /** A part of the log, from a position on. Nothing is remembered: whoever asks from the first row on checks everything again. */
 async function check(pool: Pool, after: AuditPosition): Promise<AuditChain> {
-  const { checked, fault, next } = await checkAuditLog(pool, { after, pages: PAGES_AT_ONCE })
+  const { checked, fault, next } = await checkActionLog(pool, { after, pages: PAGES_AT_ONCE })
   const [found] = await listAudit(pool, { limit: 1 })
   const head = found === undefined ? null : { id: found.id, hash: found.hash }
   // A log that ends before a row that was seen has lost its end.

@@ -55,7 +55,7 @@ export function addNotificationActs(app: FastifyInstance, { pool, clock }: Notif
   )
 }
 
-/** An operator's decision about one delivery, and its entry in the audit log. */
+/** An operator's decision about one delivery, and its entry in the log of actions. */
 export function decideDelivery(
   pool: Pool,
   clock: Clock,

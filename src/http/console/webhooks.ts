@@ -51,7 +51,7 @@ export function addConsoleWebhooks(app: FastifyInstance, options: ConsoleWebhook
     return [(await findEndpointScope(pool, accounts, id)) ?? refuse('webhookMissing'), id]
   }
 
-  /** The act and its entry in the audit log, in one transaction. */
+  /** The act and its entry in the log of actions, in one transaction. */
   const act = <T>(
     { operator }: FastifyRequest<ById>,
     [scope, id]: [Scope, string],

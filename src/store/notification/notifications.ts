@@ -33,7 +33,7 @@ export async function insertAcceptances(pool: Pool, group: readonly Acceptance[]
 }
 
 /**
- * By the transaction that accepts them, a person's sends are in the log of acts, and the lines of batches are accepted: a line that
+ * By the transaction that accepts them, a person's sends are in the log of actions, and the lines of batches are accepted: a line that
  * another node accepted, or whose batch was paused, is refused.
  */
 async function insertAlongside(db: Queryable, group: readonly Acceptance[]): Promise<{ id: string }[]> {

@@ -164,7 +164,7 @@ export interface HealthRules {
   quietMs: number
 }
 
-/** Updates the failure counts of a batch; a success resets them. The caller tells the audit log of the endpoints that this disabled. */
+/** Updates the failure counts of a batch; a success resets them. The caller tells the log of actions of the endpoints that this disabled. */
 export const recordHealth = (db: Queryable, reports: readonly HealthReport[], rules: HealthRules): Promise<HealthChange[]> =>
   queryRows(
     db,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { callbackUrl, twilioSignature } from '../../../src/channels/voice/twilio-callback.js'
 import { simulatorSecret } from '../../../src/domain/keys.js'
-import { findFaults } from '../../../src/engine/record/audit.js'
+import { findFaults } from '../../../src/evidence/notification-faults.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
 import { attemptBy } from '../../support/attempts.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'

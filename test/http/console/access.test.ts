@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type AuditRow, auditHash } from '../../../src/domain/audit-chain.js'
-import { checkAuditLog } from '../../../src/engine/record/audit-log.js'
+import { checkActionLog } from '../../../src/engine/record/action-log.js'
 import { clientWith, consoleClient, cookieOf, ownPage, PASSWORD } from '../../support/console.js'
 import { createAccount, gatewayForFile } from '../../support/gateway.js'
 import { pngOf } from '../../support/pictures.js'
@@ -221,7 +221,7 @@ test('the log of actions comes in pages, of everyone or of one person, and says 
   const own = (await person.get('/audit?actor=operator:confere@example.com')).body as { rows: { actor: string }[] }
   expect(new Set(own.rows.map(({ actor }) => actor))).toEqual(new Set(['operator:confere@example.com']))
   for (const bad of ['cursor=x', 'cursor=-1', 'actor=%00']) expect((await person.get(`/audit?${bad}`)).status, bad).toBe(400)
-  expect((await checkAuditLog(pool)).fault).toBeNull()
+  expect((await checkActionLog(pool)).fault).toBeNull()
   // From a row that somebody noted: a log that lost its end, or was written anew, differs from it.
   const noted = `${chain.head.id}.${chain.head.hash}`
   const from = async (after: string) => (await person.get(`/audit/chain?after=${after}`)).body

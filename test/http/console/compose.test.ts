@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { moduleOf } from '../../../src/channels/registry.js'
 import { completeSettings } from '../../../src/domain/account.js'
 import { simulateSequence } from '../../../src/domain/sequence-simulation.js'
-import { checkAuditLog } from '../../../src/engine/record/audit-log.js'
+import { checkActionLog } from '../../../src/engine/record/action-log.js'
 import { consoleClient } from '../../support/console.js'
 import { createAccount, gatewayForFile } from '../../support/gateway.js'
 import { request, send, validSend } from '../../support/requests.js'
@@ -28,7 +28,7 @@ const acts = async (action: string) =>
     )
   ).rows
 
-test('a send is accepted as one of the API, once for each key, in the name of the account, and is in the log of acts', async () => {
+test('a send is accepted as one of the API, once for each key, in the name of the account, and is in the log of actions', async () => {
   const answer = await sender.post(`/compose/send?${own}`, { key: KEY, request: validSend })
   expect(answer.status).toBe(200)
   const { id } = answer.body as { id: string }
@@ -271,7 +271,7 @@ test('nobody reaches another account, and an auditor changes nothing', async () 
   ] as const)
     expect((await auditor.put(path + foreign, body)).status, path).toBe(403)
   expect((await auditor.post(`/compose/send?${own}`, sendBody)).status).toBe(403)
-  expect(await checkAuditLog(pool)).toMatchObject({ fault: null })
+  expect(await checkActionLog(pool)).toMatchObject({ fault: null })
 })
 
 test('the form asks for a template only where there is nothing to say without one', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { findFaults } from '../../../src/engine/record/audit.js'
-import { checkAuditLog } from '../../../src/engine/record/audit-log.js'
+import { checkActionLog } from '../../../src/engine/record/action-log.js'
 import { recordChanges } from '../../../src/engine/record/record.js'
+import { findFaults } from '../../../src/evidence/notification-faults.js'
 import type { ShownNotification, Verification } from '../../../src/http/console/notification-schema.js'
 import { updateSequence } from '../../../src/store/accounts/accounts.js'
 import { readEventLog } from '../../../src/store/notification/event-log.js'
@@ -207,5 +207,5 @@ test('what a recipient wrote is told as text, and every chain stays whole', asyn
     answer: null,
   })
   for await (const page of readEventLog(pool)) expect(page.flatMap(findFaults)).toEqual([])
-  expect((await checkAuditLog(pool)).fault).toBeNull()
+  expect((await checkActionLog(pool)).fault).toBeNull()
 })

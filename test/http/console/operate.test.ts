@@ -6,7 +6,7 @@ import { findDkimKey } from '../../../src/channels/email/dkim/key-store.js'
 import { generateDkimKey, saveDkimKey, startSigning } from '../../../src/channels/email/dkim/keys.js'
 import { dkimRecord } from '../../../src/channels/email/dkim/signing-key.js'
 import type { Lookup } from '../../../src/channels/email/resolver.js'
-import { checkAuditLog } from '../../../src/engine/record/audit-log.js'
+import { checkActionLog } from '../../../src/engine/record/action-log.js'
 import { addSuppression } from '../../../src/store/accounts/suppressions.js'
 import { readAudit } from '../../../src/store/audit.js'
 import { reportHealth } from '../../../src/store/carrier/health.js'
@@ -18,7 +18,7 @@ import { receiverForTest, refuseWith } from '../../support/receiver.js'
 import { send, validSend } from '../../support/requests.js'
 import { startTestDeliverer } from '../../support/webhooks.js'
 
-/** What operators see and do on the screens of webhooks, carriers and operations; who may, and that the audit log tells of it. */
+/** What operators see and do on the screens of webhooks, carriers and operations; who may, and that the log of actions tells of it. */
 const env = { WEBHOOK_ALLOWED_RANGES: '127.0.0.0/8' }
 const { database, gateway, account } = await gatewayForFile({ env })
 const { pool } = database
@@ -43,7 +43,7 @@ type Rows<Row> = { rows: Row[]; cursor: string | null }
 const rowsOf = async <Row>(client: ConsoleClient, path: string): Promise<Row[]> =>
   ((await client.get(path)).body as Rows<Row>).rows
 
-test('webhooks: the secret is told once, a test and a replay arrive, and every act is in the audit log', async () => {
+test('webhooks: the secret is told once, a test and a replay arrive, and every act is in the log of actions', async () => {
   const receiver = await receiverForTest()
   const deliverer = startTestDeliverer(pool, {}, env)
   onTestFinished(() => deliverer.stop())
@@ -73,7 +73,7 @@ test('webhooks: the secret is told once, a test and a replay arrive, and every a
   expect(told.filter(action => action.endsWith('webhook test'))).toHaveLength(1)
 })
 
-test('an endpoint that answers 410 is suspended, and the audit log stays whole', async () => {
+test('an endpoint that answers 410 is suspended, and the log of actions stays whole', async () => {
   const receiver = await receiverForTest(refuseWith(410))
   const deliverer = startTestDeliverer(pool, {}, env)
   onTestFinished(() => deliverer.stop())
@@ -83,7 +83,7 @@ test('an endpoint that answers 410 is suspended, and the audit log stays whole',
     .poll(() => rowsOf(operator, '/webhooks'))
     .toMatchObject([{ id, active: false, reason: 'gone', last: { status: 410 } }])
   expect(await actions()).toContain('worker webhook suspend')
-  expect((await checkAuditLog(pool)).fault).toBeNull()
+  expect((await checkActionLog(pool)).fault).toBeNull()
 })
 
 test('nobody touches the webhook of another account, and an auditor changes nothing', async () => {
@@ -140,7 +140,7 @@ test('of a restored copy, what waits for a person because of it is counted, and 
   expect([await countOf(operator), await countOf(sender)]).toEqual(Array(2).fill({ count: 1, more: false }))
 })
 
-test('a dead letter is tried again and an unknown outcome is settled, each with its entry in the audit log', async () => {
+test('a dead letter is tried again and an unknown outcome is settled, each with its entry in the log of actions', async () => {
   const dead = await accept()
   const unknown = await accept()
   await pool.query(
@@ -170,7 +170,7 @@ test('a dead letter is tried again and an unknown outcome is settled, each with 
     { actor: 'operator:remetente@example.com', action: 'delivery retry', subject: dead },
     { actor: 'operator:ana@example.com', action: 'delivery sent', subject: unknown },
   ])
-  expect((await checkAuditLog(pool)).fault).toBeNull()
+  expect((await checkActionLog(pool)).fault).toBeNull()
 })
 
 test('a sender decides about its own account alone, and the list goes on where a page ended', async () => {

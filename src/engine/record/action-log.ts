@@ -15,8 +15,8 @@ interface AuditCheck {
   next: AuditPosition | null
 }
 
-/** Checks the log of administrative actions: all of it, or some pages after a row that was checked before. */
-export async function checkAuditLog(
+/** Checks the log of actions: all of it, or some pages after a row that was checked before. */
+export async function checkActionLog(
   db: Queryable,
   { after = { id: 0, hash: GENESIS }, pages = Number.POSITIVE_INFINITY }: { after?: AuditPosition; pages?: number } = {},
 ): Promise<AuditCheck> {

@@ -1,9 +1,9 @@
-import { moduleOf } from '../../channels/registry.js'
-import { canonicalJson, type Json } from '../../domain/canonical-json.js'
-import { findChainFault } from '../../domain/evidence.js'
-import { rebuildStatuses } from '../../domain/rebuild.js'
-import type { DeliveryStatus } from '../../domain/status.js'
-import type { LoggedNotification } from '../../store/notification/event-log.js'
+import { moduleOf } from '../channels/registry.js'
+import { canonicalJson, type Json } from '../domain/canonical-json.js'
+import { findChainFault } from '../domain/evidence.js'
+import { rebuildStatuses } from '../domain/rebuild.js'
+import type { DeliveryStatus } from '../domain/status.js'
+import type { LoggedNotification } from '../store/notification/event-log.js'
 
 /** Every fault of one notification, in words: a broken chain, or a stored status that differs from the status of its events. */
 export function findFaults({ id, events, statuses }: LoggedNotification): string[] {
