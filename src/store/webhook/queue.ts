@@ -49,7 +49,8 @@ const ORDERED_ATTEMPTS = 3
 
 /**
  * The endpoints to look at, each with the time of its first message: those with messages that are due from a time on, whenever that is;
- * and those that fail or were paused since, because their messages may be older.
+ * and those that fail or were paused since, because their messages may be older. They are found in the order of the queue's index: ordered
+ * by endpoint_id alone, PostgreSQL would choose another index and scan all messages ever sent.
  */
 const endpointsFrom = (from: string, failuresToPause: string): string => `
   waiting as (
@@ -91,8 +92,7 @@ export async function findFront(db: Queryable, failuresToPause: number, from: Da
 /**
  * Claims due messages. Endpoints are served in rotation, and each endpoint and each scope has a limit, so that a slow one
  * delays only itself. A message waits for the earlier ones of its notification and channel that are being sent, are due or are in
- * their first attempts. The endpoints with queued messages are found with `order by endpoint_id, due_at, position`, the order of
- * the queue's index: ordered by endpoint_id alone, PostgreSQL would choose another index and scan all messages ever sent.
+ * their first attempts.
  */
 export async function claimMessages(db: Queryable, query: ClaimQuery): Promise<WebhookClaim[]> {
   // The result is two JSON texts, because hundreds of rows take several times as long to read. Each endpoint is returned once.
