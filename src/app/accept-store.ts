@@ -1,7 +1,7 @@
 import type { AcceptStore } from '../engine/accept/accept.js'
 import { bindCost, releaseCost } from '../store/accounts/costs.js'
 import { resolveTemplates } from '../store/accounts/templates.js'
-import { storeBlobs } from '../store/notification/blobs.js'
+import { storeBlobs } from '../store/files/blobs.js'
 import { findKeyUse, findWritten, insertAcceptances } from '../store/notification/notifications.js'
 import { isLocked, isRowFault, isUniqueViolation, type Pool } from '../store/postgres.js'
 import { isStandbyLost } from '../store/standby.js'

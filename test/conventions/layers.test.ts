@@ -63,7 +63,7 @@ describe('imports', () => {
       ['src/cli/send.ts', 'client/client.ts'],
       ['src/app/api.ts', 'src/store/postgres.ts'],
       ['src/http/server.ts', 'src/engine/accept/accept.ts'],
-      ['src/http/metrics.ts', 'src/store/postgres.ts'],
+      ['src/http/metrics/metrics.ts', 'src/store/postgres.ts'],
       ['src/http/gw/status.ts', 'src/channels/registry.ts'],
       ['src/engine/accept/accept.ts', 'src/store/notification/notifications.ts'],
       ['src/engine/deliver/lane.ts', 'src/channels/provider.ts'],

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { channelModules } from '../../src/channels/registry.js'
-import { deleteUnusedBlobs, storeBlobs } from '../../src/store/notification/blobs.js'
+import { deleteUnusedBlobs, storeBlobs } from '../../src/store/files/blobs.js'
 import { type Queryable, transaction } from '../../src/store/postgres.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 

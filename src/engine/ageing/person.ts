@@ -1,6 +1,6 @@
 import { channelModules } from '../../channels/registry.js'
 import { LOWEST_ID } from '../../domain/id.js'
-import { listAttachments } from '../../store/notification/blobs.js'
+import { listStoredAttachments } from '../../store/notification/attachments.js'
 import { type ErasedKind, eraseData, eraseLines, eraseTraces, findOpenBatches } from '../../store/person/erase.js'
 import {
   describeNotifications,
@@ -63,7 +63,7 @@ export const erasePerson = (
   })
 
 async function listFiles(db: Queryable, id: string): Promise<string[]> {
-  const files = (await listAttachments(db, id)).map(({ sha256 }) => sha256)
+  const files = (await listStoredAttachments(db, id)).map(({ sha256 }) => sha256)
   for (const { listPersonalFiles } of channelModules)
     files.push(...((await listPersonalFiles?.(db, id)) ?? []).map(({ sha256 }) => sha256))
   return files

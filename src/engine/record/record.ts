@@ -13,8 +13,8 @@ import { lockNotifications, readLocked } from '../../store/delivery/locked-deliv
 import { writeRecords } from '../../store/delivery/records.js'
 import { findStatingEvents } from '../../store/evidence/sent-content.js'
 import { groupTransaction, type Pool, type Queryable } from '../../store/postgres.js'
-import { attemptKey, Batch } from './batch.js'
 import { type Busy, repeatWhileBusy } from './busy.js'
+import { attemptKey, ChangeGroup } from './change-group.js'
 import { KeptNotes } from './kept-notes.js'
 
 /** Due steps that are decided in one transaction. */
@@ -130,35 +130,34 @@ async function applyChanges(
 ): Promise<RecordResult> {
   // Read only after the lock is held: another transaction may have changed the rows before.
   const { deliveries, heads, busy } = await readLocked(db, [...locked])
-  const batch = new Batch(deliveries, heads, await KeptNotes.read(db, changes), new Date(clock()))
+  const group = new ChangeGroup(deliveries, heads, await KeptNotes.read(db, changes), new Date(clock()))
   const isBusy = ({ notification }: Change): boolean => held.has(notification) || busy.has(notification)
-  const outcomes = changes.map(change => (isBusy(change) ? 'busy' : batch.apply(change)))
-  if (batch.unrecorded.length > 0) batch.noteUnrecorded(await findKeptAttempts(db, batch.unrecorded))
-  for (const id of locked) batch.decideSteps(id)
-  const events = batch.events.length
-  const hasChanges = events > 0 || batch.references.length > 0
+  const outcomes = changes.map(change => (isBusy(change) ? 'busy' : group.apply(change)))
+  if (group.unrecorded.length > 0) group.noteUnrecorded(await findKeptAttempts(db, group.unrecorded))
+  for (const id of locked) group.decideSteps(id)
+  const events = group.events.length
+  const hasChanges = events > 0 || group.references.length > 0
   const messages = hasChanges
-    ? await writeRecords(
-        db,
-        batch.events,
-        batch.writes(),
-        batch.references,
-        batch.contents,
-        batch.tallies(),
-        batch.usage,
-        batch.costs(),
-      )
+    ? await writeRecords(db, {
+        events: group.events,
+        deliveries: group.writes(),
+        references: group.references,
+        contents: group.contents,
+        tallies: group.tallies(),
+        usage: group.usage,
+        costs: group.costs(),
+      })
     : 0
-  const visited = batch.events.flatMap(({ event }) => (event.source === 'recipient' ? [event.notification] : []))
+  const visited = group.events.flatMap(({ event }) => (event.source === 'recipient' ? [event.notification] : []))
   if (visited.length > 0) await noteLateData(db, 'visits', visited)
-  for (const delivery of batch.suppressed) await suppress(db, { ...delivery, reason: 'hard bounce' })
-  if (batch.unreached.length > 0) await uncountContacts(db, batch.unreached)
-  await wakeEarlyReports(db, batch)
+  for (const delivery of group.suppressed) await suppress(db, { ...delivery, reason: 'hard bounce' })
+  if (group.unreached.length > 0) await uncountContacts(db, group.unreached)
+  await wakeEarlyReports(db, group)
   for (const { channel, onReferences } of channelModules) {
-    const references = onReferences === undefined ? [] : batch.references.filter(reference => reference.channel === channel)
+    const references = onReferences === undefined ? [] : group.references.filter(reference => reference.channel === channel)
     if (references.length > 0) await onReferences!(db, references)
   }
-  return { outcomes, released: batch.released, announced: messages > 0, events }
+  return { outcomes, released: group.released, announced: messages > 0, events }
 }
 
 /** The attempts of these notifications whose content is stored. */
@@ -166,7 +165,7 @@ const findKeptAttempts = async (db: Queryable, notifications: readonly string[])
   new Set((await findStatingEvents(db, notifications)).map(data => attemptKey({ data })))
 
 /** A report may have come before the reference, or the unknown outcome, that it is about. */
-async function wakeEarlyReports(db: Queryable, { references, newlyUnknown }: Batch): Promise<void> {
+async function wakeEarlyReports(db: Queryable, { references, newlyUnknown }: ChangeGroup): Promise<void> {
   const carriers = [...new Set(references.map(({ carrier }) => carrier))]
   const names = references.map(({ reference }) => reference)
   if (names.length > 0) await wakeNamed(db, carriers, names)

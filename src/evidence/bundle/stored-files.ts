@@ -2,7 +2,7 @@ import { channelModules } from '../../channels/registry.js'
 import type { Json } from '../../domain/canonical-json.js'
 import { listSentContent, readSentContent } from '../../store/evidence/sent-content.js'
 import { readBlobPiece } from '../../store/files/read.js'
-import { listAttachments } from '../../store/notification/blobs.js'
+import { listStoredAttachments } from '../../store/notification/attachments.js'
 import type { LoggedEvent } from '../../store/notification/event-log.js'
 import type { Pool, Queryable } from '../../store/postgres.js'
 import { attachmentPath } from '../verify/files.js'
@@ -22,7 +22,7 @@ const blobFile = (pool: Pool, path: string, sha256: string, size: number): Bundl
 })
 
 export async function attachmentFiles(pool: Pool, db: Queryable, notification: string): Promise<BundleFile[]> {
-  const files = await listAttachments(db, notification)
+  const files = await listStoredAttachments(db, notification)
   return files.map(({ ordinal, name, sha256, size }) => blobFile(pool, attachmentPath(ordinal, name), sha256, size))
 }
 

@@ -3,7 +3,7 @@ import type { Json } from '../../domain/canonical-json.js'
 import { hideLinks } from '../../domain/link.js'
 import { listSentContent, readSentContent } from '../../store/evidence/sent-content.js'
 import { readBlob } from '../../store/files/read.js'
-import { listAttachments } from '../../store/notification/blobs.js'
+import { listStoredAttachments } from '../../store/notification/attachments.js'
 import { listLines } from '../../store/person/erase.js'
 import type { Person } from '../../store/person/find.js'
 import { readContactRows, readRows, type StoredRow } from '../../store/person/rows.js'
@@ -65,7 +65,7 @@ async function listFiles(pool: Pool, id: string): Promise<BundleFile[]> {
       yield bytes
     },
   })
-  const attached = (await listAttachments(pool, id)).map(({ ordinal, name, sha256 }) =>
+  const attached = (await listStoredAttachments(pool, id)).map(({ ordinal, name, sha256 }) =>
     file(attachmentPath(ordinal, name).replace('attachments/', 'anexo-'), db => readBlob(db, sha256)),
   )
   const contents = (await listSentContent(pool, id)).map(({ seq, channel, ordinal, extension }) =>

@@ -5,7 +5,7 @@ import { refuse } from '../../domain/errors.js'
 import { gradeContext } from '../../domain/grade.js'
 import { explainFailure, isUnknown, lastStep } from '../../domain/status.js'
 import { mayRevive } from '../../domain/transition.js'
-import { listAttachments, listDeliveries, type ShownDelivery } from '../../store/console/notification.js'
+import { listAllAttachments, listDeliveries, type ShownDelivery } from '../../store/console/notification.js'
 import type { SignedIn } from '../../store/console/sessions.js'
 import { findComing } from '../../store/delivery/deliveries.js'
 import { type ListedContent, listSentContent, readSentContent } from '../../store/evidence/sent-content.js'
@@ -111,7 +111,7 @@ async function show(
       text: describeComing(step),
       waits: step.state === 'waiting',
     })),
-    attachments: await listAttachments(pool, id),
+    attachments: await listAllAttachments(pool, id),
     contents: await listCopies(pool, id),
     verificationUrl: verificationOf(id).url,
   }

@@ -27,7 +27,8 @@ export interface ShownAttachment {
   sha256: string
 }
 
-export const listAttachments = (db: Queryable, notification: string): Promise<ShownAttachment[]> =>
+/** The attachments of the request, also those whose bytes are gone. */
+export const listAllAttachments = (db: Queryable, notification: string): Promise<ShownAttachment[]> =>
   queryRows(
     db,
     `select name, size, encode(sha256, 'hex') as sha256 from attachment where notification_id = $1 order by ordinal`,

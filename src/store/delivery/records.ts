@@ -67,19 +67,24 @@ export interface CostWrite extends Scope {
   amount: number
 }
 
+/** The rows of one group of changes. */
+interface RecordWrites {
+  events: readonly EventWrite[]
+  deliveries: readonly DeliveryWrite[]
+  references: readonly ReferenceWrite[]
+  contents: readonly ContentWrite[]
+  tallies: readonly Tally[]
+  usage: readonly UsageWrite[]
+  costs: readonly CostWrite[]
+}
+
 /**
- * Writes events, statuses, the outbox of webhooks, the carriers' references and the contents that left in one statement. The lease of each written delivery
- * ends, unless the delivery is still being sent. Returns how many webhook messages were queued.
+ * Writes events, statuses, the outbox of webhooks, the carriers' references, the contents that left and the counts in one statement.
+ * The lease of each written delivery ends, unless the delivery is still being sent. Returns how many webhook messages were queued.
  */
 export const writeRecords = async (
   db: Queryable,
-  events: readonly EventWrite[],
-  deliveries: readonly DeliveryWrite[],
-  references: readonly ReferenceWrite[] = [],
-  contents: readonly ContentWrite[] = [],
-  tallies: readonly Tally[] = [],
-  usage: readonly UsageWrite[] = [],
-  costs: readonly CostWrite[] = [],
+  { events, deliveries, references, contents, tallies, usage, costs }: RecordWrites,
 ): Promise<number> =>
   (await queryValue<number>(db, {
     name: 'write-records',

@@ -1,7 +1,7 @@
 import type { Attachment } from '../../domain/attachment.js'
 import { FilesUnavailable } from '../../domain/errors.js'
-import { storeBlobs } from '../notification/blobs.js'
 import { filesOf, type Pool, type Queryable, queryRow, queryValue } from '../postgres.js'
+import { storeBlobs } from './blobs.js'
 import { askFiles, deleteObjects, digestPieces, newObjectName } from './outside.js'
 
 type File = Pick<Attachment, 'bytes' | 'sha256'>

@@ -1,12 +1,12 @@
 /** However often the metrics are read, the database is queried at most this often. */
 const ASK_EVERY_MS = 5_000
 
-/** null while the database is unavailable: the figures of the process are shown then, and no old figures. */
-export function atMostEvery<T>(read: () => Promise<T>, ms = ASK_EVERY_MS): () => Promise<T | null> {
+/** Gives null while the database is unavailable: the figures of the process are shown then, and no old figures. */
+export function cacheRead<T>(read: () => Promise<T>): () => Promise<T | null> {
   let asked = Number.NEGATIVE_INFINITY
   let answer: Promise<T | null> = Promise.resolve(null)
   return () => {
-    if (performance.now() - asked > ms) {
+    if (performance.now() - asked > ASK_EVERY_MS) {
       asked = performance.now()
       answer = read().catch(() => null)
     }

@@ -1,7 +1,7 @@
 import type { Attachment } from '../../domain/attachment.js'
 import { FilesUnavailable } from '../../domain/errors.js'
-import { deleteObjects } from '../files/outside.js'
-import { filesOf, plannedOnce, type Queryable, queryRow, queryRows, queryValues, run } from '../postgres.js'
+import { filesOf, plannedOnce, type Queryable, queryRow, queryValues, run } from '../postgres.js'
+import { deleteObjects } from './outside.js'
 
 /**
  * Stores contents that are not stored yet, committed before the notification that refers to them. A crash in between leaves
@@ -99,19 +99,4 @@ const sweepBlobs = (db: Queryable, uses: readonly string[], after: Buffer, limit
              array(select object from gone) as objects`,
       values: [after, limit],
     }),
-  )
-
-export interface AttachedFile {
-  ordinal: number
-  name: string
-  sha256: string
-  size: number
-}
-
-export const listAttachments = (db: Queryable, notification: string): Promise<AttachedFile[]> =>
-  queryRows(
-    db,
-    `select a.ordinal, a.name, encode(a.sha256, 'hex') as sha256, a.size from attachment a
-     where a.notification_id = $1 and exists (select from blob b where b.sha256 = a.sha256) order by a.ordinal`,
-    [notification],
   )

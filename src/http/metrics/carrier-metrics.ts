@@ -1,20 +1,20 @@
 import { Counter, Gauge, type Metric, type Registry } from 'prom-client'
-import { CALL_SECONDS } from '../engine/deliver/call-meter.js'
-import { readStates } from '../store/carrier/health.js'
-import { type CarrierTotal, callEnds, readTotals } from '../store/carrier/totals.js'
-import type { Pool } from '../store/postgres.js'
-import { readStarts, readWorkers } from '../store/processes.js'
-import { atMostEvery } from './metrics-reads.js'
+import { CALL_SECONDS } from '../../engine/deliver/call-meter.js'
+import { readStates } from '../../store/carrier/health.js'
+import { type CarrierTotal, callEnds, readTotals } from '../../store/carrier/totals.js'
+import type { Pool } from '../../store/postgres.js'
+import { readStarts, readWorkers } from '../../store/processes.js'
+import { cacheRead } from './reads.js'
 
 const LABELS = ['channel', 'mode', 'carrier'] as const
 
 /** Of carriers and workers, as the workers report them to the database: the same on every node. */
 export function addCarrierMetrics(registry: Registry, pool: Pool, version: string): void {
   const registers = [registry]
-  const totals = atMostEvery(() => readTotals(pool))
-  const states = atMostEvery(() => readStates(pool))
-  const workers = atMostEvery(() => readWorkers(pool))
-  const starts = atMostEvery(() => readStarts(pool))
+  const totals = cacheRead(() => readTotals(pool))
+  const states = cacheRead(() => readStates(pool))
+  const workers = cacheRead(() => readWorkers(pool))
+  const starts = cacheRead(() => readStarts(pool))
 
   new Counter({
     name: 'carteiro_carrier_calls_total',

@@ -29,8 +29,8 @@ const MAX_NAME = 500
 
 type WriteTiming = Pick<DeliveryWrite, 'delayMs' | 'failover' | 'bind' | 'undoesClaim'>
 
-/** Applies changes to the locked deliveries in memory, one after the other, and collects the rows to be written. */
-export class Batch {
+/** The changes of one transaction: applies them to the locked deliveries in memory, one after the other, and collects the rows to be written. */
+export class ChangeGroup {
   readonly references: ReferenceWrite[] = []
   /** Notifications with an attempt whose outcome has just become unknown. */
   readonly newlyUnknown = new Set<string>()
@@ -145,7 +145,7 @@ export class Batch {
     return isDowngraded ? 'noted' : 'recorded'
   }
 
-  /** A delay or a binding that an earlier change of this batch set stays, unless this change sets its own. */
+  /** A delay or a binding that an earlier change of this group set stays, unless this change sets its own. */
   #timingOf(change: Change, delivery: StoredDelivery, next: DeliveryStatus): WriteTiming {
     const before = this.#changed.get(delivery)
     return {

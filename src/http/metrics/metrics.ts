@@ -1,0 +1,51 @@
+import type { FastifyInstance } from 'fastify'
+import { Histogram, Registry } from 'prom-client'
+import type { Channel } from '../../domain/channel.js'
+import { Refusal } from '../../domain/errors.js'
+import { isSameSecret } from '../../domain/secret.js'
+import { addCarrierMetrics } from './carrier-metrics.js'
+import { addEvidenceMetrics } from './evidence-metrics.js'
+import { addProcessMetrics, type ProcessMetricsOptions } from './process-metrics.js'
+import { addQueueMetrics } from './queue-metrics.js'
+
+export interface MetricsOptions extends ProcessMetricsOptions {
+  /** Who reads them must show it as a Bearer token; null: there is no such route. */
+  token: string | null
+  channels: readonly Channel[]
+}
+
+/**
+ * The metrics for Prometheus at /metrics: of this process, and of the whole installation (queues, carriers, workers), which every node
+ * shows alike.
+ */
+export function addMetrics(app: FastifyInstance, { token, channels, ...options }: MetricsOptions): void {
+  const { pool, version } = options
+  const registry = new Registry()
+  addRequestMetric(app, registry)
+  addCarrierMetrics(registry, pool, version)
+  addProcessMetrics(registry, options)
+  addQueueMetrics(registry, pool, channels)
+  addEvidenceMetrics(registry, pool)
+  if (token === null) return
+  app.get('/metrics', async (request, reply) => {
+    if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) throw new Refusal('unauthorized')
+    return reply.type(registry.contentType).send(await registry.metrics())
+  })
+}
+
+function addRequestMetric(app: FastifyInstance, registry: Registry): void {
+  const requests = new Histogram({
+    name: 'carteiro_http_request_seconds',
+    help: 'Time to answer, by route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    requests.observe(
+      { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
+      reply.elapsedTime / 1000,
+    )
+    done()
+  })
+}
