@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { OperatorError } from '../domain/errors.js'
 import { DEFAULT_PAYLOAD_VERSION, payloadVersions, signMessage } from '../domain/webhook.js'
 import { channelNames } from './options.js'
-import { print } from './output.js'
+import { openStopSignal, print } from './output.js'
 import { gatewayOf, type RemoteOptions, remoteCommand } from './remote.js'
 
 interface ListenOptions extends RemoteOptions {
@@ -47,12 +47,7 @@ async function listen({ forwardTo, json, ...options }: ListenOptions): Promise<v
   // localhost:3000/avisos parses too, as an address of the scheme "localhost".
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))
     throw new OperatorError('--forward-to deve ser uma URL de http ou https, como http://localhost:3000/avisos.')
-  const stop = new AbortController()
-  const { signal } = stop
-  process.once('SIGINT', () => stop.abort())
-  process.once('SIGTERM', () => stop.abort())
-  // Nobody reads what is shown.
-  process.stdout.once('error', () => stop.abort())
+  const signal = openStopSignal()
   const show = (record: object, text: string): void => print(json ? JSON.stringify(record) : text)
   const api: Api = { ...gateway, signal }
   // The API refuses a name that is no channel, and lists the channels.
