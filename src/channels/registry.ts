@@ -16,6 +16,9 @@ export const channelModules: readonly ChannelModule[] = [email, sms, whatsapp, v
 
 export const channels: readonly Channel[] = channelModules.map(({ channel }) => channel)
 
+/** The uses of blobs that channels keep in tables of their own. */
+export const blobUses = channelModules.flatMap(module => module.blobUses ?? [])
+
 const byName = new Map(channelModules.map(module => [module.channel, module]))
 const byWire = new Map(channelModules.map(module => [module.wire, module]))
 

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from 'commander'
 import { openFiles } from '../app/database.js'
-import { channelModules } from '../channels/registry.js'
+import { blobUses } from '../channels/registry.js'
 import { OperatorError } from '../domain/errors.js'
 import { deleteLeftovers } from '../store/files/leftovers.js'
 import { countOutside, listOutside, moveBlobs, type Side, verifyOutside } from '../store/files/move.js'
@@ -12,7 +12,6 @@ import { showBytes } from './progress.js'
 
 /** Counts and walks take as long as there are files. */
 const TIMEOUT_FACTOR = 360
-const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 /** files: the recordings and letters that FILES_URL keeps outside of the database. */
 export function filesCommand(): Command {
@@ -78,7 +77,7 @@ async function check(pool: Pool, options: OutputOptions) {
 async function move(pool: Pool, to: Side, options: OutputOptions) {
   requireSetting(pool)
   const show = showBytes(options)
-  const { files, bytes, faults } = await moveBlobs(pool, to, BLOB_USES, show).finally(() => show(null))
+  const { files, bytes, faults } = await moveBlobs(pool, to, blobUses, show).finally(() => show(null))
   const stays = faults.map(({ message }) => message)
   await transaction(pool, db => audit(db, 'files move', to, { files, bytes, stays: stays.length }))
   return { result: { files, size: bytes, stays }, faults: stays.length }

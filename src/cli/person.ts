@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
 import { openFiles } from '../app/database.js'
 import { readPerson } from '../channels/person.js'
-import { channelModules } from '../channels/registry.js'
+import { blobUses } from '../channels/registry.js'
 import { OperatorError } from '../domain/errors.js'
 import type { Keys } from '../domain/keys.js'
 import { erasePerson, type FoundPerson, findPerson } from '../engine/ageing/person.js'
@@ -22,7 +22,6 @@ type PersonOptions = OutputOptions & { to: string; account?: string; everywhere?
 
 /** A search of every notification takes as long as the database is large. */
 const TIMEOUT_FACTOR = 360
-const BLOB_USES = channelModules.flatMap(({ blobUses = [] }) => blobUses)
 
 /** person: everything of one person, for a request under the LGPD. */
 export function personCommand(): Command {
@@ -106,7 +105,7 @@ async function erase({ pool, person, found, subject }: Work, yes: boolean): Prom
   const { erased, traces, files } = await erasePerson(pool, person, found, (db, result) =>
     audit(db, 'person erase', subject, { notifications: result.erased, stays: stays.length }),
   )
-  const filesLeft = await dropBlobs(pool, BLOB_USES, [...new Set(files)])
+  const filesLeft = await dropBlobs(pool, blobUses, [...new Set(files)])
   // Another transaction had them at this moment.
   const missed = found.notifications.filter(one => !isKept(one) && !erased.includes(one.id))
   const busy = missed.map(({ id }) => `${id}: em uso neste momento. Repita o comando`)
