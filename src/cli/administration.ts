@@ -1,5 +1,5 @@
-import { userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { actor } from '../app/actor.js'
 import { type Config, readConfig } from '../app/config.js'
 import { openDatabase, openRolePool, prepareDatabase } from '../app/database.js'
 import { loadKeys } from '../app/keys.js'
@@ -79,9 +79,6 @@ export const changeAccount = (
 
 export const requireAccount = async (db: Queryable, nameOrId: string): Promise<Account> =>
   required(await findAccount(db, nameOrId), `Não existe a conta "${nameOrId}". Veja as contas com: carteiro account list`)
-
-/** Who runs this command, for the log of actions. */
-export const actor = (): string => `command:${userInfo().username}`
 
 export const audit = (db: Transaction, action: string, subject: string, detail: Record<string, unknown> = {}): Promise<void> =>
   recordAudit(db, { actor: actor(), action, subject, detail })
