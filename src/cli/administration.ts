@@ -11,7 +11,7 @@ import { KNOWN_EVERYWHERE_MS } from '../engine/access/directory.js'
 import { type Account, findAccount } from '../store/accounts/accounts.js'
 import { recordAudit } from '../store/audit.js'
 import { readRevision } from '../store/installation.js'
-import { type Pool, type Queryable, type Transaction, transaction } from '../store/postgres.js'
+import { openPool, type Pool, type PoolOptions, type Queryable, type Transaction, transaction } from '../store/postgres.js'
 import { type AccountOptions, required, type ScopeOptions } from './options.js'
 import { type OutputOptions, printList, printRecord, printResult, type Result } from './output.js'
 
@@ -38,6 +38,18 @@ export async function withDatabase<T>(work: (administration: Administration) => 
   } finally {
     await pool.end()
     await database.close()
+  }
+}
+
+type LongPoolOptions = Pick<PoolOptions, 'url' | 'files' | 'asOwner'> & Required<Pick<PoolOptions, 'timeoutFactor'>>
+
+/** A pool for work whose statements take longer than those of a send. An idle connection that breaks is not told: the next statement opens another. */
+export async function withLongTimeouts<T>(options: LongPoolOptions, work: (pool: Pool) => Promise<T>): Promise<T> {
+  const pool = openPool({ ...options, size: 2, onError: () => {} })
+  try {
+    return await work(pool)
+  } finally {
+    await pool.end()
   }
 }
 

@@ -4,8 +4,8 @@ import { blobUses } from '../channels/registry.js'
 import { OperatorError } from '../domain/errors.js'
 import { deleteLeftovers } from '../store/files/leftovers.js'
 import { countOutside, listOutside, moveBlobs, type Side, verifyOutside } from '../store/files/move.js'
-import { filesOf, openPool, type Pool, transaction } from '../store/postgres.js'
-import { audit, withDatabase } from './administration.js'
+import { filesOf, type Pool, transaction } from '../store/postgres.js'
+import { audit, withDatabase, withLongTimeouts } from './administration.js'
 import { addVerb } from './options.js'
 import { type OutputOptions, printResult, type Result } from './output.js'
 import { showBytes } from './progress.js'
@@ -36,20 +36,10 @@ export function filesCommand(): Command {
 /** `faults`: they are told with the rest, and a monitor sees the exit code. */
 const runForLong = (options: OutputOptions, work: (pool: Pool) => Promise<{ result: Result; faults: number }>): Promise<void> =>
   withDatabase(async ({ config, databaseUrl }) => {
-    const pool = openPool({
-      url: databaseUrl,
-      size: 2,
-      timeoutFactor: TIMEOUT_FACTOR,
-      files: openFiles(config),
-      onError: () => {},
-    })
-    try {
-      const { result, faults } = await work(pool)
-      printResult(result, options)
-      if (faults > 0) throw new CommanderError(1, 'carteiro.files', `${faults}`)
-    } finally {
-      await pool.end()
-    }
+    const pool = { url: databaseUrl, timeoutFactor: TIMEOUT_FACTOR, files: openFiles(config) }
+    const { result, faults } = await withLongTimeouts(pool, work)
+    printResult(result, options)
+    if (faults > 0) throw new CommanderError(1, 'carteiro.files', `${faults}`)
   })
 
 async function check(pool: Pool, options: OutputOptions) {

@@ -13,8 +13,8 @@ import { exportPerson } from '../evidence/person/export.js'
 import { dropBlobs } from '../store/notification/blobs.js'
 import type { Person, PersonsNotification } from '../store/person/find.js'
 import { listSuppressedContacts } from '../store/person/rows.js'
-import { openPool, type Pool, transaction } from '../store/postgres.js'
-import { type Administration, audit, requireAccount, run } from './administration.js'
+import { type Pool, transaction } from '../store/postgres.js'
+import { type Administration, audit, requireAccount, run, withLongTimeouts } from './administration.js'
 import { addVerb } from './options.js'
 import type { OutputOptions, Result } from './output.js'
 
@@ -56,22 +56,14 @@ interface Work {
 
 const runFor = ({ to, account, everywhere = false, ...options }: PersonOptions, work: (parts: Work) => Promise<Result>) => {
   if (to.trim() === '') throw new OperatorError('Informe em --to o e-mail, o telefone, o documento ou o nome da pessoa.')
-  return run(options, async administration => {
-    const pool = openPool({
-      url: administration.databaseUrl,
-      size: 2,
-      timeoutFactor: TIMEOUT_FACTOR,
-      files: openFiles(administration.config),
-      onError: () => {},
-    })
-    try {
+  return run(options, administration => {
+    const { config, keys, databaseUrl } = administration
+    return withLongTimeouts({ url: databaseUrl, timeoutFactor: TIMEOUT_FACTOR, files: openFiles(config) }, async pool => {
       const owner = account === undefined ? null : (await requireAccount(pool, account)).id
       const person = await readPerson(to, owner)
       const found = await findPerson(pool, person, everywhere)
-      return await work({ administration, pool, person, found, subject: fingerprint(administration.keys, to) })
-    } finally {
-      await pool.end()
-    }
+      return work({ administration, pool, person, found, subject: fingerprint(keys, to) })
+    })
   })
 }
 
