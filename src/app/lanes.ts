@@ -1,4 +1,4 @@
-import { modesOf, providerOf, scopedProvider } from '../channels/carrier-name.js'
+import { modesOf, providerOf, simulatedName } from '../channels/carrier-name.js'
 import type { ChannelDelivery, World } from '../channels/channel-runtime.js'
 import type { CarrierEvent, Provider } from '../channels/provider.js'
 import { moduleOf } from '../channels/registry.js'
@@ -108,7 +108,7 @@ function planLanes<Message>(
   const { channel } = wiring
   const identityOf = (url: URL): string => {
     const identity = wiring.identify(url)
-    return simulated ? scopedProvider(providerOf(identity), true) : identity
+    return simulated ? simulatedName(providerOf(identity)) : identity
   }
   const planned = urls.map((url, rank) => {
     const identity = identityOf(url)

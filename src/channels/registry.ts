@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/channel.js'
 import { type LinkTarget, readLinkCode } from '../domain/link.js'
-import { providerOf } from './carrier-name.js'
+import { realProviderOf } from './carrier-name.js'
 import type { ChannelModule } from './channel.js'
 import type { ChannelContract } from './channel-contract.js'
 import { email } from './email/channel.js'
@@ -53,7 +53,6 @@ export const takenFact = (channel: Channel): 'sent' | 'processed' =>
 const providers: ProviderTable = Object.assign({}, ...channelModules.map(module => module.providers))
 
 /** By the carrier's identity. A simulated carrier has the class of the real one; a carrier of no known provider is left to a person. */
-export const unknownClassOf = (carrier: string): WhenUnknown =>
-  providers[providerOf(carrier).replace(/^simulator\//, '')]?.whenUnknown ?? 'never'
+export const unknownClassOf = (carrier: string): WhenUnknown => providers[realProviderOf(carrier)]?.whenUnknown ?? 'never'
 
 export const providerNames: readonly string[] = Object.keys(providers)

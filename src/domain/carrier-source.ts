@@ -10,6 +10,9 @@ export interface CarrierSource {
   modes: readonly Mode[]
 }
 
+/** The beginning of the identities of simulated carriers, so that a simulated carrier is never taken for a real one. */
+export const SIMULATED = 'simulator/'
+
 /** A delivery with all its attempts, also those before the latest. */
 export interface AttemptedDelivery {
   channel: Channel

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { isSimulated, providerOf } from '../../channels/carrier-name.js'
+import { isSimulated, realProviderOf } from '../../channels/carrier-name.js'
 import type { SetupCheck } from '../../channels/channel-runtime.js'
 import { SendError } from '../../channels/provider.js'
 import { channelModules, moduleOf, unknownClassOf } from '../../channels/registry.js'
@@ -102,7 +102,7 @@ export async function runCarrierCheck(check: (signal: AbortSignal) => Promise<st
 
 const toRow = (carrier: string, lane: CarrierHealth | null, known: ConfiguredCarrier | null): wire.CarrierRow => ({
   carrier,
-  provider: providerOf(carrier).replace(/^simulator\//, ''),
+  provider: realProviderOf(carrier),
   host: known?.host ?? null,
   simulated: isSimulated(carrier),
   perSecond: known?.perSecond ?? null,
