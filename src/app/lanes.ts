@@ -146,7 +146,7 @@ interface QueueParts {
 }
 
 /** A lane's access to the queue. */
-export const queueOf = (
+export const laneQueue = (
   pool: Pool,
   parts: QueueParts,
 ): Pick<LaneOptions<unknown>, 'claim' | 'claimFailovers' | 'pass' | 'putBack' | 'putBackClaims'> => ({
@@ -209,7 +209,7 @@ async function openLane<Message>(
     timing,
     ...(trace === undefined ? {} : { trace }),
     clock,
-    ...queueOf(pool, { openMonths, askedForAll, onError: error => onError(error, 'the front of a queue') }),
+    ...laneQueue(pool, { openMonths, askedForAll, onError: error => onError(error, 'the front of a queue') }),
     record: recorder.record,
     prepare: wiring.prepare(world),
     ...(wiring.memory === undefined ? {} : { memory: wiring.memory(world) }),
