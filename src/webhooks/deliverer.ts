@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject, randomUUID } from 'node:crypto'
 import type { Clock } from '../domain/clock.js'
 import { scopeKey } from '../domain/scope.js'
-import { signMessage } from '../domain/webhook.js'
+import { signedHeaders } from '../domain/webhook.js'
 import { Wake } from '../runtime/wake.js'
 import type { ClaimQuery, MessageFence, WebhookClaim } from '../store/webhook/queue.js'
 import { EndpointQueue, initialCapacity, type QueuedMessage, type QueueLimits } from './endpoint-queue.js'
@@ -215,13 +215,10 @@ export class Deliverer {
     if (performance.now() >= this.#leaseUntil) return null
     const at = clock()
     if (body === null) return erasedOutcome(claim, fence, new Date(at), rules)
-    const seconds = Math.floor(at / 1_000)
     const headers = {
       'content-type': 'application/json',
       'user-agent': 'Carteiro-Webhooks/1.0',
-      'webhook-id': claim.id,
-      'webhook-timestamp': String(seconds),
-      'webhook-signature': signMessage(secrets, claim.id, seconds, body),
+      ...signedHeaders(secrets, claim.id, at, body),
     }
     trace?.('posting')
     const started = performance.now()
