@@ -20,7 +20,7 @@ export interface Administration {
   keys: Keys
   pool: Pool
   databaseUrl: string
-  /** Of the owner of the tables, where it is known; else the same. */
+  /** The URL for the owner of the tables, where it is known; otherwise the same as `databaseUrl`. */
   ownerUrl: string
   /** The migrations that were applied when the database was opened. */
   migrations: string[]

@@ -17,7 +17,7 @@ export const SIMULATED = 'simulator/'
 export interface AttemptedDelivery {
   channel: Channel
   mode: Mode
-  /** Of each message and each carrier that it was claimed for: "ordinal carrier". */
+  /** An entry "ordinal carrier" for each message and each carrier that the message was claimed for. */
   attempted: readonly string[]
 }
 

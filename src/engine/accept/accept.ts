@@ -55,7 +55,7 @@ export interface AcceptOptions {
   retryForMs: number
   /** Rejects while the disk has too little space for more. */
   requireDisk(): Promise<void>
-  /** Of every notification that is committed, where traces are switched on. */
+  /** Called with every notification that is committed, where traces are switched on. */
   trace?: AcceptTrace | undefined
   /** Called after every group with the queues of what goes at once. */
   onAccepted(queues: ReadonlySet<Queue>): void

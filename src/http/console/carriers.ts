@@ -26,7 +26,7 @@ export interface ConfiguredCarrier {
 export interface CarrierOptions {
   pool: Pool
   carriers: {
-    /** Of live messages, in order of preference. */
+    /** The carriers of live messages, in order of preference. */
     configured: readonly ConfiguredCarrier[]
     /** null: there is no real carrier. */
     checkSetup: (() => Promise<(SetupCheck & { channel: Channel })[]>) | null

@@ -21,7 +21,7 @@ export interface ReturnParts {
   onLastNote(notification: string, kind: Report['kind']): void
 }
 
-/** Of each kind. Anybody who knows the address may write without end; two people may write the same words. */
+/** The limit of notes of each kind. Anybody who knows the address may write without end; two people may write the same words. */
 export const RETURNED_NOTES: NoteLimit = { most: 100, once: false }
 
 /**
